@@ -1,0 +1,212 @@
+//! Interned strings: every name, label and value of a cluster is kept once and
+//! compared as a `u32`. All layers share this table.
+//!
+//! A [`Symbol`] is only an identity: nothing may depend on its number, which
+//! differs from run to run with the order of arrival. Ordering is by text.
+//! The table only grows; a cluster's strings repeat so much that this is what
+//! makes 150,000 pods fit into memory.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::ops::Deref;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Strings per chunk of the id → text table.
+const CHUNK: usize = 1 << 14;
+/// Chunks at most: 2^16 × 2^14 = 2^30 distinct strings.
+const CHUNKS: usize = 1 << 16;
+
+type Chunk = Box<[OnceLock<&'static str>]>;
+
+/// Text by id. Reading takes no lock; a slot is written once, before its id is handed out.
+static TEXT: [OnceLock<Chunk>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+static INDEX: OnceLock<Mutex<Index>> = OnceLock::new();
+
+/// Text → id, guarded by one lock.
+struct Index {
+    hasher: DefaultHashBuilder,
+    ids: HashTable<u32>,
+}
+
+/// An interned string. `Copy`, four bytes, equal exactly when the text is equal.
+///
+/// `Symbol::default()` is the empty string.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Symbol(u32);
+
+impl Symbol {
+    /// The empty string.
+    pub const EMPTY: Symbol = Symbol(0);
+
+    /// Interns `text`.
+    pub fn new(text: &str) -> Symbol {
+        if text.is_empty() {
+            return Symbol::EMPTY;
+        }
+        lock_index().intern(text)
+    }
+
+    /// The text.
+    pub fn as_str(self) -> &'static str {
+        if self.0 == 0 {
+            return "";
+        }
+        let (chunk, slot) = (self.0 as usize / CHUNK, self.0 as usize % CHUNK);
+        TEXT[chunk].get().and_then(|c| c[slot].get()).copied().unwrap_or("")
+    }
+}
+
+impl Index {
+    fn intern(&mut self, text: &str) -> Symbol {
+        let hash = self.hasher.hash_one(text);
+        if let Some(id) = self.ids.find(hash, |id| Symbol(*id).as_str() == text) {
+            return Symbol(*id);
+        }
+        let id = self.ids.len() as u32 + 1;
+        store(id, Box::leak(text.into()));
+        let hasher = &self.hasher;
+        self.ids.insert_unique(hash, id, |id| hasher.hash_one(Symbol(*id).as_str()));
+        Symbol(id)
+    }
+}
+
+fn store(id: u32, text: &'static str) {
+    let (chunk, slot) = (id as usize / CHUNK, id as usize % CHUNK);
+    let chunk = TEXT[chunk].get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
+    let _already_set = chunk[slot].set(text);
+}
+
+fn lock_index() -> MutexGuard<'static, Index> {
+    INDEX
+        .get_or_init(|| {
+            Mutex::new(Index { hasher: DefaultHashBuilder::default(), ids: HashTable::new() })
+        })
+        .lock()
+        // Interning leaves no half-made state behind, so a poisoned lock is still sound.
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Deref for Symbol {
+    type Target = str;
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for Symbol {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Borrow<str> for Symbol {
+    fn borrow(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl From<&str> for Symbol {
+    fn from(text: &str) -> Symbol {
+        Symbol::new(text)
+    }
+}
+
+impl From<String> for Symbol {
+    fn from(text: String) -> Symbol {
+        Symbol::new(&text)
+    }
+}
+
+impl PartialEq<str> for Symbol {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Symbol {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl Ord for Symbol {
+    fn cmp(&self, other: &Symbol) -> Ordering {
+        if self.0 == other.0 { Ordering::Equal } else { self.as_str().cmp(other.as_str()) }
+    }
+}
+
+impl PartialOrd for Symbol {
+    fn partial_cmp(&self, other: &Symbol) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl Serialize for Symbol {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Symbol {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Symbol, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Symbol;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Symbol, E> {
+                Ok(Symbol::new(text))
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_text_is_one_symbol() {
+        assert_eq!(Symbol::new("zone-a"), Symbol::new("zone-a"));
+        assert_ne!(Symbol::new("zone-a"), Symbol::new("zone-b"));
+        assert_eq!(Symbol::new("zone-a").as_str(), "zone-a");
+        assert_eq!(Symbol::default().as_str(), "");
+        assert_eq!(Symbol::new(""), Symbol::EMPTY);
+    }
+
+    #[test]
+    fn order_is_by_text_not_by_arrival() {
+        let (late, early) = (Symbol::new("order-z"), Symbol::new("order-a"));
+        assert!(early < late);
+    }
+
+    #[test]
+    fn threads_agree() {
+        let ids: Vec<Vec<Symbol>> = std::thread::scope(|scope| {
+            let run = || (0..1000).map(|i| Symbol::new(&format!("thread-{i}"))).collect();
+            let handles: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+            handles.into_iter().map(|h| h.join().unwrap()).collect()
+        });
+        assert!(ids.windows(2).all(|pair| pair[0] == pair[1]));
+        assert_eq!(ids[0][999].as_str(), "thread-999");
+    }
+}

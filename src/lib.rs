@@ -1,0 +1,3 @@
+//! kubestep: the debugger for Kubernetes scheduling.
+
+pub mod intern;

@@ -1,0 +1,2 @@
+//! kubestep.
+fn main() {}
