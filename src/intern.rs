@@ -6,7 +6,6 @@
 //! The table only grows; a cluster's strings repeat so much that this is what
 //! makes 150,000 pods fit into memory.
 
-use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -100,12 +99,6 @@ impl Deref for Symbol {
 
 impl AsRef<str> for Symbol {
     fn as_ref(&self) -> &str {
-        self.as_str()
-    }
-}
-
-impl Borrow<str> for Symbol {
-    fn borrow(&self) -> &str {
         self.as_str()
     }
 }
