@@ -1,3 +1,4 @@
 //! kubestep: the debugger for Kubernetes scheduling.
 
+pub mod config;
 pub mod intern;
