@@ -1,4 +1,5 @@
 //! kubestep: the debugger for Kubernetes scheduling.
 
+pub mod api;
 pub mod config;
 pub mod intern;

@@ -1,0 +1,36 @@
+//! Kubernetes objects, slim: typed structs with only the fields that kube-scheduler
+//! 1.36 reads, under the API's own names, on interned strings.
+//!
+//! Everything is re-exported here: `api::Pod`, `api::Quantity`, `api::Object`.
+
+mod macros;
+
+pub mod kind;
+pub mod map;
+pub mod meta;
+pub mod node;
+pub mod object;
+pub mod pod;
+pub mod pod_affinity;
+pub mod quantity;
+pub mod resource;
+pub mod scheduling;
+pub mod storage;
+pub mod time;
+pub mod volumes;
+pub mod workload;
+
+pub use kind::Kind;
+pub use map::{Labels, ResourceList, SymbolMap};
+pub use meta::*;
+pub use node::*;
+pub use object::{Object, ObjectKey};
+pub use pod::*;
+pub use pod_affinity::*;
+pub use quantity::{Format as QuantityFormat, Quantity, QuantityError};
+pub use resource::*;
+pub use scheduling::*;
+pub use storage::*;
+pub use time::Time;
+pub use volumes::*;
+pub use workload::*;

@@ -1,0 +1,123 @@
+//! Volumes of pods (`core/v1 Volume`): the sources the scheduler looks into,
+//! and the mere presence of the others.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::macros::api_structs;
+use crate::api::{ObjectMeta, PersistentVolumeClaimSpec};
+use crate::intern::Symbol;
+
+/// A source of which only the presence matters; its content is ignored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Present {}
+
+api_structs! {
+    /// A volume of a pod: at most one of the sources is set.
+    pub struct Volume {
+        pub name: Symbol,
+        pub persistent_volume_claim: Option<PersistentVolumeClaimVolumeSource>,
+        pub ephemeral: Option<Box<EphemeralVolumeSource>>,
+        pub csi: Option<CsiVolumeSource>,
+        pub gce_persistent_disk: Option<Box<GcePersistentDiskVolumeSource>>,
+        pub aws_elastic_block_store: Option<Box<AwsElasticBlockStoreVolumeSource>>,
+        pub rbd: Option<Box<RbdVolumeSource>>,
+        pub iscsi: Option<Box<IscsiVolumeSource>>,
+        pub azure_disk: Option<Box<AzureDiskVolumeSource>>,
+        pub azure_file: Option<Present>,
+        pub cinder: Option<Box<CinderVolumeSource>>,
+        pub portworx_volume: Option<Box<PortworxVolumeSource>>,
+        pub vsphere_volume: Option<Present>,
+        pub image: Option<Box<ImageVolumeSource>>,
+        pub config_map: Option<Present>,
+        pub secret: Option<Present>,
+        pub projected: Option<Present>,
+        #[serde(rename = "downwardAPI")]
+        pub downward_api: Option<Present>,
+        pub empty_dir: Option<Present>,
+        pub host_path: Option<Present>,
+        pub nfs: Option<Present>,
+    }
+
+    /// A claim in the pod's namespace.
+    pub struct PersistentVolumeClaimVolumeSource {
+        pub claim_name: Symbol,
+        pub read_only: bool,
+    }
+
+    /// A claim made for this pod alone, named `POD-VOLUME`.
+    pub struct EphemeralVolumeSource {
+        pub volume_claim_template: Option<PersistentVolumeClaimTemplate>,
+    }
+
+    /// What that claim looks like.
+    pub struct PersistentVolumeClaimTemplate {
+        pub metadata: ObjectMeta,
+        pub spec: PersistentVolumeClaimSpec,
+    }
+
+    /// An inline CSI volume.
+    pub struct CsiVolumeSource {
+        pub driver: Symbol,
+        pub read_only: Option<bool>,
+    }
+
+    /// A GCE disk.
+    pub struct GcePersistentDiskVolumeSource {
+        pub pd_name: Symbol,
+        pub partition: i32,
+        pub read_only: bool,
+    }
+
+    /// An EBS volume.
+    pub struct AwsElasticBlockStoreVolumeSource {
+        #[serde(rename = "volumeID")]
+        pub volume_id: Symbol,
+        pub partition: i32,
+        pub read_only: bool,
+    }
+
+    /// A Ceph block device; `pool` defaults to `rbd`.
+    pub struct RbdVolumeSource {
+        pub monitors: Vec<Symbol>,
+        pub image: Symbol,
+        pub pool: Symbol,
+        pub read_only: bool,
+    }
+
+    /// An iSCSI disk.
+    pub struct IscsiVolumeSource {
+        pub target_portal: Symbol,
+        pub portals: Vec<Symbol>,
+        pub iqn: Symbol,
+        pub lun: i32,
+        pub read_only: bool,
+    }
+
+    /// An Azure disk.
+    pub struct AzureDiskVolumeSource {
+        pub disk_name: Symbol,
+        #[serde(rename = "diskURI")]
+        pub disk_uri: Symbol,
+        pub read_only: Option<bool>,
+    }
+
+    /// An OpenStack volume.
+    pub struct CinderVolumeSource {
+        #[serde(rename = "volumeID")]
+        pub volume_id: Symbol,
+        pub read_only: bool,
+    }
+
+    /// A Portworx volume.
+    pub struct PortworxVolumeSource {
+        #[serde(rename = "volumeID")]
+        pub volume_id: Symbol,
+        pub read_only: bool,
+    }
+
+    /// An OCI image mounted as a volume; ImageLocality counts it like a container's image.
+    pub struct ImageVolumeSource {
+        pub reference: Symbol,
+    }
+}
