@@ -1,0 +1,100 @@
+//! A column: one small value per node slot, shared between cycles while it does not change.
+//!
+//! Verdicts and scores of 5,000 nodes are kept for every cycle. Most of a column is the same
+//! as in the cycle before, so it is cut into chunks, and only chunks that change are copied.
+
+use std::sync::Arc;
+
+use crate::engine::node::NodeId;
+
+/// Values per chunk.
+const CHUNK: usize = 256;
+
+/// One value per node slot.
+#[derive(Clone, Debug)]
+pub struct Column<T> {
+    chunks: Vec<Arc<Vec<T>>>,
+    len: usize,
+}
+
+impl<T> Default for Column<T> {
+    fn default() -> Column<T> {
+        Column { chunks: Vec::new(), len: 0 }
+    }
+}
+
+impl<T: Copy + PartialEq> Column<T> {
+    /// A column of `len` slots, all holding `value`.
+    pub fn filled(value: T, len: usize) -> Column<T> {
+        let chunk = Arc::new(vec![value; CHUNK]);
+        Column { chunks: vec![chunk; len.div_ceil(CHUNK)], len }
+    }
+
+    /// A column of the given values, by slot.
+    pub fn from_values(values: &[T]) -> Column<T> {
+        let chunks = values.chunks(CHUNK).map(|chunk| Arc::new(chunk.to_vec())).collect();
+        Column { chunks, len: values.len() }
+    }
+
+    /// Number of slots.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no slot.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value of a slot; `None` beyond the end.
+    pub fn get(&self, node: NodeId) -> Option<T> {
+        let chunk = self.chunks.get(node.index() / CHUNK)?;
+        (node.index() < self.len).then(|| chunk.get(node.index() % CHUNK).copied())?
+    }
+
+    /// Writes a slot. A chunk that another column shares is copied first, unless the value is
+    /// there already.
+    pub fn set(&mut self, node: NodeId, value: T) {
+        let Some(chunk) = self.chunks.get_mut(node.index() / CHUNK) else { return };
+        let at = node.index() % CHUNK;
+        if chunk.get(at).is_some_and(|present| *present != value) {
+            Arc::make_mut(chunk)[at] = value;
+        }
+    }
+
+    /// The values in slot order.
+    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        self.chunks.iter().flat_map(|chunk| chunk.iter().copied()).take(self.len)
+    }
+}
+
+impl<T: Copy + PartialEq> PartialEq for Column<T> {
+    fn eq(&self, other: &Column<T>) -> bool {
+        let same = |(a, b): (&Arc<Vec<T>>, &Arc<Vec<T>>)| Arc::ptr_eq(a, b) || a == b;
+        self.len == other.len && self.chunks.iter().zip(&other.chunks).all(same)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writing_a_copy_shares_the_other_chunks() {
+        let first = Column::filled(0_u32, 1000);
+        let mut second = first.clone();
+        second.set(NodeId(300), 7);
+        assert_eq!((first.get(NodeId(300)), second.get(NodeId(300))), (Some(0), Some(7)));
+        assert!(Arc::ptr_eq(&first.chunks[0], &second.chunks[0]));
+        assert!(!Arc::ptr_eq(&first.chunks[1], &second.chunks[1]));
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn the_end_is_the_end() {
+        let mut column = Column::from_values(&[1, 2, 3]);
+        column.set(NodeId(3), 9);
+        assert_eq!(column.get(NodeId(3)), None);
+        assert_eq!(column.iter().collect::<Vec<_>>(), [1, 2, 3]);
+    }
+}

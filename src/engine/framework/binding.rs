@@ -1,0 +1,170 @@
+//! Running Reserve, Permit, PreBind, Bind and PostBind (FW-150…181).
+//!
+//! Upstream: `pkg/scheduler/framework/runtime/framework.go`.
+
+use crate::config::ExtensionPoint;
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::plugin::{BindContext, Plugin};
+use crate::engine::framework::runtime::{Framework, wrap};
+use crate::engine::record::PluginStatus;
+use crate::engine::status::{Code, Status};
+use crate::intern::Symbol;
+
+/// The longest that Permit may hold a pod: 15 minutes, in microseconds (FW-160).
+pub const MAX_PERMIT_TIMEOUT: i64 = 15 * 60 * 1_000_000;
+
+/// What all Permit plugins together say.
+#[derive(Default, Debug)]
+pub struct PermitOutcome {
+    /// Success, Wait or the failure.
+    pub status: Status,
+    /// The plugins that wait, with their timeouts in microseconds.
+    pub waits: Vec<(Symbol, i64)>,
+    /// Each plugin's answer.
+    pub answers: Vec<PluginStatus>,
+}
+
+impl Framework {
+    /// Runs Reserve until one fails (FW-150). The caller unreserves.
+    pub fn run_reserve(
+        &self,
+        cx: &mut BindContext<'_>,
+        state: &mut CycleState,
+    ) -> (Vec<PluginStatus>, Status) {
+        self.run_until_failure(ExtensionPoint::Reserve, "Reserve", |plugin| {
+            Some(plugin.reserve(cx, state))
+        })
+    }
+
+    /// Runs Unreserve of all Reserve plugins, last first (FW-151).
+    pub fn run_unreserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
+        for plugin in self.at(ExtensionPoint::Reserve).iter().rev() {
+            plugin.unreserve(cx, state);
+        }
+    }
+
+    /// Runs Permit (FW-160, FW-161).
+    pub fn run_permit(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> PermitOutcome {
+        let mut outcome = PermitOutcome::default();
+        let mut last_wait = Status::SUCCESS;
+        for plugin in self.at(ExtensionPoint::Permit) {
+            let name = plugin.name();
+            let answer = plugin.permit(cx, state);
+            let status = answer.status.by(name);
+            outcome.answers.push(PluginStatus::new(name, status.clone()));
+            match status.code() {
+                Code::Success => {}
+                Code::Wait => {
+                    outcome.waits.push((name, answer.timeout.min(MAX_PERMIT_TIMEOUT)));
+                    last_wait = status;
+                }
+                code => {
+                    outcome.waits.clear();
+                    outcome.status = match code.is_rejected() {
+                        true => status,
+                        false => wrap(&format!("running Permit plugin {name:?}"), &status, name),
+                    };
+                    return outcome;
+                }
+            }
+        }
+        if !outcome.waits.is_empty() {
+            let mut reasons = last_wait.reasons().to_vec();
+            reasons.push("one or more plugins asked to wait and no plugin rejected pod".into());
+            outcome.status = Status::with_reasons(Code::Wait, reasons).by(last_wait.plugin());
+        }
+        outcome
+    }
+
+    /// Asks every PreBind plugin whether it will do something (FW-170, FW-171).
+    pub fn run_pre_bind_pre_flight(&self, cx: &BindContext<'_>, state: &mut CycleState) -> Status {
+        let mut answer = Status::skip();
+        let mut skipping = Vec::new();
+        for plugin in self.at(ExtensionPoint::PreBind) {
+            let name = plugin.name();
+            let status = plugin.pre_bind_pre_flight(cx, state);
+            match status.code() {
+                Code::Success => answer = Status::SUCCESS,
+                Code::Skip => skipping.push(name),
+                Code::Error => {
+                    return wrap(&format!("running PreBindPreFlight {name:?}"), &status, name);
+                }
+                code => {
+                    return Status::error(&format!(
+                        "PreBindPreFlight {name} returned {code:?}, which is unsupported. It is \
+                         supposed to return Success, Skip, or Error status",
+                    ));
+                }
+            }
+        }
+        state.skip_pre_bind = skipping;
+        answer
+    }
+
+    /// Runs PreBind of the plugins that did not skip (FW-172…174).
+    pub fn run_pre_bind(
+        &self,
+        cx: &mut BindContext<'_>,
+        state: &mut CycleState,
+    ) -> (Vec<PluginStatus>, Status) {
+        self.run_until_failure(ExtensionPoint::PreBind, "PreBind", |plugin| {
+            (!state.skips_pre_bind(plugin.name())).then(|| plugin.pre_bind(cx, state))
+        })
+    }
+
+    /// Runs Bind until a plugin does not skip (FW-180).
+    pub fn run_bind(
+        &self,
+        cx: &mut BindContext<'_>,
+        state: &mut CycleState,
+    ) -> (Vec<PluginStatus>, Status) {
+        let mut answers = Vec::new();
+        let mut last = Status::skip();
+        for plugin in self.at(ExtensionPoint::Bind) {
+            let name = plugin.name();
+            let status = plugin.bind(cx, state).by(name);
+            answers.push(PluginStatus::new(name, status.clone()));
+            last = match status.code() {
+                Code::Skip | Code::Success => status,
+                code if code.is_rejected() => status,
+                _ => wrap(&format!("running Bind plugin {name:?}"), &status, name),
+            };
+            if !last.is_skip() {
+                break;
+            }
+        }
+        (answers, last)
+    }
+
+    /// Runs PostBind of all plugins (FW-181).
+    pub fn run_post_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
+        for plugin in self.at(ExtensionPoint::PostBind) {
+            plugin.post_bind(cx, state);
+        }
+    }
+
+    /// Runs the plugins of a point in order until one fails. `call` gives `None` for a plugin
+    /// that is left out.
+    fn run_until_failure(
+        &self,
+        point: ExtensionPoint,
+        label: &str,
+        mut call: impl FnMut(&dyn Plugin) -> Option<Status>,
+    ) -> (Vec<PluginStatus>, Status) {
+        let mut answers = Vec::new();
+        for plugin in self.at(point) {
+            let name = plugin.name();
+            let Some(status) = call(plugin.as_ref()) else { continue };
+            let status = status.by(name);
+            answers.push(PluginStatus::new(name, status.clone()));
+            if status.is_rejected() {
+                return (answers, status);
+            }
+            if !status.is_success() {
+                let status = wrap(&format!("running {label} plugin {name:?}"), &status, name);
+                return (answers, status);
+            }
+        }
+        (answers, Status::SUCCESS)
+    }
+}

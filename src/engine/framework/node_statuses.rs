@@ -1,0 +1,181 @@
+//! Why each node was refused: explicit statuses, and one for all other nodes (FW-010).
+//!
+//! Also the text that comes of it: `0/3 nodes are available: …` (FW-280…283).
+//! Upstream: `NodeToStatus`, `Diagnosis` and `FitError` in `pkg/scheduler/framework/types.go`.
+
+use indexmap::IndexMap;
+
+use crate::engine::node::NodeId;
+use crate::engine::snapshot::Snapshot;
+use crate::engine::status::{Code, Status};
+use crate::intern::Symbol;
+
+/// A status per node; nodes without one share the absent status.
+#[derive(Clone, Debug)]
+pub struct NodeStatuses {
+    explicit: IndexMap<NodeId, Status>,
+    absent: Status,
+}
+
+impl Default for NodeStatuses {
+    fn default() -> NodeStatuses {
+        let absent = Status::with_reasons(Code::UnschedulableAndUnresolvable, Vec::new());
+        NodeStatuses { explicit: IndexMap::new(), absent }
+    }
+}
+
+impl NodeStatuses {
+    /// Sets the status of a node.
+    pub fn set(&mut self, node: NodeId, status: Status) {
+        self.explicit.insert(node, status);
+    }
+
+    /// Sets the status of all nodes without their own.
+    pub fn set_absent(&mut self, status: Status) {
+        self.absent = status;
+    }
+
+    /// The status of all nodes without their own.
+    pub fn absent(&self) -> &Status {
+        &self.absent
+    }
+
+    /// The status of a node.
+    pub fn get(&self, node: NodeId) -> &Status {
+        self.explicit.get(&node).unwrap_or(&self.absent)
+    }
+
+    /// Number of explicit statuses.
+    pub fn len(&self) -> usize {
+        self.explicit.len()
+    }
+
+    /// Whether no node has a status of its own.
+    pub fn is_empty(&self) -> bool {
+        self.explicit.is_empty()
+    }
+
+    /// The explicit statuses, in the order set.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Status)> {
+        self.explicit.iter().map(|(node, status)| (*node, status))
+    }
+
+    /// The nodes whose status has `code`, in node order (FW-011).
+    pub fn with_code(&self, code: Code, snapshot: &Snapshot) -> Vec<NodeId> {
+        let has_code = |node: &NodeId| self.get(*node).code() == code;
+        snapshot.order().iter().copied().filter(has_code).collect()
+    }
+
+    /// The text about all `nodes` nodes, without what PostFilter adds (FW-280, FW-282).
+    pub fn fit_message(&self, nodes: usize) -> String {
+        let mut counts: IndexMap<Symbol, usize> = IndexMap::new();
+        for reason in self.explicit.values().flat_map(Status::reasons) {
+            *counts.entry(*reason).or_default() += 1;
+        }
+        if self.len() < nodes {
+            for reason in self.absent.reasons() {
+                *counts.entry(*reason).or_default() += nodes - self.len();
+            }
+        }
+        // Sorted as strings, so "10 x" comes before "2 y".
+        let mut entries: Vec<String> =
+            counts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        entries.sort();
+        match entries.is_empty() {
+            true => fit_prefix(nodes),
+            false => format!("{} {}.", fit_prefix(nodes), entries.join(", ")),
+        }
+    }
+}
+
+/// `0/N nodes are available:`
+fn fit_prefix(nodes: usize) -> String {
+    format!("0/{nodes} nodes are available:")
+}
+
+/// Why a pod did not fit: everything the failure handler needs (FW-280…283).
+#[derive(Clone, Default, Debug)]
+pub struct Diagnosis {
+    /// Why each node was refused.
+    pub statuses: NodeStatuses,
+    /// The plugins that refused, in the order they first did.
+    pub unschedulable_plugins: Vec<Symbol>,
+    /// Those of them that said Pending.
+    pub pending_plugins: Vec<Symbol>,
+    /// What PreFilter said, when it refused the pod.
+    pub pre_filter_message: String,
+    /// What PostFilter said.
+    pub post_filter_message: String,
+}
+
+impl Diagnosis {
+    /// Remembers the plugin of a refusal.
+    pub fn add_plugin_status(&mut self, status: &Status) {
+        if status.plugin().is_empty() {
+            return;
+        }
+        if status.is_rejected() {
+            add_once(&mut self.unschedulable_plugins, status.plugin());
+        }
+        if status.code() == Code::Pending {
+            add_once(&mut self.pending_plugins, status.plugin());
+        }
+    }
+
+    /// The message about `nodes` nodes, as it goes into the pod's condition.
+    pub fn message(&self, nodes: usize) -> String {
+        let mut message = match self.pre_filter_message.is_empty() {
+            true => self.statuses.fit_message(nodes),
+            false => format!("{} {}.", fit_prefix(nodes), self.pre_filter_message),
+        };
+        if !self.post_filter_message.is_empty() {
+            message.push(' ');
+            message.push_str(&self.post_filter_message);
+        }
+        message
+    }
+}
+
+/// Appends `plugin` unless it is there.
+pub fn add_once(plugins: &mut Vec<Symbol>, plugin: Symbol) {
+    if !plugins.contains(&plugin) {
+        plugins.push(plugin);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(reasons: &[&str]) -> Status {
+        let reasons = reasons.iter().map(|reason| Symbol::new(reason)).collect();
+        Status::with_reasons(Code::Unschedulable, reasons)
+    }
+
+    #[test]
+    fn reasons_are_counted_and_sorted_as_text() {
+        let mut statuses = NodeStatuses::default();
+        for node in 0..10 {
+            statuses.set(NodeId(node), refusal(&["x"]));
+        }
+        statuses.set(NodeId(10), refusal(&["y", "x"]));
+        assert_eq!(statuses.fit_message(11), "0/11 nodes are available: 1 y, 11 x.");
+        statuses.set_absent(refusal(&["z"]));
+        assert_eq!(statuses.fit_message(13), "0/13 nodes are available: 1 y, 11 x, 2 z.");
+    }
+
+    #[test]
+    fn without_reasons_nothing_follows() {
+        assert_eq!(NodeStatuses::default().fit_message(2), "0/2 nodes are available:");
+    }
+
+    #[test]
+    fn what_pre_filter_said_replaces_the_counts() {
+        let diagnosis = Diagnosis {
+            pre_filter_message: "not today".into(),
+            post_filter_message: "not found".into(),
+            ..Diagnosis::default()
+        };
+        assert_eq!(diagnosis.message(3), "0/3 nodes are available: not today. not found");
+    }
+}

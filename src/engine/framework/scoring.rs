@@ -1,0 +1,136 @@
+//! Running PreScore, Score and Normalize, and adding up (FW-140…144).
+//!
+//! Upstream: `RunPreScorePlugins` and `RunScorePlugins` in
+//! `pkg/scheduler/framework/runtime/framework.go`.
+
+use crate::config::ExtensionPoint;
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::plugin::{CycleContext, Plugin};
+use crate::engine::framework::runtime::{Framework, wrap};
+use crate::engine::node::NodeId;
+use crate::engine::record::{PluginStatus, ScoreColumn, ScoreRecord};
+use crate::engine::status::{Code, Status};
+
+/// The highest score after normalizing (FW-006).
+pub const MAX_NODE_SCORE: i64 = 100;
+
+impl Framework {
+    /// Runs PreScore; plugins that skip are left out of Score (FW-140).
+    pub fn run_pre_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        nodes: &[NodeId],
+    ) -> (Vec<PluginStatus>, Status) {
+        let mut answers = Vec::new();
+        for plugin in self.at(ExtensionPoint::PreScore) {
+            let name = plugin.name();
+            let status = plugin.pre_score(cx, state, nodes).by(name);
+            answers.push(PluginStatus::new(name, status.clone()));
+            match status.code() {
+                Code::Success => {}
+                Code::Skip => state.skip_score.push(name),
+                _ => {
+                    let doing = format!("running PreScore plugin {name:?}");
+                    return (answers, wrap(&doing, &status, name));
+                }
+            }
+        }
+        (answers, Status::SUCCESS)
+    }
+
+    /// Runs Score and Normalize on `nodes` and adds up the totals into `record`.
+    pub fn run_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+        record: &mut ScoreRecord,
+    ) -> Status {
+        record.totals = vec![0; nodes.len()];
+        let plugins = self.at(ExtensionPoint::Score);
+        for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
+            let column = match self.score_column(plugin.as_ref(), cx, state, nodes) {
+                Ok(column) => column,
+                Err(status) => return status,
+            };
+            for (position, total) in record.totals.iter_mut().enumerate() {
+                *total += column.weighted(position).unwrap_or(0);
+            }
+            record.plugins.push(column);
+        }
+        Status::SUCCESS
+    }
+
+    fn score_column(
+        &self,
+        plugin: &dyn Plugin,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Result<ScoreColumn, Status> {
+        let name = plugin.name();
+        let failed = |doing: &str, status: &Status| {
+            Status::error(&format!("{doing}: plugin {name:?} failed with: {}", status.message()))
+        };
+        let mut raw = Vec::with_capacity(nodes.len());
+        for node in nodes.iter().filter_map(|id| cx.snapshot.get(*id)) {
+            let score = plugin.score(cx, state, node);
+            raw.push(score.map_err(|status| failed("running Score plugins", &status))?);
+        }
+        let mut scores = raw.clone();
+        let status = plugin.normalize(cx, state, nodes, &mut scores);
+        if !status.is_success() {
+            return Err(failed("running Normalize on Score plugins", &status));
+        }
+        let normalized: Result<Vec<u8>, Status> =
+            scores.iter().map(|score| in_range(plugin, *score)).collect();
+        Ok(ScoreColumn { plugin: name, weight: self.score_weight(name), raw, normalized: normalized? })
+    }
+}
+
+/// The score as a small number, or upstream's complaint about its range (FW-143).
+fn in_range(plugin: &dyn Plugin, score: i64) -> Result<u8, Status> {
+    if (0..=MAX_NODE_SCORE).contains(&score) {
+        return Ok(score as u8);
+    }
+    Err(Status::error(&format!(
+        "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score \
+         {score}, it should in the range of [0, {MAX_NODE_SCORE}] after normalizing",
+        plugin.name()
+    )))
+}
+
+/// Upstream's usual normalizing: the largest becomes 100, and with `reverse` the order turns.
+/// All zero stays zero, or becomes 100 when reversed (`plugins/helper/normalize_score.go`).
+pub fn default_normalize(reverse: bool, scores: &mut [i64]) {
+    let max = scores.iter().copied().max().unwrap_or(0).max(0);
+    for score in scores {
+        let scaled = if max == 0 { 0 } else { *score * MAX_NODE_SCORE / max };
+        *score = if reverse { MAX_NODE_SCORE - scaled } else { scaled };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::default_normalize;
+
+    #[test]
+    fn the_largest_becomes_a_hundred() {
+        let mut scores = [0, 3, 6];
+        default_normalize(false, &mut scores);
+        assert_eq!(scores, [0, 50, 100]);
+        let mut scores = [0, 3, 6];
+        default_normalize(true, &mut scores);
+        assert_eq!(scores, [100, 50, 0]);
+    }
+
+    #[test]
+    fn all_zero() {
+        let mut scores = [0, 0];
+        default_normalize(false, &mut scores);
+        assert_eq!(scores, [0, 0]);
+        default_normalize(true, &mut scores);
+        assert_eq!(scores, [100, 100]);
+    }
+}

@@ -1,0 +1,21 @@
+//! What plugins keep between cycles, all in one place, so that the whole state of the
+//! scheduler can be copied and restored.
+
+use std::collections::BTreeMap;
+
+use crate::engine::pod::ObjectKey;
+use crate::intern::Symbol;
+
+/// What plugins keep between cycles.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Shared {
+    /// Pods whose preemption is under way, by UID (PR-050).
+    pub preempting: BTreeMap<Symbol, Preempting>,
+}
+
+/// A preemption under way.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Preempting {
+    /// The last victim, once all others are gone (PR-051).
+    pub last_victim: Option<ObjectKey>,
+}

@@ -1,0 +1,61 @@
+//! What the engine asks of the world around it: writes to the API and calls to extenders.
+//!
+//! The engine has no I/O of its own. A simulation answers at once from memory; a live
+//! scheduler sends the write to the API server.
+
+use crate::api::{Object, PodCondition};
+use crate::engine::pod::ObjectKey;
+use crate::intern::Symbol;
+
+/// A change of a pod's status, as one PATCH.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct PodStatusPatch {
+    /// The condition to set.
+    pub condition: Option<PodCondition>,
+    /// The nominated node to set; `Some("")` clears it, `None` leaves it.
+    pub nominated_node: Option<Symbol>,
+}
+
+/// An event for people (events.k8s.io), written beside a decision.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ApiEvent {
+    /// The pod it is about.
+    pub regarding: ObjectKey,
+    /// `Normal` or `Warning`.
+    pub kind: &'static str,
+    /// For example `FailedScheduling`.
+    pub reason: &'static str,
+    /// For example `Scheduling`.
+    pub action: &'static str,
+    /// The text.
+    pub note: String,
+}
+
+/// A call of an HTTP extender.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExtenderCall {
+    /// Which extender, by its place in the effective order.
+    pub extender: usize,
+    /// `filter`, `prioritize`, `bind` or `preempt` — the configured verb.
+    pub verb: Symbol,
+    /// The request body.
+    pub body: serde_json::Value,
+}
+
+/// The outside of the engine. Errors are texts, as they end up in statuses.
+pub trait Host {
+    /// Binds a pod to a node.
+    fn bind(&mut self, pod: ObjectKey, uid: Symbol, node: Symbol) -> Result<(), String>;
+    /// Changes a pod's status.
+    fn patch_pod_status(&mut self, pod: ObjectKey, patch: PodStatusPatch) -> Result<(), String>;
+    /// Deletes a pod. `Ok(false)`: it was gone already.
+    fn delete_pod(&mut self, pod: ObjectKey) -> Result<bool, String>;
+    /// Writes an object (volume, claim, …) and gives back what the server made of it.
+    fn update(&mut self, object: Object) -> Result<Object, String>;
+    /// Creates an object and gives back what the server made of it.
+    fn create(&mut self, object: Object) -> Result<Object, String>;
+    /// Records an event for people.
+    fn event(&mut self, event: ApiEvent);
+    /// Calls an extender: the response body, or what went wrong.
+    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String>;
+}

@@ -1,0 +1,19 @@
+//! The embedded scheduler: pure, synchronous, deterministic.
+//!
+//! It knows no clock, no randomness and no I/O: time is handed in, the world outside is a
+//! [`host::Host`]. Start reading at [`framework::plugin`] (what a plugin is), then
+//! [`record`] (what a cycle leaves behind).
+
+pub mod column;
+pub mod framework;
+pub mod host;
+pub mod node;
+pub mod objects;
+pub mod plugins;
+pub mod pod;
+pub mod ports;
+pub mod record;
+pub mod requests;
+pub mod resource;
+pub mod snapshot;
+pub mod status;

@@ -1,0 +1,156 @@
+//! A node as the scheduler sees it: the object, its pods and the running sums.
+//!
+//! Upstream: `NodeInfo` in `pkg/scheduler/framework/types.go`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::{Node, Pod};
+use crate::engine::pod::{ObjectKey, PodInfo};
+use crate::engine::ports::HostPorts;
+use crate::engine::resource::Resource;
+use crate::intern::Symbol;
+
+/// A node's slot: a small number that stays the same while the node exists, so that
+/// columns of verdicts and scores can be indexed by it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The slot as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of an image name on a node (C-010).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ImageState {
+    /// Bytes, as the first node reported that had it.
+    pub size: i64,
+    /// Nodes that had the image when this node was last refreshed (C-011).
+    pub num_nodes: u32,
+}
+
+/// A node, its pods and the sums over them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeInfo {
+    /// The slot.
+    pub id: NodeId,
+    /// The name, kept also when the object is gone.
+    pub name: Symbol,
+    /// The object; `None` for a ghost: a node that has pods but no object (C-009).
+    pub node: Option<Arc<Node>>,
+    /// The pods on it, in upstream's order (FW-032).
+    pub pods: Vec<Arc<PodInfo>>,
+    /// Those of `pods` with any pod affinity or anti-affinity.
+    pub pods_with_affinity: Vec<Arc<PodInfo>>,
+    /// Those of `pods` with required anti-affinity terms.
+    pub pods_with_required_anti_affinity: Vec<Arc<PodInfo>>,
+    /// Host ports in use.
+    pub used_ports: HostPorts,
+    /// Sum of the pods' requests.
+    pub requested: Resource,
+    /// The same for CPU and memory, with defaults for containers that request none.
+    pub non_zero_requested: Resource,
+    /// What the node offers.
+    pub allocatable: Resource,
+    /// Images on the node by name, sorted.
+    pub image_states: Arc<Vec<(Symbol, ImageState)>>,
+    /// How many pods use each claim.
+    pub pvc_ref_counts: BTreeMap<ObjectKey, u32>,
+    /// Changes whenever anything above changes; never repeats (FW-030).
+    pub generation: u64,
+}
+
+impl NodeInfo {
+    /// An empty node without an object.
+    pub fn new(id: NodeId, name: Symbol) -> NodeInfo {
+        NodeInfo {
+            id,
+            name,
+            node: None,
+            pods: Vec::new(),
+            pods_with_affinity: Vec::new(),
+            pods_with_required_anti_affinity: Vec::new(),
+            used_ports: HostPorts::default(),
+            requested: Resource::default(),
+            non_zero_requested: Resource::default(),
+            allocatable: Resource::default(),
+            image_states: Arc::new(Vec::new()),
+            pvc_ref_counts: BTreeMap::new(),
+            generation: 0,
+        }
+    }
+
+    /// The value of a label of the node's object.
+    pub fn label(&self, key: Symbol) -> Option<Symbol> {
+        self.node.as_ref()?.metadata.labels.get(key)
+    }
+
+    /// Takes over a (new) object of the node.
+    pub fn set_node(&mut self, node: Arc<Node>) {
+        self.allocatable = Resource::from_list(&node.status.allocatable);
+        self.node = Some(node);
+    }
+
+    /// Adds a pod (FW-031).
+    pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
+        if pod.has_affinity() {
+            self.pods_with_affinity.push(pod.clone());
+        }
+        if !pod.required_anti_affinity.is_empty() {
+            self.pods_with_required_anti_affinity.push(pod.clone());
+        }
+        self.account(&pod, 1);
+        self.pods.push(pod);
+    }
+
+    /// Removes the pod with that UID and gives it back, `None` if it is not here. The last pod
+    /// takes its place in each list, as upstream (FW-032).
+    pub fn remove_pod(&mut self, uid: Symbol) -> Option<Arc<PodInfo>> {
+        swap_out(&mut self.pods_with_affinity, uid);
+        swap_out(&mut self.pods_with_required_anti_affinity, uid);
+        let pod = swap_out(&mut self.pods, uid)?;
+        self.account(&pod, -1);
+        Some(pod)
+    }
+
+    fn account(&mut self, pod: &PodInfo, sign: i64) {
+        self.requested.accumulate(&pod.resource.resource, sign);
+        self.non_zero_requested.milli_cpu += sign * pod.resource.non_zero_milli_cpu;
+        self.non_zero_requested.memory += sign * pod.resource.non_zero_memory;
+        for port in &pod.host_ports {
+            match sign > 0 {
+                true => self.used_ports.add(*port),
+                false => self.used_ports.remove(*port),
+            }
+        }
+        for claim in claim_keys(&pod.pod) {
+            self.count_claim(claim, sign > 0);
+        }
+    }
+
+    fn count_claim(&mut self, claim: ObjectKey, added: bool) {
+        let count = self.pvc_ref_counts.entry(claim).or_insert(0);
+        *count = if added { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            self.pvc_ref_counts.remove(&claim);
+        }
+    }
+}
+
+/// Takes the pod with `uid` out of `pods`; the last one fills the hole.
+fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Symbol) -> Option<Arc<PodInfo>> {
+    let at = pods.iter().position(|pod| pod.uid() == uid)?;
+    Some(pods.swap_remove(at))
+}
+
+/// The claims a pod names directly; ephemeral volumes do not count (FW-033).
+pub fn claim_keys(pod: &Pod) -> impl Iterator<Item = ObjectKey> + '_ {
+    pod.spec
+        .volumes
+        .iter()
+        .filter_map(|volume| volume.persistent_volume_claim.as_ref())
+        .map(|claim| ObjectKey::new(pod.metadata.namespace, claim.claim_name))
+}

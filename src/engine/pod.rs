@@ -1,0 +1,231 @@
+//! A pod as the scheduler sees it: the object and all that is parsed from it once.
+//!
+//! Upstream: `PodInfo` and `QueuedPodInfo` in `pkg/scheduler/framework/types.go`.
+
+use std::sync::Arc;
+
+use crate::api::selector::Selector;
+use crate::api::{Pod, PodAffinityTerm, Time, WeightedPodAffinityTerm};
+use crate::engine::ports::{HostPort, container_host_ports};
+use crate::engine::requests::{self, PodResource};
+use crate::intern::Symbol;
+
+/// Namespace and name of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct ObjectKey {
+    /// The namespace; empty for objects of the whole cluster.
+    pub namespace: Symbol,
+    /// The name.
+    pub name: Symbol,
+}
+
+impl ObjectKey {
+    /// The key of `namespace/name`.
+    pub fn new(namespace: Symbol, name: Symbol) -> ObjectKey {
+        ObjectKey { namespace, name }
+    }
+}
+
+impl std::fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.namespace.is_empty() {
+            true => f.pad(&self.name),
+            false => f.pad(&format!("{}/{}", self.namespace, self.name)),
+        }
+    }
+}
+
+/// A pod (anti-)affinity term, compiled (FW-041).
+#[derive(Clone, PartialEq, Debug)]
+pub struct AffinityTerm {
+    /// Namespaces named by the term; the pod's own when it names none and has no selector.
+    pub namespaces: Vec<Symbol>,
+    /// Which namespaces by their labels; `Nothing` when the term has no such selector.
+    pub namespace_selector: Selector,
+    /// Which pods by their labels.
+    pub selector: Selector,
+    /// The node label whose value makes the domain.
+    pub topology_key: Symbol,
+}
+
+/// A preferred term with its weight.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WeightedTerm {
+    /// The term.
+    pub term: AffinityTerm,
+    /// 1 to 100.
+    pub weight: i64,
+}
+
+impl AffinityTerm {
+    fn new(pod: &Pod, term: &PodAffinityTerm) -> AffinityTerm {
+        let own = term.namespaces.is_empty() && term.namespace_selector.is_none();
+        AffinityTerm {
+            namespaces: if own { vec![pod.metadata.namespace] } else { term.namespaces.clone() },
+            namespace_selector: Selector::new(term.namespace_selector.as_ref()),
+            selector: Selector::new(term.label_selector.as_ref()),
+            topology_key: term.topology_key,
+        }
+    }
+
+    /// Whether `pod` is meant, given the labels of its namespace (FW-041).
+    pub fn matches(&self, pod: &Pod, namespace_labels: &crate::api::Labels) -> bool {
+        let namespace_fits = self.namespaces.contains(&pod.metadata.namespace)
+            || self.namespace_selector.matches(namespace_labels);
+        namespace_fits && self.selector.matches(&pod.metadata.labels)
+    }
+}
+
+/// A pod with everything that is parsed from it once.
+///
+/// Shared as `Arc<PodInfo>` between cache, snapshot, queue and trace; never changed in place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PodInfo {
+    /// The object.
+    pub pod: Arc<Pod>,
+    /// Required affinity terms.
+    pub required_affinity: Vec<AffinityTerm>,
+    /// Required anti-affinity terms.
+    pub required_anti_affinity: Vec<AffinityTerm>,
+    /// Preferred affinity terms.
+    pub preferred_affinity: Vec<WeightedTerm>,
+    /// Preferred anti-affinity terms.
+    pub preferred_anti_affinity: Vec<WeightedTerm>,
+    /// What it counts for on a node.
+    pub resource: PodResource,
+    /// Host ports it holds on a node.
+    pub host_ports: Vec<HostPort>,
+}
+
+impl PodInfo {
+    /// Parses `pod`.
+    pub fn new(pod: Arc<Pod>) -> PodInfo {
+        let affinity = pod.spec.affinity.as_ref();
+        let attract = affinity.and_then(|a| a.pod_affinity.as_ref());
+        let repel = affinity.and_then(|a| a.pod_anti_affinity.as_ref());
+        let required = |terms: &[PodAffinityTerm]| {
+            terms.iter().map(|term| AffinityTerm::new(&pod, term)).collect::<Vec<_>>()
+        };
+        let preferred = |terms: &[WeightedPodAffinityTerm]| {
+            terms.iter().map(|term| weighted(&pod, term)).collect::<Vec<_>>()
+        };
+        PodInfo {
+            required_affinity: attract
+                .map(|a| required(&a.required_during_scheduling_ignored_during_execution))
+                .unwrap_or_default(),
+            required_anti_affinity: repel
+                .map(|a| required(&a.required_during_scheduling_ignored_during_execution))
+                .unwrap_or_default(),
+            preferred_affinity: attract
+                .map(|a| preferred(&a.preferred_during_scheduling_ignored_during_execution))
+                .unwrap_or_default(),
+            preferred_anti_affinity: repel
+                .map(|a| preferred(&a.preferred_during_scheduling_ignored_during_execution))
+                .unwrap_or_default(),
+            resource: requests::accounted(&pod),
+            host_ports: container_host_ports(&pod),
+            pod,
+        }
+    }
+
+    /// The same pod after a change of its object. With the same UID, upstream keeps what it
+    /// parsed from the old object (FW-037), and so do we.
+    pub fn updated(&self, pod: Arc<Pod>) -> PodInfo {
+        if self.pod.metadata.uid != pod.metadata.uid {
+            return PodInfo::new(pod);
+        }
+        PodInfo { pod, ..self.clone() }
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.pod.metadata.namespace, self.pod.metadata.name)
+    }
+
+    /// The UID.
+    pub fn uid(&self) -> Symbol {
+        self.pod.metadata.uid
+    }
+
+    /// The priority; 0 when none is set.
+    pub fn priority(&self) -> i32 {
+        self.pod.spec.priority.unwrap_or(0)
+    }
+
+    /// Whether the pod has any pod affinity or anti-affinity object, even an empty one (FW-031).
+    pub fn has_affinity(&self) -> bool {
+        let affinity = self.pod.spec.affinity.as_ref();
+        affinity.is_some_and(|a| a.pod_affinity.is_some() || a.pod_anti_affinity.is_some())
+    }
+}
+
+fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> WeightedTerm {
+    WeightedTerm {
+        term: AffinityTerm::new(pod, &term.pod_affinity_term),
+        weight: i64::from(term.weight),
+    }
+}
+
+/// A pod in the scheduling queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueuedPod {
+    /// The pod.
+    pub info: Arc<PodInfo>,
+    /// When it was last added to a queue.
+    pub timestamp: Time,
+    /// How often it was popped.
+    pub attempts: u32,
+    /// When it first entered the active queue.
+    pub initial_attempt: Option<Time>,
+    /// When its backoff ends, once computed.
+    pub backoff_expiration: Option<Time>,
+    /// Attempts that ended unschedulable, for the backoff.
+    pub unschedulable_count: u32,
+    /// Errors in a row, for the backoff.
+    pub consecutive_errors: u32,
+    /// Plugins that rejected it in the last attempt.
+    pub unschedulable_plugins: Vec<Symbol>,
+    /// Plugins that said Pending in the last attempt.
+    pub pending_plugins: Vec<Symbol>,
+    /// The PreEnqueue plugin that holds it, if one does.
+    pub gating_plugin: Option<Symbol>,
+    /// What that plugin said.
+    pub gating_message: Option<Symbol>,
+    /// Whether the five-minute flush moved it.
+    pub flushed: bool,
+}
+
+impl QueuedPod {
+    /// A pod that enters the queue at `now`.
+    pub fn new(info: Arc<PodInfo>, now: Time) -> QueuedPod {
+        QueuedPod {
+            info,
+            timestamp: now,
+            attempts: 0,
+            initial_attempt: None,
+            backoff_expiration: None,
+            unschedulable_count: 0,
+            consecutive_errors: 0,
+            unschedulable_plugins: Vec::new(),
+            pending_plugins: Vec::new(),
+            gating_plugin: None,
+            gating_message: None,
+            flushed: false,
+        }
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        self.info.key()
+    }
+
+    /// The UID.
+    pub fn uid(&self) -> Symbol {
+        self.info.uid()
+    }
+
+    /// Whether a PreEnqueue plugin holds it.
+    pub fn is_gated(&self) -> bool {
+        self.gating_plugin.is_some()
+    }
+}

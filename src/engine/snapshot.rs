@@ -1,0 +1,83 @@
+//! The picture of the cluster that one scheduling cycle works on.
+//!
+//! It changes only between cycles, by [`Cache::update_snapshot`](crate::engine::cache::Cache).
+//! Everything large is shared, so a copy costs a few pointers. Upstream:
+//! `pkg/scheduler/backend/cache/snapshot.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::pod::ObjectKey;
+use crate::intern::Symbol;
+
+/// All nodes with their pods, as of the start of a cycle.
+#[derive(Clone, Default, Debug)]
+pub struct Snapshot {
+    /// By slot; `None` where a slot holds no (real) node.
+    pub(in crate::engine) nodes: Arc<Vec<Option<Arc<NodeInfo>>>>,
+    /// Upstream's node order: zones in turn (C-022).
+    pub(in crate::engine) order: Arc<Vec<NodeId>>,
+    pub(in crate::engine) by_name: Arc<HashMap<Symbol, NodeId>>,
+    /// Nodes with pods that have affinity, in order.
+    pub(in crate::engine) with_affinity: Arc<Vec<NodeId>>,
+    /// Nodes with pods that have required anti-affinity, in order.
+    pub(in crate::engine) with_required_anti_affinity: Arc<Vec<NodeId>>,
+    /// Claims that some pod in the snapshot names (VR-002).
+    pub(in crate::engine) used_claims: Arc<BTreeSet<ObjectKey>>,
+    pub(in crate::engine) generation: u64,
+}
+
+impl Snapshot {
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Number of slots: columns indexed by [`NodeId`] have this length.
+    pub fn slots(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The slots in node order.
+    pub fn order(&self) -> &Arc<Vec<NodeId>> {
+        &self.order
+    }
+
+    /// The node in a slot.
+    pub fn get(&self, id: NodeId) -> Option<&Arc<NodeInfo>> {
+        self.nodes.get(id.index())?.as_ref()
+    }
+
+    /// The node of that name.
+    pub fn by_name(&self, name: Symbol) -> Option<&Arc<NodeInfo>> {
+        self.get(*self.by_name.get(&name)?)
+    }
+
+    /// All nodes in node order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<NodeInfo>> {
+        self.order.iter().filter_map(|id| self.get(*id))
+    }
+
+    /// Nodes that have pods with any pod affinity or anti-affinity.
+    pub fn with_affinity(&self) -> impl Iterator<Item = &Arc<NodeInfo>> {
+        self.with_affinity.iter().filter_map(|id| self.get(*id))
+    }
+
+    /// Nodes that have pods with required anti-affinity.
+    pub fn with_required_anti_affinity(&self) -> impl Iterator<Item = &Arc<NodeInfo>> {
+        self.with_required_anti_affinity.iter().filter_map(|id| self.get(*id))
+    }
+
+    /// Whether some pod in the snapshot names the claim.
+    pub fn is_claim_used(&self, claim: ObjectKey) -> bool {
+        self.used_claims.contains(&claim)
+    }
+}
