@@ -15,6 +15,7 @@ pub mod pod_affinity;
 pub mod quantity;
 pub mod resource;
 pub mod scheduling;
+pub mod selector;
 pub mod storage;
 pub mod time;
 pub mod volumes;

@@ -3,15 +3,15 @@
 //! The engine has no I/O of its own. A simulation answers at once from memory; a live
 //! scheduler sends the write to the API server.
 
-use crate::api::{Object, PodCondition};
-use crate::engine::pod::ObjectKey;
+use crate::api::{Condition, Object};
+use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
 /// A change of a pod's status, as one PATCH.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodStatusPatch {
     /// The condition to set.
-    pub condition: Option<PodCondition>,
+    pub condition: Option<Condition>,
     /// The nominated node to set; `Some("")` clears it, `None` leaves it.
     pub nominated_node: Option<Symbol>,
 }
@@ -20,7 +20,7 @@ pub struct PodStatusPatch {
 #[derive(Clone, PartialEq, Debug)]
 pub struct ApiEvent {
     /// The pod it is about.
-    pub regarding: ObjectKey,
+    pub regarding: NamespacedName,
     /// `Normal` or `Warning`.
     pub kind: &'static str,
     /// For example `FailedScheduling`.
@@ -45,11 +45,15 @@ pub struct ExtenderCall {
 /// The outside of the engine. Errors are texts, as they end up in statuses.
 pub trait Host {
     /// Binds a pod to a node.
-    fn bind(&mut self, pod: ObjectKey, uid: Symbol, node: Symbol) -> Result<(), String>;
+    fn bind(&mut self, pod: NamespacedName, uid: Symbol, node: Symbol) -> Result<(), String>;
     /// Changes a pod's status.
-    fn patch_pod_status(&mut self, pod: ObjectKey, patch: PodStatusPatch) -> Result<(), String>;
+    fn patch_pod_status(
+        &mut self,
+        pod: NamespacedName,
+        patch: PodStatusPatch,
+    ) -> Result<(), String>;
     /// Deletes a pod. `Ok(false)`: it was gone already.
-    fn delete_pod(&mut self, pod: ObjectKey) -> Result<bool, String>;
+    fn delete_pod(&mut self, pod: NamespacedName) -> Result<bool, String>;
     /// Writes an object (volume, claim, …) and gives back what the server made of it.
     fn update(&mut self, object: Object) -> Result<Object, String>;
     /// Creates an object and gives back what the server made of it.

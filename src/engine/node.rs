@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::api::{Node, Pod};
-use crate::engine::pod::{ObjectKey, PodInfo};
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::ports::HostPorts;
 use crate::engine::resource::Resource;
 use crate::intern::Symbol;
@@ -58,7 +58,7 @@ pub struct NodeInfo {
     /// Images on the node by name, sorted.
     pub image_states: Arc<Vec<(Symbol, ImageState)>>,
     /// How many pods use each claim.
-    pub pvc_ref_counts: BTreeMap<ObjectKey, u32>,
+    pub pvc_ref_counts: BTreeMap<NamespacedName, u32>,
     /// Changes whenever anything above changes; never repeats (FW-030).
     pub generation: u64,
 }
@@ -85,12 +85,13 @@ impl NodeInfo {
 
     /// The value of a label of the node's object.
     pub fn label(&self, key: Symbol) -> Option<Symbol> {
-        self.node.as_ref()?.metadata.labels.get(key)
+        self.node.as_ref()?.metadata.labels.get(key).copied()
     }
 
     /// Takes over a (new) object of the node.
     pub fn set_node(&mut self, node: Arc<Node>) {
-        self.allocatable = Resource::from_list(&node.status.allocatable);
+        self.allocatable =
+            node.status.allocatable.as_ref().map(Resource::from_list).unwrap_or_default();
         self.node = Some(node);
     }
 
@@ -131,7 +132,7 @@ impl NodeInfo {
         }
     }
 
-    fn count_claim(&mut self, claim: ObjectKey, added: bool) {
+    fn count_claim(&mut self, claim: NamespacedName, added: bool) {
         let count = self.pvc_ref_counts.entry(claim).or_insert(0);
         *count = if added { *count + 1 } else { count.saturating_sub(1) };
         if *count == 0 {
@@ -147,10 +148,10 @@ fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Symbol) -> Option<Arc<PodInfo>> {
 }
 
 /// The claims a pod names directly; ephemeral volumes do not count (FW-033).
-pub fn claim_keys(pod: &Pod) -> impl Iterator<Item = ObjectKey> + '_ {
+pub fn claim_keys(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
     pod.spec
         .volumes
         .iter()
         .filter_map(|volume| volume.persistent_volume_claim.as_ref())
-        .map(|claim| ObjectKey::new(pod.metadata.namespace, claim.claim_name))
+        .map(|claim| NamespacedName::new(pod.metadata.namespace, claim.claim_name))
 }

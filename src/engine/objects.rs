@@ -9,12 +9,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::{
-    CSIDriver, CSINode, CSIStorageCapacity, DeviceClass, Labels, Namespace, Object,
+    CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, Labels, Namespace, Object,
     PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup, PriorityClass,
     ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
     Service, StatefulSet, StorageClass, VolumeAttachment, Workload,
 };
-use crate::engine::pod::ObjectKey;
+use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
 /// Calls `$do` with the table of kinds and their fields.
@@ -32,9 +32,9 @@ macro_rules! for_each_kind {
             PersistentVolume => persistent_volumes,
             PersistentVolumeClaim => persistent_volume_claims,
             StorageClass => storage_classes,
-            CSINode => csi_nodes,
-            CSIDriver => csi_drivers,
-            CSIStorageCapacity => csi_storage_capacities,
+            CsiNode => csi_nodes,
+            CsiDriver => csi_drivers,
+            CsiStorageCapacity => csi_storage_capacities,
             VolumeAttachment => volume_attachments,
             ResourceClaim => resource_claims,
             ResourceClaimTemplate => resource_claim_templates,
@@ -47,7 +47,7 @@ macro_rules! for_each_kind {
 }
 
 /// Objects of one kind by namespace and name.
-pub type ByKey<T> = Arc<BTreeMap<ObjectKey, Arc<T>>>;
+pub type ByKey<T> = Arc<BTreeMap<NamespacedName, Arc<T>>>;
 
 /// Every object that plugins look up, except nodes, which live in the cache.
 ///
@@ -55,7 +55,7 @@ pub type ByKey<T> = Arc<BTreeMap<ObjectKey, Arc<T>>>;
 #[derive(Clone, Default, Debug)]
 pub struct Objects {
     /// All pods, bound or not.
-    pub pods: Arc<HashMap<ObjectKey, Arc<Pod>>>,
+    pub pods: Arc<HashMap<NamespacedName, Arc<Pod>>>,
     /// Namespaces (without a namespace themselves).
     pub namespaces: ByKey<Namespace>,
     /// Services, for the default spread selector.
@@ -77,11 +77,11 @@ pub struct Objects {
     /// Storage classes.
     pub storage_classes: ByKey<StorageClass>,
     /// CSI drivers by node.
-    pub csi_nodes: ByKey<CSINode>,
+    pub csi_nodes: ByKey<CsiNode>,
     /// CSI drivers.
-    pub csi_drivers: ByKey<CSIDriver>,
+    pub csi_drivers: ByKey<CsiDriver>,
     /// Free storage by class and topology.
-    pub csi_storage_capacities: ByKey<CSIStorageCapacity>,
+    pub csi_storage_capacities: ByKey<CsiStorageCapacity>,
     /// Volume attachments.
     pub volume_attachments: ByKey<VolumeAttachment>,
     /// Resource claims.
@@ -100,19 +100,19 @@ pub struct Objects {
 
 impl Objects {
     /// The pod of that name.
-    pub fn pod(&self, key: ObjectKey) -> Option<&Arc<Pod>> {
+    pub fn pod(&self, key: NamespacedName) -> Option<&Arc<Pod>> {
         self.pods.get(&key)
     }
 
     /// The labels of a namespace; none if it is not there (IPA-008).
     pub fn namespace_labels(&self, namespace: Symbol) -> Labels {
-        let key = ObjectKey::new(Symbol::EMPTY, namespace);
+        let key = NamespacedName::new(Symbol::EMPTY, namespace);
         self.namespaces.get(&key).map(|ns| ns.metadata.labels.clone()).unwrap_or_default()
     }
 
     /// The objects of one kind in one namespace, by name.
     pub fn in_namespace<T>(map: &ByKey<T>, namespace: Symbol) -> impl Iterator<Item = &Arc<T>> {
-        let first = ObjectKey::new(namespace, Symbol::EMPTY);
+        let first = NamespacedName::new(namespace, Symbol::EMPTY);
         map.range(first..)
             .take_while(move |(key, _)| key.namespace == namespace)
             .map(|(_, object)| object)
@@ -120,7 +120,7 @@ impl Objects {
 
     /// Adds or replaces an object. Nodes are not kept here. Gives back what it replaced.
     pub fn insert(&mut self, object: Object) -> Option<Object> {
-        let key = ObjectKey::new(object.metadata().namespace, object.metadata().name);
+        let key = NamespacedName::of(&object);
         macro_rules! put {
             ($($variant:ident => $field:ident),* $(,)?) => {
                 match object {
@@ -136,7 +136,7 @@ impl Objects {
 
     /// Removes an object by kind and key. Gives back what was there.
     pub fn remove(&mut self, object: &Object) -> Option<Object> {
-        let key = ObjectKey::new(object.metadata().namespace, object.metadata().name);
+        let key = NamespacedName::of(object);
         macro_rules! take {
             ($($variant:ident => $field:ident),* $(,)?) => {
                 match object {

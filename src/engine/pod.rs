@@ -5,28 +5,34 @@
 use std::sync::Arc;
 
 use crate::api::selector::Selector;
-use crate::api::{Pod, PodAffinityTerm, Time, WeightedPodAffinityTerm};
+use crate::api::{Object, Pod, PodAffinityTerm, Time, WeightedPodAffinityTerm};
 use crate::engine::ports::{HostPort, container_host_ports};
 use crate::engine::requests::{self, PodResource};
 use crate::intern::Symbol;
 
 /// Namespace and name of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub struct ObjectKey {
+pub struct NamespacedName {
     /// The namespace; empty for objects of the whole cluster.
     pub namespace: Symbol,
     /// The name.
     pub name: Symbol,
 }
 
-impl ObjectKey {
+impl NamespacedName {
     /// The key of `namespace/name`.
-    pub fn new(namespace: Symbol, name: Symbol) -> ObjectKey {
-        ObjectKey { namespace, name }
+    pub fn new(namespace: Symbol, name: Symbol) -> NamespacedName {
+        NamespacedName { namespace, name }
+    }
+
+    /// The key of an object; without a namespace for kinds of the whole cluster.
+    pub fn of(object: &Object) -> NamespacedName {
+        let key = object.key();
+        NamespacedName::new(key.namespace, key.name)
     }
 }
 
-impl std::fmt::Display for ObjectKey {
+impl std::fmt::Display for NamespacedName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.namespace.is_empty() {
             true => f.pad(&self.name),
@@ -58,14 +64,14 @@ pub struct WeightedTerm {
 }
 
 impl AffinityTerm {
-    fn new(pod: &Pod, term: &PodAffinityTerm) -> AffinityTerm {
+    fn new(pod: &Pod, term: &PodAffinityTerm) -> Result<AffinityTerm, String> {
         let own = term.namespaces.is_empty() && term.namespace_selector.is_none();
-        AffinityTerm {
+        Ok(AffinityTerm {
             namespaces: if own { vec![pod.metadata.namespace] } else { term.namespaces.clone() },
-            namespace_selector: Selector::new(term.namespace_selector.as_ref()),
-            selector: Selector::new(term.label_selector.as_ref()),
+            namespace_selector: Selector::new(term.namespace_selector.as_ref())?,
+            selector: Selector::new(term.label_selector.as_ref())?,
             topology_key: term.topology_key,
-        }
+        })
     }
 
     /// Whether `pod` is meant, given the labels of its namespace (FW-041).
@@ -95,35 +101,52 @@ pub struct PodInfo {
     pub resource: PodResource,
     /// Host ports it holds on a node.
     pub host_ports: Vec<HostPort>,
+    /// What could not be parsed of its affinity terms.
+    pub parse_error: Option<String>,
 }
 
 impl PodInfo {
-    /// Parses `pod`.
+    /// Parses `pod`. A list of terms with a term that cannot be parsed counts as empty, and
+    /// [`PodInfo::parse_error`] says why (FW-037).
     pub fn new(pod: Arc<Pod>) -> PodInfo {
         let affinity = pod.spec.affinity.as_ref();
         let attract = affinity.and_then(|a| a.pod_affinity.as_ref());
         let repel = affinity.and_then(|a| a.pod_anti_affinity.as_ref());
-        let required = |terms: &[PodAffinityTerm]| {
-            terms.iter().map(|term| AffinityTerm::new(&pod, term)).collect::<Vec<_>>()
-        };
-        let preferred = |terms: &[WeightedPodAffinityTerm]| {
-            terms.iter().map(|term| weighted(&pod, term)).collect::<Vec<_>>()
-        };
+        let mut errors = Vec::new();
+        let attract_required =
+            attract.map(|a| a.required_during_scheduling_ignored_during_execution.as_slice());
+        let repel_required =
+            repel.map(|a| a.required_during_scheduling_ignored_during_execution.as_slice());
+        let attract_preferred =
+            attract.map(|a| a.preferred_during_scheduling_ignored_during_execution.as_slice());
+        let repel_preferred =
+            repel.map(|a| a.preferred_during_scheduling_ignored_during_execution.as_slice());
+        let parse = AffinityTerm::new;
         PodInfo {
-            required_affinity: attract
-                .map(|a| required(&a.required_during_scheduling_ignored_during_execution))
-                .unwrap_or_default(),
-            required_anti_affinity: repel
-                .map(|a| required(&a.required_during_scheduling_ignored_during_execution))
-                .unwrap_or_default(),
-            preferred_affinity: attract
-                .map(|a| preferred(&a.preferred_during_scheduling_ignored_during_execution))
-                .unwrap_or_default(),
-            preferred_anti_affinity: repel
-                .map(|a| preferred(&a.preferred_during_scheduling_ignored_during_execution))
-                .unwrap_or_default(),
+            required_affinity: terms("requiredAffinityTerms", attract_required, &mut errors, |t| {
+                parse(&pod, t)
+            }),
+            required_anti_affinity: terms(
+                "requiredAntiAffinityTerms",
+                repel_required,
+                &mut errors,
+                |t| parse(&pod, t),
+            ),
+            preferred_affinity: terms(
+                "preferredAffinityTerms",
+                attract_preferred,
+                &mut errors,
+                |t| weighted(&pod, t),
+            ),
+            preferred_anti_affinity: terms(
+                "preferredAntiAffinityTerms",
+                repel_preferred,
+                &mut errors,
+                |t| weighted(&pod, t),
+            ),
             resource: requests::accounted(&pod),
             host_ports: container_host_ports(&pod),
+            parse_error: (!errors.is_empty()).then(|| errors.join(", ")),
             pod,
         }
     }
@@ -138,8 +161,8 @@ impl PodInfo {
     }
 
     /// Namespace and name.
-    pub fn key(&self) -> ObjectKey {
-        ObjectKey::new(self.pod.metadata.namespace, self.pod.metadata.name)
+    pub fn key(&self) -> NamespacedName {
+        NamespacedName::new(self.pod.metadata.namespace, self.pod.metadata.name)
     }
 
     /// The UID.
@@ -159,11 +182,22 @@ impl PodInfo {
     }
 }
 
-fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> WeightedTerm {
-    WeightedTerm {
-        term: AffinityTerm::new(pod, &term.pod_affinity_term),
-        weight: i64::from(term.weight),
-    }
+fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, String> {
+    let weight = i64::from(term.weight);
+    Ok(WeightedTerm { term: AffinityTerm::new(pod, &term.pod_affinity_term)?, weight })
+}
+
+/// Parses a list of terms; one bad term empties the list.
+fn terms<T, U>(
+    label: &str,
+    written: Option<&[T]>,
+    errors: &mut Vec<String>,
+    parse: impl Fn(&T) -> Result<U, String>,
+) -> Vec<U> {
+    written.unwrap_or_default().iter().map(parse).collect::<Result<_, _>>().unwrap_or_else(|err| {
+        errors.push(format!("{label}: {err}"));
+        Vec::new()
+    })
 }
 
 /// A pod in the scheduling queue.
@@ -215,7 +249,7 @@ impl QueuedPod {
     }
 
     /// Namespace and name.
-    pub fn key(&self) -> ObjectKey {
+    pub fn key(&self) -> NamespacedName {
         self.info.key()
     }
 

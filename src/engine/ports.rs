@@ -5,6 +5,7 @@
 //! `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
 use crate::api::Pod;
+use crate::engine::requests::is_sidecar;
 use crate::intern::Symbol;
 
 /// One host port: address, protocol and number.
@@ -21,7 +22,8 @@ pub struct HostPort {
 impl HostPort {
     /// A host port with upstream's defaults for an empty address or protocol.
     pub fn new(ip: Symbol, protocol: Symbol, port: i32) -> HostPort {
-        let or = |text: Symbol, other: &str| if text.is_empty() { Symbol::new(other) } else { text };
+        let or =
+            |text: Symbol, other: &str| if text.is_empty() { Symbol::new(other) } else { text };
         HostPort { ip: or(ip, "0.0.0.0"), protocol: or(protocol, "TCP"), port }
     }
 
@@ -68,12 +70,14 @@ impl HostPorts {
 
 /// The host ports that a pod holds: those of sidecars, then of app containers, in order (NP-001).
 pub fn container_host_ports(pod: &Pod) -> Vec<HostPort> {
-    let sidecars = pod.spec.init_containers.iter().filter(|container| container.is_sidecar());
+    let sidecars = pod.spec.init_containers.iter().filter(|container| is_sidecar(container));
     sidecars
         .chain(&pod.spec.containers)
         .flat_map(|container| &container.ports)
         .filter(|port| port.host_port > 0)
-        .map(|port| HostPort::new(port.host_ip, port.protocol, port.host_port))
+        .map(|port| {
+            HostPort::new(port.host_ip, Symbol::new(port.protocol.as_str()), port.host_port)
+        })
         .collect()
 }
 

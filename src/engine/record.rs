@@ -10,7 +10,7 @@ use crate::api::Time;
 use crate::engine::column::Column;
 use crate::engine::framework::events::ClusterEvent;
 use crate::engine::node::NodeId;
-use crate::engine::pod::ObjectKey;
+use crate::engine::pod::NamespacedName;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
@@ -191,7 +191,7 @@ pub struct Candidate {
     /// The node.
     pub node: Symbol,
     /// The victims, in upstream's order.
-    pub victims: Vec<ObjectKey>,
+    pub victims: Vec<NamespacedName>,
     /// Disruption budgets that the evictions would violate.
     pub pdb_violations: i64,
 }
@@ -231,7 +231,7 @@ pub struct CycleRecord {
     /// Counts the cycles from 1.
     pub cycle: u64,
     /// The pod.
-    pub pod: ObjectKey,
+    pub pod: NamespacedName,
     /// Its UID.
     pub uid: Symbol,
     /// Which attempt this is, from 1.
@@ -325,7 +325,7 @@ pub struct QueueMove {
     /// When.
     pub time: Time,
     /// The pod.
-    pub pod: ObjectKey,
+    pub pod: NamespacedName,
     /// From where.
     pub from: QueueName,
     /// To where.
@@ -345,7 +345,7 @@ pub struct HintRecord {
     /// The event.
     pub event: ClusterEvent,
     /// The pod that was considered.
-    pub pod: ObjectKey,
+    pub pod: NamespacedName,
     /// The plugin that was asked.
     pub plugin: Symbol,
     /// What it said: `Queue`, `QueueSkip` or `Error`.

@@ -3,7 +3,9 @@
 //! Quantities are summed exactly and rounded once at the end. Upstream:
 //! `staging/src/k8s.io/component-helpers/resource/helpers.go`.
 
-use crate::api::{Container, Pod, Quantity, ResourceList};
+use crate::api::{
+    Container, ContainerRestartPolicy, ContainerStatus, Pod, Quantity, QuantityFormat, ResourceList,
+};
 use crate::engine::resource::Resource;
 use crate::intern::Symbol;
 
@@ -26,7 +28,11 @@ pub struct RequestOptions {
 
 impl Default for RequestOptions {
     fn default() -> Self {
-        RequestOptions { use_status: false, skip_pod_level: false, non_missing: ResourceList::default() }
+        RequestOptions {
+            use_status: false,
+            skip_pod_level: false,
+            non_missing: ResourceList::default(),
+        }
     }
 }
 
@@ -61,8 +67,11 @@ pub fn accounted(pod: &Pod) -> PodResource {
 /// 100m of CPU and 200 MiB of memory, the stand-ins of a container without requests.
 pub fn default_requests() -> ResourceList {
     let mut defaults = ResourceList::default();
-    defaults.insert(Symbol::new("cpu"), Quantity::from_milli(DEFAULT_MILLI_CPU));
-    defaults.insert(Symbol::new("memory"), Quantity::from_value(DEFAULT_MEMORY));
+    defaults.insert(
+        Symbol::new("cpu"),
+        Quantity::new_milli(DEFAULT_MILLI_CPU, QuantityFormat::DecimalSi),
+    );
+    defaults.insert(Symbol::new("memory"), Quantity::new(DEFAULT_MEMORY, QuantityFormat::BinarySi));
     defaults
 }
 
@@ -117,7 +126,7 @@ fn container_requests(pod: &Pod, options: &RequestOptions) -> ResourceList {
     let mut sidecars = ResourceList::default();
     let mut init_peak = ResourceList::default();
     for container in &pod.spec.init_containers {
-        let sidecar = container.is_sidecar();
+        let sidecar = is_sidecar(container);
         let own = requests_of(pod, container, options.use_status && sidecar, options);
         let mut step = sidecars.clone();
         add(&mut step, &own);
@@ -138,7 +147,7 @@ fn requests_of(
     options: &RequestOptions,
 ) -> ResourceList {
     let spec = container.resources.requests.as_ref();
-    let mut requests = match use_status.then(|| pod.container_status(container.name)).flatten() {
+    let mut requests = match use_status.then(|| container_status(pod, container.name)).flatten() {
         Some(status) if status.resources.is_some() => {
             let actuated = status.resources.as_ref().and_then(|r| r.requests.as_ref());
             effective_requests(pod, spec, actuated, status.allocated_resources.as_ref())
@@ -185,11 +194,12 @@ fn is_pod_level_resource(name: &str) -> bool {
 
 fn add(sum: &mut ResourceList, other: &ResourceList) {
     for (name, quantity) in other.iter() {
-        let total = match sum.get(name) {
-            Some(present) => present.plus(quantity),
-            None => quantity.clone(),
-        };
-        sum.insert(name, total);
+        match sum.get_mut(name) {
+            Some(total) => total.add(quantity),
+            None => {
+                sum.insert(name, quantity.clone());
+            }
+        }
     }
 }
 
@@ -199,4 +209,17 @@ fn raise(peak: &mut ResourceList, other: &ResourceList) {
             peak.insert(name, quantity.clone());
         }
     }
+}
+
+/// Whether an init container goes on running beside the app containers.
+pub fn is_sidecar(container: &Container) -> bool {
+    container.restart_policy == Some(ContainerRestartPolicy::Always)
+}
+
+fn container_status(pod: &Pod, name: Symbol) -> Option<&ContainerStatus> {
+    let status = &pod.status;
+    // A later entry of the same name wins, as in upstream's map.
+    let mut all =
+        status.init_container_statuses.iter().rev().chain(status.container_statuses.iter().rev());
+    all.find(|status| status.name == name)
 }

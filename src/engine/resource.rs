@@ -79,7 +79,8 @@ impl Resource {
     pub fn accumulate(&mut self, other: &Resource, sign: i64) {
         self.milli_cpu = self.milli_cpu.wrapping_add(sign * other.milli_cpu);
         self.memory = self.memory.wrapping_add(sign * other.memory);
-        self.ephemeral_storage = self.ephemeral_storage.wrapping_add(sign * other.ephemeral_storage);
+        self.ephemeral_storage =
+            self.ephemeral_storage.wrapping_add(sign * other.ephemeral_storage);
         for (name, amount) in &other.scalars {
             self.add_scalar(*name, sign * amount);
         }
@@ -131,7 +132,9 @@ mod tests {
 
     #[test]
     fn scalar_names() {
-        for name in ["example.com/gpu", "hugepages-2Mi", "attachable-volumes-csi-x", "kubernetes.io/batch"] {
+        for name in
+            ["example.com/gpu", "hugepages-2Mi", "attachable-volumes-csi-x", "kubernetes.io/batch"]
+        {
             assert!(is_scalar_name(name), "{name}");
         }
         for name in ["cpu", "gpu", "requests.example.com/gpu", "example.com/"] {

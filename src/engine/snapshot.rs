@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::engine::node::{NodeId, NodeInfo};
-use crate::engine::pod::ObjectKey;
+use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
 /// All nodes with their pods, as of the start of a cycle.
@@ -26,8 +26,7 @@ pub struct Snapshot {
     /// Nodes with pods that have required anti-affinity, in order.
     pub(in crate::engine) with_required_anti_affinity: Arc<Vec<NodeId>>,
     /// Claims that some pod in the snapshot names (VR-002).
-    pub(in crate::engine) used_claims: Arc<BTreeSet<ObjectKey>>,
-    pub(in crate::engine) generation: u64,
+    pub(in crate::engine) used_claims: Arc<BTreeSet<NamespacedName>>,
 }
 
 impl Snapshot {
@@ -77,7 +76,7 @@ impl Snapshot {
     }
 
     /// Whether some pod in the snapshot names the claim.
-    pub fn is_claim_used(&self, claim: ObjectKey) -> bool {
+    pub fn is_claim_used(&self, claim: NamespacedName) -> bool {
         self.used_claims.contains(&claim)
     }
 }

@@ -186,9 +186,13 @@ mod tests {
     #[test]
     fn message_joins_reasons_in_order() {
         let reasons = vec![Symbol::new("Too many pods"), Symbol::new("Insufficient cpu")];
-        let status = Status::with_reasons(Code::Unschedulable, reasons).by("NodeResourcesFit".into());
+        let status =
+            Status::with_reasons(Code::Unschedulable, reasons).by("NodeResourcesFit".into());
         assert_eq!(status.message(), "Too many pods, Insufficient cpu");
-        assert_eq!(format!("{status:?}"), "Unschedulable by NodeResourcesFit: Too many pods, Insufficient cpu");
+        assert_eq!(
+            format!("{status:?}"),
+            "Unschedulable by NodeResourcesFit: Too many pods, Insufficient cpu"
+        );
     }
 
     #[test]

@@ -177,7 +177,9 @@ impl ClusterEvent {
             || self.resource == incoming.resource
             || (self.resource == EventResource::Pod && pod_kinds.contains(&incoming.resource));
         self.is_wildcard()
-            || (resource && self.action.overlaps(incoming.action) && incoming.action.0 <= self.action.0)
+            || (resource
+                && self.action.overlaps(incoming.action)
+                && incoming.action.0 <= self.action.0)
     }
 
     /// The label, as upstream's metrics and logs show it (FW-262).

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use crate::config::{ExtensionPoint, FeatureGates, ResolvedProfile};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::{NodeStatuses, add_once};
-use crate::engine::framework::plugin::{
-    CycleContext, Plugin, PostFilterAnswer, PostFilterContext,
-};
+use crate::engine::framework::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext};
 use crate::engine::framework::registry::Registry;
 use crate::engine::host::Host;
 use crate::engine::record::PluginStatus;
@@ -74,9 +72,8 @@ impl Framework {
             instances.push(plugin);
         }
         let find = |name: Symbol| instances.iter().find(|plugin| plugin.name() == name).cloned();
-        let points = ExtensionPoint::ALL.map(|point| {
-            profile.at(point).iter().filter_map(|plugin| find(plugin.name)).collect()
-        });
+        let points = ExtensionPoint::ALL
+            .map(|point| profile.at(point).iter().filter_map(|plugin| find(plugin.name)).collect());
         Ok(Framework { profile, points, instances })
     }
 
@@ -107,7 +104,11 @@ impl Framework {
     }
 
     /// Runs PreFilter (FW-100…107).
-    pub fn run_pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterOutcome {
+    pub fn run_pre_filter(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+    ) -> PreFilterOutcome {
         let mut outcome = PreFilterOutcome::default();
         let mut refused = Status::SUCCESS;
         for plugin in self.at(ExtensionPoint::PreFilter) {
@@ -164,7 +165,11 @@ impl Framework {
                 Code::Unschedulable | Code::Pending => false,
                 _ => {
                     let status = Status::error(&status.message()).by(name);
-                    return PostFilterOutcome { status, answers: outcome.answers, ..Default::default() };
+                    return PostFilterOutcome {
+                        status,
+                        answers: outcome.answers,
+                        ..Default::default()
+                    };
                 }
             };
             if ends {

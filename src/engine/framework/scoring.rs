@@ -85,7 +85,12 @@ impl Framework {
         }
         let normalized: Result<Vec<u8>, Status> =
             scores.iter().map(|score| in_range(plugin, *score)).collect();
-        Ok(ScoreColumn { plugin: name, weight: self.score_weight(name), raw, normalized: normalized? })
+        Ok(ScoreColumn {
+            plugin: name,
+            weight: self.score_weight(name),
+            raw,
+            normalized: normalized?,
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::pod::ObjectKey;
+use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
 /// What plugins keep between cycles.
@@ -17,5 +17,5 @@ pub struct Shared {
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Preempting {
     /// The last victim, once all others are gone (PR-051).
-    pub last_victim: Option<ObjectKey>,
+    pub last_victim: Option<NamespacedName>,
 }

@@ -1,0 +1,30 @@
+//! The plugins, one file each, and the table that builds them.
+//!
+//! A plugin file reads from top to bottom: what it does, its arguments and state, its
+//! implementation of [`Plugin`](crate::engine::framework::plugin::Plugin), its tests.
+
+use crate::config::intree;
+use crate::engine::framework::registry::{Entry, Factory};
+
+pub mod default_binder;
+pub mod priority_sort;
+pub mod scheduling_gates;
+
+/// Name and factory of every plugin.
+const FACTORIES: &[(&str, Factory)] = &[
+    ("DefaultBinder", default_binder::build),
+    ("PrioritySort", priority_sort::build),
+    ("SchedulingGates", scheduling_gates::build),
+];
+
+/// All plugins with their descriptors, in the descriptors' order.
+pub fn in_tree() -> Vec<Entry> {
+    let factory = |name: &str| FACTORIES.iter().find(|(known, _)| *known == name);
+    intree::PLUGINS
+        .iter()
+        .filter_map(|descriptor| {
+            let (_, factory) = factory(descriptor.name)?;
+            Some(Entry { descriptor: *descriptor, factory: *factory })
+        })
+        .collect()
+}

@@ -1,0 +1,56 @@
+//! SchedulingGates: keeps a pod out of the active queue while it has scheduling gates.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go`.
+
+use std::sync::Arc;
+
+use crate::api::Object;
+use crate::config::{FeatureGates, ProfileArgs};
+use crate::engine::framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use crate::engine::framework::plugin::{Plugin, QueueContext};
+use crate::engine::pod::PodInfo;
+use crate::engine::status::Status;
+use crate::intern::Symbol;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(SchedulingGates))
+}
+
+struct SchedulingGates;
+
+impl Plugin for SchedulingGates {
+    fn name(&self) -> Symbol {
+        "SchedulingGates".into()
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let gates_gone = Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED;
+        Some(vec![Registration::hinted(EventResource::Pod, gates_gone)])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        match &objects.new {
+            Some(Object::Pod(changed)) if changed.metadata.uid == pod.uid() => Ok(Hint::Queue),
+            _ => Ok(Hint::Skip),
+        }
+    }
+
+    /// SG-001
+    fn pre_enqueue(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
+        let gates: Vec<&str> =
+            pod.pod.spec.scheduling_gates.iter().map(|gate| gate.name.as_str()).collect();
+        if gates.is_empty() {
+            return Status::SUCCESS;
+        }
+        Status::unresolvable(&format!("waiting for scheduling gates: [{}]", gates.join(" ")))
+    }
+}
