@@ -31,6 +31,7 @@ pub use pod_affinity::*;
 pub use quantity::{Format as QuantityFormat, Quantity, QuantityError};
 pub use resource::*;
 pub use scheduling::*;
+pub use selector::Selector;
 pub use storage::*;
 pub use time::Time;
 pub use volumes::*;

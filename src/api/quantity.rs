@@ -105,12 +105,12 @@ impl Quantity {
         self.format
     }
 
-    /// The amount in units, rounded away from zero; out of range it is 0, as upstream has it.
+    /// The amount in units, rounded away from zero; out of range it is as wrong as upstream's.
     pub fn value(&self) -> i64 {
         self.scaled_value(0)
     }
 
-    /// The amount in thousandths, rounded away from zero; out of range it is 0, as upstream has it.
+    /// The amount in thousandths, rounded away from zero; out of range it is as wrong as upstream's.
     pub fn milli_value(&self) -> i64 {
         self.scaled_value(MILLI)
     }
@@ -118,7 +118,7 @@ impl Quantity {
     /// The amount in units of 10^`scale` (upstream's `ScaledValue`).
     pub fn scaled_value(&self, scale: i32) -> i64 {
         match &self.amount {
-            Amount::Int(int) => int.scaled(scale).unwrap_or(0),
+            Amount::Int(int) => int.scaled_wrapping(scale),
             Amount::Decimal(decimal) => decimal.scaled(scale),
         }
     }

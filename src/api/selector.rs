@@ -1,94 +1,168 @@
-//! Label selectors, compiled: matching compares interned strings only.
+//! Compiled selectors: label selectors, node selectors and tolerations as the scheduler
+//! matches them, with everything checked once and compared by interned id.
 //!
-//! Upstream: `LabelSelectorAsSelector` in apimachinery.
+//! Upstream: `apimachinery/pkg/labels`, `component-helpers/scheduling/corev1/nodeaffinity`,
+//! `api/core/v1/toleration.go`.
 
-use crate::api::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, Labels};
+mod node;
+mod parse;
+mod requirement;
+mod toleration;
+mod validate;
+
+use std::fmt;
+
+pub use node::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, SelectorErrors};
+pub use requirement::{Operator, Requirement};
+pub use toleration::{find_untolerated_taint, tolerates};
+
+use crate::api::{LabelSelector, LabelSelectorOperator, Labels};
 use crate::intern::Symbol;
 
-/// A compiled label selector.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A label selector, ready to match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Selector {
-    /// Matches nothing: no selector was given.
+    /// Matches no labels at all: what an absent selector means.
     #[default]
     Nothing,
-    /// All requirements must hold; none at all matches everything.
-    All(Vec<Requirement>),
-}
-
-/// One requirement on a label.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Requirement {
-    /// The label.
-    pub key: Symbol,
-    /// What must hold of it.
-    pub operator: LabelSelectorOperator,
-    /// The values that In and NotIn compare with.
-    pub values: Vec<Symbol>,
+    /// Matches any labels: what an empty selector means.
+    Everything,
+    /// All requirements must hold; sorted by key.
+    All(Box<[Requirement]>),
 }
 
 impl Selector {
-    /// Compiles a selector; an absent one matches nothing, an empty one everything.
-    ///
-    /// # Errors
-    /// An operator that does not exist, or values where there must be none or some.
-    pub fn new(selector: Option<&LabelSelector>) -> Result<Selector, String> {
-        let Some(selector) = selector else { return Ok(Selector::Nothing) };
-        let equal = |(key, value): (Symbol, &Symbol)| Requirement {
-            key,
-            operator: LabelSelectorOperator::In,
-            values: vec![*value],
-        };
-        let mut all: Vec<Requirement> = selector.match_labels.iter().map(equal).collect();
-        for expression in &selector.match_expressions {
-            all.push(Requirement::new(expression)?);
+    /// Compiles a selector as written. Absent selects nothing, empty selects everything.
+    /// An error names what the API server would refuse.
+    pub fn new(written: Option<&LabelSelector>) -> Result<Selector, String> {
+        let Some(written) = written else { return Ok(Selector::Nothing) };
+        let labels = written
+            .match_labels
+            .iter()
+            .map(|(key, value)| Requirement::new(key, Operator::Equals, vec![*value], ""));
+        let expressions = written.match_expressions.iter().map(|expression| {
+            let operator = match expression.operator {
+                LabelSelectorOperator::In => Operator::In,
+                LabelSelectorOperator::NotIn => Operator::NotIn,
+                LabelSelectorOperator::Exists => Operator::Exists,
+                LabelSelectorOperator::DoesNotExist => Operator::DoesNotExist,
+                LabelSelectorOperator::Other(text) => {
+                    return Err(vec![format!("{text:?} is not a valid label selector operator")]);
+                }
+            };
+            Requirement::new(expression.key, operator, expression.values.clone(), "")
+        });
+        let requirements: Result<Vec<_>, _> = labels.chain(expressions).collect();
+        match requirements {
+            Ok(requirements) => Ok(Selector::from_requirements(requirements)),
+            Err(errors) => Err(join_errors(&errors)),
         }
-        Ok(Selector::All(all))
     }
 
-    /// Whether the selector matches everything, whatever the labels.
-    pub fn is_everything(&self) -> bool {
-        matches!(self, Selector::All(all) if all.is_empty())
+    /// All labels of a set, each with its value (`labels.SelectorFromSet`). An empty or absent
+    /// set selects everything. Keys and values are not checked.
+    pub fn from_labels(labels: &Labels) -> Selector {
+        Selector::from_requirements(
+            labels
+                .iter()
+                .map(|(key, value)| Requirement::unchecked(key, Operator::Equals, vec![*value]))
+                .collect(),
+        )
     }
 
-    /// Whether `labels` satisfy the selector.
+    /// Reads kubectl's notation: `app=web,tier in (front,back),!canary`.
+    pub fn parse(text: &str) -> Result<Selector, String> {
+        parse::parse(text)
+    }
+
+    /// All of these requirements; none selects everything.
+    pub fn from_requirements(mut requirements: Vec<Requirement>) -> Selector {
+        if requirements.is_empty() {
+            return Selector::Everything;
+        }
+        requirements.sort_by_key(|requirement| requirement.key);
+        Selector::All(requirements.into_boxed_slice())
+    }
+
+    /// The selector narrowed by more requirements; nothing stays nothing.
+    pub fn and(self, more: impl IntoIterator<Item = Requirement>) -> Selector {
+        match self {
+            Selector::Nothing => Selector::Nothing,
+            Selector::Everything => Selector::from_requirements(more.into_iter().collect()),
+            Selector::All(requirements) => {
+                let mut requirements = requirements.into_vec();
+                requirements.extend(more);
+                Selector::from_requirements(requirements)
+            }
+        }
+    }
+
+    /// True if the labels are selected.
     pub fn matches(&self, labels: &Labels) -> bool {
         match self {
             Selector::Nothing => false,
-            Selector::All(all) => all.iter().all(|requirement| requirement.matches(labels)),
+            Selector::Everything => true,
+            Selector::All(requirements) => {
+                requirements.iter().all(|requirement| requirement.matches(labels))
+            }
+        }
+    }
+
+    /// True if the selector does not restrict anything (upstream's `Empty`; false for nothing).
+    pub fn is_everything(&self) -> bool {
+        *self == Selector::Everything
+    }
+
+    /// The requirements, in the order of their keys; empty for nothing and everything.
+    pub fn requirements(&self) -> &[Requirement] {
+        match self {
+            Selector::All(requirements) => requirements,
+            _ => &[],
         }
     }
 }
 
-impl Requirement {
-    fn new(expression: &LabelSelectorRequirement) -> Result<Requirement, String> {
-        use LabelSelectorOperator::{DoesNotExist, Exists, In, NotIn, Other};
-        let LabelSelectorRequirement { key, operator, values } = expression;
-        match operator {
-            In | NotIn if values.is_empty() => {
-                return Err(format!(
-                    "for 'in', 'notin' operators, values set can't be empty (key {key:?})"
-                ));
-            }
-            Exists | DoesNotExist if !values.is_empty() => {
-                return Err(format!(
-                    "values set must be empty for exists and does not exist (key {key:?})"
-                ));
-            }
-            Other(text) => return Err(format!("{text:?} is not a valid label selector operator")),
-            _ => {}
+/// kubectl's notation; `<none>` for the selector that selects nothing.
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Selector::Nothing {
+            return f.write_str("<none>");
         }
-        Ok(Requirement { key: *key, operator: *operator, values: values.clone() })
-    }
-
-    /// Whether `labels` satisfy the requirement; NotIn holds for an absent label.
-    pub fn matches(&self, labels: &Labels) -> bool {
-        let value = labels.get(self.key);
-        match self.operator {
-            LabelSelectorOperator::In => value.is_some_and(|value| self.values.contains(value)),
-            LabelSelectorOperator::NotIn => value.is_none_or(|value| !self.values.contains(value)),
-            LabelSelectorOperator::Exists => value.is_some(),
-            LabelSelectorOperator::DoesNotExist => value.is_none(),
-            LabelSelectorOperator::Other(_) => false,
+        for (at, requirement) in self.requirements().iter().enumerate() {
+            if at > 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{requirement}")?;
         }
+        Ok(())
     }
 }
+
+impl LabelSelector {
+    /// A selector of these labels.
+    pub fn of_labels(labels: Labels) -> LabelSelector {
+        LabelSelector { match_labels: labels, ..Default::default() }
+    }
+
+    /// Adds an expression, as the API server does for `matchLabelKeys`.
+    pub fn add_expression(
+        &mut self,
+        key: Symbol,
+        operator: LabelSelectorOperator,
+        values: Vec<Symbol>,
+    ) {
+        let expression = crate::api::LabelSelectorRequirement { key, operator, values };
+        self.match_expressions.push(expression);
+    }
+}
+
+/// One error as it is, several as a list (upstream's aggregate).
+pub(crate) fn join_errors(errors: &[String]) -> String {
+    match errors {
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

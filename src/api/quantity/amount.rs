@@ -42,6 +42,17 @@ impl Int {
         }
     }
 
+    /// As `scaled`; out of range it is what upstream's arithmetic leaves: the low bits where it
+    /// multiplies in one step, 0 where it multiplies digit by digit.
+    pub fn scaled_wrapping(self, scale: i32) -> i64 {
+        self.scaled(scale).unwrap_or_else(|| match self.scale.wrapping_sub(scale) {
+            up @ (1 | 2 | 3 | 6 | 9) if self.value != i64::MIN => {
+                wrapping_scale_up(self.value, u64::from(up.unsigned_abs()))
+            }
+            _ => 0,
+        })
+    }
+
     /// The value with at least this scale, rounded away from zero, and whether nothing was lost.
     pub fn as_scale(self, scale: i32) -> (Int, bool) {
         if self.scale >= scale {

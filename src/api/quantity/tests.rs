@@ -85,3 +85,70 @@ fn decodes_text_and_numbers() {
     assert!(error.starts_with("\"1GB\" is not a quantity: "), "{error}");
     assert!(serde_json::from_str::<Quantity>("true").is_err());
 }
+
+/// Every line of the recorded corpus: text, both readings, canonical form or error.
+#[test]
+fn agrees_with_the_recorded_corpus() {
+    let packed = include_bytes!("../../../tests/conformance/quantity.jsonl.gz");
+    let lines = std::io::read_to_string(flate2::read::GzDecoder::new(&packed[..])).unwrap();
+    assert_eq!(lines.lines().count(), 300);
+    let mut wrong = Vec::new();
+    for line in lines.lines() {
+        let expected: serde_json::Value = serde_json::from_str(line).unwrap();
+        let found = match Quantity::parse(expected["in"].as_str().unwrap()) {
+            Err(error) => serde_json::json!({
+                "in": expected["in"], "err": error.to_string(), "value": 0, "milli": 0,
+            }),
+            Ok(read) => serde_json::json!({
+                "in": expected["in"],
+                "value": read.value(),
+                "milli": read.milli_value(),
+                "canon": read.to_string(),
+            }),
+        };
+        if found != expected {
+            wrong.push(format!("{expected}\n   {found}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+mod properties {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn printing_and_reading_again_keeps_the_number(
+            value in any::<i64>(), scale in -9..=0i32, binary: bool,
+        ) {
+            let format = if binary { Format::BinarySi } else { Format::DecimalSi };
+            let made = Quantity::from_int(Int { value, scale }, format);
+            let read = Quantity::parse(&made.to_string()).unwrap();
+            prop_assert_eq!(&read, &made);
+            prop_assert_eq!(read.to_string(), made.to_string());
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[-+]?[0-9.]{0,30}[eEinumkKMGTP]{0,2}[-+]?[0-9]{0,12}") {
+            if let Ok(read) = Quantity::parse(&text) {
+                let again = Quantity::parse(&read.to_string());
+                let _readings = (read.value(), read.milli_value(), again.is_ok());
+            }
+        }
+
+        #[test]
+        fn sums_do_not_depend_on_the_order(a in any::<i32>(), b in any::<i32>(), scale in -9..3i32) {
+            let (x, y) = (Int { value: a.into(), scale }, Int { value: b.into(), scale: 0 });
+            let (x, y) = (
+                Quantity::from_int(x, Format::DecimalSi), Quantity::from_int(y, Format::DecimalSi),
+            );
+            let (mut left, mut right) = (x.clone(), y.clone());
+            left.add(&y);
+            right.add(&x);
+            prop_assert_eq!(&left, &right);
+            left.sub(&y);
+            prop_assert_eq!(left, x);
+        }
+    }
+}
