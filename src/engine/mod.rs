@@ -5,6 +5,7 @@
 //! [`record`] (what a cycle leaves behind).
 
 pub mod column;
+pub mod extended_resources;
 pub mod framework;
 pub mod host;
 pub mod node;

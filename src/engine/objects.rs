@@ -14,6 +14,7 @@ use crate::api::{
     ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
     Service, StatefulSet, StorageClass, VolumeAttachment, Workload,
 };
+use crate::engine::extended_resources::ExtendedResources;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
@@ -96,6 +97,8 @@ pub struct Objects {
     pub pod_groups: ByKey<PodGroup>,
     /// Workloads.
     pub workloads: ByKey<Workload>,
+    /// Which device class serves which extended resource; follows `device_classes`.
+    pub extended_resources: Arc<ExtendedResources>,
 }
 
 impl Objects {
@@ -121,6 +124,10 @@ impl Objects {
     /// Adds or replaces an object. Nodes are not kept here. Gives back what it replaced.
     pub fn insert(&mut self, object: Object) -> Option<Object> {
         let key = NamespacedName::of(&object);
+        if let Object::DeviceClass(class) = &object {
+            let old = self.device_classes.get(&key).cloned();
+            Arc::make_mut(&mut self.extended_resources).update(old.as_deref(), class);
+        }
         macro_rules! put {
             ($($variant:ident => $field:ident),* $(,)?) => {
                 match object {
@@ -137,6 +144,9 @@ impl Objects {
     /// Removes an object by kind and key. Gives back what was there.
     pub fn remove(&mut self, object: &Object) -> Option<Object> {
         let key = NamespacedName::of(object);
+        if let Object::DeviceClass(class) = object {
+            Arc::make_mut(&mut self.extended_resources).remove(class);
+        }
         macro_rules! take {
             ($($variant:ident => $field:ident),* $(,)?) => {
                 match object {

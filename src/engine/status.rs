@@ -105,8 +105,12 @@ impl Status {
         Status::with_reasons(Code::Skip, Vec::new())
     }
 
-    /// The same status, said by `plugin`. A success stays anonymous.
+    /// The same status, said by `plugin`. A success stays anonymous. Costs nothing where the
+    /// plugin is recorded already, as in the refusals that plugins build once.
     pub fn by(self, plugin: Symbol) -> Status {
+        if self.plugin() == plugin {
+            return self;
+        }
         Status(self.0.map(|refusal| {
             let mut refusal = Arc::unwrap_or_clone(refusal);
             refusal.plugin = plugin;

@@ -295,7 +295,11 @@ pub trait Plugin: Send + Sync {
 
     /// Sign: what of the pod this plugin's answers depend on, for batching (FW-221). `Err`
     /// carries why a pod cannot be signed.
-    fn sign(&self, _pod: &PodInfo) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        _pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
         Err(Symbol::EMPTY)
     }
 }
