@@ -18,3 +18,5 @@ pub mod requests;
 pub mod resource;
 pub mod snapshot;
 pub mod status;
+#[cfg(test)]
+pub mod testing;
