@@ -6,6 +6,8 @@
 
 pub mod column;
 pub mod extended_resources;
+#[cfg(test)]
+pub mod fixture;
 pub mod framework;
 pub mod host;
 pub mod node;
