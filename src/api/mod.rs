@@ -5,7 +5,9 @@
 
 mod macros;
 
+pub mod admission;
 pub mod decode;
+pub mod defaults;
 pub mod kind;
 pub mod map;
 pub mod meta;
