@@ -169,9 +169,7 @@ impl<'de> Deserialize<'de> for Symbol {
                 Ok(Symbol::new(text))
             }
         }
-        // Not `deserialize_str`, for which YAML decoders turn `1` and `true` into text: the API
-        // refuses such values unless they are quoted.
-        deserializer.deserialize_any(Visitor)
+        deserializer.deserialize_str(Visitor)
     }
 }
 

@@ -5,9 +5,6 @@
 
 mod macros;
 
-pub mod admission;
-pub mod decode;
-pub mod defaults;
 pub mod kind;
 pub mod map;
 pub mod meta;
@@ -24,7 +21,6 @@ pub mod time;
 pub mod volumes;
 pub mod workload;
 
-pub use decode::{DecodeError, Decoded};
 pub use kind::Kind;
 pub use map::{Labels, ResourceList, SymbolMap};
 pub use meta::*;
