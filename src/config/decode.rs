@@ -25,7 +25,7 @@ pub struct Decoded {
     /// The document. Its profiles have no default plugins and arguments yet.
     pub document: KubeSchedulerConfiguration,
     /// Things that are no errors for upstream, but hardly meant.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Problem>,
 }
 
 /// Decodes `text`; the problems have their places in it.
@@ -39,8 +39,9 @@ pub fn decode(text: &str, gates: &FeatureGates) -> Result<Decoded, ConfigError> 
     if !reader.problems.is_empty() {
         return Err(ConfigError { stage: Stage::Decode, problems: reader.problems });
     }
-    let more = more.then(|| "only the first document of the file counts".to_owned());
-    Ok(Decoded { document, warnings: more.into_iter().collect() })
+    let ignored = more
+        .then(|| Problem::new(&FieldPath::root(), "only the first document of the file counts"));
+    Ok(Decoded { document, warnings: ignored.into_iter().collect() })
 }
 
 /// A document must say what it is. CFG-043
@@ -50,7 +51,8 @@ fn check_kind(root: &Node) -> Result<(), Problem> {
         let message = format!("expected a map of fields, got {}", root.describe());
         return Err(Problem::new(&here, message));
     }
-    let (kind, version) = (type_field(root, "kind")?, type_field(root, "apiVersion")?);
+    let kind = type_field(root, "kind", &here)?;
+    let version = type_field(root, "apiVersion", &here)?;
     if kind.is_empty() {
         return Err(Problem::new(&here, "kind is missing").help(format!("write kind: {KIND}")));
     }
@@ -73,13 +75,17 @@ fn check_kind(root: &Node) -> Result<(), Problem> {
 }
 
 /// `kind` or `apiVersion`; empty if absent.
-pub(super) fn type_field<'n>(node: &'n Node, name: &str) -> Result<&'n str, Problem> {
+pub(super) fn type_field<'n>(
+    node: &'n Node,
+    name: &str,
+    path: &FieldPath,
+) -> Result<&'n str, Problem> {
     match node.get(name) {
         Some(Node::Text(text)) => Ok(text),
         None | Some(Node::Null) => Ok(""),
         Some(other) => {
             let message = format!("expected text, got {}", other.describe());
-            Err(Problem::new(&FieldPath::root().field(name), message))
+            Err(Problem::new(&path.field(name), message))
         }
     }
 }
@@ -105,16 +111,17 @@ fn configuration(
     let extenders = f.list("extenders", extender);
     let delay = f.or_zero("delayCacheUntilActive", Reader::boolean);
     f.finish();
+    let default = defaults::document();
     KubeSchedulerConfiguration {
-        parallelism: parallelism.unwrap_or(defaults::PARALLELISM),
-        leader_election: leader_election.unwrap_or_else(defaults::leader_election),
-        client_connection: client_connection.unwrap_or_else(defaults::client_connection),
+        parallelism: parallelism.unwrap_or(default.parallelism),
+        leader_election: leader_election.unwrap_or(default.leader_election),
+        client_connection: client_connection.unwrap_or(default.client_connection),
         enable_profiling: profiling.unwrap_or(true),
         // CFG-012: follows enableProfiling.
         enable_contention_profiling: contention.unwrap_or(profiling.unwrap_or(true)),
-        percentage_of_nodes_to_score: Some(percentage.unwrap_or(0)),
-        pod_initial_backoff_seconds: initial.unwrap_or(1),
-        pod_max_backoff_seconds: max.unwrap_or(10),
+        percentage_of_nodes_to_score: percentage.or(default.percentage_of_nodes_to_score),
+        pod_initial_backoff_seconds: initial.unwrap_or(default.pod_initial_backoff_seconds),
+        pod_max_backoff_seconds: max.unwrap_or(default.pod_max_backoff_seconds),
         profiles: defaults::name_profiles(profiles.unwrap_or_default()),
         extenders: extenders.unwrap_or_default(),
         delay_cache_until_active: delay,

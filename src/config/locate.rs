@@ -62,6 +62,9 @@ impl<'de> Visitor<'de> for Walk<'_> {
     fn visit_unit<E: Error>(self) -> Result<(), E> {
         self.scalar()
     }
+    fn visit_none<E: Error>(self) -> Result<(), E> {
+        self.scalar()
+    }
     fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
         self.scalar()
     }
@@ -93,7 +96,9 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let Some((step, rest)) = self.steps.split_first() else { return self.stop() };
-        while let Some(here) = map.next_key_seed(Name { walk: self, step, last: rest.is_empty() })? {
+        while let Some(here) =
+            map.next_key_seed(Name { walk: self, step, last: rest.is_empty() })?
+        {
             match here {
                 true if self.nth > 0 && rest.is_empty() => self.nth -= 1,
                 true => return map.next_value_seed(Walk { steps: rest, ..self }),

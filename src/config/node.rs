@@ -199,6 +199,9 @@ impl<'de> Visitor<'de> for NodeVisitor {
     fn visit_unit<E: Error>(self) -> Result<Node, E> {
         Ok(Node::Null)
     }
+    fn visit_none<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
     fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
         Ok(Node::Bool(value))
     }
@@ -274,10 +277,7 @@ mod tests {
 
     #[test]
     fn unreadable_text_is_told_with_its_place() {
-        assert_eq!(
-            message("{\"a\": 1,}"),
-            "line 1, column 9: this is not JSON: trailing comma"
-        );
+        assert_eq!(message("{\n  \"a\" 1}"), "line 2, column 7: this is not JSON: expected `:`");
         assert_eq!(
             message("a: [1\nb: 2\n"),
             "line 2, column 1: this is not YAML: did not find expected ',' or ']'"

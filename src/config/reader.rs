@@ -250,19 +250,22 @@ mod tests {
             reader.list(&text, path, Reader::text);
             reader.fields(&text, path).finish();
         });
-        assert_eq!(told, [
-            "x: expected a whole number, got the text \"sixteen\"",
-            "x: expected a whole number from -2147483648 to 2147483647, got the number 1099511627776",
-            "x: expected a whole number from -9223372036854775808 to 9223372036854775807, \
+        assert_eq!(
+            told,
+            [
+                "x: expected a whole number, got the text \"sixteen\"",
+                "x: expected a whole number from -2147483648 to 2147483647, got the number 1099511627776",
+                "x: expected a whole number from -9223372036854775808 to 9223372036854775807, \
              got the number 1.5",
-            "x: expected true or false, got the text \"sixteen\"",
-            "x: expected text, got the number 5; put it in quotes",
-            "x: expected a number, got the text \"sixteen\"",
-            "x: expected a duration such as 30s or 1m30s, got the number 5",
-            "x: expected base64",
-            "x: expected a list, got the text \"sixteen\"; start each entry with a dash",
-            "x: expected a map of fields, got the text \"sixteen\"",
-        ]);
+                "x: expected true or false, got the text \"sixteen\"",
+                "x: expected text, got the number 5; put it in quotes",
+                "x: expected a number, got the text \"sixteen\"",
+                "x: expected a duration such as 30s or 1m30s, got the number 5",
+                "x: expected base64",
+                "x: expected a list, got the text \"sixteen\"; start each entry with a dash",
+                "x: expected a map of fields, got the text \"sixteen\"",
+            ]
+        );
     }
 
     #[test]
@@ -286,9 +289,12 @@ mod tests {
             assert_eq!(fields.or_zero("name", Reader::text), "");
             fields.finish();
         });
-        assert_eq!(told, [
-            "x.wieght: unknown field \"wieght\"; did you mean \"weight\"?",
-            "x.zzz: unknown field \"zzz\"; known here: weight, name",
-        ]);
+        assert_eq!(
+            told,
+            [
+                "x.wieght: unknown field \"wieght\"; did you mean \"weight\"?",
+                "x.zzz: unknown field \"zzz\"; known here: weight, name",
+            ]
+        );
     }
 }
