@@ -15,6 +15,7 @@ pub mod objects;
 pub mod plugins;
 pub mod pod;
 pub mod ports;
+pub mod queue;
 pub mod record;
 pub mod requests;
 pub mod resource;

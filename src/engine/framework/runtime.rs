@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{ExtensionPoint, FeatureGates, ResolvedProfile};
+use crate::config::{ExtensionPoint, FeatureGates, PluginDescriptor, ResolvedProfile};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::{NodeStatuses, add_once};
 use crate::engine::framework::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext};
@@ -22,6 +22,7 @@ pub struct Framework {
     profile: ResolvedProfile,
     points: [Vec<Arc<dyn Plugin>>; ExtensionPoint::COUNT],
     instances: Vec<Arc<dyn Plugin>>,
+    descriptors: Vec<PluginDescriptor>,
 }
 
 /// What all PreFilter plugins together say.
@@ -74,7 +75,7 @@ impl Framework {
         let find = |name: Symbol| instances.iter().find(|plugin| plugin.name() == name).cloned();
         let points = ExtensionPoint::ALL
             .map(|point| profile.at(point).iter().filter_map(|plugin| find(plugin.name)).collect());
-        Ok(Framework { profile, points, instances })
+        Ok(Framework { profile, points, instances, descriptors: registry.descriptors() })
     }
 
     /// The scheduler name.
@@ -95,6 +96,11 @@ impl Framework {
     /// Every plugin that was built.
     pub fn instances(&self) -> &[Arc<dyn Plugin>] {
         &self.instances
+    }
+
+    /// What a plugin that was built implements.
+    pub fn descriptor(&self, plugin: Symbol) -> Option<&PluginDescriptor> {
+        self.descriptors.iter().find(|descriptor| plugin == descriptor.name)
     }
 
     /// The weight of a score plugin; at least 1 (CFG-074).

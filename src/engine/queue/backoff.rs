@@ -1,0 +1,209 @@
+//! The backoff queue: pods that will be retried, each at its time.
+//!
+//! Upstream: `pkg/scheduler/backend/queue/backoff_queue.go` (Q-002, Q-040…045).
+
+use std::sync::Arc;
+
+use crate::api::Time;
+use crate::engine::pod::{NamespacedName, PodInfo, QueuedPod};
+use crate::engine::queue::heap::{Heap, Less};
+use crate::engine::queue::settings::QueueSettings;
+
+/// Backoff ends and flushes are aligned to whole seconds, in microseconds.
+const WINDOW: i64 = 1_000_000;
+
+impl QueueSettings {
+    /// How long a pod waits after its `count`th failure, in microseconds.
+    pub fn backoff_duration(&self, count: u32) -> i64 {
+        let Some(shift) = count.checked_sub(1) else { return 0 };
+        if self.initial_backoff > self.max_backoff.checked_shr(shift).unwrap_or(0) {
+            return self.max_backoff;
+        }
+        self.initial_backoff.checked_shl(shift).unwrap_or(0)
+    }
+
+    /// When the pod's backoff ends; `None` if it has none.
+    pub fn backoff_expiration(&self, pod: &QueuedPod) -> Option<Time> {
+        let count = match pod.consecutive_errors {
+            0 => pod.unschedulable_count,
+            errors => errors,
+        };
+        if count == 0 || self.max_backoff == 0 {
+            return None;
+        }
+        let end = pod.timestamp.0.saturating_add(self.backoff_duration(count));
+        Some(self.align(Time(end)))
+    }
+
+    /// Whether the pod must still wait.
+    pub fn is_backing_off(&self, pod: &QueuedPod, now: Time) -> bool {
+        pod.backoff_expiration.is_some_and(|end| end >= self.align(now))
+    }
+
+    /// The first instant at which a pod with this expiration waits no more. The second of
+    /// the expiration itself still counts as waiting.
+    pub fn backoff_release(&self, expiration: Time) -> Time {
+        let step = if self.pop_from_backoff { WINDOW } else { 1 };
+        Time(expiration.0.saturating_add(step))
+    }
+
+    fn align(&self, time: Time) -> Time {
+        if !self.pop_from_backoff {
+            return time;
+        }
+        Time(time.0.div_euclid(WINDOW).saturating_mul(WINDOW))
+    }
+}
+
+/// Two heaps: pods that plugins rejected, and pods that came back with an error.
+#[derive(Clone, Default)]
+pub(super) struct BackoffQueue {
+    rejected: Arc<Heap>,
+    failed: Arc<Heap>,
+}
+
+/// The orders of both heaps. Each puts the earliest expiration first; among rejected pods
+/// of the same second the queue sort plugin decides, if pods may be popped from here.
+#[derive(Clone, Copy)]
+pub(super) struct BackoffOrder<'a> {
+    /// The order of the active queue, when pods may be popped ahead of time.
+    pub(super) tie: Option<Less<'a>>,
+}
+
+impl BackoffOrder<'_> {
+    fn rejected(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
+        match self.tie {
+            Some(less) if a.backoff_expiration == b.backoff_expiration => less(a, b),
+            _ => by_expiration(a, b),
+        }
+    }
+}
+
+fn by_expiration(a: &QueuedPod, b: &QueuedPod) -> bool {
+    a.backoff_expiration < b.backoff_expiration
+}
+
+impl BackoffQueue {
+    /// How many pods there are.
+    pub(super) fn len(&self) -> usize {
+        self.rejected.len() + self.failed.len()
+    }
+
+    /// The pod of that key.
+    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
+        self.rejected.get(key).or_else(|| self.failed.get(key))
+    }
+
+    /// Whether there is a pod of that key.
+    pub(super) fn contains(&self, key: NamespacedName) -> bool {
+        self.rejected.contains(key) || self.failed.contains(key)
+    }
+
+    /// Adds a pod to the heap it belongs to, and sees to it that it is not in the other.
+    pub(super) fn add(&mut self, pod: Arc<QueuedPod>, order: BackoffOrder<'_>) {
+        let key = pod.key();
+        let failed = pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty();
+        let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+        if failed {
+            Arc::make_mut(&mut self.failed).add_or_update(pod, &by_expiration);
+            if self.rejected.contains(key) {
+                Arc::make_mut(&mut self.rejected).remove(key, &rejected_less);
+            }
+            return;
+        }
+        Arc::make_mut(&mut self.rejected).add_or_update(pod, &rejected_less);
+        if self.failed.contains(key) {
+            Arc::make_mut(&mut self.failed).remove(key, &by_expiration);
+        }
+    }
+
+    /// Replaces the object of the pod of that key in place; gives back what is there now.
+    pub(super) fn update(
+        &mut self,
+        key: NamespacedName,
+        order: BackoffOrder<'_>,
+        change: impl FnOnce(&PodInfo) -> PodInfo,
+    ) -> Option<Arc<PodInfo>> {
+        let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+        match self.rejected.contains(key) {
+            true => replace(&mut self.rejected, key, &rejected_less, change),
+            false => replace(&mut self.failed, key, &by_expiration, change),
+        }
+    }
+
+    /// Takes the pod of that key out.
+    pub(super) fn remove(
+        &mut self,
+        key: NamespacedName,
+        order: BackoffOrder<'_>,
+    ) -> Option<Arc<QueuedPod>> {
+        if self.rejected.contains(key) {
+            let less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+            return Arc::make_mut(&mut self.rejected).remove(key, &less);
+        }
+        if self.failed.contains(key) {
+            return Arc::make_mut(&mut self.failed).remove(key, &by_expiration);
+        }
+        None
+    }
+
+    /// Takes the first rejected pod out, whether its backoff is over or not. Pods that came
+    /// back with an error are never taken ahead of time.
+    pub(super) fn pop_early(&mut self, order: BackoffOrder<'_>) -> Option<Arc<QueuedPod>> {
+        if self.rejected.len() == 0 {
+            return None;
+        }
+        Arc::make_mut(&mut self.rejected).pop(&|a, b| order.rejected(a, b))
+    }
+
+    /// Takes all pods out whose backoff is over: first the rejected, then the failed.
+    pub(super) fn pop_completed(
+        &mut self,
+        settings: &QueueSettings,
+        order: BackoffOrder<'_>,
+        now: Time,
+    ) -> Vec<Arc<QueuedPod>> {
+        let mut done = Vec::new();
+        drain(&mut self.rejected, settings, now, &|a, b| order.rejected(a, b), &mut done);
+        drain(&mut self.failed, settings, now, &by_expiration, &mut done);
+        done
+    }
+
+    /// The earliest expiration.
+    pub(super) fn next_expiration(&self) -> Option<Time> {
+        let heaps = [&self.rejected, &self.failed];
+        heaps.iter().filter_map(|heap| heap.peek()?.backoff_expiration).min()
+    }
+
+    /// All pods in the order of their heaps: the rejected, then the failed.
+    pub(super) fn in_order(&self, order: BackoffOrder<'_>) -> Vec<&QueuedPod> {
+        let mut pods = self.rejected.in_order(&|a, b| order.rejected(a, b));
+        pods.extend(self.failed.in_order(&by_expiration));
+        pods
+    }
+}
+
+fn replace(
+    heap: &mut Arc<Heap>,
+    key: NamespacedName,
+    less: Less<'_>,
+    change: impl FnOnce(&PodInfo) -> PodInfo,
+) -> Option<Arc<PodInfo>> {
+    let mut pod = QueuedPod::clone(heap.get(key)?);
+    let info = Arc::new(change(&pod.info));
+    pod.info = info.clone();
+    Arc::make_mut(heap).add_or_update(Arc::new(pod), less);
+    Some(info)
+}
+
+fn drain(
+    heap: &mut Arc<Heap>,
+    settings: &QueueSettings,
+    now: Time,
+    less: Less<'_>,
+    done: &mut Vec<Arc<QueuedPod>>,
+) {
+    while heap.peek().is_some_and(|pod| !settings.is_backing_off(pod, now)) {
+        done.extend(Arc::make_mut(heap).pop(less));
+    }
+}

@@ -1,0 +1,198 @@
+//! The scheduling queue: which pod is tried next, and when a failed one is tried again.
+//!
+//! Four places: the active queue ([`heap`]), the backoff queue ([`backoff`]), the
+//! unschedulable pods with the gated ones among them ([`unschedulable`]), and the pods in
+//! flight ([`in_flight`]); and beside them the nominations ([`nominator`]). [`entering`] puts
+//! pods into queues, [`requeueing`] decides whether an event is worth a retry, [`updating`]
+//! handles changes of the pods themselves, [`views`] is for people and tests.
+//!
+//! A queue is a value: a clone shares everything until one side changes. Time comes in with
+//! the context. Where upstream leaves an order to chance, pods go in the order in which they
+//! came, plugins in the order of their profile.
+//!
+//! Upstream: `pkg/scheduler/backend/queue/scheduling_queue.go`.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::api::Time;
+use crate::engine::framework::plugin::QueueContext;
+use crate::engine::framework::runtime::Framework;
+use crate::engine::objects::Objects;
+use crate::engine::pod::{NamespacedName, PodInfo, QueuedPod};
+use crate::engine::queue::backoff::{BackoffOrder, BackoffQueue};
+use crate::engine::queue::heap::Heap;
+use crate::engine::queue::hints::QueuePlugins;
+use crate::engine::queue::in_flight::InFlight;
+use crate::engine::queue::nominator::Nominator;
+use crate::engine::queue::unschedulable::UnschedulablePods;
+use crate::engine::record::{HintRecord, QueueMove, QueueName};
+use crate::intern::Symbol;
+
+mod backoff;
+mod entering;
+mod heap;
+mod hints;
+mod in_flight;
+pub mod node_events;
+mod nominator;
+pub mod pod_events;
+mod requeueing;
+mod settings;
+mod unschedulable;
+mod updating;
+mod views;
+
+pub use hints::EXTENDER;
+pub use settings::QueueSettings;
+
+/// The scheduling queue.
+#[derive(Clone)]
+pub struct SchedulingQueue {
+    settings: QueueSettings,
+    plugins: Arc<QueuePlugins>,
+    active: Arc<Heap>,
+    backoff: BackoffQueue,
+    unschedulable: Arc<UnschedulablePods>,
+    in_flight: Arc<InFlight>,
+    nominator: Arc<Nominator>,
+    cycle: u64,
+    now: Time,
+    moves: Vec<QueueMove>,
+    asked: Vec<HintRecord>,
+}
+
+/// Why a pod moves.
+#[derive(Clone, Copy)]
+struct Cause {
+    event: Symbol,
+    plugin: Option<Symbol>,
+}
+
+impl Cause {
+    fn event(label: &str) -> Cause {
+        Cause { event: label.into(), plugin: None }
+    }
+}
+
+/// The order of the active queue, from the QueueSort plugin of the first profile.
+fn queue_sort(plugins: &QueuePlugins) -> impl Fn(&QueuedPod, &QueuedPod) -> bool + use<'_> {
+    |a, b| plugins.sort.as_ref().is_some_and(|plugin| plugin.less(a, b))
+}
+
+/// Calls `$do` with the orders of the active and the backoff queue.
+macro_rules! with_orders {
+    ($queue:expr, |$less:ident, $order:ident| $do:expr) => {{
+        let plugins = $queue.plugins.clone();
+        let sort = queue_sort(&plugins);
+        let $less: $crate::engine::queue::heap::Less<'_> = &sort;
+        let tie = $queue.settings.pop_from_backoff.then_some($less);
+        let $order = BackoffOrder { tie };
+        $do
+    }};
+}
+use with_orders;
+
+impl SchedulingQueue {
+    /// An empty queue for the given profiles, of which the first gives the order.
+    pub fn new(
+        settings: QueueSettings,
+        frameworks: &IndexMap<Symbol, Arc<Framework>>,
+    ) -> SchedulingQueue {
+        let plugins = Arc::new(QueuePlugins::new(&settings, frameworks));
+        SchedulingQueue {
+            settings,
+            plugins,
+            active: Arc::default(),
+            backoff: BackoffQueue::default(),
+            unschedulable: Arc::default(),
+            in_flight: Arc::default(),
+            nominator: Arc::default(),
+            cycle: 0,
+            now: Time::default(),
+            moves: Vec::new(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// Takes the next pod out and into flight: the first of the active queue, else, if that
+    /// is allowed, the first of the backoff queue ahead of its time.
+    pub fn pop(&mut self, cx: &QueueContext<'_>) -> Option<QueuedPod> {
+        self.now = cx.now;
+        loop {
+            let (pod, from, label) = self.take_next()?;
+            let mut pod = Arc::unwrap_or_clone(pod);
+            pod.attempts += 1;
+            let shared = Arc::new(pod.clone());
+            if !Arc::make_mut(&mut self.in_flight).push_pod(shared) {
+                self.record(pod.key(), from, QueueName::None, Cause::event(label));
+                continue;
+            }
+            self.cycle += 1;
+            self.record(pod.key(), from, QueueName::InFlight, Cause::event(label));
+            return Some(pod);
+        }
+    }
+
+    fn take_next(&mut self) -> Option<(Arc<QueuedPod>, QueueName, &'static str)> {
+        with_orders!(self, |less, order| {
+            if self.active.len() > 0 {
+                let pod = Arc::make_mut(&mut self.active).pop(less)?;
+                return Some((pod, QueueName::Active, "PodPopped"));
+            }
+            order.tie?;
+            let pod = self.backoff.pop_early(order)?;
+            Some((pod, QueueName::Backoff, "PopFromBackoffQ"))
+        })
+    }
+
+    /// The pod's cycle is over, and it does not come back.
+    pub fn done(&mut self, uid: Symbol) {
+        if !self.in_flight.contains(uid) {
+            return;
+        }
+        if let Some(pod) = Arc::make_mut(&mut self.in_flight).done(uid) {
+            self.record(pod.key(), QueueName::InFlight, QueueName::None, Cause::event("Done"));
+        }
+    }
+
+    /// Whether the pod with that UID is in flight.
+    pub fn is_in_flight(&self, uid: Symbol) -> bool {
+        self.in_flight.contains(uid)
+    }
+
+    /// How many pods have been popped.
+    pub fn scheduling_cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Nominates the pod to `node` (upstream's mode Override, even if empty), or with `None`
+    /// to the node of its own status (mode Noop).
+    pub fn add_nominated_pod(
+        &mut self,
+        pod: &Arc<PodInfo>,
+        node: Option<Symbol>,
+        objects: &Objects,
+    ) {
+        let own = !pod.pod.status.nominated_node_name.is_empty();
+        if node.is_some() || own || self.nominator.contains(pod.uid()) {
+            Arc::make_mut(&mut self.nominator).add(&pod.pod, node, objects);
+        }
+    }
+
+    /// Forgets the pod's nomination.
+    pub fn delete_nominated_pod_if_exists(&mut self, uid: Symbol) {
+        if self.nominator.contains(uid) {
+            Arc::make_mut(&mut self.nominator).remove(uid);
+        }
+    }
+
+    fn record(&mut self, pod: NamespacedName, from: QueueName, to: QueueName, cause: Cause) {
+        if from == to {
+            return;
+        }
+        let Cause { event, plugin } = cause;
+        self.moves.push(QueueMove { time: self.now, pod, from, to, event, plugin });
+    }
+}

@@ -1,0 +1,32 @@
+//! What configuration says about the queue.
+
+/// The queue's settings. Durations are in microseconds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueSettings {
+    /// The backoff after the first failure (`podInitialBackoffSeconds`).
+    pub initial_backoff: i64,
+    /// The longest backoff (`podMaxBackoffSeconds`); 0 turns backoff off.
+    pub max_backoff: i64,
+    /// How long a pod may stay unschedulable before it is tried again without an event.
+    pub max_unschedulable_duration: i64,
+    /// Whether a pod in backoff may be tried ahead of time when no pod is active (gate
+    /// SchedulerPopFromBackoffQ).
+    pub pop_from_backoff: bool,
+    /// Whether extenders are configured; they then take part in requeueing (FW-201).
+    pub has_extenders: bool,
+    /// Whether pods of a group are retried by backoff alone (gate GenericWorkload).
+    pub generic_workload: bool,
+}
+
+impl Default for QueueSettings {
+    fn default() -> QueueSettings {
+        QueueSettings {
+            initial_backoff: 1_000_000,
+            max_backoff: 10_000_000,
+            max_unschedulable_duration: 300_000_000,
+            pop_from_backoff: true,
+            has_extenders: false,
+            generic_workload: false,
+        }
+    }
+}
