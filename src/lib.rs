@@ -4,4 +4,3 @@ pub mod api;
 pub mod config;
 pub mod engine;
 pub mod intern;
-pub mod trace;

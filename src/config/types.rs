@@ -8,10 +8,9 @@
 use crate::intern::Symbol;
 
 pub use super::args::{
-    DefaultConstraint, DefaultPreemptionArgs, DynamicResourcesArgs, InterPodAffinityArgs,
-    ManualPermitArgs, NodeAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs,
-    PluginArgs, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy, UtilizationShapePoint,
-    VolumeBindingArgs,
+    DefaultPreemptionArgs, DynamicResourcesArgs, InterPodAffinityArgs, ManualPermitArgs,
+    NodeAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,
+    PodTopologySpreadArgs, ResourceSpec, ScoringStrategy, UtilizationShapePoint, VolumeBindingArgs,
 };
 use super::duration::Duration;
 use super::points::ExtensionPoint;

@@ -23,3 +23,4 @@ pub mod snapshot;
 pub mod status;
 #[cfg(test)]
 pub mod testing;
+pub mod volumes;

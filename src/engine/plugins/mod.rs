@@ -7,14 +7,24 @@ use crate::config::intree;
 use crate::engine::framework::registry::{Entry, Factory};
 
 pub mod default_binder;
+pub mod dynamic_resources;
+pub mod node_volume_limits;
 pub mod priority_sort;
 pub mod scheduling_gates;
+pub mod volume_binding;
+pub mod volume_restrictions;
+pub mod volume_zone;
 
 /// Name and factory of every plugin.
 const FACTORIES: &[(&str, Factory)] = &[
     ("DefaultBinder", default_binder::build),
+    ("DynamicResources", dynamic_resources::build),
+    ("NodeVolumeLimits", node_volume_limits::build),
     ("PrioritySort", priority_sort::build),
     ("SchedulingGates", scheduling_gates::build),
+    ("VolumeBinding", volume_binding::build),
+    ("VolumeRestrictions", volume_restrictions::build),
+    ("VolumeZone", volume_zone::build),
 ];
 
 /// All plugins with their descriptors, in the descriptors' order.

@@ -1,0 +1,116 @@
+//! The resource claims of a pod: which they are, and whether they can be used (DRA-010, DRA-014).
+//!
+//! Upstream: `staging/src/k8s.io/dynamic-resource-allocation/resourceclaim/resourceclaim.go`.
+
+use std::sync::Arc;
+
+use crate::api::selector::NodeMatcher;
+use crate::api::{DeviceRequest, Node, Pod, PodResourceClaim, ResourceClaim};
+use crate::engine::objects::Objects;
+use crate::engine::pod::NamespacedName;
+use crate::engine::status::Status;
+use crate::intern::Symbol;
+
+/// The claims of a pod in the order written; those that were found not to be needed are left
+/// out. The error says which one cannot be used, and why (DRA-010).
+pub fn resolve(pod: &Pod, objects: &Objects) -> Result<Vec<Arc<ResourceClaim>>, String> {
+    let mut claims = Vec::new();
+    for written in &pod.spec.resource_claims {
+        let Some(name) = claim_name(pod, written)? else { continue };
+        let key = NamespacedName::new(pod.metadata.namespace, name);
+        let claim = objects.resource_claims.get(&key);
+        let claim = claim.ok_or_else(|| format!("could not find ResourceClaim \"{key}\""))?;
+        if claim.metadata.deletion_timestamp.is_some() {
+            return Err(format!("resourceclaim \"{name}\" is being deleted"));
+        }
+        if written.resource_claim_name.is_none() {
+            check_owner(pod, claim)?;
+        }
+        claims.push(claim.clone());
+    }
+    Ok(claims)
+}
+
+/// The name of the claim; `None` if none is needed.
+fn claim_name(pod: &Pod, written: &PodResourceClaim) -> Result<Option<Symbol>, String> {
+    if written.resource_claim_name.is_some() {
+        return Ok(written.resource_claim_name);
+    }
+    if written.resource_claim_template_name.is_none() {
+        return Err(format!(
+            "pod \"{}\", spec.resourceClaim \"{}\": none of the supported fields are set",
+            pod.full_name(),
+            written.name
+        ));
+    }
+    let mut statuses = pod.status.resource_claim_statuses.iter();
+    let status = statuses.find(|status| status.name == written.name);
+    match status {
+        Some(status) => Ok(status.resource_claim_name),
+        None => Err(format!("pod \"{}\": ResourceClaim not created yet", pod.full_name())),
+    }
+}
+
+/// A claim made from a template belongs to one pod.
+fn check_owner(pod: &Pod, claim: &ResourceClaim) -> Result<(), String> {
+    match claim.metadata.controller().is_some_and(|owner| owner.uid == pod.metadata.uid) {
+        true => Ok(()),
+        false => Err(format!(
+            "ResourceClaim {}/{} was not created for Pod {} (Pod is not owner)",
+            claim.metadata.namespace,
+            claim.metadata.name,
+            pod.full_name()
+        )),
+    }
+}
+
+/// Whether all device classes of a claim exist (DRA-014).
+pub fn check_classes(claim: &ResourceClaim, objects: &Objects) -> Result<(), Status> {
+    for request in &claim.spec.devices.requests {
+        for (name, class) in classes(claim, request)? {
+            if class.is_empty() {
+                let text = format!("request {name}: unsupported request type");
+                return Err(Status::error(&text));
+            }
+            if !objects.device_classes.contains_key(&NamespacedName::new(Symbol::EMPTY, class)) {
+                let text = format!("request {name}: device class {class} does not exist");
+                return Err(Status::unresolvable(&text));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The classes of a request, each with the name of the request or its alternative.
+fn classes(
+    claim: &ResourceClaim,
+    request: &DeviceRequest,
+) -> Result<Vec<(String, Symbol)>, Status> {
+    if let Some(exactly) = &request.exactly {
+        return Ok(vec![(request.name.to_string(), exactly.device_class_name)]);
+    }
+    if request.first_available.is_empty() {
+        return Err(Status::unresolvable(&format!(
+            "resource claim {}/{}, request {}: unknown request type",
+            claim.metadata.namespace, claim.metadata.name, request.name
+        )));
+    }
+    let alternatives = request.first_available.iter();
+    Ok(alternatives
+        .map(|sub| (format!("{}/{}", request.name, sub.name), sub.device_class_name))
+        .collect())
+}
+
+/// Whether the node can use what was allocated to the claim (DRA-021).
+pub fn fits(claim: &ResourceClaim, node: &Node) -> Status {
+    let Some(allocation) = &claim.status.allocation else {
+        return Status::unresolvable("cannot allocate all claims");
+    };
+    let selector = allocation.node_selector.as_ref();
+    let reachable =
+        selector.is_none_or(|selector| NodeMatcher::new(selector, "").matches_node(node));
+    match reachable {
+        true => Status::SUCCESS,
+        false => Status::unresolvable("resourceclaim not available on the node"),
+    }
+}

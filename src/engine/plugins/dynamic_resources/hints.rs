@@ -1,0 +1,44 @@
+//! Which events can help a pod that DynamicResources refused.
+
+use crate::api::{Object, ResourceClaim};
+use crate::engine::framework::events::EventObjects;
+use crate::engine::objects::Objects;
+use crate::engine::pod::PodInfo;
+
+use super::claims::resolve;
+
+/// Whether the change of a claim or of the pod itself can help.
+///
+/// # Errors
+/// The event carries neither.
+pub fn helps(objects: &Objects, pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
+    match (&event.old, &event.new) {
+        (old, Some(Object::ResourceClaim(new))) => {
+            let old = match old {
+                Some(Object::ResourceClaim(old)) => Some(old.as_ref()),
+                _ => None,
+            };
+            Ok(claim_helps(objects, pod, old, new))
+        }
+        (_, Some(Object::Pod(new))) => {
+            Ok(new.metadata.uid == pod.uid() && resolve(new, objects).is_ok())
+        }
+        _ => Err("unexpected object in isSchedulableAfterClaimChange".to_owned()),
+    }
+}
+
+fn claim_helps(
+    objects: &Objects,
+    pod: &PodInfo,
+    old: Option<&ResourceClaim>,
+    new: &ResourceClaim,
+) -> bool {
+    let Ok(claims) = resolve(&pod.pod, objects) else { return false };
+    let freed =
+        |old: &ResourceClaim| old.status.allocation.is_some() && new.status.allocation.is_none();
+    if old.is_some_and(freed) {
+        return true;
+    }
+    let uses = claims.iter().any(|claim| claim.metadata.uid == new.metadata.uid);
+    uses && old.is_none_or(|old| old.status != new.status)
+}
