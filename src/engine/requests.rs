@@ -16,23 +16,22 @@ pub const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
 
 /// Which of the readings is wanted (RES-008). The default is the plain spec with
 /// pod-level resources, as NodeResourcesFit filters by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct RequestOptions {
     /// Take what the kubelet reports of in-place resizes into account (RES-004).
     pub use_status: bool,
+    /// The same for the requests of the pod as a whole; only together with `use_status`.
+    pub pod_level_status: bool,
     /// Leave pod-level resources out (RES-005).
     pub skip_pod_level: bool,
     /// Per container, what stands in for a request that is absent (RES-003).
     pub non_missing: ResourceList,
 }
 
-impl Default for RequestOptions {
-    fn default() -> Self {
-        RequestOptions {
-            use_status: false,
-            skip_pod_level: false,
-            non_missing: ResourceList::default(),
-        }
+impl RequestOptions {
+    /// What is accounted on nodes: everything that is reported of resizes.
+    pub fn with_status() -> RequestOptions {
+        RequestOptions { use_status: true, pod_level_status: true, ..RequestOptions::default() }
     }
 }
 
@@ -49,7 +48,7 @@ pub struct PodResource {
 
 /// The reading that NodeInfo accounts by: status resources and pod-level ones included.
 pub fn accounted(pod: &Pod) -> PodResource {
-    let mut options = RequestOptions { use_status: true, ..RequestOptions::default() };
+    let mut options = RequestOptions::with_status();
     let requests = pod_requests(pod, &options);
     options.non_missing = missing_defaults(pod, &requests);
     let with_defaults = match options.non_missing.is_empty() {
@@ -103,7 +102,8 @@ pub fn pod_requests(pod: &Pod, options: &RequestOptions) -> ResourceList {
 
 fn override_by_pod_level(pod: &Pod, options: &RequestOptions, requests: &mut ResourceList) {
     let Some(spec) = pod.spec.resources.as_ref().and_then(|r| r.requests.as_ref()) else { return };
-    let reported = pod.status.resources.as_ref().filter(|_| options.use_status);
+    let reported = pod.status.resources.as_ref();
+    let reported = reported.filter(|_| options.use_status && options.pod_level_status);
     let effective = reported.map(|reported| {
         let actuated = reported.requests.as_ref();
         effective_requests(pod, Some(spec), actuated, pod.status.allocated_resources.as_ref())

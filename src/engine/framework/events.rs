@@ -211,6 +211,43 @@ pub struct EventObjects {
     pub new: Option<Object>,
 }
 
+/// Accessors of both objects as one kind, for hint functions: `(old, new)`.
+macro_rules! typed_accessors {
+    ($($method:ident => $variant:ident as $type:ty),* $(,)?) => {
+        impl EventObjects {$(
+            #[doc = concat!("Old and new object, which must be of kind `", stringify!($variant), "`.")]
+            pub fn $method(&self) -> Result<(Option<&$type>, Option<&$type>), String> {
+                let typed = |object: &'_ Option<Object>| match object {
+                    None | Some(Object::$variant(_)) => Ok(()),
+                    Some(other) => Err(format!(
+                        "expected {}, but got {}", stringify!($variant), other.kind().as_str()
+                    )),
+                };
+                typed(&self.new)?;
+                typed(&self.old)?;
+                let old = match &self.old { Some(Object::$variant(old)) => Some(&**old), _ => None };
+                let new = match &self.new { Some(Object::$variant(new)) => Some(&**new), _ => None };
+                Ok((old, new))
+            }
+        )*}
+    };
+}
+
+typed_accessors! {
+    pods => Pod as crate::api::Pod,
+    nodes => Node as crate::api::Node,
+    device_classes => DeviceClass as crate::api::DeviceClass,
+    persistent_volumes => PersistentVolume as crate::api::PersistentVolume,
+    persistent_volume_claims => PersistentVolumeClaim as crate::api::PersistentVolumeClaim,
+    storage_classes => StorageClass as crate::api::StorageClass,
+    csi_nodes => CsiNode as crate::api::CsiNode,
+    csi_drivers => CsiDriver as crate::api::CsiDriver,
+    csi_storage_capacities => CsiStorageCapacity as crate::api::CsiStorageCapacity,
+    volume_attachments => VolumeAttachment as crate::api::VolumeAttachment,
+    resource_claims => ResourceClaim as crate::api::ResourceClaim,
+    pod_groups => PodGroup as crate::api::PodGroup,
+}
+
 /// A registration: an event and whether the plugin's hint function is asked, or every such
 /// event is worth a retry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

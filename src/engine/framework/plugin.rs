@@ -54,6 +54,18 @@ pub struct CycleContext<'a> {
     pub now: Time,
 }
 
+impl<'a> CycleContext<'a> {
+    /// The part of it that the queue sees too.
+    pub fn queue(&self) -> QueueContext<'a> {
+        QueueContext {
+            objects: self.objects,
+            features: self.features,
+            shared: self.shared,
+            now: self.now,
+        }
+    }
+}
+
 /// What a plugin sees from Reserve to PostBind. It may change what is shared, and the world.
 pub struct BindContext<'a> {
     /// The pod, with its node set.

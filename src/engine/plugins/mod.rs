@@ -8,6 +8,7 @@ use crate::engine::framework::registry::{Entry, Factory};
 
 pub mod default_binder;
 pub mod dynamic_resources;
+pub mod node_resources;
 pub mod node_volume_limits;
 pub mod priority_sort;
 pub mod scheduling_gates;
@@ -20,6 +21,8 @@ const FACTORIES: &[(&str, Factory)] = &[
     ("DefaultBinder", default_binder::build),
     ("DynamicResources", dynamic_resources::build),
     ("NodeVolumeLimits", node_volume_limits::build),
+    ("NodeResourcesBalancedAllocation", node_resources::balanced_allocation::build),
+    ("NodeResourcesFit", node_resources::fit::build),
     ("PrioritySort", priority_sort::build),
     ("SchedulingGates", scheduling_gates::build),
     ("VolumeBinding", volume_binding::build),

@@ -1,0 +1,126 @@
+//! Extended resources that devices stand in for: how many devices a node has, and how many of
+//! them are allocated. FIT-012
+//!
+//! Upstream: `calculateDRAResourceTotals` in `resource_allocation.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::api::selector::NodeMatcher;
+use crate::api::{Device, DeviceClass, Node, NodeSelector, ResourceSlice, ResourceSliceSpec};
+use crate::engine::extended_resources::DEVICE_CLASS_PREFIX;
+use crate::engine::framework::plugin::CycleContext;
+use crate::engine::node::NodeInfo;
+use crate::engine::objects::Objects;
+use crate::engine::resource::is_extended_name;
+use crate::intern::Symbol;
+
+/// Driver, pool and name of a device.
+type DeviceId = (Symbol, Symbol, Symbol);
+
+/// All slices, and which of their devices are allocated.
+#[derive(Clone)]
+pub struct DeviceTotals {
+    slices: Arc<Vec<Arc<ResourceSlice>>>,
+    allocated: Arc<BTreeSet<DeviceId>>,
+}
+
+impl DeviceTotals {
+    /// As of now.
+    pub fn new(objects: &Objects) -> DeviceTotals {
+        let claims = objects.resource_claims.values();
+        let results = claims
+            .filter_map(|claim| claim.status.allocation.as_ref())
+            .flat_map(|allocation| &allocation.devices.results)
+            .filter(|result| result.admin_access != Some(true));
+        let allocated = results.map(|result| (result.driver, result.pool, result.device)).collect();
+        let slices = objects.resource_slices.values().cloned().collect();
+        DeviceTotals { slices: Arc::new(slices), allocated: Arc::new(allocated) }
+    }
+
+    /// Devices on the node that serve `resource`, and how many of them are allocated. 0 and 0
+    /// if no class serves it, or if something cannot be evaluated.
+    pub fn totals(&self, cx: &CycleContext<'_>, node: &NodeInfo, resource: Symbol) -> (i64, i64) {
+        let Some(class) = cx.objects.extended_resources.class_for(resource) else { return (0, 0) };
+        let Some(node) = node.node.as_deref() else { return (0, 0) };
+        self.count(class, node).unwrap_or((0, 0))
+    }
+
+    fn count(&self, class: &DeviceClass, node: &Node) -> Result<(i64, i64), String> {
+        let (mut capacity, mut allocated) = (0, 0);
+        for slice in self.slices.iter() {
+            let spec = &slice.spec;
+            for device in devices_on(spec, node)? {
+                if !is_in_class(device, class)? {
+                    continue;
+                }
+                capacity += 1;
+                let id = (spec.driver, spec.pool.name, device.name);
+                allocated += i64::from(self.allocated.contains(&id));
+            }
+        }
+        Ok((capacity, allocated))
+    }
+}
+
+/// Whether devices may serve a resource of that name at all.
+pub fn is_device_resource(name: &str) -> bool {
+    is_extended_name(name) || name.starts_with(DEVICE_CLASS_PREFIX)
+}
+
+/// The devices of a slice that the node can use.
+fn devices_on<'a>(spec: &'a ResourceSliceSpec, node: &Node) -> Result<Vec<&'a Device>, String> {
+    if spec.per_device_node_selection != Some(true) {
+        return Ok(match slice_is_on(spec, node)? {
+            true => spec.devices.iter().collect(),
+            false => Vec::new(),
+        });
+    }
+    let mut devices = Vec::new();
+    for device in &spec.devices {
+        let name = device.node_name.unwrap_or_default();
+        let named = !name.is_empty() && name == node.metadata.name;
+        let selected = device.node_selector.as_ref();
+        if device.all_nodes == Some(true)
+            || named
+            || (selected.is_some() && node_matches(node, name, selected)?)
+        {
+            devices.push(device);
+        }
+    }
+    Ok(devices)
+}
+
+/// A slice that names no nodes in any way counts for all of them, as upstream.
+fn slice_is_on(spec: &ResourceSliceSpec, node: &Node) -> Result<bool, String> {
+    let name = spec.node_name.unwrap_or_default();
+    if spec.all_nodes == Some(true) || name == node.metadata.name {
+        return Ok(true);
+    }
+    match &spec.node_selector {
+        Some(selector) => node_matches(node, name, Some(selector)),
+        None => Ok(name.is_empty()),
+    }
+}
+
+fn node_matches(
+    node: &Node,
+    name: Symbol,
+    selector: Option<&NodeSelector>,
+) -> Result<bool, String> {
+    if !name.is_empty() {
+        return Ok(node.metadata.name == name);
+    }
+    let Some(selector) = selector else { return Ok(false) };
+    let matcher = NodeMatcher::new(selector, "");
+    matcher.check().map_err(|errors| errors.to_string())?;
+    Ok(matcher.matches_node(node))
+}
+
+/// Whether the device meets the class's selectors.
+fn is_in_class(_device: &Device, class: &DeviceClass) -> Result<bool, String> {
+    match class.spec.selectors.iter().find_map(|selector| selector.cel.as_ref()) {
+        None => Ok(true),
+        Some(cel) => Err(format!("cannot evaluate {:?}", cel.expression)),
+    }
+}
