@@ -4,3 +4,5 @@ pub mod api;
 pub mod config;
 pub mod engine;
 pub mod intern;
+pub mod trace;
+pub mod sim;

@@ -155,5 +155,5 @@ where
             (self.0)(text).map_err(E::custom)
         }
     }
-    deserializer.deserialize_str(Visitor(convert))
+    deserializer.deserialize_any(Visitor(convert))
 }

@@ -140,6 +140,26 @@ impl<V: Serialize> Serialize for SymbolMap<V> {
     }
 }
 
+/// A key; unlike values, numbers and truth values in YAML count as text here, as in the
+/// API's conversion to JSON.
+struct Key(Symbol);
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Key;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Key, E> {
+                Ok(Key(text.into()))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
 impl<'de, V: Deserialize<'de> + Default> Deserialize<'de> for SymbolMap<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Entries<V>(PhantomData<V>);
@@ -150,12 +170,46 @@ impl<'de, V: Deserialize<'de> + Default> Deserialize<'de> for SymbolMap<V> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SymbolMap<V>, A::Error> {
                 let mut entries = Vec::with_capacity(map.size_hint().unwrap_or(0).min(64));
-                while let Some((key, value)) = map.next_entry::<Symbol, Option<V>>()? {
-                    entries.push((key, value.unwrap_or_default()));
+                while let Some((key, value)) = map.next_entry::<Key, Option<V>>()? {
+                    entries.push((key.0, value.unwrap_or_default()));
                 }
                 Ok(entries.into_iter().collect())
             }
         }
         deserializer.deserialize_map(Entries(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorted_by_text_and_changed_in_place() {
+        let mut labels = Labels::from([("zone", "a"), ("app", "web")]);
+        assert_eq!(labels.keys().map(|key| key.as_str()).collect::<Vec<_>>(), ["app", "zone"]);
+        assert_eq!(labels.insert("mid".into(), "x".into()), None);
+        assert_eq!(labels.insert("app".into(), "db".into()), Some("web".into()));
+        assert_eq!(labels.remove("zone".into()), Some("a".into()));
+        assert_eq!(labels.remove("zone".into()), None);
+        assert_eq!(labels, Labels::from([("app", "db"), ("mid", "x")]));
+        assert_eq!(labels.get("mid".into()), Some(&"x".into()));
+        assert_eq!(labels.get_str("mid"), Some(&"x".into()));
+        assert_eq!((labels.len(), labels.contains_key("zone".into())), (2, false));
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_wins() {
+        let labels: Labels = serde_json::from_str(r#"{"a":"1","b":"2","a":"3"}"#).unwrap();
+        assert_eq!(labels, Labels::from([("a", "3"), ("b", "2")]));
+        assert_eq!(serde_json::to_string(&labels).unwrap(), r#"{"a":"3","b":"2"}"#);
+    }
+
+    #[test]
+    fn values_must_be_text_but_keys_may_look_like_numbers() {
+        let labels: Labels = serde_yaml::from_str("{1: a, true: b, c: null}").unwrap();
+        assert_eq!(labels, Labels::from([("1", "a"), ("true", "b"), ("c", "")]));
+        assert!(serde_yaml::from_str::<Labels>("{a: 1}").is_err());
+        assert!(serde_yaml::from_str::<Labels>("{a: true}").is_err());
     }
 }

@@ -5,6 +5,9 @@
 
 mod macros;
 
+pub mod admission;
+pub mod decode;
+pub mod defaults;
 pub mod kind;
 pub mod map;
 pub mod meta;
@@ -21,6 +24,7 @@ pub mod time;
 pub mod volumes;
 pub mod workload;
 
+pub use decode::{DecodeError, Decoded};
 pub use kind::Kind;
 pub use map::{Labels, ResourceList, SymbolMap};
 pub use meta::*;

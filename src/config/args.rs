@@ -3,6 +3,10 @@
 //! Upstream: `pkg/scheduler/apis/config/types_pluginargs.go` and
 //! `pkg/scheduler/apis/config/v1/defaults.go`.
 
+use crate::api::{
+    LabelSelector, NodeAffinity, NodeInclusionPolicy, TopologySpreadConstraint,
+    UnsatisfiableConstraintAction,
+};
 use crate::intern::Symbol;
 
 use super::duration::Duration;
@@ -83,19 +87,24 @@ impl Default for InterPodAffinityArgs {
 /// Which pods kubestep's ManualPermit holds, and for how long.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ManualPermitArgs {
+    /// The pods that are held; an empty selector holds all.
+    pub selector: LabelSelector,
     /// Seconds after which a held pod is rejected, 1 to 900.
     pub timeout_seconds: i64,
 }
 
 impl Default for ManualPermitArgs {
     fn default() -> Self {
-        Self { timeout_seconds: 900 }
+        Self { selector: LabelSelector::default(), timeout_seconds: 900 }
     }
 }
 
 /// Affinity added to that of every pod. CFG-106
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct NodeAffinityArgs {}
+pub struct NodeAffinityArgs {
+    /// Must be met, or is preferred, in addition to what the pod says.
+    pub added_affinity: Option<NodeAffinity>,
+}
 
 /// Resources to be balanced. CFG-107
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,7 +120,7 @@ impl Default for NodeResourcesBalancedAllocationArgs {
 }
 
 /// What NodeResourcesFit leaves out, and how it scores. CFG-108…112
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeResourcesFitArgs {
     /// Extended resources that are not checked.
     pub ignored_resources: Vec<Symbol>,
@@ -119,16 +128,6 @@ pub struct NodeResourcesFitArgs {
     pub ignored_resource_groups: Vec<Symbol>,
     /// How nodes are scored.
     pub scoring_strategy: ScoringStrategy,
-}
-
-impl Default for NodeResourcesFitArgs {
-    fn default() -> Self {
-        Self {
-            ignored_resources: Vec::new(),
-            ignored_resource_groups: Vec::new(),
-            scoring_strategy: ScoringStrategy::default(),
-        }
-    }
 }
 
 /// How NodeResourcesFit scores.
@@ -179,13 +178,74 @@ pub struct UtilizationShapePoint {
 /// Default constraints of PodTopologySpread. CFG-114, CFG-115
 #[derive(Clone, PartialEq, Debug)]
 pub struct PodTopologySpreadArgs {
+    /// For pods that have no constraints, if `defaulting_type` is `List`.
+    pub default_constraints: Vec<DefaultConstraint>,
     /// `System` (built-in constraints) or `List` (those of `default_constraints`).
     pub defaulting_type: Symbol,
 }
 
 impl Default for PodTopologySpreadArgs {
     fn default() -> Self {
-        Self { defaulting_type: Symbol::new("System") }
+        Self { default_constraints: Vec::new(), defaulting_type: Symbol::new("System") }
+    }
+}
+
+impl PodTopologySpreadArgs {
+    /// Whether the built-in constraints apply to pods that have none.
+    pub fn uses_system_defaults(&self) -> bool {
+        self.defaulting_type == "System"
+    }
+
+    /// The constraints of the list, as a pod would have them.
+    pub fn constraints(&self) -> Vec<TopologySpreadConstraint> {
+        self.default_constraints.iter().map(DefaultConstraint::to_constraint).collect()
+    }
+}
+
+/// A default spread constraint as written: its enumerations are free text until validation.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DefaultConstraint {
+    /// Largest allowed difference between domains.
+    pub max_skew: i32,
+    /// Label of the nodes that names their domain.
+    pub topology_key: Symbol,
+    /// `DoNotSchedule` or `ScheduleAnyway`.
+    pub when_unsatisfiable: Symbol,
+    /// Must not be given: it is deduced for each pod.
+    pub label_selector: Option<LabelSelector>,
+    /// Domains there must be at least.
+    pub min_domains: Option<i32>,
+    /// `Honor` or `Ignore`; upstream does not check it.
+    pub node_affinity_policy: Option<Symbol>,
+    /// `Honor` or `Ignore`; upstream does not check it.
+    pub node_taints_policy: Option<Symbol>,
+    /// Labels of the pod that are added to the selector.
+    pub match_label_keys: Vec<Symbol>,
+}
+
+impl DefaultConstraint {
+    /// The constraint as a pod would have it; text that is neither choice counts as the second.
+    pub fn to_constraint(&self) -> TopologySpreadConstraint {
+        TopologySpreadConstraint {
+            max_skew: self.max_skew,
+            topology_key: self.topology_key,
+            when_unsatisfiable: match self.when_unsatisfiable.as_str() {
+                "DoNotSchedule" => UnsatisfiableConstraintAction::DoNotSchedule,
+                _ => UnsatisfiableConstraintAction::ScheduleAnyway,
+            },
+            label_selector: self.label_selector.clone(),
+            min_domains: self.min_domains,
+            node_affinity_policy: self.node_affinity_policy.map(policy),
+            node_taints_policy: self.node_taints_policy.map(policy),
+            match_label_keys: self.match_label_keys.clone(),
+        }
+    }
+}
+
+fn policy(text: Symbol) -> NodeInclusionPolicy {
+    match text.as_str() {
+        "Honor" => NodeInclusionPolicy::Honor,
+        _ => NodeInclusionPolicy::Ignore,
     }
 }
 

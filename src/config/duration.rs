@@ -30,6 +30,11 @@ impl Duration {
         Duration { nanos: seconds.saturating_mul(1_000_000_000) }
     }
 
+    /// `micros` microseconds.
+    pub const fn from_micros(micros: i64) -> Duration {
+        Duration { nanos: micros.saturating_mul(1_000) }
+    }
+
     /// The duration in microseconds, rounded towards zero.
     pub const fn as_micros(self) -> i64 {
         self.nanos / 1_000

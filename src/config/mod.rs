@@ -9,14 +9,34 @@
 //! - [`profile`]: what the engine runs.
 
 pub mod args;
+mod construct;
+mod decode;
+mod decode_args;
+mod defaults;
 pub mod duration;
+mod encode;
+mod encode_args;
+mod expand;
 pub mod features;
 pub mod intree;
+mod locate;
+mod merge;
+mod node;
+pub mod path;
 pub mod points;
+pub mod problem;
 pub mod profile;
+mod reader;
+mod resolve;
 mod suggest;
 pub mod types;
-
+mod validation;
+mod warnings;
+pub use decode::Decoded;
+pub use encode::{to_json, to_yaml};
 pub use features::{Feature, FeatureGateError, FeatureGates};
+pub use path::FieldPath;
 pub use points::{ExtensionPoint, PluginDescriptor, PointSet};
+pub use problem::{ConfigError, Location, Problem, Stage};
 pub use profile::{Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile};
+pub use resolve::{ResolvedConfig, build, load, resolve};

@@ -1,12 +1,12 @@
 //! The known name that is closest to an unknown one, for error messages.
 
 /// The candidate with the smallest edit distance to `name`, if it is near
-/// enough to be a slip of the keyboard (a third of the length at most).
+/// enough to be a slip of the keyboard (a quarter of the length at most).
 pub fn closest(
     name: &str,
     candidates: impl IntoIterator<Item = &'static str>,
 ) -> Option<&'static str> {
-    let limit = (name.chars().count() / 3).max(1);
+    let limit = (name.chars().count() / 4).max(1);
     candidates
         .into_iter()
         .map(|candidate| (distance(name, candidate), candidate))

@@ -8,9 +8,10 @@
 use crate::intern::Symbol;
 
 pub use super::args::{
-    DefaultPreemptionArgs, DynamicResourcesArgs, InterPodAffinityArgs, ManualPermitArgs,
-    NodeAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,
-    PodTopologySpreadArgs, ResourceSpec, ScoringStrategy, UtilizationShapePoint, VolumeBindingArgs,
+    DefaultConstraint, DefaultPreemptionArgs, DynamicResourcesArgs, InterPodAffinityArgs,
+    ManualPermitArgs, NodeAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs,
+    PluginArgs, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy, UtilizationShapePoint,
+    VolumeBindingArgs,
 };
 use super::duration::Duration;
 use super::points::ExtensionPoint;

@@ -4,10 +4,12 @@
 //! [`host::Host`]. Start reading at [`framework::plugin`] (what a plugin is), then
 //! [`record`] (what a cycle leaves behind).
 
+pub mod cache;
 pub mod column;
 pub mod extended_resources;
 #[cfg(test)]
 pub mod fixture;
+pub mod extender;
 pub mod framework;
 pub mod host;
 pub mod node;
@@ -19,6 +21,7 @@ pub mod queue;
 pub mod record;
 pub mod requests;
 pub mod resource;
+pub mod scheduler;
 pub mod snapshot;
 pub mod status;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::{
-    CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, Labels, Namespace, Object,
+    CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, Kind, Labels, Namespace, Object,
     PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup, PriorityClass,
     ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
     Service, StatefulSet, StorageClass, VolumeAttachment, Workload,
@@ -139,6 +139,19 @@ impl Objects {
             };
         }
         for_each_kind!(put)
+    }
+
+    /// The object of that kind and name. Nodes are not kept here.
+    pub fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
+        macro_rules! find {
+            ($($variant:ident => $field:ident),* $(,)?) => {
+                match kind {
+                    Kind::Node => None,
+                    $(Kind::$variant => self.$field.get(&key).cloned().map(Object::$variant),)*
+                }
+            };
+        }
+        for_each_kind!(find)
     }
 
     /// Removes an object by kind and key. Gives back what was there.

@@ -3,11 +3,13 @@
 //! Upstream: `RunPreScorePlugins` and `RunScorePlugins` in
 //! `pkg/scheduler/framework/runtime/framework.go`.
 
+use std::sync::Arc;
+
 use crate::config::ExtensionPoint;
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::plugin::{CycleContext, Plugin};
 use crate::engine::framework::runtime::{Framework, wrap};
-use crate::engine::node::NodeId;
+use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::record::{PluginStatus, ScoreColumn, ScoreRecord};
 use crate::engine::status::{Code, Status};
 
@@ -39,18 +41,20 @@ impl Framework {
         (answers, Status::SUCCESS)
     }
 
-    /// Runs Score and Normalize on `nodes` and adds up the totals into `record`.
+    /// Runs Score and Normalize on `nodes` and adds up the totals into `record`. `ids` are the
+    /// slots of `nodes`.
     pub fn run_score(
         &self,
         cx: &CycleContext<'_>,
         state: &CycleState,
-        nodes: &[NodeId],
+        nodes: &[Arc<NodeInfo>],
+        ids: &[NodeId],
         record: &mut ScoreRecord,
     ) -> Status {
         record.totals = vec![0; nodes.len()];
         let plugins = self.at(ExtensionPoint::Score);
         for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
-            let column = match self.score_column(plugin.as_ref(), cx, state, nodes) {
+            let column = match self.score_column(plugin.as_ref(), cx, state, (nodes, ids)) {
                 Ok(column) => column,
                 Err(status) => return status,
             };
@@ -67,19 +71,19 @@ impl Framework {
         plugin: &dyn Plugin,
         cx: &CycleContext<'_>,
         state: &CycleState,
-        nodes: &[NodeId],
+        (nodes, ids): (&[Arc<NodeInfo>], &[NodeId]),
     ) -> Result<ScoreColumn, Status> {
         let name = plugin.name();
         let failed = |doing: &str, status: &Status| {
             Status::error(&format!("{doing}: plugin {name:?} failed with: {}", status.message()))
         };
         let mut raw = Vec::with_capacity(nodes.len());
-        for node in nodes.iter().filter_map(|id| cx.snapshot.get(*id)) {
+        for node in nodes {
             let score = plugin.score(cx, state, node);
             raw.push(score.map_err(|status| failed("running Score plugins", &status))?);
         }
         let mut scores = raw.clone();
-        let status = plugin.normalize(cx, state, nodes, &mut scores);
+        let status = plugin.normalize(cx, state, ids, &mut scores);
         if !status.is_success() {
             return Err(failed("running Normalize on Score plugins", &status));
         }

@@ -30,3 +30,34 @@ impl Plugin for DefaultBinder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Time;
+    use crate::engine::testing::{Asked, Cluster, FakeHost, info, key, node, pod};
+
+    #[test]
+    fn binds_through_the_host_and_passes_its_refusal_on() {
+        let mut cluster = Cluster::new([node("n1")], [pod("web")]);
+        let pod = info(pod("web"));
+        let mut host = FakeHost::default();
+        let mut bind = |host: &mut FakeHost| {
+            let mut cx = BindContext {
+                pod: &pod,
+                node: "n1".into(),
+                snapshot: &cluster.snapshot,
+                objects: &cluster.objects,
+                features: &cluster.features,
+                shared: &mut cluster.shared,
+                host,
+                now: Time(0),
+            };
+            DefaultBinder.bind(&mut cx, &mut CycleState::default())
+        };
+        assert_eq!(bind(&mut host), Status::SUCCESS);
+        host.refuse.push("web".into());
+        assert_eq!(bind(&mut host), Status::error("refused"));
+        assert_eq!(host.asked[0], Asked::Bind(key("web"), "n1".into()));
+    }
+}

@@ -54,3 +54,56 @@ impl Plugin for SchedulingGates {
         Status::unresolvable(&format!("waiting for scheduling gates: [{}]", gates.join(" ")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Time;
+    use crate::engine::testing::{Cluster, PodBuilder, info, pod};
+
+    /// The gates by name, as a pod.
+    fn gated(name: &str, gates: &[&str]) -> Arc<PodInfo> {
+        let gates: Vec<_> = gates.iter().map(|name| json!({"name": name})).collect();
+        info(pod(name).spec(json!({"schedulingGates": gates})))
+    }
+
+    #[test]
+    fn gates_hold_a_pod_and_are_named() {
+        let cluster = Cluster::default();
+        let cx = QueueContext {
+            objects: &cluster.objects,
+            features: &cluster.features,
+            shared: &cluster.shared,
+            now: Time(0),
+        };
+        assert_eq!(SchedulingGates.pre_enqueue(&cx, &gated("a", &[])), Status::SUCCESS);
+        assert_eq!(
+            SchedulingGates.pre_enqueue(&cx, &gated("a", &["x", "y"])),
+            Status::unresolvable("waiting for scheduling gates: [x y]")
+        );
+    }
+
+    #[test]
+    fn only_the_loss_of_its_own_gates_helps_a_pod() {
+        let cluster = Cluster::default();
+        let cx = QueueContext {
+            objects: &cluster.objects,
+            features: &cluster.features,
+            shared: &cluster.shared,
+            now: Time(0),
+        };
+        let event = ClusterEvent::new(
+            EventResource::UnschedulablePod,
+            Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+        );
+        let hint = |changed: &str| {
+            let new = Some(Object::Pod(gated(changed, &[]).pod.clone()));
+            let objects = EventObjects { old: None, new };
+            SchedulingGates.hint(&cx, &gated("a", &["x"]), &event, &objects)
+        };
+        assert_eq!(hint("a"), Ok(Hint::Queue));
+        assert_eq!(hint("b"), Ok(Hint::Skip));
+    }
+}

@@ -1,0 +1,209 @@
+//! A document back to text, as version v1 with everything written out: what
+//! `kube-scheduler --write-config-to` shows (CFG-046).
+//!
+//! Upstream: the JSON tags in `staging/src/k8s.io/kube-scheduler/config/v1` and
+//! `staging/src/k8s.io/component-base/config/v1alpha1`.
+
+use super::encode_args;
+use super::node::Node;
+use super::points::ExtensionPoint;
+use super::types::{
+    API_VERSION, ClientConnectionConfiguration, Extender, ExtenderManagedResource,
+    ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile,
+    LeaderElectionConfiguration, Plugin, PluginConfig, PluginSet, Plugins,
+};
+
+/// The document as YAML.
+pub fn to_yaml(document: &KubeSchedulerConfiguration) -> String {
+    // Serializing a tree of plain values cannot fail.
+    serde_yaml::to_string(&configuration(document)).unwrap_or_default()
+}
+
+/// The document as JSON.
+pub fn to_json(document: &KubeSchedulerConfiguration) -> serde_json::Value {
+    serde_json::to_value(configuration(document)).unwrap_or_default()
+}
+
+/// A map under construction, in order.
+#[derive(Default)]
+pub(super) struct Map(Vec<(String, Node)>);
+
+impl Map {
+    pub(super) fn put(mut self, name: &str, value: impl Into<Node>) -> Map {
+        self.0.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Leaves out what upstream's `omitempty` leaves out: zero, empty, absent.
+    pub(super) fn put_some(self, name: &str, value: impl Into<Node>) -> Map {
+        match value.into() {
+            Node::Null | Node::Bool(false) | Node::Int(0) => self,
+            Node::Text(text) if text.is_empty() => self,
+            Node::List(list) if list.is_empty() => self,
+            value => self.put(name, value),
+        }
+    }
+}
+
+impl From<Map> for Node {
+    fn from(map: Map) -> Node {
+        Node::Map(map.0)
+    }
+}
+
+impl From<bool> for Node {
+    fn from(value: bool) -> Node {
+        Node::Bool(value)
+    }
+}
+
+impl From<i64> for Node {
+    fn from(value: i64) -> Node {
+        Node::Int(value)
+    }
+}
+
+impl From<i32> for Node {
+    fn from(value: i32) -> Node {
+        Node::Int(value.into())
+    }
+}
+
+impl From<&str> for Node {
+    fn from(text: &str) -> Node {
+        Node::Text(text.to_owned())
+    }
+}
+
+impl<T: Into<Node>> From<Option<T>> for Node {
+    fn from(value: Option<T>) -> Node {
+        value.map_or(Node::Null, Into::into)
+    }
+}
+
+pub(super) fn list<T>(items: &[T], encode: impl Fn(&T) -> Node) -> Node {
+    Node::List(items.iter().map(encode).collect())
+}
+
+fn configuration(document: &KubeSchedulerConfiguration) -> Node {
+    Map::default()
+        .put("apiVersion", API_VERSION)
+        .put("kind", KIND)
+        .put("parallelism", document.parallelism)
+        .put("leaderElection", leader_election(&document.leader_election))
+        .put("clientConnection", client_connection(&document.client_connection))
+        .put("enableProfiling", document.enable_profiling)
+        .put("enableContentionProfiling", document.enable_contention_profiling)
+        .put("percentageOfNodesToScore", document.percentage_of_nodes_to_score.unwrap_or(0))
+        .put("podInitialBackoffSeconds", document.pod_initial_backoff_seconds)
+        .put("podMaxBackoffSeconds", document.pod_max_backoff_seconds)
+        .put("profiles", list(&document.profiles, profile))
+        .put_some("extenders", list(&document.extenders, extender))
+        .put_some("delayCacheUntilActive", document.delay_cache_until_active)
+        .into()
+}
+
+fn leader_election(config: &LeaderElectionConfiguration) -> Node {
+    Map::default()
+        .put("leaderElect", config.leader_elect)
+        .put("leaseDuration", config.lease_duration.to_string().as_str())
+        .put("renewDeadline", config.renew_deadline.to_string().as_str())
+        .put("retryPeriod", config.retry_period.to_string().as_str())
+        .put("resourceLock", config.resource_lock.as_str())
+        .put("resourceName", config.resource_name.as_str())
+        .put("resourceNamespace", config.resource_namespace.as_str())
+        .into()
+}
+
+fn client_connection(config: &ClientConnectionConfiguration) -> Node {
+    // The shortest decimal text, as for any 32-bit float; whole numbers without a point.
+    let qps: f64 = config.qps.to_string().parse().unwrap_or_default();
+    let qps = match qps.fract() == 0.0 && qps.abs() < 1e15 {
+        true => Node::Int(qps as i64),
+        false => Node::Float(qps),
+    };
+    Map::default()
+        .put("kubeconfig", config.kubeconfig.as_str())
+        .put("acceptContentTypes", config.accept_content_types.as_str())
+        .put("contentType", config.content_type.as_str())
+        .put("qps", qps)
+        .put("burst", config.burst)
+        .into()
+}
+
+fn profile(profile: &KubeSchedulerProfile) -> Node {
+    let percentage = profile.percentage_of_nodes_to_score.map(|value| Node::Int(value.into()));
+    let map = Map::default().put("schedulerName", profile.scheduler_name.as_str());
+    let map = match percentage {
+        Some(percentage) => map.put("percentageOfNodesToScore", percentage),
+        None => map,
+    };
+    map.put("plugins", plugins(&profile.plugins))
+        .put_some("pluginConfig", list(&profile.plugin_config, plugin_config))
+        .into()
+}
+
+/// MultiPoint stands between the points of a pod's way and those of placements.
+fn plugins(plugins: &Plugins) -> Node {
+    let mut map = Map::default();
+    for point in ExtensionPoint::ALL {
+        if point == ExtensionPoint::PlacementGenerate {
+            map = map.put("multiPoint", plugin_set(&plugins.multi_point));
+        }
+        map = map.put(point.key(), plugin_set(plugins.at(point)));
+    }
+    map.into()
+}
+
+fn plugin_set(set: &PluginSet) -> Node {
+    Map::default()
+        .put_some("enabled", list(&set.enabled, plugin))
+        .put_some("disabled", list(&set.disabled, plugin))
+        .into()
+}
+
+fn plugin(plugin: &Plugin) -> Node {
+    Map::default().put("name", plugin.name.as_str()).put("weight", plugin.weight).into()
+}
+
+fn plugin_config(config: &PluginConfig) -> Node {
+    let args = config.args.as_ref().map(|args| encode_args::args(&config.name, args));
+    Map::default().put("name", config.name.as_str()).put("args", args).into()
+}
+
+fn extender(extender: &Extender) -> Node {
+    Map::default()
+        .put("urlPrefix", extender.url_prefix.as_str())
+        .put_some("filterVerb", extender.filter_verb.as_str())
+        .put_some("preemptVerb", extender.preempt_verb.as_str())
+        .put_some("prioritizeVerb", extender.prioritize_verb.as_str())
+        .put_some("weight", extender.weight)
+        .put_some("bindVerb", extender.bind_verb.as_str())
+        .put_some("enableHTTPS", extender.enable_https)
+        .put_some("tlsConfig", extender.tls_config.as_ref().map(tls_config))
+        .put("httpTimeout", extender.http_timeout.to_string().as_str())
+        .put_some("nodeCacheCapable", extender.node_cache_capable)
+        .put_some("managedResources", list(&extender.managed_resources, managed_resource))
+        .put_some("ignorable", extender.ignorable)
+        .into()
+}
+
+fn managed_resource(resource: &ExtenderManagedResource) -> Node {
+    Map::default()
+        .put("name", resource.name.as_str())
+        .put_some("ignoredByScheduler", resource.ignored_by_scheduler)
+        .into()
+}
+
+fn tls_config(tls: &ExtenderTlsConfig) -> Node {
+    Map::default()
+        .put_some("insecure", tls.insecure)
+        .put_some("serverName", tls.server_name.as_str())
+        .put_some("certFile", tls.cert_file.as_str())
+        .put_some("keyFile", tls.key_file.as_str())
+        .put_some("caFile", tls.ca_file.as_str())
+        .put_some("certData", tls.cert_data.as_str())
+        .put_some("keyData", tls.key_data.as_str())
+        .put_some("caData", tls.ca_data.as_str())
+        .into()
+}

@@ -1,0 +1,87 @@
+//! Where in a document something is: `profiles[0].plugins.filter.enabled[1]`.
+
+use std::fmt;
+
+/// One step down a document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The field of that name.
+    Field(String),
+    /// The entry of a list, from 0.
+    Index(usize),
+    /// The entry of a map whose keys are free text.
+    Key(String),
+}
+
+/// The steps from the document's root; no step is the root itself.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct FieldPath {
+    steps: Vec<Step>,
+}
+
+impl FieldPath {
+    /// The document itself.
+    pub fn root() -> FieldPath {
+        FieldPath::default()
+    }
+
+    /// The field `name` below this.
+    pub fn field(&self, name: &str) -> FieldPath {
+        self.with(Step::Field(name.to_owned()))
+    }
+
+    /// The list entry `index` below this.
+    pub fn index(&self, index: usize) -> FieldPath {
+        self.with(Step::Index(index))
+    }
+
+    /// The map entry `key` below this.
+    pub fn key(&self, key: &str) -> FieldPath {
+        self.with(Step::Key(key.to_owned()))
+    }
+
+    fn with(&self, step: Step) -> FieldPath {
+        let mut steps = self.steps.clone();
+        steps.push(step);
+        FieldPath { steps }
+    }
+
+    /// The steps from the root.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The path without its last step; `None` for the root.
+    pub fn parent(&self) -> Option<FieldPath> {
+        let (_, steps) = self.steps.split_last()?;
+        Some(FieldPath { steps: steps.to_vec() })
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Field(name) if i == 0 => write!(f, "{name}")?,
+                Step::Field(name) => write!(f, ".{name}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Key(key) => write!(f, "[{key}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_print_as_upstream_prints_them() {
+        let path = FieldPath::root().field("profiles").index(2).field("args").key("zone");
+        assert_eq!(path.to_string(), "profiles[2].args[zone]");
+        assert_eq!(path.parent().map(|path| path.to_string()), Some("profiles[2].args".into()));
+        assert_eq!(FieldPath::root().to_string(), "");
+        assert_eq!(FieldPath::root().parent(), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! What is wrong with a configuration, told to people: where, what, what to do.
+
+use std::fmt;
+
+use super::locate::locate;
+use super::path::FieldPath;
+
+/// A place in a text, both numbers from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// The field; the root if it is the document as a whole.
+    pub path: FieldPath,
+    /// The place in the text, where the text shows it.
+    pub location: Option<Location>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem of which only the field is known.
+    pub fn new(path: &FieldPath, message: impl Into<String>) -> Problem {
+        Problem { path: path.clone(), location: None, message: message.into(), help: None }
+    }
+
+    /// The same with a hint.
+    pub fn help(self, help: impl Into<String>) -> Problem {
+        Problem { help: Some(help.into()), ..self }
+    }
+
+    /// Looks the field up in the text it came from. A field that is not written
+    /// there (it is a default, or missing) is found at the nearest one above.
+    pub(super) fn locate(&mut self, text: &str) {
+        let mut path = Some(self.path.clone());
+        while let (None, Some(here)) = (self.location, path) {
+            self.location = locate(text, &here);
+            path = here.parent().filter(|parent| *parent != FieldPath::root());
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    /// `profiles[0].args.nope (line 3, column 5): unknown field; did you mean …`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.to_string();
+        match (path.is_empty(), self.location) {
+            (true, None) => {}
+            (true, Some(location)) => write!(f, "{location}: ")?,
+            (false, None) => write!(f, "{path}: ")?,
+            (false, Some(location)) => write!(f, "{path} ({location}): ")?,
+        }
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, "; {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The step at which a configuration was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// It is not a document of the right kind and shape.
+    Decode,
+    /// A value is not allowed.
+    Validate,
+    /// kube-scheduler cannot be built with it.
+    Build,
+}
+
+/// Why a configuration was refused: all problems of the first step that found any.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigError {
+    /// The step.
+    pub stage: Stage,
+    /// What it found, at least one.
+    pub problems: Vec<Problem>,
+}
+
+impl ConfigError {
+    /// An error of one problem.
+    pub fn one(stage: Stage, problem: Problem) -> ConfigError {
+        ConfigError { stage, problems: vec![problem] }
+    }
+
+    pub(super) fn located(mut self, text: Option<&str>) -> ConfigError {
+        if let Some(text) = text {
+            self.problems.iter_mut().for_each(|problem| problem.locate(text));
+        }
+        self
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.stage {
+            Stage::Decode => "the scheduler configuration cannot be read",
+            Stage::Validate => "the scheduler configuration is not valid",
+            Stage::Build => "kube-scheduler would not start with this configuration",
+        })?;
+        match self.problems.as_slice() {
+            [problem] => write!(f, ": {problem}"),
+            problems => problems.iter().try_for_each(|problem| write!(f, "\n  {problem}")),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem() -> Problem {
+        Problem::new(&FieldPath::root().field("a").index(1), "is wrong").help("do better")
+    }
+
+    #[test]
+    fn a_problem_says_where_what_and_what_to_do() {
+        let mut problem = problem();
+        assert_eq!(problem.to_string(), "a[1]: is wrong; do better");
+        problem.locate("a:\n- 1\n- 2\n");
+        assert_eq!(problem.to_string(), "a[1] (line 3, column 3): is wrong; do better");
+    }
+
+    #[test]
+    fn what_is_not_written_is_found_at_what_is() {
+        let mut problem = Problem::new(&FieldPath::root().field("a").field("b"), "is missing");
+        problem.locate("x: 1\na: {}\n");
+        assert_eq!(problem.to_string(), "a.b (line 2, column 1): is missing");
+        let mut problem = Problem::new(&FieldPath::root().field("b"), "is missing");
+        problem.locate("x: 1\n");
+        assert_eq!(problem.to_string(), "b: is missing");
+    }
+
+    #[test]
+    fn an_error_lists_its_problems() {
+        let one = ConfigError::one(Stage::Decode, problem());
+        assert_eq!(
+            one.to_string(),
+            "the scheduler configuration cannot be read: a[1]: is wrong; do better"
+        );
+        let two = ConfigError { stage: Stage::Validate, problems: vec![problem(), problem()] };
+        assert_eq!(
+            two.to_string(),
+            "the scheduler configuration is not valid\n  \
+             a[1]: is wrong; do better\n  a[1]: is wrong; do better"
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! The one call from a document to what the engine runs: decode, default,
+//! validate, build.
+
+use super::construct;
+use super::decode::{Decoded, decode};
+use super::defaults::{complete, document};
+use super::features::FeatureGates;
+use super::points::PluginDescriptor;
+use super::problem::{ConfigError, Problem, Stage};
+use super::profile::ResolvedProfile;
+use super::types::{Extender, KubeSchedulerConfiguration};
+use super::validation::validate;
+use super::warnings;
+
+/// A configuration that kube-scheduler would start with.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ResolvedConfig {
+    /// The document with all defaults.
+    pub document: KubeSchedulerConfiguration,
+    /// The feature gates it was resolved under.
+    pub features: FeatureGates,
+    /// The profiles, in the order of the document; the first one's order is the queue's (CFG-092).
+    pub profiles: Vec<ResolvedProfile>,
+    /// The extenders in the order they are asked, time limits filled in (CFG-151).
+    pub extenders: Vec<Extender>,
+    /// Backoff after the first failed attempt, in seconds.
+    pub pod_initial_backoff_seconds: i64,
+    /// Longest backoff, in seconds.
+    pub pod_max_backoff_seconds: i64,
+    /// Percentage of nodes searched for feasible ones; 0 for adaptive. Profiles may override it.
+    pub percentage_of_nodes_to_score: i32,
+    /// Worker threads of upstream's scheduler.
+    pub parallelism: i32,
+    /// What is allowed, but hardly meant.
+    pub warnings: Vec<Problem>,
+}
+
+impl ResolvedConfig {
+    /// The profile for pods with that `schedulerName`. CFG-093
+    pub fn profile(&self, scheduler_name: &str) -> Option<&ResolvedProfile> {
+        self.profiles.iter().find(|profile| profile.scheduler_name == scheduler_name)
+    }
+}
+
+/// Resolves the document in `text`, or the default configuration if there is none.
+///
+/// `registry` holds every plugin that may run; [`super::intree::PLUGINS`] usually.
+pub fn resolve(
+    text: Option<&str>,
+    features: &FeatureGates,
+    registry: &[PluginDescriptor],
+) -> Result<ResolvedConfig, ConfigError> {
+    let decoded = load(text, features)?;
+    let mut resolved =
+        build(decoded.document, features, registry).map_err(|error| error.located(text))?;
+    resolved.warnings.splice(0..0, decoded.warnings);
+    if let Some(text) = text {
+        resolved.warnings.iter_mut().for_each(|warning| warning.locate(text));
+    }
+    Ok(resolved)
+}
+
+/// The first three steps: the document in `text` with all defaults, validated.
+pub fn load(text: Option<&str>, features: &FeatureGates) -> Result<Decoded, ConfigError> {
+    let mut decoded = match text {
+        Some(text) => decode(text, features).map_err(|error| error.located(Some(text)))?,
+        None => Decoded { document: document(), warnings: Vec::new() },
+    };
+    complete(&mut decoded.document, features);
+    let problems = validate(&decoded.document, features);
+    if !problems.is_empty() {
+        return Err(ConfigError { stage: Stage::Validate, problems }.located(text));
+    }
+    Ok(decoded)
+}
+
+/// The last step: what kube-scheduler would run with a loaded document.
+pub fn build(
+    document: KubeSchedulerConfiguration,
+    features: &FeatureGates,
+    registry: &[PluginDescriptor],
+) -> Result<ResolvedConfig, ConfigError> {
+    let profiles = construct::profiles(&document, features, registry)
+        .map_err(|problem| ConfigError::one(Stage::Build, problem))?;
+    Ok(ResolvedConfig {
+        features: *features,
+        profiles,
+        extenders: construct::effective_extenders(&document.extenders),
+        pod_initial_backoff_seconds: document.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds: document.pod_max_backoff_seconds,
+        percentage_of_nodes_to_score: document.percentage_of_nodes_to_score.unwrap_or_default(),
+        parallelism: document.parallelism,
+        warnings: warnings::find(&document, registry),
+        document,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! Assume, Reserve and Permit: the pod takes its place in memory (S-030…S-033).
+
+use std::sync::Arc;
+
+use crate::engine::framework::binding::PermitOutcome;
+use crate::engine::framework::node_statuses::Diagnosis;
+use crate::engine::framework::plugin::BindContext;
+use crate::engine::host::Host;
+use crate::engine::pod::PodInfo;
+use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::cycle::{Cycle, Failure};
+use crate::engine::status::Status;
+use crate::intern::Symbol;
+
+impl Scheduler {
+    /// Assumes the pod on `node`, reserves, and asks Permit.
+    pub(super) fn assume_and_permit(
+        &mut self,
+        cycle: &mut Cycle,
+        node: Symbol,
+        host: &mut dyn Host,
+    ) -> Result<PermitOutcome, Failure> {
+        self.assume(cycle, node).map_err(Failure::plain)?;
+        let (answers, status) = self.with_bind_context(cycle, node, host, |cycle, cx| {
+            cycle.framework.clone().run_reserve(cx, &mut cycle.state)
+        });
+        cycle.record.reserve = answers;
+        if !status.is_success() {
+            return Err(self.undo_assume(cycle, node, status, host));
+        }
+        let mut outcome = self.with_bind_context(cycle, node, host, |cycle, cx| {
+            cycle.framework.clone().run_permit(cx, &mut cycle.state)
+        });
+        cycle.record.permit = std::mem::take(&mut outcome.answers);
+        if !outcome.status.is_success() && !outcome.status.is_wait() {
+            return Err(self.undo_assume(cycle, node, outcome.status, host));
+        }
+        self.activate_requested(cycle);
+        Ok(outcome)
+    }
+
+    /// Puts the pod on its node in the cache (S-030).
+    fn assume(&mut self, cycle: &mut Cycle, node: Symbol) -> Result<(), Status> {
+        let info = &cycle.queued.info;
+        let mut pod = info.pod.as_ref().clone();
+        pod.spec.node_name = node;
+        let assumed = Arc::new(PodInfo { pod: Arc::new(pod), ..info.as_ref().clone() });
+        self.cache.assume_pod(assumed.clone()).map_err(|text| Status::error(&text))?;
+        self.queue.delete_nominated_pod_if_exists(assumed.uid());
+        cycle.queued.info = assumed;
+        Ok(())
+    }
+
+    /// Unreserves and forgets the pod; a refusal becomes a FitError about that one node (S-031).
+    fn undo_assume(
+        &mut self,
+        cycle: &mut Cycle,
+        node: Symbol,
+        status: Status,
+        host: &mut dyn Host,
+    ) -> Failure {
+        // A pod that cannot be forgotten is only logged upstream.
+        let _forgotten = self.unreserve_and_forget(cycle, node, host);
+        match status.is_rejected() {
+            true => self.fit_failure_on(cycle, status),
+            false => Failure::plain(status),
+        }
+    }
+
+    /// A FitError about the chosen node alone, from a refusal after the node was chosen.
+    pub(super) fn fit_failure_on(&self, cycle: &Cycle, status: Status) -> Failure {
+        let mut diagnosis = Diagnosis::default();
+        let chosen = cycle.record.node.and_then(|name| self.snapshot.by_name(name));
+        let code = status.code();
+        diagnosis.add_plugin_status(&status);
+        match chosen {
+            Some(node) => diagnosis.statuses.set(node.id, status),
+            None => diagnosis.statuses.set_absent(status),
+        }
+        Failure::fit(code, diagnosis, 1, Some(Symbol::EMPTY))
+    }
+
+    /// Runs Unreserve and takes the pod out of the cache.
+    pub(super) fn unreserve_and_forget(
+        &mut self,
+        cycle: &mut Cycle,
+        node: Symbol,
+        host: &mut dyn Host,
+    ) -> Result<(), String> {
+        self.with_bind_context(cycle, node, host, |cycle, cx| {
+            cycle.framework.clone().run_unreserve(cx, &mut cycle.state);
+        });
+        self.cache.forget_pod(&cycle.queued.info)
+    }
+
+    /// Moves pods that plugins want tried next into the active queue (S-033).
+    pub(super) fn activate_requested(&mut self, cycle: &mut Cycle) {
+        let wanted = std::mem::take(&mut cycle.state.pods_to_activate);
+        if wanted.is_empty() {
+            return;
+        }
+        let keys: Vec<_> = wanted
+            .into_iter()
+            .map(|(namespace, name)| crate::engine::pod::NamespacedName::new(namespace, name))
+            .collect();
+        let (queue, cx) = self.queue_context(cycle.now);
+        queue.activate(&cx, &keys);
+    }
+
+    /// Calls `run` with what plugins see from Reserve to PostBind.
+    pub(super) fn with_bind_context<T>(
+        &mut self,
+        cycle: &mut Cycle,
+        node: Symbol,
+        host: &mut dyn Host,
+        run: impl FnOnce(&mut Cycle, &mut BindContext<'_>) -> T,
+    ) -> T {
+        let pod = cycle.queued.info.clone();
+        let mut cx = BindContext {
+            pod: &pod,
+            node,
+            snapshot: &self.snapshot,
+            objects: &self.objects,
+            features: &self.features,
+            shared: &mut self.shared,
+            host,
+            now: cycle.now,
+        };
+        run(cycle, &mut cx)
+    }
+}

@@ -1,0 +1,185 @@
+//! One scheduling cycle, from the pop to the start of the binding cycle (S-001…S-023).
+
+use std::sync::Arc;
+
+use crate::api::Time;
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::node_statuses::Diagnosis;
+use crate::engine::framework::nominated::NominatedPods;
+use crate::engine::framework::plugin::CycleContext;
+use crate::engine::framework::runtime::Framework;
+use crate::engine::host::{ApiEvent, Host};
+use crate::engine::node::NodeInfo;
+use crate::engine::pod::QueuedPod;
+use crate::engine::record::{CycleRecord, NodeNames, Outcome};
+use crate::engine::scheduler::Scheduler;
+use crate::engine::status::{Code, Status};
+use crate::intern::Symbol;
+
+/// Why a cycle failed, as the failure handler needs it.
+pub(super) struct Failure {
+    /// The final status; its message is the pod's.
+    pub status: Status,
+    /// Set for a FitError: which plugins rejected the pod.
+    pub diagnosis: Option<Diagnosis>,
+    /// Nominates a node; empty clears; `None` leaves the nomination.
+    pub nominate: Option<Symbol>,
+}
+
+impl Failure {
+    /// A failure that clears the nomination and names no plugin.
+    pub fn plain(status: Status) -> Failure {
+        Failure { status, diagnosis: None, nominate: Some(Symbol::EMPTY) }
+    }
+
+    /// A FitError about `nodes` nodes.
+    pub fn fit(code: Code, diagnosis: Diagnosis, nodes: usize, nominate: Option<Symbol>) -> Failure {
+        let status = Status::new(code, &diagnosis.message(nodes));
+        Failure { status, diagnosis: Some(diagnosis), nominate }
+    }
+}
+
+/// A cycle under way: the pod, its profile, its state, and the record being written.
+#[derive(Clone)]
+pub(super) struct Cycle {
+    pub framework: Arc<Framework>,
+    pub queued: QueuedPod,
+    pub state: CycleState,
+    pub nominated: NominatedPods,
+    /// The nodes that passed filters and extenders, as the score plugins see them.
+    pub nodes: Vec<Arc<NodeInfo>>,
+    pub record: CycleRecord,
+    pub now: Time,
+}
+
+impl Scheduler {
+    /// Pops a pod and runs its scheduling cycle and, unless it has to wait at Permit, its
+    /// binding cycle. `None` when no pod can be popped.
+    pub fn schedule_one(&mut self, now: Time, host: &mut dyn Host) -> Option<CycleRecord> {
+        let (queue, cx) = self.queue_context(now);
+        let queued = queue.pop(&cx)?;
+        let mut record = CycleRecord {
+            pod: queued.key(),
+            uid: queued.uid(),
+            attempt: queued.attempts,
+            profile: queued.info.pod.spec.scheduler_name,
+            time: now,
+            outcome: Outcome::Dropped,
+            ..CycleRecord::default()
+        };
+        self.cycles += 1;
+        record.cycle = self.cycles;
+        let framework = self.frameworks.get(&record.profile).cloned();
+        let Some(framework) = framework.filter(|_| !self.skips(&queued, host)) else {
+            self.queue.done(record.uid);
+            return Some(record);
+        };
+        self.cache.update_snapshot(&mut self.snapshot);
+        self.refresh_node_names();
+        record.nodes = self.node_names.clone();
+        record.start_index = self.next_start_node_index;
+        let nominated = self.queue.nominated_pods();
+        let state = CycleState::default();
+        let nodes = Vec::new();
+        let mut cycle = Cycle { framework, queued, state, nominated, nodes, record, now };
+        match self.scheduling_algorithm(&mut cycle, host) {
+            Ok(node) => {
+                cycle.record.node = Some(node);
+                Some(self.start_binding(cycle, node, host))
+            }
+            Err(failure) => {
+                self.fail(&mut cycle, failure, host);
+                Some(cycle.record)
+            }
+        }
+    }
+
+    /// Whether the pod is not worth a cycle (S-002).
+    fn skips(&self, queued: &QueuedPod, host: &mut dyn Host) -> bool {
+        let key = queued.key();
+        if queued.info.pod.is_terminating() {
+            host.event(ApiEvent {
+                regarding: key,
+                kind: "Warning",
+                reason: "FailedScheduling",
+                action: "Scheduling",
+                note: format!("skip schedule deleting pod: {key}"),
+            });
+            return true;
+        }
+        self.cache.is_assumed(queued.uid())
+    }
+
+    /// Filter and Score, or PostFilter when no node was left (S-005…S-022).
+    fn scheduling_algorithm(
+        &mut self,
+        cycle: &mut Cycle,
+        host: &mut dyn Host,
+    ) -> Result<Symbol, Failure> {
+        if self.snapshot.is_empty() {
+            let text = "no nodes available to schedule pods";
+            return Err(Failure::plain(Status::unresolvable(text))); // S-005
+        }
+        let found = self.find_nodes_that_fit(cycle, host);
+        cycle.record.verdicts = self.verdicts.clone();
+        let found = found.map_err(Failure::plain)?;
+        cycle.record.evaluated_nodes = found.feasible.len() + found.diagnosis.statuses.len();
+        cycle.record.feasible = found.feasible;
+        match cycle.record.feasible.as_slice() {
+            [] => Err(self.post_filter(cycle, found.diagnosis, host)),
+            [only] => Ok(cycle.record.nodes.name(*only)), // S-016
+            _ => self.prioritize(cycle, host).map_err(Failure::plain),
+        }
+    }
+
+    /// Runs PostFilter on what Filter left behind (S-021).
+    fn post_filter(
+        &mut self,
+        cycle: &mut Cycle,
+        mut diagnosis: Diagnosis,
+        host: &mut dyn Host,
+    ) -> Failure {
+        let nodes = self.snapshot.len();
+        if cycle.framework.at(crate::config::ExtensionPoint::PostFilter).is_empty() {
+            return Failure::fit(Code::Unschedulable, diagnosis, nodes, Some(Symbol::EMPTY));
+        }
+        let cx = self.cycle_context(cycle);
+        let outcome =
+            cycle.framework.run_post_filter(cx, &cycle.state, &diagnosis.statuses, host);
+        diagnosis.post_filter_message = outcome.status.message();
+        let nominate = outcome.answer.nominate;
+        cycle.record.post_filter = outcome.answers;
+        cycle.record.candidates = outcome.answer.candidates;
+        if let Some(preemption) = outcome.answer.preemption {
+            cycle.record.preemption = Some(preemption.candidate.clone());
+            self.start_preemption(cycle.queued.info.clone(), preemption);
+        }
+        Failure::fit(Code::Unschedulable, diagnosis, nodes, nominate)
+    }
+
+    /// What plugins see in this cycle.
+    pub(super) fn cycle_context<'a>(&'a self, cycle: &'a Cycle) -> CycleContext<'a> {
+        CycleContext {
+            pod: &cycle.queued.info,
+            snapshot: &self.snapshot,
+            objects: &self.objects,
+            features: &self.features,
+            nominated: &cycle.nominated,
+            shared: &self.shared,
+            now: cycle.now,
+        }
+    }
+
+    /// Makes the list of node names anew when the set or order of nodes changed.
+    fn refresh_node_names(&mut self) {
+        if Arc::ptr_eq(&self.named_order, self.snapshot.order()) && !self.node_names.order.is_empty() {
+            return;
+        }
+        let mut names = vec![Symbol::EMPTY; self.snapshot.slots()];
+        for node in self.snapshot.iter() {
+            names[node.id.index()] = node.name;
+        }
+        self.named_order = self.snapshot.order().clone();
+        self.node_names = Arc::new(NodeNames { order: self.snapshot.order().to_vec(), names });
+    }
+}

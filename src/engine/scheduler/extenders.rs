@@ -1,0 +1,80 @@
+//! Extenders in the scheduling cycle: filtering after the plugins, scores beside theirs.
+
+use crate::engine::extender;
+use crate::engine::framework::node_statuses::Diagnosis;
+use crate::engine::host::Host;
+use crate::engine::node::NodeId;
+use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::cycle::Cycle;
+use crate::engine::status::Status;
+
+impl Scheduler {
+    /// Asks the extenders one after the other, each about what the one before left (S-015).
+    pub(super) fn nodes_that_pass_extenders(
+        &mut self,
+        cycle: &mut Cycle,
+        feasible: Vec<NodeId>,
+        diagnosis: &mut Diagnosis,
+        host: &mut dyn Host,
+    ) -> Result<Vec<NodeId>, Status> {
+        let extenders = self.extenders.clone();
+        let pod = cycle.queued.info.pod.clone();
+        let mut nodes = extender::infos(&self.snapshot, &feasible);
+        for (index, extender) in extenders.iter().enumerate() {
+            if nodes.is_empty() {
+                break;
+            }
+            if !extender::is_interested(extender, &pod) {
+                continue;
+            }
+            let filtered = match extender::filter((index, extender), &pod, &nodes, host) {
+                Ok(filtered) => filtered,
+                Err(_) if extender.ignorable => continue,
+                Err(text) => return Err(Status::error(&text)),
+            };
+            for (name, status) in filtered.refused {
+                let Some(node) = self.snapshot.by_name(name).map(|node| node.id) else { continue };
+                cycle.record.filter.extender.push((node, status.clone()));
+                diagnosis.statuses.set(node, status);
+            }
+            nodes = filtered.nodes;
+        }
+        if nodes.len() != feasible.len() {
+            Scheduler::note_extender_rejection(diagnosis);
+        }
+        let left = nodes.iter().map(|node| node.id).collect();
+        cycle.nodes = nodes;
+        Ok(left)
+    }
+
+    /// Whether some extender filters or scores, so that one feasible node is not enough (CFG-163).
+    pub(super) fn extenders_want_all_nodes(&self) -> bool {
+        let wants = |extender: &crate::config::types::Extender| {
+            !extender.filter_verb.is_empty() || !extender.prioritize_verb.is_empty()
+        };
+        self.extenders.iter().any(wants)
+    }
+
+    /// Adds the extenders' scores to the totals; their errors are ignored (S-017).
+    pub(super) fn add_extender_scores(&mut self, cycle: &mut Cycle, host: &mut dyn Host) {
+        let extenders = self.extenders.clone();
+        let pod = cycle.queued.info.pod.clone();
+        let mut scores: Vec<Option<i64>> = vec![None; cycle.nodes.len()];
+        for (index, extender) in extenders.iter().enumerate() {
+            if !extender::is_interested(extender, &pod) {
+                continue;
+            }
+            let given = extender::prioritize((index, extender), &pod, &cycle.nodes, host);
+            for (name, score) in given.unwrap_or_default() {
+                let Some(at) = cycle.nodes.iter().position(|node| node.name == name) else { continue };
+                scores[at] = Some(scores[at].unwrap_or(0).wrapping_add(score));
+            }
+        }
+        for (total, score) in cycle.record.score.totals.iter_mut().zip(&scores) {
+            *total = total.wrapping_add(score.unwrap_or(0));
+        }
+        if !extenders.is_empty() {
+            cycle.record.score.extenders = scores;
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The failure handler: the pod goes back to the queue, and everybody is told (S-060…S-067).
+
+use std::sync::Arc;
+
+use crate::api::{Condition, ConditionStatus, Pod};
+use crate::engine::host::{ApiEvent, Host, PodStatusPatch};
+use crate::engine::pod::PodInfo;
+use crate::engine::record::Outcome;
+use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::cycle::{Cycle, Failure};
+use crate::intern::Symbol;
+
+/// The longest note of an API event, in bytes (S-066).
+const NOTE_LIMIT: usize = 1024;
+
+impl Scheduler {
+    /// Handles a failed cycle.
+    pub(super) fn fail(&mut self, cycle: &mut Cycle, failure: Failure, host: &mut dyn Host) {
+        let message = failure.status.message();
+        cycle.record.outcome = match failure.status.is_rejected() {
+            true => Outcome::Unschedulable,
+            false => Outcome::SchedulerError,
+        };
+        cycle.record.message.clone_from(&message);
+        cycle.record.nominated_node = failure.nominate.filter(|node| !node.is_empty());
+        let diagnosis = failure.diagnosis.unwrap_or_default();
+        cycle.queued.unschedulable_plugins = diagnosis.unschedulable_plugins;
+        cycle.queued.pending_plugins = diagnosis.pending_plugins;
+        cycle.queued.gating_plugin = None;
+        cycle.queued.gating_message = None;
+        if !self.requeue(cycle) {
+            return;
+        }
+        self.queue.add_nominated_pod(&cycle.queued.info, failure.nominate, &self.objects);
+        self.tell(cycle, &message, failure.nominate, host);
+    }
+
+    /// Gives the pod back to the queue, unless it is bound or gone. `false` when it was made
+    /// anew under the same name: then nothing more is said about the old one (S-062).
+    fn requeue(&mut self, cycle: &mut Cycle) -> bool {
+        let (key, uid) = (cycle.queued.key(), cycle.queued.uid());
+        let current = self.objects.pod(key).cloned();
+        match current {
+            Some(pod) if pod.spec.node_name.is_empty() && pod.metadata.uid != uid => {
+                self.queue.done(uid);
+                return false;
+            }
+            Some(pod) if pod.spec.node_name.is_empty() => {
+                cycle.queued.info = Arc::new(PodInfo::new(pod));
+                let queued = cycle.queued.clone();
+                let (queue, cx) = self.queue_context(cycle.now);
+                if queue.add_unschedulable_if_not_present(&cx, queued).is_err() {
+                    queue.done(uid);
+                }
+            }
+            _ => self.queue.done(uid),
+        }
+        true
+    }
+
+    /// Writes the event and, if anything changes, the condition and the nomination.
+    fn tell(&self, cycle: &Cycle, message: &str, nominate: Option<Symbol>, host: &mut dyn Host) {
+        let pod = &cycle.queued.info.pod;
+        host.event(ApiEvent {
+            regarding: cycle.queued.key(),
+            kind: "Warning",
+            reason: "FailedScheduling",
+            action: "Scheduling",
+            note: truncated(message),
+        });
+        let condition = Condition {
+            type_: Symbol::new("PodScheduled"),
+            status: ConditionStatus::False,
+            reason: Symbol::new(cycle.record.outcome.as_str()),
+            message: message.into(),
+            observed_generation: pod.metadata.generation,
+            ..Condition::default()
+        };
+        let nominated_node = nominate.filter(|node| *node != pod.status.nominated_node_name);
+        let condition = Some(condition).filter(|condition| !holds_already(pod, condition));
+        if condition.is_some() || nominated_node.is_some() {
+            // A failed write is only logged upstream: the next attempt writes again.
+            let patch = PodStatusPatch { condition, nominated_node };
+            let _patched = host.patch_pod_status(cycle.queued.key(), patch);
+        }
+    }
+}
+
+/// Whether the pod's condition says just that already (S-067).
+fn holds_already(pod: &Pod, condition: &Condition) -> bool {
+    let current = pod.status.conditions.iter().find(|other| other.type_ == condition.type_);
+    current.is_some_and(|current| {
+        current.status == condition.status
+            && current.reason == condition.reason
+            && current.message == condition.message
+            && current.observed_generation == condition.observed_generation
+    })
+}
+
+/// The message cut to what an event can hold.
+fn truncated(message: &str) -> String {
+    if message.len() <= NOTE_LIMIT {
+        return message.to_owned();
+    }
+    let suffix = " ...";
+    let end = message.floor_char_boundary(NOTE_LIMIT - suffix.len());
+    format!("{}{suffix}", &message[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::truncated;
+
+    #[test]
+    fn long_messages_are_cut_to_the_limit() {
+        assert_eq!(truncated("short"), "short");
+        let cut = truncated(&"x".repeat(2000));
+        assert_eq!(cut.len(), 1024);
+        assert!(cut.ends_with("x ..."));
+    }
+}

@@ -1,0 +1,200 @@
+//! Finding the nodes that fit: PreFilter, the nominated node, Filter (S-006…S-014).
+
+use crate::config::ExtensionPoint;
+use crate::engine::column::Column;
+use crate::engine::framework::node_statuses::{Diagnosis, add_once};
+use crate::engine::host::Host;
+use crate::engine::node::NodeId;
+use crate::engine::record::VerdictId;
+use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::cycle::Cycle;
+use crate::engine::status::{Code, Status};
+use crate::intern::Symbol;
+
+/// Clusters smaller than this are always searched whole (CFG-160, CFG-162).
+const MIN_FEASIBLE_NODES: usize = 100;
+/// The adaptive percentage is never below this (CFG-161).
+const MIN_PERCENTAGE: usize = 5;
+
+/// The nodes that fit, in order, and why the others do not.
+pub(super) struct Found {
+    pub feasible: Vec<NodeId>,
+    pub diagnosis: Diagnosis,
+}
+
+impl Scheduler {
+    /// Finds the nodes that fit the pod. The error is a status that ends the cycle.
+    pub(super) fn find_nodes_that_fit(
+        &mut self,
+        cycle: &mut Cycle,
+        host: &mut dyn Host,
+    ) -> Result<Found, Status> {
+        let mut diagnosis = Diagnosis::default();
+        let narrowed = self.pre_filter(cycle, &mut diagnosis)?;
+        let Some(narrowed) = narrowed else {
+            return Ok(Found { feasible: Vec::new(), diagnosis });
+        };
+        self.fill_matrix(cycle);
+        if let Some(feasible) = self.try_nominated_node(cycle, &mut diagnosis, host) {
+            return Ok(Found { feasible, diagnosis });
+        }
+        let nodes = match narrowed {
+            Some(names) => self.narrow(cycle, &names, &mut diagnosis),
+            None => self.snapshot.order().to_vec(),
+        };
+        let mut feasible = Vec::new();
+        let passed = self.nodes_that_pass_filters(cycle, &nodes, &mut feasible, &mut diagnosis);
+        // Also after an error, so that every node gets its turn (S-013).
+        let processed = feasible.len() + diagnosis.statuses.len();
+        self.next_start_node_index = (self.next_start_node_index + processed) % self.snapshot.len();
+        passed?;
+        let feasible = self.nodes_that_pass_extenders(cycle, feasible, &mut diagnosis, host)?;
+        Ok(Found { feasible, diagnosis })
+    }
+
+    /// Runs PreFilter. The outer `None` means that it refused the pod (S-007); the inner one
+    /// that all nodes are worth a look.
+    #[allow(clippy::option_option)]
+    fn pre_filter(
+        &mut self,
+        cycle: &mut Cycle,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<Option<Option<Vec<Symbol>>>, Status> {
+        let framework = cycle.framework.clone();
+        let mut state = std::mem::take(&mut cycle.state);
+        let outcome = framework.run_pre_filter(&self.cycle_context(cycle), &mut state);
+        cycle.state = state;
+        cycle.record.pre_filter = outcome.answers;
+        cycle.record.filter.official = Column::filled(VerdictId::CYCLE_ENDED, self.snapshot.slots());
+        diagnosis.unschedulable_plugins = outcome.narrowed_by; // S-008
+        if outcome.status.is_success() {
+            return Ok(Some(outcome.nodes));
+        }
+        if !outcome.status.is_rejected() {
+            return Err(outcome.status);
+        }
+        diagnosis.pre_filter_message = outcome.status.message();
+        diagnosis.add_plugin_status(&outcome.status);
+        diagnosis.statuses.set_absent(outcome.status);
+        Ok(None)
+    }
+
+    /// The nodes PreFilter left, in node order; all others get one status (S-010).
+    fn narrow(&self, cycle: &mut Cycle, names: &[Symbol], diagnosis: &mut Diagnosis) -> Vec<NodeId> {
+        let mut plugins: Vec<&str> =
+            diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();
+        plugins.sort_unstable();
+        let text = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
+        diagnosis.statuses.set_absent(Status::unresolvable(&text));
+        let mut nodes = Vec::new();
+        for node in self.snapshot.iter() {
+            if names.binary_search(&node.name).is_ok() {
+                nodes.push(node.id);
+            } else {
+                cycle.record.filter.official.set(node.id, VerdictId::NARROWED);
+            }
+        }
+        nodes
+    }
+
+    /// Tries the nominated node alone; `Some` when it is feasible (S-009).
+    fn try_nominated_node(
+        &mut self,
+        cycle: &mut Cycle,
+        diagnosis: &mut Diagnosis,
+        host: &mut dyn Host,
+    ) -> Option<Vec<NodeId>> {
+        let nominated = cycle.queued.info.pod.status.nominated_node_name;
+        let name = match nominated.is_empty() {
+            true => cycle.record.node_hint?,
+            false => nominated,
+        };
+        let node = self.snapshot.by_name(name)?.id;
+        cycle.record.nominated_first = Some(name);
+        let mut feasible = Vec::new();
+        // Errors are ignored: the search goes on with all nodes.
+        self.nodes_that_pass_filters(cycle, &[node], &mut feasible, diagnosis).ok()?;
+        let feasible = self.nodes_that_pass_extenders(cycle, feasible, diagnosis, host).ok()?;
+        if feasible.is_empty() {
+            return None;
+        }
+        for other in self.snapshot.order().iter().filter(|other| **other != node) {
+            cycle.record.filter.official.set(*other, VerdictId::NOMINATED_TAKEN);
+        }
+        Some(feasible)
+    }
+
+    /// Visits `nodes` from where the last cycle stopped until enough pass (S-011, S-012).
+    fn nodes_that_pass_filters(
+        &mut self,
+        cycle: &mut Cycle,
+        nodes: &[NodeId],
+        feasible: &mut Vec<NodeId>,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<(), Status> {
+        let wanted = self.nodes_wanted(cycle, nodes.len());
+        let visit = |i: usize| nodes[(self.next_start_node_index + i) % nodes.len()];
+        if cycle.framework.at(ExtensionPoint::Filter).is_empty() {
+            feasible.extend((0..wanted.min(nodes.len())).map(visit)); // S-014
+            return Ok(());
+        }
+        let order: Vec<NodeId> = (0..nodes.len()).map(visit).collect();
+        let mut visited = 0;
+        let mut result = Ok(());
+        for node in &order {
+            visited += 1;
+            let status = self.official_status(cycle, *node);
+            let verdict = std::sync::Arc::make_mut(&mut self.verdicts).id_of(&status);
+            cycle.record.filter.official.set(*node, verdict);
+            add_node_once(&mut cycle.record.filter.evaluated, *node);
+            if status.is_success() {
+                if feasible.len() == wanted {
+                    cycle.record.filter.official.set(*node, VerdictId::ENOUGH_FOUND);
+                    break;
+                }
+                feasible.push(*node);
+            } else if status.code() == Code::Error {
+                result = Err(status);
+                break;
+            } else {
+                diagnosis.add_plugin_status(&status);
+                diagnosis.statuses.set(*node, status);
+            }
+        }
+        if result.is_ok() {
+            for node in &order[visited..] {
+                cycle.record.filter.official.set(*node, VerdictId::ENOUGH_FOUND);
+            }
+        }
+        result
+    }
+
+    /// How many feasible nodes end the search (CFG-160…164).
+    fn nodes_wanted(&self, cycle: &Cycle, nodes: usize) -> usize {
+        let no_scoring = cycle.framework.at(ExtensionPoint::Score).is_empty();
+        if no_scoring && !self.extenders_want_all_nodes() {
+            return 1;
+        }
+        if nodes < MIN_FEASIBLE_NODES {
+            return nodes;
+        }
+        let own = cycle.framework.profile().percentage_of_nodes_to_score;
+        let percentage = match own.unwrap_or(self.percentage_of_nodes_to_score) {
+            0 => 50_usize.saturating_sub(nodes / 125).max(MIN_PERCENTAGE),
+            percentage => percentage as usize,
+        };
+        (nodes * percentage / 100).max(MIN_FEASIBLE_NODES)
+    }
+
+    /// Marks extenders as a rejector when they removed nodes (S-015).
+    pub(super) fn note_extender_rejection(diagnosis: &mut Diagnosis) {
+        add_once(&mut diagnosis.unschedulable_plugins, Symbol::new("Extender"));
+    }
+}
+
+fn add_node_once(nodes: &mut Vec<NodeId>, node: NodeId) {
+    // Only the nominated node can come twice, and it is first.
+    if nodes.first() != Some(&node) {
+        nodes.push(node);
+    }
+}

@@ -1,0 +1,183 @@
+//! The scheduler: profiles, cache, queue and listers, and the cycle that ties them together.
+//!
+//! One call of [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle.
+//! Changes of the cluster come in through [`Scheduler::handle`]; timers through
+//! [`Scheduler::flush`]. Upstream: `pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go`.
+
+mod assume;
+mod bind;
+mod cycle;
+mod events;
+mod extenders;
+mod failure;
+mod find;
+mod matrix;
+mod preempt;
+mod prioritize;
+mod select;
+mod waiting;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::api::Time;
+use crate::config::types::Extender;
+use crate::config::{FeatureGates, ResolvedConfig};
+use crate::engine::cache::Cache;
+use crate::engine::framework::plugin::{Preemption, QueueContext};
+use crate::engine::framework::registry::Registry;
+use crate::engine::framework::runtime::Framework;
+use crate::engine::framework::shared::Shared;
+use crate::engine::host::Host;
+use crate::engine::node::NodeId;
+use crate::engine::objects::Objects;
+use crate::engine::queue::{QueueSettings, SchedulingQueue};
+use crate::engine::record::{CycleRecord, NodeNames, VerdictTable};
+use crate::engine::snapshot::Snapshot;
+use crate::engine::pod::PodInfo;
+use crate::intern::Symbol;
+
+pub use events::Change;
+pub use waiting::WaitingPod;
+
+/// The profiles by scheduler name, in the configuration's order.
+pub type Frameworks = IndexMap<Symbol, Arc<Framework>>;
+
+/// The whole state of the scheduler. A copy goes on exactly as the original would.
+#[derive(Clone)]
+pub struct Scheduler {
+    features: FeatureGates,
+    frameworks: Arc<Frameworks>,
+    extenders: Arc<Vec<Extender>>,
+    percentage_of_nodes_to_score: i32,
+    objects: Objects,
+    cache: Cache,
+    snapshot: Snapshot,
+    queue: SchedulingQueue,
+    shared: Shared,
+    waiting: Vec<WaitingPod>,
+    preemptions: VecDeque<(Arc<PodInfo>, Preemption)>,
+    next_start_node_index: usize,
+    cycles: u64,
+    verdicts: Arc<VerdictTable>,
+    node_names: Arc<NodeNames>,
+    /// The order for which `node_names` was made.
+    named_order: Arc<Vec<NodeId>>,
+    finished: Vec<CycleRecord>,
+}
+
+impl Scheduler {
+    /// Builds the scheduler that a configuration describes.
+    ///
+    /// # Errors
+    /// A plugin refuses its arguments, in upstream's words.
+    pub fn new(
+        config: &ResolvedConfig,
+        features: FeatureGates,
+        registry: &Registry,
+    ) -> Result<Scheduler, String> {
+        let mut frameworks = Frameworks::new();
+        for profile in &config.profiles {
+            let name = profile.scheduler_name;
+            let framework = Framework::new(profile.clone(), registry, &features)
+                .map_err(|err| format!("creating profile for scheduler name {name}: {err}"))?;
+            frameworks.insert(name, Arc::new(framework));
+        }
+        let settings = QueueSettings::new(
+            config.pod_initial_backoff_seconds(),
+            config.pod_max_backoff_seconds(),
+            &features,
+        );
+        Ok(Scheduler {
+            queue: SchedulingQueue::new(settings, &frameworks),
+            features,
+            frameworks: Arc::new(frameworks),
+            extenders: Arc::new(config.extenders.clone()),
+            percentage_of_nodes_to_score: config.percentage_of_nodes_to_score(),
+            objects: Objects::default(),
+            cache: Cache::default(),
+            snapshot: Snapshot::default(),
+            shared: Shared::default(),
+            waiting: Vec::new(),
+            preemptions: VecDeque::new(),
+            next_start_node_index: 0,
+            cycles: 0,
+            verdicts: Arc::default(),
+            node_names: Arc::default(),
+            named_order: Arc::default(),
+            finished: Vec::new(),
+        })
+    }
+
+    /// The profiles.
+    pub fn frameworks(&self) -> &Frameworks {
+        &self.frameworks
+    }
+
+    /// The feature gates.
+    pub fn features(&self) -> &FeatureGates {
+        &self.features
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &SchedulingQueue {
+        &self.queue
+    }
+
+    /// The queue, to drain what it recorded.
+    pub fn queue_mut(&mut self) -> &mut SchedulingQueue {
+        &mut self.queue
+    }
+
+    /// Nodes with their pods, assumed ones included.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// The snapshot that the last cycle worked on.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// All objects but nodes.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// The pods that wait at Permit, in the order they came.
+    pub fn waiting(&self) -> &[WaitingPod] {
+        &self.waiting
+    }
+
+    /// Scheduling cycles so far.
+    pub fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    /// Cycles whose pod had waited at Permit and is decided since the last call.
+    pub fn take_finished(&mut self) -> Vec<CycleRecord> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Moves what is due at `now`: completed backoffs, leftovers of five minutes, timeouts of
+    /// waiting pods.
+    pub fn flush(&mut self, now: Time, host: &mut dyn Host) {
+        let (queue, cx) = self.queue_context(now);
+        queue.flush_backoff_completed(&cx);
+        queue.flush_unschedulable_leftover(&cx);
+        self.expire_waiting(now, host);
+    }
+
+    /// The queue together with what it needs to see.
+    fn queue_context(&mut self, now: Time) -> (&mut SchedulingQueue, QueueContext<'_>) {
+        let cx = QueueContext {
+            objects: &self.objects,
+            features: &self.features,
+            shared: &self.shared,
+            now,
+        };
+        (&mut self.queue, cx)
+    }
+}

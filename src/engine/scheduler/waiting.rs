@@ -1,0 +1,179 @@
+//! Pods that wait at Permit: allowed, rejected, or timed out (FW-162…167).
+
+use std::sync::Arc;
+
+use crate::api::Time;
+use crate::config::duration::Duration;
+use crate::engine::framework::node_statuses::add_once;
+use crate::engine::host::Host;
+use crate::engine::pod::PodInfo;
+use crate::engine::record::{CycleRecord, Outcome};
+use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::cycle::Cycle;
+use crate::engine::status::{Code, Status};
+use crate::intern::Symbol;
+
+/// A plugin that holds a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hold {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// How long it holds the pod at most, in microseconds.
+    pub timeout: i64,
+    /// When that time is over.
+    pub deadline: Time,
+}
+
+/// A pod that waits at Permit. Its place on the node is taken meanwhile.
+#[derive(Clone)]
+pub struct WaitingPod {
+    cycle: Box<Cycle>,
+    node: Symbol,
+    holds: Vec<Hold>,
+}
+
+impl WaitingPod {
+    /// The pod, with its node set.
+    pub fn pod(&self) -> &Arc<PodInfo> {
+        &self.cycle.queued.info
+    }
+
+    /// The node it would be bound to.
+    pub fn node(&self) -> Symbol {
+        self.node
+    }
+
+    /// The plugins that still hold it.
+    pub fn holds(&self) -> &[Hold] {
+        &self.holds
+    }
+
+    /// When it began to wait.
+    pub fn since(&self) -> Time {
+        self.cycle.now
+    }
+
+    /// The cycle that led here.
+    pub fn cycle(&self) -> u64 {
+        self.cycle.record.cycle
+    }
+}
+
+impl Scheduler {
+    /// Lets the pod wait.
+    pub(super) fn wait_on_permit(
+        &mut self,
+        mut cycle: Cycle,
+        node: Symbol,
+        waits: &[(Symbol, i64)],
+    ) -> CycleRecord {
+        cycle.record.outcome = Outcome::Waiting;
+        let record = cycle.record.clone();
+        let hold = |(plugin, timeout): &(Symbol, i64)| Hold {
+            plugin: *plugin,
+            timeout: *timeout,
+            deadline: Time(cycle.now.0 + timeout),
+        };
+        let holds = waits.iter().map(hold).collect();
+        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds });
+        record
+    }
+
+    /// Allows a waiting pod for one plugin, or for all with `None`. When no plugin holds it any
+    /// more, it is bound. `false` if no such pod waits (FW-163).
+    pub fn allow_waiting(
+        &mut self,
+        uid: Symbol,
+        plugin: Option<Symbol>,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> bool {
+        let Some(at) = self.waiting_index(uid) else { return false };
+        match plugin {
+            Some(plugin) => self.waiting[at].holds.retain(|hold| hold.plugin != plugin),
+            None => self.waiting[at].holds.clear(),
+        }
+        if self.waiting[at].holds.is_empty() {
+            self.decide(at, Status::SUCCESS, now, host);
+        }
+        true
+    }
+
+    /// Rejects a waiting pod in the name of `plugin`. `false` if no such pod waits (FW-164).
+    pub fn reject_waiting(
+        &mut self,
+        uid: Symbol,
+        plugin: Symbol,
+        message: &str,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> bool {
+        let Some(at) = self.waiting_index(uid) else { return false };
+        self.decide(at, Status::unschedulable(message).by(plugin), now, host);
+        true
+    }
+
+    /// Evicts a waiting pod for a preemptor: an error, not a refusal (FW-164).
+    pub(super) fn preempt_waiting(
+        &mut self,
+        uid: Symbol,
+        plugin: Symbol,
+        message: &str,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> bool {
+        let Some(at) = self.waiting_index(uid) else { return false };
+        self.decide(at, Status::new(Code::Error, message).by(plugin), now, host);
+        true
+    }
+
+    /// Rejects every pod whose time is over.
+    pub(super) fn expire_waiting(&mut self, now: Time, host: &mut dyn Host) {
+        while let Some((at, hold)) = self.next_expired(now) {
+            let waited = Duration::from_micros(hold.timeout);
+            let plugin = hold.plugin;
+            let text = format!("rejected due to timeout after waiting {waited} at plugin {plugin}");
+            self.decide(at, Status::unschedulable(&text).by(plugin), now, host);
+        }
+    }
+
+    /// When the next hold of a waiting pod ends.
+    pub fn next_permit_timeout(&self) -> Option<Time> {
+        self.waiting.iter().flat_map(|waiting| &waiting.holds).map(|hold| hold.deadline).min()
+    }
+
+    fn waiting_index(&self, uid: Symbol) -> Option<usize> {
+        self.waiting.iter().position(|waiting| waiting.pod().uid() == uid)
+    }
+
+    /// The hold that is over the longest.
+    fn next_expired(&self, now: Time) -> Option<(usize, Hold)> {
+        let holds = self.waiting.iter().enumerate();
+        let holds = holds.flat_map(|(at, waiting)| waiting.holds.iter().map(move |hold| (at, *hold)));
+        holds.filter(|(_, hold)| hold.deadline <= now).min_by_key(|(_, hold)| hold.deadline)
+    }
+
+    /// Ends the wait: the binding goes on, or fails (S-041).
+    fn decide(&mut self, at: usize, status: Status, now: Time, host: &mut dyn Host) {
+        let WaitingPod { cycle, node, .. } = self.waiting.remove(at);
+        let mut cycle = *cycle;
+        cycle.now = now;
+        cycle.record.permit_wait = Some(status.clone());
+        let record = if status.is_success() {
+            self.finish_binding(cycle, node, host)
+        } else if status.is_rejected() {
+            let plugin = status.plugin();
+            let mut failure = self.fit_failure_on(&cycle, status);
+            if let Some(diagnosis) = &mut failure.diagnosis {
+                // Also when it is nobody: an empty name is a rejector upstream.
+                add_once(&mut diagnosis.unschedulable_plugins, plugin);
+            }
+            self.fail_binding(cycle, failure, host)
+        } else {
+            let text = format!("waiting on permit for pod: {}", status.message());
+            let failure = super::cycle::Failure::plain(Status::error(&text).by(status.plugin()));
+            self.fail_binding(cycle, failure, host)
+        };
+        self.finished.push(record);
+    }
+}

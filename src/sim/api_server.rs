@@ -1,0 +1,208 @@
+//! The API server of the simulated cluster: it keeps the objects, answers the scheduler's
+//! writes at once, and remembers what changed until the world delivers it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::api::{Kind, Node, Object, Pod, PodPhase, Time};
+use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
+use crate::engine::objects::Objects;
+use crate::engine::pod::NamespacedName;
+use crate::engine::scheduler::Change;
+use crate::intern::Symbol;
+
+/// Answers the calls of extenders.
+pub type ExtenderFn =
+    Arc<dyn Fn(&ExtenderCall, &Objects) -> Result<serde_json::Value, String> + Send + Sync>;
+
+/// The objects of the cluster as the API server has them.
+#[derive(Clone, Default)]
+pub struct ApiServer {
+    objects: Objects,
+    nodes: Arc<HashMap<Symbol, Arc<Node>>>,
+    changes: VecDeque<Change>,
+    events: Vec<ApiEvent>,
+    deleted_pods: Vec<NamespacedName>,
+    extenders: Option<ExtenderFn>,
+    revision: u64,
+    now: Time,
+}
+
+impl ApiServer {
+    /// All objects but nodes.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// The node of that name.
+    pub fn node(&self, name: Symbol) -> Option<&Arc<Node>> {
+        self.nodes.get(&name)
+    }
+
+    /// The object of that kind and name.
+    pub fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
+        match kind {
+            Kind::Node => self.node(key.name).cloned().map(Object::Node),
+            _ => self.objects.get(kind, key),
+        }
+    }
+
+    /// Says who answers the calls of extenders.
+    pub fn set_extenders(&mut self, extenders: ExtenderFn) {
+        self.extenders = Some(extenders);
+    }
+
+    /// The time that objects are stamped with.
+    pub(super) fn set_now(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// The next change that was not delivered yet.
+    pub(super) fn next_change(&mut self) -> Option<Change> {
+        self.changes.pop_front()
+    }
+
+    /// The events for people since the last call.
+    pub fn take_events(&mut self) -> Vec<ApiEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The pods deleted since the last call, in order.
+    pub fn take_deleted_pods(&mut self) -> Vec<NamespacedName> {
+        std::mem::take(&mut self.deleted_pods)
+    }
+
+    /// Stores an object, as new or in place of the one of its name.
+    pub fn put(&mut self, mut object: Object) {
+        self.revision += 1;
+        let revision = Symbol::new(&self.revision.to_string());
+        object.metadata_mut().resource_version = revision;
+        let old = match &object {
+            Object::Node(node) => {
+                let nodes = Arc::make_mut(&mut self.nodes);
+                nodes.insert(node.metadata.name, node.clone()).map(Object::Node)
+            }
+            other => self.objects.insert(other.clone()),
+        };
+        self.changes.push_back(match old {
+            Some(old) => Change::Update { old, new: object },
+            None => Change::Add(object),
+        });
+    }
+
+    /// Deletes an object; `false` if it is not there.
+    pub fn remove(&mut self, kind: Kind, key: NamespacedName) -> bool {
+        let Some(object) = self.get(kind, key) else { return false };
+        match &object {
+            Object::Node(node) => {
+                Arc::make_mut(&mut self.nodes).remove(&node.metadata.name);
+            }
+            other => {
+                self.objects.remove(other);
+            }
+        }
+        if kind == Kind::Pod {
+            self.deleted_pods.push(key);
+        }
+        self.changes.push_back(Change::Delete(object));
+        true
+    }
+
+    /// Changes a pod in place.
+    fn change_pod(
+        &mut self,
+        key: NamespacedName,
+        change: impl FnOnce(&mut Pod),
+    ) -> Result<(), String> {
+        let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        let mut pod = pod.as_ref().clone();
+        change(&mut pod);
+        self.put(pod.into());
+        Ok(())
+    }
+}
+
+fn not_found(key: NamespacedName) -> String {
+    format!("pods {:?} not found", key.name.as_str())
+}
+
+impl Host for ApiServer {
+    fn bind(&mut self, key: NamespacedName, uid: Symbol, node: Symbol) -> Result<(), String> {
+        let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        if current.metadata.uid != uid {
+            let found = current.metadata.uid;
+            return Err(format!("pod {key} was made anew: UID {found} instead of {uid}"));
+        }
+        if !current.spec.node_name.is_empty() {
+            let bound = current.spec.node_name;
+            return Err(format!("pod {} is already assigned to node {:?}", key.name, bound.as_str()));
+        }
+        self.change_pod(key, |pod| {
+            pod.spec.node_name = node;
+            pod.status.phase = PodPhase::Running;
+            pod.status.nominated_node_name = Symbol::EMPTY;
+        })
+    }
+
+    fn patch_pod_status(
+        &mut self,
+        key: NamespacedName,
+        patch: PodStatusPatch,
+    ) -> Result<(), String> {
+        let now = self.now;
+        self.change_pod(key, |pod| {
+            if let Some(node) = patch.nominated_node {
+                pod.status.nominated_node_name = node;
+            }
+            let Some(mut condition) = patch.condition else { return };
+            let conditions = &mut pod.status.conditions;
+            match conditions.iter_mut().find(|other| other.type_ == condition.type_) {
+                Some(present) => {
+                    let same = present.status == condition.status;
+                    let since = if same { present.last_transition_time } else { Some(now) };
+                    condition.last_transition_time = since;
+                    *present = condition;
+                }
+                None => {
+                    condition.last_transition_time = Some(now);
+                    conditions.push(condition);
+                }
+            }
+        })
+    }
+
+    fn delete_pod(&mut self, key: NamespacedName) -> Result<bool, String> {
+        Ok(self.remove(Kind::Pod, key))
+    }
+
+    fn update(&mut self, object: Object) -> Result<Object, String> {
+        let (kind, key) = (object.kind(), NamespacedName::of(&object));
+        if self.get(kind, key).is_none() {
+            return Err(format!("{} {:?} not found", kind.plural(), key.name.as_str()));
+        }
+        self.put(object);
+        self.get(kind, key).ok_or_else(|| not_found(key))
+    }
+
+    fn create(&mut self, object: Object) -> Result<Object, String> {
+        let (kind, key) = (object.kind(), NamespacedName::of(&object));
+        if self.get(kind, key).is_some() {
+            return Err(format!("{} {:?} already exists", kind.plural(), key.name.as_str()));
+        }
+        self.put(object);
+        self.get(kind, key).ok_or_else(|| not_found(key))
+    }
+
+    fn event(&mut self, event: ApiEvent) {
+        self.events.push(event);
+    }
+
+    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String> {
+        match self.extenders.clone() {
+            Some(answer) => answer(&call, &self.objects),
+            None => Err(format!("extender {} cannot be reached from a snapshot", call.extender)),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! A cluster in memory around the embedded scheduler: a clock that moves only when told, an
+//! API server that answers at once, and the controllers a scheduler waits for.
+//!
+//! The scheduler is driven step by step; after every cycle and every change, all that would
+//! run beside it has finished: bindings, evictions, and the delivery of events to the queue.
+
+mod api_server;
+mod world;
+
+pub use api_server::{ApiServer, ExtenderFn};
+pub use world::World;

@@ -1,0 +1,150 @@
+//! The simulated cluster: scheduler, API server and clock, moved on step by step.
+
+use std::sync::Arc;
+
+use crate::api::{Kind, Object, Time, defaults};
+use crate::config::{FeatureGates, ResolvedConfig};
+use crate::engine::framework::registry::Registry;
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::CycleRecord;
+use crate::engine::scheduler::Scheduler;
+use crate::intern::Symbol;
+use crate::sim::api_server::ApiServer;
+
+/// 2026-01-01T00:00:00Z, where every simulation starts, in microseconds since 1970.
+pub const START: Time = Time(1_767_225_600_000_000);
+/// How far apart pending pods are created: one millisecond, so that their order is one of time.
+const PENDING_POD_STEP: i64 = 1_000;
+
+/// A cluster in memory. A copy goes on exactly as the original would.
+#[derive(Clone)]
+pub struct World {
+    scheduler: Scheduler,
+    api: ApiServer,
+    now: Time,
+}
+
+impl World {
+    /// An empty cluster with the scheduler that `config` describes.
+    ///
+    /// # Errors
+    /// A plugin refuses its arguments, in upstream's words.
+    pub fn new(
+        config: &ResolvedConfig,
+        features: FeatureGates,
+        registry: &Registry,
+    ) -> Result<World, String> {
+        let mut world = World {
+            scheduler: Scheduler::new(config, features, registry)?,
+            api: ApiServer::default(),
+            now: START,
+        };
+        world.api.set_now(START);
+        Ok(world)
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The scheduler.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// The scheduler, to drain what it recorded.
+    pub fn scheduler_mut(&mut self) -> &mut Scheduler {
+        &mut self.scheduler
+    }
+
+    /// The API server.
+    pub fn api(&self) -> &ApiServer {
+        &self.api
+    }
+
+    /// The API server, to drain what it recorded or to say who answers for extenders.
+    pub fn api_mut(&mut self) -> &mut ApiServer {
+        &mut self.api
+    }
+
+    /// Creates an object, with the API's defaults. The clock moves one millisecond before
+    /// each pending pod.
+    pub fn create(&mut self, mut object: Object) {
+        defaults::apply(&mut object);
+        if let Object::Pod(pod) = &object
+            && pod.spec.node_name.is_empty()
+        {
+            self.set_now(Time(self.now.0 + PENDING_POD_STEP));
+        }
+        self.api.put(object);
+        self.settle();
+    }
+
+    /// Replaces an object, with the API's defaults.
+    pub fn update(&mut self, mut object: Object) {
+        defaults::apply(&mut object);
+        self.api.put(object);
+        self.settle();
+    }
+
+    /// Deletes an object; `false` if it is not there.
+    pub fn delete(&mut self, kind: Kind, key: NamespacedName) -> bool {
+        let there = self.api.remove(kind, key);
+        self.settle();
+        there
+    }
+
+    /// Moves the clock by `micros` microseconds and flushes what is due then.
+    pub fn advance(&mut self, micros: i64) {
+        self.set_now(Time(self.now.0 + micros));
+        self.scheduler.flush(self.now, &mut self.api);
+        self.settle();
+    }
+
+    /// Runs up to `cycles` scheduling cycles, each to its end; fewer when no pod can be popped.
+    pub fn run(&mut self, cycles: usize) -> Vec<Arc<CycleRecord>> {
+        (0..cycles).map_while(|_| self.step()).collect()
+    }
+
+    /// Runs one scheduling cycle to its end; `None` when no pod can be popped.
+    pub fn step(&mut self) -> Option<Arc<CycleRecord>> {
+        let record = self.scheduler.schedule_one(self.now, &mut self.api)?;
+        self.settle();
+        Some(Arc::new(record))
+    }
+
+    /// Allows a waiting pod for one plugin, or for all with `None`.
+    pub fn allow(&mut self, uid: Symbol, plugin: Option<Symbol>) -> bool {
+        let done = self.scheduler.allow_waiting(uid, plugin, self.now, &mut self.api);
+        self.settle();
+        done
+    }
+
+    /// Rejects a waiting pod in the name of `plugin`.
+    pub fn reject(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
+        let done = self.scheduler.reject_waiting(uid, plugin, message, self.now, &mut self.api);
+        self.settle();
+        done
+    }
+
+    /// Lets everything finish that runs beside the cycles.
+    fn settle(&mut self) {
+        self.deliver();
+        while self.scheduler.evict_next(self.now, &mut self.api) {
+            self.deliver();
+        }
+    }
+
+    /// Delivers every change to the scheduler.
+    fn deliver(&mut self) {
+        while let Some(change) = self.api.next_change() {
+            self.scheduler.handle(change, self.now, &mut self.api);
+        }
+    }
+
+    fn set_now(&mut self, now: Time) {
+        self.now = now;
+        self.api.set_now(now);
+    }
+}

@@ -1,0 +1,252 @@
+//! Everything that happened, as one ordered timeline: cycles, moves between queues, answers
+//! of hints and events for people.
+//!
+//! Entries are only appended, or cut off at the end when the debugger goes back in time, so
+//! an [`EntryId`] means the same entry for as long as it exists. Records are shared, so a
+//! view can hold on to one while the history grows.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::api::Time;
+use crate::engine::host::ApiEvent;
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::{CycleRecord, HintRecord, QueueMove};
+
+/// The place of an entry in the timeline, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EntryId(pub u32);
+
+impl EntryId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A scheduling cycle with its binding cycle.
+    Cycle(Arc<CycleRecord>),
+    /// A pod moved between queues.
+    Move(QueueMove),
+    /// A plugin was asked whether an event helps a pod.
+    Hint(HintRecord),
+    /// An event for people was written.
+    Event(Time, ApiEvent),
+}
+
+impl Entry {
+    /// When it happened.
+    pub fn time(&self) -> Time {
+        match self {
+            Entry::Cycle(record) => record.time,
+            Entry::Move(moved) => moved.time,
+            Entry::Hint(hint) => hint.time,
+            Entry::Event(time, _) => *time,
+        }
+    }
+
+    /// The pod it is about.
+    pub fn pod(&self) -> NamespacedName {
+        match self {
+            Entry::Cycle(record) => record.pod,
+            Entry::Move(moved) => moved.pod,
+            Entry::Hint(hint) => hint.pod,
+            Entry::Event(_, event) => event.regarding,
+        }
+    }
+
+    /// The cycle, if it is one.
+    pub fn as_cycle(&self) -> Option<&Arc<CycleRecord>> {
+        match self {
+            Entry::Cycle(record) => Some(record),
+            _ => None,
+        }
+    }
+}
+
+/// The timeline, with indexes by cycle number and by pod.
+#[derive(Clone, Default, Debug)]
+pub struct History {
+    entries: Vec<Entry>,
+    /// Cycle entries in order; their cycle numbers rise.
+    cycles: Vec<EntryId>,
+    by_pod: HashMap<NamespacedName, Vec<EntryId>>,
+}
+
+impl History {
+    /// Appends what happened and says where it is.
+    pub fn push(&mut self, entry: Entry) -> EntryId {
+        let id = EntryId(self.entries.len() as u32);
+        if entry.as_cycle().is_some() {
+            self.cycles.push(id);
+        }
+        self.by_pod.entry(entry.pod()).or_default().push(id);
+        self.entries.push(entry);
+        id
+    }
+
+    /// Number of entries; the id that the next one will get.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing happened yet.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Forgets all entries from `len` on: the debugger went back to when there were so many.
+    pub fn truncate(&mut self, len: usize) {
+        let dropped = self.entries.split_off(len.min(self.entries.len()));
+        for entry in dropped.iter().rev() {
+            if entry.as_cycle().is_some() {
+                self.cycles.pop();
+            }
+            if let Some(ids) = self.by_pod.get_mut(&entry.pod()) {
+                ids.pop();
+            }
+        }
+    }
+
+    /// The entry with that id.
+    pub fn get(&self, id: EntryId) -> Option<&Entry> {
+        self.entries.get(id.index())
+    }
+
+    /// All entries in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What happened to a pod, in order.
+    pub fn of_pod(
+        &self,
+        pod: NamespacedName,
+    ) -> impl DoubleEndedIterator<Item = (EntryId, &Entry)> {
+        let ids = self.by_pod.get(&pod).map_or(&[][..], Vec::as_slice);
+        ids.iter().filter_map(|id| Some((*id, self.get(*id)?)))
+    }
+
+    /// The cycles in order.
+    pub fn cycles(&self) -> impl DoubleEndedIterator<Item = &Arc<CycleRecord>> {
+        self.cycles.iter().filter_map(|id| self.get(*id)?.as_cycle())
+    }
+
+    /// The last cycle.
+    pub fn last_cycle(&self) -> Option<&Arc<CycleRecord>> {
+        self.cycles().next_back()
+    }
+
+    /// Where the cycle with that number is.
+    pub fn entry_of_cycle(&self, number: u64) -> Option<EntryId> {
+        let number_of = |id: &EntryId| self.get(*id).and_then(Entry::as_cycle).map(|r| r.cycle);
+        let at = self.cycles.binary_search_by_key(&Some(number), number_of).ok()?;
+        self.cycles.get(at).copied()
+    }
+
+    /// The cycle with that number (they count from 1).
+    pub fn cycle(&self, number: u64) -> Option<&Arc<CycleRecord>> {
+        self.get(self.entry_of_cycle(number)?)?.as_cycle()
+    }
+
+    /// The cycles of all pods that had this name, in order.
+    pub fn cycles_of(
+        &self,
+        pod: NamespacedName,
+    ) -> impl DoubleEndedIterator<Item = &Arc<CycleRecord>> {
+        self.of_pod(pod).filter_map(|(_, entry)| entry.as_cycle())
+    }
+
+    /// The same pod's cycle before this one.
+    pub fn previous_attempt(&self, record: &CycleRecord) -> Option<&Arc<CycleRecord>> {
+        let mut earlier = self.cycles_of(record.pod).rev();
+        earlier.find(|other| other.uid == record.uid && other.cycle < record.cycle)
+    }
+
+    /// The same pod's cycle after this one.
+    pub fn next_attempt(&self, record: &CycleRecord) -> Option<&Arc<CycleRecord>> {
+        let mut later = self.cycles_of(record.pod);
+        later.find(|other| other.uid == record.uid && other.cycle > record.cycle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::record::QueueName;
+    use crate::intern::Symbol;
+
+    fn key(name: &str) -> NamespacedName {
+        NamespacedName::new("shop".into(), name.into())
+    }
+
+    fn cycle(number: u64, name: &str, uid: &str) -> Entry {
+        let pod = key(name);
+        let uid = Symbol::new(uid);
+        Entry::Cycle(Arc::new(CycleRecord { cycle: number, pod, uid, ..CycleRecord::default() }))
+    }
+
+    fn moved(name: &str) -> Entry {
+        let (from, to) = (QueueName::Active, QueueName::InFlight);
+        let event = Symbol::new("Pop");
+        Entry::Move(QueueMove { time: Time(5), pod: key(name), from, to, event, plugin: None })
+    }
+
+    fn sample() -> History {
+        let mut history = History::default();
+        let entries = [
+            moved("web"),
+            cycle(1, "web", "a"),
+            cycle(2, "db", "b"),
+            moved("web"),
+            cycle(3, "web", "a"),
+            cycle(4, "web", "c"),
+        ];
+        for (at, entry) in entries.into_iter().enumerate() {
+            assert_eq!(history.push(entry), EntryId(at as u32));
+        }
+        history
+    }
+
+    fn numbers<'a>(records: impl Iterator<Item = &'a Arc<CycleRecord>>) -> Vec<u64> {
+        records.map(|record| record.cycle).collect()
+    }
+
+    #[test]
+    fn cycles_are_found_by_number_and_by_pod() {
+        let history = sample();
+        assert_eq!(history.entry_of_cycle(3), Some(EntryId(4)));
+        assert_eq!(history.cycle(2).map(|record| record.pod), Some(key("db")));
+        assert!(history.cycle(0).is_none() && history.cycle(5).is_none());
+        assert_eq!(numbers(history.cycles_of(key("web"))), [1, 3, 4]);
+        assert_eq!(
+            history.of_pod(key("web")).map(|(id, _)| id.0).collect::<Vec<_>>(),
+            [0, 1, 3, 4, 5]
+        );
+        assert_eq!(history.of_pod(key("none")).count(), 0);
+    }
+
+    #[test]
+    fn attempts_stay_with_one_pod_of_a_name() {
+        let history = sample();
+        let of = |number| history.cycle(number).unwrap();
+        assert_eq!(numbers(history.next_attempt(of(1)).into_iter()), [3]);
+        assert_eq!(numbers(history.previous_attempt(of(3)).into_iter()), [1]);
+        assert!(history.next_attempt(of(3)).is_none(), "cycle 4 is another pod of that name");
+        assert!(history.previous_attempt(of(4)).is_none());
+    }
+
+    #[test]
+    fn going_back_forgets_what_came_after() {
+        let mut history = sample();
+        history.truncate(3);
+        assert_eq!((history.len(), numbers(history.cycles())), (3, vec![1, 2]));
+        assert_eq!(numbers(history.cycles_of(key("web"))), [1]);
+        assert_eq!(history.push(cycle(3, "web", "a")), EntryId(3));
+        assert_eq!(history.last_cycle().map(|record| record.cycle), Some(3));
+        assert_eq!(history.get(EntryId(0)).map(|entry| entry.time()), Some(Time(5)));
+    }
+}

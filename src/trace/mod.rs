@@ -1,0 +1,11 @@
+//! The trace: what the cycles did, kept in order and written out.
+//!
+//! [`History`] is the one timeline that stepping back, "why", attempts and reports read;
+//! [`json`] writes cycles and states in the notation of the conformance corpus.
+
+pub mod history;
+pub mod json;
+pub mod state;
+
+pub use history::{Entry, EntryId, History};
+pub use state::{PodState, State};

@@ -1,0 +1,100 @@
+//! The configuration corpus: documents, and what kube-scheduler 1.36.2 made of
+//! them (resolved document and plugins, or the stage that refused them).
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use kubestep::config::{
+    self, ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Stage, intree,
+};
+use serde_json::{Map, Value, json};
+
+use super::read_lines;
+
+/// Compares every scenario of the file: how many agree, of how many, and the first differences.
+pub fn run(path: &Path) -> (usize, usize, Vec<String>) {
+    let mut differences = Vec::new();
+    let scenarios = read_lines(path);
+    let mut passed = 0;
+    for scenario in &scenarios {
+        match compare(&scenario["config"], &scenario["expect"]) {
+            Ok(()) => passed += 1,
+            Err(text) if differences.len() < 20 => {
+                differences.push(format!("{}: {text}", scenario["name"].as_str().unwrap_or("?")));
+            }
+            Err(_) => {}
+        }
+    }
+    (passed, scenarios.len(), differences)
+}
+
+fn compare(document: &Value, expect: &Value) -> Result<(), String> {
+    let gates = FeatureGates::default();
+    let loaded = match config::load(Some(&document.to_string()), &gates) {
+        Ok(loaded) => loaded,
+        Err(error) => return compare_refusal(error.stage, &error.problems, expect),
+    };
+    same("resolved", &config::to_json(&loaded.document), &expect["resolved"])?;
+    match config::build(loaded.document, &gates, intree::PLUGINS) {
+        Ok(resolved) => same("plugins", &plugins(&resolved), &expect["plugins"]),
+        Err(error) => compare_refusal(error.stage, &error.problems, expect),
+    }
+}
+
+fn same(what: &str, got: &Value, expected: &Value) -> Result<(), String> {
+    match got == expected {
+        true => Ok(()),
+        false => Err(format!("{what}\n  got      {got}\n  expected {expected}")),
+    }
+}
+
+/// The stage must be the same, and for invalid values the set of fields.
+fn compare_refusal(stage: Stage, problems: &[Problem], expect: &Value) -> Result<(), String> {
+    let key = match stage {
+        Stage::Decode => "decodeError",
+        Stage::Validate => "invalid",
+        Stage::Build => "buildError",
+    };
+    let texts: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    let Some(expected) = expect.get(key) else {
+        return Err(format!("refused at {stage:?}: {texts:?}\n  expected {expect}"));
+    };
+    if stage != Stage::Validate {
+        return Ok(());
+    }
+    let expected: BTreeSet<&str> =
+        expected.as_array().into_iter().flatten().filter_map(Value::as_str).map(field).collect();
+    let paths: Vec<String> = problems.iter().map(|problem| problem.path.to_string()).collect();
+    let got: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+    match got == expected {
+        true => Ok(()),
+        false => Err(format!("fields {got:?}\n  expected {expected:?}")),
+    }
+}
+
+/// The field path in front of an error's text.
+fn field(text: &str) -> &str {
+    text.split(": ").next().unwrap_or(text)
+}
+
+/// Profile → extension point → plugins in order, with weights at `score`, points without plugins left out.
+fn plugins(resolved: &ResolvedConfig) -> Value {
+    let mut profiles = Map::new();
+    for profile in &resolved.profiles {
+        let mut points = Map::new();
+        for point in ExtensionPoint::ALL {
+            // The recorder lists the points of single pods only.
+            let of_pods = point < ExtensionPoint::PlacementGenerate;
+            if of_pods && !profile.at(point).is_empty() {
+                let entry = |plugin: &config::ResolvedPlugin| match point.has_weights() {
+                    true => json!({ "name": plugin.name, "weight": plugin.weight }),
+                    false => json!({ "name": plugin.name }),
+                };
+                points
+                    .insert(point.key().to_owned(), profile.at(point).iter().map(entry).collect());
+            }
+        }
+        profiles.insert(profile.scheduler_name.to_string(), Value::Object(points));
+    }
+    Value::Object(profiles)
+}
