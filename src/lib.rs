@@ -4,5 +4,5 @@ pub mod api;
 pub mod config;
 pub mod engine;
 pub mod intern;
-pub mod trace;
 pub mod sim;
+pub mod trace;

@@ -49,6 +49,12 @@ macro_rules! object {
             fn from(object: api::$kind) -> Object {
                 Object::$kind(Arc::new(object))
             }
+        }
+
+        impl From<Arc<api::$kind>> for Object {
+            fn from(object: Arc<api::$kind>) -> Object {
+                Object::$kind(object)
+            }
         })*
     };
 }

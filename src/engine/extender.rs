@@ -84,7 +84,9 @@ pub fn prioritize(
     let verb = Symbol::new(&extender.prioritize_verb);
     let answer = host.call_extender(ExtenderCall { extender: index, verb, body })?;
     let list = answer.as_array().cloned().unwrap_or_default();
-    let scale = extender.weight.wrapping_mul(crate::engine::framework::scoring::MAX_NODE_SCORE / MAX_EXTENDER_PRIORITY);
+    let scale = extender
+        .weight
+        .wrapping_mul(crate::engine::framework::scoring::MAX_NODE_SCORE / MAX_EXTENDER_PRIORITY);
     Ok(list
         .iter()
         .filter_map(|entry| {
@@ -182,7 +184,8 @@ fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo
 
 /// The refused nodes; unresolvable ones take precedence (S-015).
 fn refused(answer: &Value) -> Vec<(Symbol, Status)> {
-    let map = |name: &str| field(answer, name).and_then(Value::as_object).cloned().unwrap_or_default();
+    let map =
+        |name: &str| field(answer, name).and_then(Value::as_object).cloned().unwrap_or_default();
     let (unresolvable, failed) = (map("FailedAndUnresolvableNodes"), map("FailedNodes"));
     let mut refused = Vec::new();
     for (node, message) in &unresolvable {

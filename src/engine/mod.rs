@@ -7,9 +7,9 @@
 pub mod cache;
 pub mod column;
 pub mod extended_resources;
+pub mod extender;
 #[cfg(test)]
 pub mod fixture;
-pub mod extender;
 pub mod framework;
 pub mod host;
 pub mod node;

@@ -137,7 +137,11 @@ impl Host for ApiServer {
         }
         if !current.spec.node_name.is_empty() {
             let bound = current.spec.node_name;
-            return Err(format!("pod {} is already assigned to node {:?}", key.name, bound.as_str()));
+            return Err(format!(
+                "pod {} is already assigned to node {:?}",
+                key.name,
+                bound.as_str()
+            ));
         }
         self.change_pod(key, |pod| {
             pod.spec.node_name = node;

@@ -29,10 +29,8 @@ impl Images {
         for image in &node.status.images {
             for name in &image.names {
                 let entry = self.by_name.entry(*name);
-                let entry = entry.or_insert_with(|| Image {
-                    size: image.size_bytes,
-                    nodes: BTreeSet::new(),
-                });
+                let entry = entry
+                    .or_insert_with(|| Image { size: image.size_bytes, nodes: BTreeSet::new() });
                 entry.nodes.insert(node.metadata.name);
             }
         }

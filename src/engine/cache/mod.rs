@@ -108,7 +108,9 @@ impl Cache {
         let Some(state) = self.pods.get(&uid) else { return Ok(()) };
         let (given, recorded) = (pod.pod.spec.node_name, state.pod.pod.spec.node_name);
         if given != recorded {
-            return Err(format!("pod {uid}({key}) was assumed on {given} but assigned to {recorded}"));
+            return Err(format!(
+                "pod {uid}({key}) was assumed on {given} but assigned to {recorded}"
+            ));
         }
         if !state.assumed {
             return Err(format!("pod {uid}({key}) wasn't assumed so cannot be forgotten"));
@@ -137,8 +139,12 @@ impl Cache {
     pub fn update_pod(&mut self, pod: Arc<PodInfo>) -> Result<(), String> {
         let (uid, key) = (pod.uid(), pod.key());
         match self.pods.get(&uid) {
-            None => Err(format!("pod {uid}({key}) is not added to scheduler cache, so cannot be updated")),
-            Some(state) if state.assumed => Err(format!("assumed pod {uid}({key}) should not be updated")),
+            None => Err(format!(
+                "pod {uid}({key}) is not added to scheduler cache, so cannot be updated"
+            )),
+            Some(state) if state.assumed => {
+                Err(format!("assumed pod {uid}({key}) should not be updated"))
+            }
             Some(_) => {
                 self.take_pod(uid);
                 self.insert_pod(pod, false);
@@ -155,7 +161,9 @@ impl Cache {
         let uid = pod.metadata.uid;
         self.take_pod(uid).ok_or_else(|| {
             let key = pod.full_name();
-            format!("pod {uid}({key}) is not found in scheduler cache, so cannot be removed from it")
+            format!(
+                "pod {uid}({key}) is not found in scheduler cache, so cannot be removed from it"
+            )
         })
     }
 

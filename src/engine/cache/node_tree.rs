@@ -20,7 +20,10 @@ impl Zone {
             labels.get_str(old).or_else(|| labels.get_str(current)).copied().unwrap_or_default()
         };
         Zone {
-            region: label("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+            region: label(
+                "failure-domain.beta.kubernetes.io/region",
+                "topology.kubernetes.io/region",
+            ),
             zone: label("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
         }
     }
@@ -60,7 +63,9 @@ impl NodeTree {
     /// it was not there (C-023).
     pub fn remove(&mut self, node: &Node) -> bool {
         let zone = Zone::of(node);
-        let Some(at) = self.zones.iter().position(|(other, _)| *other == zone) else { return false };
+        let Some(at) = self.zones.iter().position(|(other, _)| *other == zone) else {
+            return false;
+        };
         let names = &mut self.zones[at].1;
         let Some(place) = names.iter().position(|name| *name == node.metadata.name) else {
             return false;
@@ -106,7 +111,9 @@ mod tests {
     #[test]
     fn zones_take_turns() {
         let mut tree = NodeTree::default();
-        for (name, zone) in [("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("c1", "c"), ("c2", "c")] {
+        for (name, zone) in
+            [("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("c1", "c"), ("c2", "c")]
+        {
             tree.add(&node(name, zone));
         }
         assert_eq!(tree.list(), ["a1", "b1", "c1", "a2", "c2", "a3"]);

@@ -33,7 +33,12 @@ impl Failure {
     }
 
     /// A FitError about `nodes` nodes.
-    pub fn fit(code: Code, diagnosis: Diagnosis, nodes: usize, nominate: Option<Symbol>) -> Failure {
+    pub fn fit(
+        code: Code,
+        diagnosis: Diagnosis,
+        nodes: usize,
+        nominate: Option<Symbol>,
+    ) -> Failure {
         let status = Status::new(code, &diagnosis.message(nodes));
         Failure { status, diagnosis: Some(diagnosis), nominate }
     }
@@ -144,8 +149,7 @@ impl Scheduler {
             return Failure::fit(Code::Unschedulable, diagnosis, nodes, Some(Symbol::EMPTY));
         }
         let cx = self.cycle_context(cycle);
-        let outcome =
-            cycle.framework.run_post_filter(cx, &cycle.state, &diagnosis.statuses, host);
+        let outcome = cycle.framework.run_post_filter(cx, &cycle.state, &diagnosis.statuses, host);
         diagnosis.post_filter_message = outcome.status.message();
         let nominate = outcome.answer.nominate;
         cycle.record.post_filter = outcome.answers;
@@ -172,7 +176,9 @@ impl Scheduler {
 
     /// Makes the list of node names anew when the set or order of nodes changed.
     fn refresh_node_names(&mut self) {
-        if Arc::ptr_eq(&self.named_order, self.snapshot.order()) && !self.node_names.order.is_empty() {
+        if Arc::ptr_eq(&self.named_order, self.snapshot.order())
+            && !self.node_names.order.is_empty()
+        {
             return;
         }
         let mut names = vec![Symbol::EMPTY; self.snapshot.slots()];

@@ -9,7 +9,8 @@ use crate::config::Feature;
 use crate::engine::framework::events::{Action, ClusterEvent, EventObjects, EventResource};
 use crate::engine::host::Host;
 use crate::engine::pod::PodInfo;
-use crate::engine::queue::{node_events, pod_events};
+use crate::engine::queue::node_events::node_update_events;
+use crate::engine::queue::pod_events::pod_update_events;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::bind::ASSIGNED_POD_DELETE;
 use crate::intern::Symbol;
@@ -103,9 +104,8 @@ impl Scheduler {
 
     fn node_updated(&mut self, old: &Arc<Node>, new: Arc<Node>, now: Time) {
         self.cache.update_node(new.clone());
-        let events = node_events::update_events(old, &new);
-        let objects =
-            EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
+        let events = node_update_events(old, &new, &self.features);
+        let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
         let (queue, cx) = self.queue_context(now);
         for event in events {
             queue.move_all(&cx, event, &objects, None);
@@ -140,7 +140,7 @@ impl Scheduler {
         if !old.spec.node_name.is_empty() {
             // A pod the cache does not know is only logged upstream.
             let _updated = self.cache.update_pod(Arc::new(PodInfo::new(new.clone())));
-            let events = pod_events::update_events(old, &new);
+            let events = pod_update_events(old, &new);
             let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
             let (queue, cx) = self.queue_context(now);
             for event in events {

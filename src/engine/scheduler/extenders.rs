@@ -66,7 +66,9 @@ impl Scheduler {
             }
             let given = extender::prioritize((index, extender), &pod, &cycle.nodes, host);
             for (name, score) in given.unwrap_or_default() {
-                let Some(at) = cycle.nodes.iter().position(|node| node.name == name) else { continue };
+                let Some(at) = cycle.nodes.iter().position(|node| node.name == name) else {
+                    continue;
+                };
                 scores[at] = Some(scores[at].unwrap_or(0).wrapping_add(score));
             }
         }

@@ -65,7 +65,8 @@ impl Scheduler {
         let outcome = framework.run_pre_filter(&self.cycle_context(cycle), &mut state);
         cycle.state = state;
         cycle.record.pre_filter = outcome.answers;
-        cycle.record.filter.official = Column::filled(VerdictId::CYCLE_ENDED, self.snapshot.slots());
+        cycle.record.filter.official =
+            Column::filled(VerdictId::CYCLE_ENDED, self.snapshot.slots());
         diagnosis.unschedulable_plugins = outcome.narrowed_by; // S-008
         if outcome.status.is_success() {
             return Ok(Some(outcome.nodes));
@@ -80,7 +81,12 @@ impl Scheduler {
     }
 
     /// The nodes PreFilter left, in node order; all others get one status (S-010).
-    fn narrow(&self, cycle: &mut Cycle, names: &[Symbol], diagnosis: &mut Diagnosis) -> Vec<NodeId> {
+    fn narrow(
+        &self,
+        cycle: &mut Cycle,
+        names: &[Symbol],
+        diagnosis: &mut Diagnosis,
+    ) -> Vec<NodeId> {
         let mut plugins: Vec<&str> =
             diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();
         plugins.sort_unstable();

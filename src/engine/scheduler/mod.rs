@@ -24,7 +24,7 @@ use indexmap::IndexMap;
 
 use crate::api::Time;
 use crate::config::types::Extender;
-use crate::config::{FeatureGates, ResolvedConfig};
+use crate::config::{Feature, FeatureGates, ResolvedConfig};
 use crate::engine::cache::Cache;
 use crate::engine::framework::plugin::{Preemption, QueueContext};
 use crate::engine::framework::registry::Registry;
@@ -33,14 +33,17 @@ use crate::engine::framework::shared::Shared;
 use crate::engine::host::Host;
 use crate::engine::node::NodeId;
 use crate::engine::objects::Objects;
+use crate::engine::pod::PodInfo;
 use crate::engine::queue::{QueueSettings, SchedulingQueue};
 use crate::engine::record::{CycleRecord, NodeNames, VerdictTable};
 use crate::engine::snapshot::Snapshot;
-use crate::engine::pod::PodInfo;
 use crate::intern::Symbol;
 
 pub use events::Change;
 pub use waiting::WaitingPod;
+
+/// Microseconds.
+const SECOND: i64 = 1_000_000;
 
 /// The profiles by scheduler name, in the configuration's order.
 pub type Frameworks = IndexMap<Symbol, Arc<Framework>>;
@@ -85,17 +88,20 @@ impl Scheduler {
                 .map_err(|err| format!("creating profile for scheduler name {name}: {err}"))?;
             frameworks.insert(name, Arc::new(framework));
         }
-        let settings = QueueSettings::new(
-            config.pod_initial_backoff_seconds(),
-            config.pod_max_backoff_seconds(),
-            &features,
-        );
+        let settings = QueueSettings {
+            initial_backoff: config.pod_initial_backoff_seconds * SECOND,
+            max_backoff: config.pod_max_backoff_seconds * SECOND,
+            pop_from_backoff: features.enabled(Feature::SchedulerPopFromBackoffQ),
+            has_extenders: !config.extenders.is_empty(),
+            generic_workload: features.enabled(Feature::GenericWorkload),
+            ..QueueSettings::default()
+        };
         Ok(Scheduler {
             queue: SchedulingQueue::new(settings, &frameworks),
             features,
             frameworks: Arc::new(frameworks),
             extenders: Arc::new(config.extenders.clone()),
-            percentage_of_nodes_to_score: config.percentage_of_nodes_to_score(),
+            percentage_of_nodes_to_score: config.percentage_of_nodes_to_score,
             objects: Objects::default(),
             cache: Cache::default(),
             snapshot: Snapshot::default(),

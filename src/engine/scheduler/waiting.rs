@@ -149,7 +149,8 @@ impl Scheduler {
     /// The hold that is over the longest.
     fn next_expired(&self, now: Time) -> Option<(usize, Hold)> {
         let holds = self.waiting.iter().enumerate();
-        let holds = holds.flat_map(|(at, waiting)| waiting.holds.iter().map(move |hold| (at, *hold)));
+        let holds =
+            holds.flat_map(|(at, waiting)| waiting.holds.iter().map(move |hold| (at, *hold)));
         holds.filter(|(_, hold)| hold.deadline <= now).min_by_key(|(_, hold)| hold.deadline)
     }
 
