@@ -201,3 +201,32 @@ fn refused(answer: &Value) -> Vec<(Symbol, Status)> {
 pub fn infos(snapshot: &Snapshot, ids: &[NodeId]) -> Vec<Arc<NodeInfo>> {
     ids.iter().filter_map(|id| snapshot.get(*id).cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::types::ExtenderManagedResource;
+    use crate::engine::testing::{PodBuilder, pod};
+
+    #[test]
+    fn interest_follows_managed_resources() {
+        let mut extender = Extender::default();
+        assert!(is_interested(&extender, &pod("any")));
+        extender.managed_resources =
+            vec![ExtenderManagedResource { name: "example.com/fpga".into(), ..Default::default() }];
+        assert!(!is_interested(&extender, &pod("a").requests("cpu", "1")));
+        assert!(is_interested(&extender, &pod("a").requests("example.com/fpga", "0")));
+        let limits = json!({"limits": {"example.com/fpga": "1"}});
+        let init = json!({"initContainers": [{"name": "i", "resources": limits}]});
+        assert!(is_interested(&extender, &pod("a").spec(init)));
+    }
+
+    #[test]
+    fn fields_are_found_whatever_their_case() {
+        let answer = json!({"nodenames": ["n1"], "Error": ""});
+        assert_eq!(field(&answer, "NodeNames"), Some(&json!(["n1"])));
+        assert_eq!(field(&answer, "FailedNodes"), None);
+    }
+}

@@ -6,17 +6,20 @@
 
 pub mod cache;
 pub mod column;
+pub mod conditions;
 pub mod extended_resources;
 pub mod extender;
 #[cfg(test)]
 pub mod fixture;
 pub mod framework;
+pub mod go_sort;
 pub mod host;
 pub mod node;
 pub mod objects;
 pub mod plugins;
 pub mod pod;
 pub mod ports;
+pub mod preemption;
 pub mod queue;
 pub mod record;
 pub mod requests;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::config::types::Extender;
 use crate::config::{ExtensionPoint, FeatureGates, PluginDescriptor, ResolvedProfile};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::{NodeStatuses, add_once};
@@ -23,6 +24,7 @@ pub struct Framework {
     points: [Vec<Arc<dyn Plugin>>; ExtensionPoint::COUNT],
     instances: Vec<Arc<dyn Plugin>>,
     descriptors: Vec<PluginDescriptor>,
+    extenders: Arc<[Extender]>,
 }
 
 /// What all PreFilter plugins together say.
@@ -75,7 +77,19 @@ impl Framework {
         let find = |name: Symbol| instances.iter().find(|plugin| plugin.name() == name).cloned();
         let points = ExtensionPoint::ALL
             .map(|point| profile.at(point).iter().filter_map(|plugin| find(plugin.name)).collect());
-        Ok(Framework { profile, points, instances, descriptors: registry.descriptors() })
+        let (descriptors, extenders) = (registry.descriptors(), Arc::new([]) as Arc<[Extender]>);
+        Ok(Framework { profile, points, instances, descriptors, extenders })
+    }
+
+    /// The same profile with these extenders, in their effective order (CFG-151).
+    pub fn with_extenders(self, extenders: Arc<[Extender]>) -> Framework {
+        Framework { extenders, ..self }
+    }
+
+    /// The extenders, in their effective order: an index here is one for
+    /// [`Host::call_extender`].
+    pub fn extenders(&self) -> &Arc<[Extender]> {
+        &self.extenders
     }
 
     /// The scheduler name.

@@ -7,6 +7,7 @@ use crate::config::intree;
 use crate::engine::framework::registry::{Entry, Factory};
 
 pub mod default_binder;
+pub mod default_preemption;
 pub mod dynamic_resources;
 pub mod node_resources;
 pub mod node_volume_limits;
@@ -23,6 +24,7 @@ const FACTORIES: &[(&str, Factory)] = &[
     ("NodeVolumeLimits", node_volume_limits::build),
     ("NodeResourcesBalancedAllocation", node_resources::balanced_allocation::build),
     ("NodeResourcesFit", node_resources::fit::build),
+    ("DefaultPreemption", default_preemption::build),
     ("PrioritySort", priority_sort::build),
     ("SchedulingGates", scheduling_gates::build),
     ("VolumeBinding", volume_binding::build),

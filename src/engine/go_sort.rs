@@ -1,0 +1,350 @@
+//! Sorting as Go's `sort.Slice` does it: not stable, but deterministic, so that elements the
+//! order calls equal end up where upstream has them.
+//!
+//! Pattern-defeating quicksort as in Go 1.22 and later: insertion sort up to twelve elements,
+//! above that quicksort that looks for sorted and reversed runs, groups equal elements, mixes
+//! up bad patterns with a fixed generator, and falls back to heapsort. Every comparison and
+//! every swap has to be Go's for the result to be Go's.
+
+/// Up to this length insertion sort does it, which keeps equal elements in order.
+const MAX_INSERTION: usize = 12;
+/// From this length on the pivot is a median of medians, and nearly sorted runs are repaired.
+const LONG: usize = 50;
+/// Comparisons that went the wrong way when every one of the pivot search did.
+const MAX_SWAPS: usize = 12;
+/// How many misplaced elements are repaired before partitioning after all.
+const MAX_REPAIRS: usize = 5;
+
+/// Sorts `items` so that `less(a, b)` elements come in that order.
+pub fn sort<T>(items: &mut [T], less: impl Fn(&T, &T) -> bool) {
+    let (end, limit) = (items.len(), bit_length(items.len()));
+    Sorter { items, less }.quicksort(0, end, limit);
+}
+
+/// Number of bits of `n` without leading zeros.
+fn bit_length(n: usize) -> u32 {
+    usize::BITS - n.leading_zeros()
+}
+
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Hint {
+    Unknown,
+    Increasing,
+    Decreasing,
+}
+
+/// The items under sort. All ranges are `start..end` of `items`.
+struct Sorter<'a, T, F> {
+    items: &'a mut [T],
+    less: F,
+}
+
+impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
+    fn less(&self, a: usize, b: usize) -> bool {
+        (self.less)(&self.items[a], &self.items[b])
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.items.swap(a, b);
+    }
+
+    fn quicksort(&mut self, mut start: usize, mut end: usize, mut limit: u32) {
+        let (mut balanced, mut partitioned) = (true, true);
+        loop {
+            let length = end - start;
+            if length <= MAX_INSERTION {
+                return self.insertion_sort(start, end);
+            }
+            if limit == 0 {
+                return self.heap_sort(start, end);
+            }
+            if !balanced {
+                self.break_patterns(start, end);
+                limit -= 1;
+            }
+            let (mut pivot, mut hint) = self.choose_pivot(start, end);
+            if hint == Hint::Decreasing {
+                self.items[start..end].reverse();
+                pivot = (end - 1) - (pivot - start);
+                hint = Hint::Increasing;
+            }
+            let looks_sorted = balanced && partitioned && hint == Hint::Increasing;
+            if looks_sorted && self.repair(start, end) {
+                return;
+            }
+            // Nothing here is below the element before the range: if that is the pivot's equal,
+            // there are many of the kind.
+            if start > 0 && !self.less(start - 1, pivot) {
+                start = self.partition_equal(start, end, pivot);
+                continue;
+            }
+            let middle;
+            (middle, partitioned) = self.partition(start, end, pivot);
+            let (left, right) = (middle - start, end - middle);
+            balanced = left.min(right) >= length / 8;
+            if left < right {
+                self.quicksort(start, middle, limit);
+                start = middle + 1;
+            } else {
+                self.quicksort(middle + 1, end, limit);
+                end = middle;
+            }
+        }
+    }
+
+    fn insertion_sort(&mut self, start: usize, end: usize) {
+        for i in start + 1..end {
+            self.shift_left(i, start);
+        }
+    }
+
+    /// Moves the element at `from` left while it is less than its neighbour, `floor` at most.
+    fn shift_left(&mut self, from: usize, floor: usize) {
+        let mut i = from;
+        while i > floor && self.less(i, i - 1) {
+            self.swap(i, i - 1);
+            i -= 1;
+        }
+    }
+
+    fn heap_sort(&mut self, start: usize, end: usize) {
+        let length = end - start;
+        for root in (0..=(length - 1) / 2).rev() {
+            self.sift_down(root, length, start);
+        }
+        for last in (0..length).rev() {
+            self.swap(start, start + last);
+            self.sift_down(0, last, start);
+        }
+    }
+
+    fn sift_down(&mut self, mut root: usize, end: usize, first: usize) {
+        loop {
+            let mut child = 2 * root + 1;
+            if child >= end {
+                return;
+            }
+            if child + 1 < end && self.less(first + child, first + child + 1) {
+                child += 1;
+            }
+            if !self.less(first + root, first + child) {
+                return;
+            }
+            self.swap(first + root, first + child);
+            root = child;
+        }
+    }
+
+    /// Puts what is less than the pivot left of it; where the pivot ended up, and whether the
+    /// range was in order already.
+    fn partition(&mut self, start: usize, end: usize, pivot: usize) -> (usize, bool) {
+        self.swap(start, pivot);
+        let (mut i, mut j) = (start + 1, end - 1);
+        self.skip_placed(&mut i, &mut j, start);
+        let in_order = i > j;
+        while i <= j {
+            self.swap(i, j);
+            i += 1;
+            j -= 1;
+            self.skip_placed(&mut i, &mut j, start);
+        }
+        self.swap(j, start);
+        (j, in_order)
+    }
+
+    /// Narrows `i..=j` from both sides to the first elements on the wrong side of the pivot.
+    fn skip_placed(&self, i: &mut usize, j: &mut usize, pivot: usize) {
+        while i <= j && self.less(*i, pivot) {
+            *i += 1;
+        }
+        while i <= j && !self.less(*j, pivot) {
+            *j -= 1;
+        }
+    }
+
+    /// Puts the pivot's equals in front; where the greater ones begin.
+    fn partition_equal(&mut self, start: usize, end: usize, pivot: usize) -> usize {
+        self.swap(start, pivot);
+        let (mut i, mut j) = (start + 1, end - 1);
+        loop {
+            while i <= j && !self.less(start, i) {
+                i += 1;
+            }
+            while i <= j && self.less(start, j) {
+                j -= 1;
+            }
+            if i > j {
+                return i;
+            }
+            self.swap(i, j);
+            i += 1;
+            j -= 1;
+        }
+    }
+
+    /// Repairs a range that is nearly sorted; whether it is sorted now.
+    fn repair(&mut self, start: usize, end: usize) -> bool {
+        let mut i = start + 1;
+        for _ in 0..MAX_REPAIRS {
+            while i < end && !self.less(i, i - 1) {
+                i += 1;
+            }
+            if i == end {
+                return true;
+            }
+            if end - start < LONG {
+                return false;
+            }
+            self.swap(i, i - 1);
+            if i - start >= 2 {
+                // Upstream's floor is the start of the slice, not of the range.
+                self.shift_left(i - 1, 0);
+            }
+            if end - i >= 2 {
+                self.shift_right(i + 1, end);
+            }
+        }
+        false
+    }
+
+    /// Moves the element before `from` right while its neighbour is less.
+    fn shift_right(&mut self, from: usize, end: usize) {
+        let mut i = from;
+        while i < end && self.less(i, i - 1) {
+            self.swap(i, i - 1);
+            i += 1;
+        }
+    }
+
+    /// Swaps three elements around the middle with others, chosen by a generator that starts
+    /// at the length.
+    fn break_patterns(&mut self, start: usize, end: usize) {
+        let length = end - start;
+        let mut random = length as u64;
+        let mask = (1 << bit_length(length)) - 1;
+        let first = start + (length / 4) * 2 - 1;
+        for i in 0..3 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let mut other = random as usize & mask;
+            if other >= length {
+                other -= length;
+            }
+            self.swap(first + i, start + other);
+        }
+    }
+
+    /// The index of the pivot, and whether the range looks sorted.
+    fn choose_pivot(&self, start: usize, end: usize) -> (usize, Hint) {
+        let quarter = (end - start) / 4;
+        let mut swaps = 0;
+        let mut at = [start + quarter, start + 2 * quarter, start + 3 * quarter];
+        if end - start >= LONG {
+            for i in &mut at {
+                *i = self.median([*i - 1, *i, *i + 1], &mut swaps);
+            }
+        }
+        let pivot = self.median(at, &mut swaps);
+        let hint = match swaps {
+            0 => Hint::Increasing,
+            MAX_SWAPS => Hint::Decreasing,
+            _ => Hint::Unknown,
+        };
+        (pivot, hint)
+    }
+
+    fn median(&self, [a, b, c]: [usize; 3], swaps: &mut usize) -> usize {
+        let (a, b) = self.ordered(a, b, swaps);
+        let (b, _) = self.ordered(b, c, swaps);
+        self.ordered(a, b, swaps).1
+    }
+
+    fn ordered(&self, a: usize, b: usize, swaps: &mut usize) -> (usize, usize) {
+        if !self.less(b, a) {
+            return (a, b);
+        }
+        *swaps += 1;
+        (b, a)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn by_key(items: &mut [(u8, usize)]) {
+        sort(items, |a, b| a.0 < b.0);
+    }
+
+    fn numbered(keys: impl IntoIterator<Item = u8>) -> Vec<(u8, usize)> {
+        keys.into_iter().zip(0..).collect()
+    }
+
+    #[test]
+    fn twelve_equal_elements_stay_in_place() {
+        let mut items = numbered([7; 12]);
+        by_key(&mut items);
+        assert_eq!(items, numbered([7; 12]));
+    }
+
+    /// Where the elements with these keys end up, as the places they came from.
+    fn places(count: usize, key: fn(usize) -> usize) -> Vec<usize> {
+        let mut items: Vec<_> = (0..count).map(|place| (key(place), place)).collect();
+        sort(&mut items, |a, b| a.0 < b.0);
+        items.into_iter().map(|(_, place)| place).collect()
+    }
+
+    #[test]
+    fn equal_elements_of_longer_slices_move_as_in_go() {
+        assert_eq!(places(13, |_| 7), (0..13).collect::<Vec<_>>());
+        assert_eq!(places(13, |i| i % 2), [8, 12, 2, 0, 4, 10, 6, 3, 7, 9, 5, 11, 1]);
+        assert_eq!(places(20, |i| 20 - i), (0..20).rev().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn long_slices_with_every_kind_of_step_end_up_as_in_go() {
+        let checksum = |count, key| {
+            let step = |sum: u64, place: usize| sum.wrapping_mul(31).wrapping_add(place as u64);
+            places(count, key).into_iter().fold(0, step)
+        };
+        let misplaced = |i| if i == 20 || i == 50 { 0 } else { i };
+        let half_equal = |i: usize| if i % 2 == 1 { 0 } else { i / 8 % 250 };
+        assert_eq!(checksum(64, |i| 60 - i / 3), 4757629638950131906);
+        assert_eq!(checksum(100, misplaced), 9264411423453259700);
+        assert_eq!(checksum(500, |i| i * i % 97), 271076519429955724);
+        assert_eq!(checksum(700, |i| i * i * i % 251 % 100), 13325170983388567274);
+        assert_eq!(checksum(2000, half_equal), 7290245718334685594);
+    }
+
+    proptest! {
+        #[test]
+        fn sorted_and_complete(keys in prop::collection::vec(0u8..20, 0..300)) {
+            let mut items = numbered(keys.clone());
+            by_key(&mut items);
+            prop_assert!(items.is_sorted_by_key(|(key, _)| *key));
+            items.sort_by_key(|(_, place)| *place);
+            prop_assert_eq!(items, numbered(keys));
+        }
+
+        #[test]
+        fn wide_ranges_too(keys in prop::collection::vec(any::<u8>(), 0..2000)) {
+            let mut items = numbered(keys);
+            by_key(&mut items);
+            prop_assert!(items.is_sorted_by_key(|(key, _)| *key));
+        }
+
+        #[test]
+        fn any_order_ends(keys in prop::collection::vec(0u8..9, 0..200)) {
+            // An order that contradicts itself must not hang or run out of the slice.
+            let mut items = keys.clone();
+            sort(&mut items, |a, b| (a ^ b) % 3 != 0);
+            items.sort_unstable();
+            let mut keys = keys;
+            keys.sort_unstable();
+            prop_assert_eq!(items, keys);
+        }
+    }
+}

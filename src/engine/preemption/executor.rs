@@ -1,0 +1,210 @@
+//! Carrying a preemption out: nominations of less important pods are cleared, victims are
+//! marked and deleted, and meanwhile the preemptor stays out of the queue.
+//!
+//! With the SchedulerAsyncPreemption gate (the default) upstream does it beside the scheduling
+//! cycle, and events reach the queue in between. So it comes in steps, and the caller delivers
+//! events after each: [`Eviction::begin`] as soon as PostFilter decided,
+//! [`Eviction::evict_all_but_last`] and [`Eviction::evict_last`] once the failed cycle is over,
+//! [`Eviction::finish`] at the end. Without the gate, [`evict_at_once`] does it all within
+//! PostFilter.
+//!
+//! Upstream: `pkg/scheduler/framework/preemption/executor.go`.
+
+use std::sync::Arc;
+
+use crate::api::{Condition, ConditionStatus, Time};
+use crate::engine::conditions;
+use crate::engine::framework::nominated::NominatedPods;
+use crate::engine::framework::plugin::Preemption;
+use crate::engine::framework::shared::{Preempting, Shared};
+use crate::engine::host::{ApiEvent, Host, PodStatusPatch};
+use crate::engine::objects::Objects;
+use crate::engine::pod::PodInfo;
+use crate::engine::preemption::eligibility::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER};
+use crate::intern::Symbol;
+
+/// What the scheduler can do about a victim that is not bound yet.
+pub trait VictimHooks {
+    /// Rejects the pod if it waits at Permit, in the name of `plugin` and with `message`.
+    /// Whether it did wait and was rejected; `None` if it does not wait.
+    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool>;
+    /// Cancels the pod's binding if it is in PreBind, with `cause`. Whether that was still
+    /// possible; `None` if the pod is not in PreBind.
+    fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool>;
+}
+
+/// What evicting works with.
+pub struct EvictionContext<'a> {
+    /// The world outside.
+    pub host: &'a mut dyn Host,
+    /// Victims that wait at Permit or are being bound.
+    pub hooks: &'a mut dyn VictimHooks,
+    /// Nominated pods, as of now.
+    pub nominated: &'a NominatedPods,
+    /// The time.
+    pub now: Time,
+}
+
+/// A preemption that is carried out beside the scheduling cycle.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Eviction {
+    preemptor: Arc<PodInfo>,
+    preemption: Preemption,
+    /// The victims that are not terminating yet.
+    victims: Vec<Arc<PodInfo>>,
+    failed: bool,
+    last_skipped: bool,
+}
+
+impl Eviction {
+    /// Marks the preemptor as preempting, which keeps it out of the queue (PR-050, PR-051).
+    /// `None`: all victims are terminating already, so there is nothing to do.
+    pub fn begin(
+        preemptor: Arc<PodInfo>,
+        preemption: Preemption,
+        shared: &mut Shared,
+    ) -> Option<Eviction> {
+        let staying = |victim: &&Arc<PodInfo>| !victim.pod.is_terminating();
+        let victims: Vec<_> = preemption.victims.iter().filter(staying).cloned().collect();
+        if victims.is_empty() {
+            return None;
+        }
+        shared.preempting.insert(preemptor.uid(), Preempting::default());
+        let (failed, last_skipped) = (false, false);
+        Some(Eviction { preemptor, preemption, victims, failed, last_skipped })
+    }
+
+    /// The pod that a place is made for.
+    pub fn preemptor(&self) -> &Arc<PodInfo> {
+        &self.preemptor
+    }
+
+    /// Clears nominations and evicts all victims but the last; then, if that went well, only
+    /// the last one stands between the preemptor and the queue.
+    pub fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>, shared: &mut Shared) {
+        self.failed |= clear_nominations(cx, &self.preemptor, self.preemption.node).is_err();
+        let Some((last, others)) = self.victims.split_last() else { return };
+        for victim in others {
+            if evict(cx, &self.preemptor, &self.preemption, victim).is_err() {
+                (self.failed, self.last_skipped) = (true, true);
+                return;
+            }
+        }
+        let pending = Preempting { last_victim: Some(last.key()) };
+        shared.preempting.insert(self.preemptor.uid(), pending);
+    }
+
+    /// Evicts the last victim, unless an earlier one could not be evicted.
+    pub fn evict_last(&mut self, cx: &mut EvictionContext<'_>) {
+        if let Some(last) = self.victims.last().filter(|_| !self.last_skipped) {
+            self.failed |= evict(cx, &self.preemptor, &self.preemption, last).is_err();
+        }
+    }
+
+    /// Lets the preemptor back into the queue. `true`: something went wrong, so it is to be
+    /// activated at once, because no event may ever come for it.
+    pub fn finish(self, shared: &mut Shared) -> bool {
+        shared.preempting.remove(&self.preemptor.uid());
+        self.failed
+    }
+}
+
+/// Carries out a preemption within PostFilter, when SchedulerAsyncPreemption is off (PR-054).
+///
+/// # Errors
+/// A victim could not be evicted: PostFilter then answers with this error.
+pub fn evict_at_once(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &PodInfo,
+    preemption: &Preemption,
+) -> Result<(), String> {
+    for victim in preemption.victims.iter().filter(|victim| !victim.pod.is_terminating()) {
+        evict(cx, preemptor, preemption, victim)?;
+    }
+    // Pods that keep their nomination only find a place later, so this may fail.
+    let _not_critical = clear_nominations(cx, preemptor, preemption.node);
+    Ok(())
+}
+
+/// Whether a preemption of the pod (or pod group) is under way, so that it must not enter the
+/// queue. Once the last victim is gone or going, the deletion's event may requeue it (PR-051).
+pub fn is_preempting(shared: &Shared, objects: &Objects, uid: Symbol) -> bool {
+    let Some(preempting) = shared.preempting.get(&uid) else { return false };
+    let Some(last) = preempting.last_victim else { return true };
+    objects.pod(last).is_some_and(|pod| !pod.is_terminating())
+}
+
+/// Clears the nominations of less important pods to the node. Pods in flight are stubs without
+/// a nomination of their own and stay as they are (PR-057).
+fn clear_nominations(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &PodInfo,
+    node: Symbol,
+) -> Result<(), String> {
+    let mut outcome = Ok(());
+    for pod in cx.nominated.for_node(node) {
+        let has_nomination = !pod.pod.status.nominated_node_name.is_empty();
+        if pod.priority() < preemptor.priority() && has_nomination {
+            let patch = PodStatusPatch { nominated_node: Some(Symbol::EMPTY), condition: None };
+            outcome = outcome.and(cx.host.patch_pod_status(pod.key(), patch));
+        }
+    }
+    outcome
+}
+
+/// Evicts one victim: in memory where that is possible, otherwise through the API (PR-052).
+fn evict(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &PodInfo,
+    preemption: &Preemption,
+    victim: &PodInfo,
+) -> Result<(), String> {
+    let mut note = format!("Preempted by pod {} on node {}", preemptor.uid(), preemption.node);
+    if evict_in_memory(cx, preemption.plugin, victim) {
+        note.push_str(" (in kube-scheduler memory).");
+    } else if !evict_through_api(cx, preemptor, victim)? {
+        return Ok(()); // Gone already: no event.
+    }
+    cx.host.event(ApiEvent {
+        regarding: victim.key(),
+        kind: "Normal",
+        reason: "Preempted",
+        action: "Preempting",
+        note,
+    });
+    Ok(())
+}
+
+fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInfo) -> bool {
+    match cx.hooks.preempt_waiting(victim.uid(), plugin, "preempted") {
+        Some(rejected) => rejected,
+        None => {
+            let cause = format!("preempted by {plugin}");
+            cx.hooks.cancel_binding(victim.uid(), &cause).unwrap_or(false)
+        }
+    }
+}
+
+/// Marks the victim and deletes it; `false` if it was gone already.
+fn evict_through_api(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &PodInfo,
+    victim: &PodInfo,
+) -> Result<bool, String> {
+    let scheduler = preemptor.pod.spec.scheduler_name;
+    let condition = Condition {
+        type_: DISRUPTION_TARGET.into(),
+        status: ConditionStatus::True,
+        reason: PREEMPTION_BY_SCHEDULER.into(),
+        message: format!("{scheduler}: preempting to accommodate a higher priority pod"),
+        ..Condition::default()
+    };
+    if let Some(condition) = conditions::updated(&victim.pod, condition, cx.now) {
+        let patch = PodStatusPatch { condition: Some(condition), nominated_node: None };
+        if let Err(text) = cx.host.patch_pod_status(victim.key(), patch) {
+            let gone = format!("pods {:?} not found", victim.key().name.as_str());
+            return if text == gone { Ok(false) } else { Err(text) };
+        }
+    }
+    cx.host.delete_pod(victim.key())
+}

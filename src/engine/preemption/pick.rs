@@ -1,0 +1,119 @@
+//! The choice between candidates: the least harm.
+//!
+//! Upstream: `SelectCandidate` and `pickOneNodeForPreemption` in
+//! `pkg/scheduler/framework/preemption/preemption.go`, `GetEarliestPodStartTime` in
+//! `pkg/scheduler/util/utils.go`.
+
+use crate::api::Time;
+use crate::engine::preemption::NodeVictims;
+use crate::engine::preemption::victims::start_time;
+
+/// The best candidate, `None` if there is none. A tie to the end goes to the name that sorts
+/// first (PR-040, PR-042).
+pub fn pick(candidates: &[NodeVictims], now: Time) -> Option<&NodeVictims> {
+    let earliest_start = |candidate: &NodeVictims| earliest_start(candidate, now).0;
+    let criteria: [&dyn Fn(&NodeVictims) -> i64; 5] = [
+        &|candidate| -candidate.pdb_violations,
+        &|candidate| -highest_priority(candidate),
+        &|candidate| -sum_of_priorities(candidate),
+        &|candidate| -(candidate.pods.len() as i64),
+        &earliest_start,
+    ];
+    let mut left: Vec<&NodeVictims> = candidates.iter().collect();
+    for score in criteria {
+        if left.len() > 1 {
+            let best = left.iter().map(|candidate| score(candidate)).max();
+            left.retain(|candidate| Some(score(candidate)) == best);
+        }
+    }
+    left.into_iter().min_by_key(|candidate| candidate.node)
+}
+
+/// The victims are in order of importance, so the first one's priority is the highest.
+fn highest_priority(candidate: &NodeVictims) -> i64 {
+    candidate.pods.first().map_or(0, |pod| i64::from(pod.priority()))
+}
+
+/// Each priority counts from the lowest one up, so that more victims are always worse.
+fn sum_of_priorities(candidate: &NodeVictims) -> i64 {
+    candidate.pods.iter().map(|pod| i64::from(pod.priority()) + (1 << 31)).sum()
+}
+
+/// When the oldest of the victims with the highest priority started.
+fn earliest_start(candidate: &NodeVictims, now: Time) -> Time {
+    let highest = candidate.pods.iter().map(|pod| pod.priority()).max();
+    let important = candidate.pods.iter().filter(|pod| Some(pod.priority()) == highest);
+    important.map(|pod| start_time(pod, now)).min().unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::{PodBuilder, info, pod};
+
+    /// A candidate with victims given as (priority, start in seconds).
+    fn candidate(node: &str, pdb_violations: i64, victims: &[(i32, i64)]) -> NodeVictims {
+        let victim =
+            |(priority, started): &(i32, i64)| info(pod("v").priority(*priority).started(*started));
+        NodeVictims {
+            node: node.into(),
+            pods: victims.iter().map(victim).collect(),
+            pdb_violations,
+        }
+    }
+
+    fn picked(candidates: &[NodeVictims]) -> &str {
+        pick(candidates, Time(1_000_000_000)).map_or("", |candidate| candidate.node.as_str())
+    }
+
+    #[test]
+    fn fewest_violations_first() {
+        let a = candidate("a", 1, &[(-9, 1)]);
+        let b = candidate("b", 0, &[(1000, 1), (1000, 1)]);
+        assert_eq!(picked(&[a, b]), "b");
+        assert_eq!(picked(&[]), "");
+    }
+
+    #[test]
+    fn then_the_lowest_highest_priority() {
+        let a = candidate("a", 0, &[(10, 1)]);
+        let b = candidate("b", 0, &[(9, 1), (9, 1), (9, 1)]);
+        assert_eq!(picked(&[a, b]), "b");
+    }
+
+    #[test]
+    fn then_the_smallest_sum_counted_from_the_bottom() {
+        let a = candidate("a", 0, &[(10, 1), (4, 1)]);
+        let b = candidate("b", 0, &[(10, 1), (3, 1)]);
+        assert_eq!(picked(&[a.clone(), b]), "b");
+        // Plain sums would prefer the three victims with 10 - 9 - 9.
+        let c = candidate("c", 0, &[(10, 1), (-9, 1), (-9, 1)]);
+        assert_eq!(picked(&[a, c]), "a");
+    }
+
+    #[test]
+    fn then_the_fewest_victims() {
+        // The sums agree: 10 + 2^31 twice, and 10 with one more victim at -2^31 + 10.
+        let a = candidate("a", 0, &[(10, 1), (i32::MIN + 10, 1), (i32::MIN, 1)]);
+        let b = candidate("b", 0, &[(10, 1), (i32::MIN + 10, 1)]);
+        assert_eq!(picked(&[a, b]), "b");
+    }
+
+    #[test]
+    fn then_the_latest_start_of_the_most_important() {
+        let a = candidate("a", 0, &[(10, 50), (10, 60), (5, 1)]);
+        let b = candidate("b", 0, &[(10, 55), (10, 56), (5, 2)]);
+        assert_eq!(picked(&[a.clone(), b]), "b");
+        // A victim without a start time counts as started now.
+        let mut c = a.clone();
+        c.node = "c".into();
+        c.pods[0] = info(pod("new").priority(10));
+        assert_eq!(picked(&[a, c]), "c");
+    }
+
+    #[test]
+    fn last_the_name() {
+        let same = ["n2", "n10", "n3"].map(|node| candidate(node, 2, &[(1, 1)]));
+        assert_eq!(picked(&same), "n10");
+    }
+}
