@@ -6,13 +6,16 @@
 //!
 //! - [`points`], [`intree`], [`features`]: extension points, plugins, gates.
 //! - [`types`], [`args`]: the document after defaulting.
-//! - [`profile`]: what the engine runs.
+//! - [`resolve`](fn@resolve): the one call; its steps are [`load`] and [`build`].
+//! - [`profile`]: what the engine runs; [`describe`]: the same as text.
+//! - [`problem`]: what is wrong with a document, with line and column.
 
 pub mod args;
 mod construct;
 mod decode;
 mod decode_args;
 mod defaults;
+pub mod describe;
 pub mod duration;
 mod encode;
 mod encode_args;

@@ -128,12 +128,23 @@ fn parse_yaml(text: &str) -> Result<Parsed, Problem> {
     Ok(Parsed { root, yaml: true, more })
 }
 
-/// The readers end their messages with the position, which stands elsewhere here.
 fn not_readable(format: &str, message: &str, location: Option<Location>) -> Problem {
-    let message = message.rfind(" at line ").map_or(message, |end| &message[..end]);
+    let message = without_places(message);
     let mut problem = Problem::new(&FieldPath::root(), format!("this is not {format}: {message}"));
     problem.location = location;
     problem
+}
+
+/// The readers put positions (` at line 2 column 5`) into their messages; ours stand in front.
+fn without_places(message: &str) -> String {
+    let mut parts = message.split(" at line ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest.strip_prefix(" column ").unwrap_or(rest);
+        text.push_str(rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    text
 }
 
 /// Complains about every field that is given more than once in the same map.
@@ -280,7 +291,8 @@ mod tests {
         assert_eq!(message("{\n  \"a\" 1}"), "line 2, column 7: this is not JSON: expected `:`");
         assert_eq!(
             message("a: [1\nb: 2\n"),
-            "line 2, column 1: this is not YAML: did not find expected ',' or ']'"
+            "line 2, column 2: this is not YAML: did not find expected ',' or ']', \
+             while parsing a flow sequence"
         );
     }
 

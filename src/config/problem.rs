@@ -47,10 +47,10 @@ impl Problem {
     /// Looks the field up in the text it came from. A field that is not written
     /// there (it is a default, or missing) is found at the nearest one above.
     pub(super) fn locate(&mut self, text: &str) {
-        let mut path = Some(self.path.clone());
-        while let (None, Some(here)) = (self.location, path) {
-            self.location = locate(text, &here);
-            path = here.parent().filter(|parent| *parent != FieldPath::root());
+        let mut path = self.path.clone();
+        while self.location.is_none() && path != FieldPath::root() {
+            self.location = locate(text, &path);
+            path = path.parent().unwrap_or_default();
         }
     }
 }

@@ -165,7 +165,9 @@ impl Reader {
         text.retain(|c| c != '\n' && c != '\r');
         let body = text.trim_end_matches('=');
         let is_code = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
-        let good = text.len() % 4 == 0 && text.len() - body.len() <= 2 && body.chars().all(is_code);
+        let good = text.len().is_multiple_of(4)
+            && text.len() - body.len() <= 2
+            && body.chars().all(is_code);
         if !good {
             self.problems.push(Problem::new(path, "expected base64"));
         }

@@ -15,22 +15,24 @@ pub fn closest(
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein distance, upper and lower case being equal.
+/// Edit distance, upper and lower case being equal; two neighbours swapped count once.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().take(100).collect();
     let b: Vec<char> = b.to_lowercase().chars().take(100).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let above = row[j + 1];
-            let replaced = diagonal + usize::from(x != y);
-            row[j + 1] = replaced.min(above + 1).min(row[j] + 1);
-            diagonal = above;
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -43,6 +45,7 @@ mod tests {
         assert_eq!(closest("paralelism", known), Some("parallelism"));
         assert_eq!(closest("Profiles", known), Some("profiles"));
         assert_eq!(closest("frobnicate", known), None);
+        assert_eq!(closest("prfoiles", known), Some("profiles"));
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

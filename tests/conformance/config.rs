@@ -13,8 +13,11 @@ use super::read_lines;
 
 /// Compares every scenario of the file: how many agree, of how many, and the first differences.
 pub fn run(path: &Path) -> (usize, usize, Vec<String>) {
+    let scenarios = match read_lines(path) {
+        Ok(scenarios) => scenarios,
+        Err(error) => return (0, 1, vec![format!("{}: {error}", path.display())]),
+    };
     let mut differences = Vec::new();
-    let scenarios = read_lines(path);
     let mut passed = 0;
     for scenario in &scenarios {
         match compare(&scenario["config"], &scenario["expect"]) {

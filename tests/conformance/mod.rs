@@ -3,17 +3,14 @@
 pub mod config;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
 /// The scenarios of a corpus file, one a line.
-pub fn read_lines(path: &Path) -> Vec<Value> {
-    let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    BufReader::new(GzDecoder::new(file))
-        .lines()
-        .map(|line| serde_json::from_str(&line.expect("gzip data")).expect("a JSON line"))
-        .collect()
+pub fn read_lines(path: &Path) -> io::Result<Vec<Value>> {
+    let lines = BufReader::new(GzDecoder::new(File::open(path)?)).lines();
+    lines.map(|line| Ok(serde_json::from_str(&line?)?)).collect()
 }
