@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod config;
+pub mod debug;
 pub mod engine;
 pub mod intern;
 pub mod sim;

@@ -5,7 +5,9 @@
 //! run beside it has finished: bindings, evictions, and the delivery of events to the queue.
 
 mod api_server;
+pub mod load;
 mod world;
 
 pub use api_server::{ApiServer, ExtenderFn};
-pub use world::World;
+pub use load::load;
+pub use world::{START, World};

@@ -72,12 +72,18 @@ impl World {
     /// each pending pod.
     pub fn create(&mut self, mut object: Object) {
         defaults::apply(&mut object);
-        if let Object::Pod(pod) = &object
-            && pod.spec.node_name.is_empty()
-        {
-            self.set_now(Time(self.now.0 + PENDING_POD_STEP));
-        }
+        self.stamp(&object);
         self.api.put(object);
+        self.settle();
+    }
+
+    /// Creates objects that have their defaults already.
+    pub(super) fn create_all(&mut self, objects: impl Iterator<Item = Object>) {
+        for object in objects {
+            self.stamp(&object);
+            self.api.put(object);
+            self.deliver();
+        }
         self.settle();
     }
 
@@ -140,6 +146,15 @@ impl World {
     fn deliver(&mut self) {
         while let Some(change) = self.api.next_change() {
             self.scheduler.handle(change, self.now, &mut self.api);
+        }
+    }
+
+    /// Moves the clock on before a pending pod.
+    fn stamp(&mut self, object: &Object) {
+        if let Object::Pod(pod) = object
+            && pod.spec.node_name.is_empty()
+        {
+            self.set_now(Time(self.now.0 + PENDING_POD_STEP));
         }
     }
 

@@ -88,6 +88,15 @@ impl History {
         id
     }
 
+    /// Puts a fuller record of a cycle in place of the one that is there: its pod had waited
+    /// at Permit and is decided now. Nothing happens if there is no such cycle.
+    pub fn replace_cycle(&mut self, record: Arc<CycleRecord>) {
+        let Some(id) = self.entry_of_cycle(record.cycle) else { return };
+        if let Some(entry) = self.entries.get_mut(id.index()) {
+            *entry = Entry::Cycle(record);
+        }
+    }
+
     /// Number of entries; the id that the next one will get.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -1,0 +1,287 @@
+//! Positions within recorded cycles, and how steps move between them.
+//!
+//! A cycle is a tree: cycle ▸ extension point ▸ plugin ▸ node. A step *into* goes to the next
+//! frame in reading order, whatever its depth; *over* to the next at most as deep as this one;
+//! *out* to the next that is less deep. Backward is the same in reverse.
+
+use crate::config::ExtensionPoint;
+use crate::engine::node::NodeId;
+use crate::engine::record::{CycleRecord, PluginStatus};
+use crate::intern::Symbol;
+
+/// A frame within a recorded cycle, from the outside in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Position {
+    /// The extension point; `None`: the cycle as a whole.
+    pub point: Option<ExtensionPoint>,
+    /// The plugin at that point.
+    pub plugin: Option<Symbol>,
+    /// The node the plugin looks at.
+    pub node: Option<NodeId>,
+}
+
+/// How deep a step may go: the frames that a step over or out may stop at.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Depth {
+    /// Whole cycles.
+    Cycle,
+    /// Extension points.
+    Point,
+    /// Plugins.
+    Plugin,
+    /// Nodes.
+    Node,
+}
+
+impl Position {
+    /// The start of a cycle.
+    pub const START: Position = Position { point: None, plugin: None, node: None };
+
+    /// How deep the frame is.
+    pub fn depth(&self) -> Depth {
+        match (self.point, self.plugin, self.node) {
+            (None, _, _) => Depth::Cycle,
+            (_, None, _) => Depth::Point,
+            (_, _, None) => Depth::Plugin,
+            _ => Depth::Node,
+        }
+    }
+
+    /// The frame around this one; the cycle is its own.
+    pub fn parent(&self) -> Position {
+        match self.depth() {
+            Depth::Node => Position { node: None, ..*self },
+            Depth::Plugin => Position { plugin: None, ..*self },
+            _ => Position::START,
+        }
+    }
+
+    /// The next frame in reading order that is at most as deep as `deepest`; `None` at the
+    /// end of the cycle.
+    pub fn next(&self, record: &CycleRecord, deepest: Depth) -> Option<Position> {
+        if self.depth() < deepest
+            && let Some(first) = children(record, *self).first()
+        {
+            return Some(*first);
+        }
+        let mut frame = *self;
+        while frame.depth() > Depth::Cycle {
+            let siblings = children(record, frame.parent());
+            let next = siblings.iter().position(|other| *other == frame).map(|at| at + 1);
+            if frame.depth() <= deepest
+                && let Some(next) = next.and_then(|at| siblings.get(at))
+            {
+                return Some(*next);
+            }
+            frame = frame.parent();
+        }
+        None
+    }
+
+    /// The frame before this one in reading order that is at most as deep as `deepest`;
+    /// `None` at the start of the cycle.
+    pub fn previous(&self, record: &CycleRecord, deepest: Depth) -> Option<Position> {
+        if self.depth() == Depth::Cycle {
+            return None;
+        }
+        if self.depth() > deepest {
+            let mut frame = self.parent();
+            while frame.depth() > deepest {
+                frame = frame.parent();
+            }
+            return Some(frame);
+        }
+        let siblings = children(record, self.parent());
+        let at = siblings.iter().position(|other| other == self).unwrap_or(0);
+        match at.checked_sub(1).and_then(|at| siblings.get(at)) {
+            Some(before) => Some(last_within(record, *before, deepest)),
+            None => Some(self.parent()),
+        }
+    }
+
+    /// The last frame of a cycle at most as deep as `deepest`.
+    pub fn last(record: &CycleRecord, deepest: Depth) -> Position {
+        last_within(record, Position::START, deepest)
+    }
+}
+
+/// The last frame in reading order within `frame`, itself if it has none.
+fn last_within(record: &CycleRecord, frame: Position, deepest: Depth) -> Position {
+    let mut frame = frame;
+    while frame.depth() < deepest {
+        match children(record, frame).last() {
+            Some(last) => frame = *last,
+            None => break,
+        }
+    }
+    frame
+}
+
+/// The frames directly within `frame`, in reading order.
+pub fn children(record: &CycleRecord, frame: Position) -> Vec<Position> {
+    match frame.depth() {
+        Depth::Cycle => points(record)
+            .into_iter()
+            .map(|point| Position { point: Some(point), ..Position::START })
+            .collect(),
+        Depth::Point => frame
+            .point
+            .map(|point| plugins(record, point))
+            .unwrap_or_default()
+            .into_iter()
+            .map(|plugin| Position { plugin: Some(plugin), ..frame })
+            .collect(),
+        Depth::Plugin => nodes(record, frame)
+            .into_iter()
+            .map(|node| Position { node: Some(node), ..frame })
+            .collect(),
+        Depth::Node => Vec::new(),
+    }
+}
+
+/// The extension points that a cycle reached, in order.
+pub fn points(record: &CycleRecord) -> Vec<ExtensionPoint> {
+    ExtensionPoint::ALL.into_iter().filter(|point| !plugins(record, *point).is_empty()).collect()
+}
+
+/// The plugins that ran at a point, in order.
+pub fn plugins(record: &CycleRecord, point: ExtensionPoint) -> Vec<Symbol> {
+    match point {
+        ExtensionPoint::Filter => {
+            record.filter.plugins.iter().map(|column| column.plugin).collect()
+        }
+        ExtensionPoint::Score => record.score.plugins.iter().map(|column| column.plugin).collect(),
+        point => answers(record, point).iter().map(|answer| answer.plugin).collect(),
+    }
+}
+
+/// The plugins' answers at a point that has one answer a plugin; empty for Filter and Score.
+pub fn answers(record: &CycleRecord, point: ExtensionPoint) -> &[PluginStatus] {
+    match point {
+        ExtensionPoint::PreFilter => &record.pre_filter,
+        ExtensionPoint::PostFilter => &record.post_filter,
+        ExtensionPoint::PreScore => &record.score.pre_score,
+        ExtensionPoint::Reserve => &record.reserve,
+        ExtensionPoint::Permit => &record.permit,
+        ExtensionPoint::PreBind => &record.pre_bind,
+        ExtensionPoint::Bind => &record.bind,
+        _ => &[],
+    }
+}
+
+/// The nodes that a plugin looked at: at Filter those evaluated, at Score those feasible.
+fn nodes(record: &CycleRecord, frame: Position) -> Vec<NodeId> {
+    match frame.point {
+        Some(ExtensionPoint::Filter) if !skipped(record, frame.plugin) => {
+            record.filter.evaluated.clone()
+        }
+        Some(ExtensionPoint::Score) => record.feasible.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a filter plugin had nothing to say in this cycle.
+fn skipped(record: &CycleRecord, plugin: Option<Symbol>) -> bool {
+    plugin.is_none_or(|plugin| {
+        let answer = record.pre_filter.iter().find(|answer| answer.plugin == plugin);
+        answer.is_some_and(|answer| answer.status.is_skip())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::column::Column;
+    use crate::engine::record::{FilterColumn, FilterRecord, VerdictId};
+    use crate::engine::status::Status;
+
+    fn record() -> CycleRecord {
+        let column = |plugin: &str| FilterColumn {
+            plugin: plugin.into(),
+            verdicts: Column::filled(VerdictId::PASS, 2),
+        };
+        CycleRecord {
+            pre_filter: vec![
+                PluginStatus::new("A".into(), Status::SUCCESS),
+                PluginStatus::new("B".into(), Status::skip()),
+            ],
+            filter: FilterRecord {
+                plugins: vec![column("A"), column("B")],
+                evaluated: vec![NodeId(1), NodeId(0)],
+                ..FilterRecord::default()
+            },
+            bind: vec![PluginStatus::new("C".into(), Status::SUCCESS)],
+            ..CycleRecord::default()
+        }
+    }
+
+    fn show(frame: &Position) -> String {
+        let mut text = String::from("cycle");
+        if let Some(point) = frame.point {
+            text = format!("{point}");
+        }
+        if let Some(plugin) = frame.plugin {
+            text = format!("{text}/{plugin}");
+        }
+        if let Some(node) = frame.node {
+            text = format!("{text}/{}", node.0);
+        }
+        text
+    }
+
+    fn forward(deepest: Depth) -> Vec<String> {
+        let record = record();
+        let next = |frame: &Position| frame.next(&record, deepest);
+        std::iter::successors(Some(Position::START), next).map(|frame| show(&frame)).collect()
+    }
+
+    fn backward(deepest: Depth) -> Vec<String> {
+        let record = record();
+        let previous = |frame: &Position| frame.previous(&record, deepest);
+        let last = Position::last(&record, deepest);
+        std::iter::successors(Some(last), previous).map(|frame| show(&frame)).collect()
+    }
+
+    #[test]
+    fn stepping_into_visits_every_frame_in_reading_order() {
+        let expected = [
+            "cycle",
+            "PreFilter",
+            "PreFilter/A",
+            "PreFilter/B",
+            "Filter",
+            "Filter/A",
+            "Filter/A/1",
+            "Filter/A/0",
+            "Filter/B",
+            "Bind",
+            "Bind/C",
+        ];
+        assert_eq!(forward(Depth::Node), expected);
+    }
+
+    #[test]
+    fn backward_is_forward_in_reverse_at_every_depth() {
+        for deepest in [Depth::Cycle, Depth::Point, Depth::Plugin, Depth::Node] {
+            let mut reversed = backward(deepest);
+            reversed.reverse();
+            assert_eq!(forward(deepest), reversed, "{deepest:?}");
+        }
+    }
+
+    #[test]
+    fn a_step_over_from_a_node_leaves_the_plugin_at_its_end() {
+        let record = record();
+        let at = |plugin: &str, node| Position {
+            point: Some(ExtensionPoint::Filter),
+            plugin: Some(plugin.into()),
+            node,
+        };
+        let next = at("A", Some(NodeId(0))).next(&record, Depth::Node);
+        assert_eq!(next, Some(at("B", None)));
+        let out = at("A", Some(NodeId(1))).next(&record, Depth::Plugin);
+        assert_eq!(out, Some(at("B", None)));
+        let back = at("A", Some(NodeId(1))).previous(&record, Depth::Plugin);
+        assert_eq!(back, Some(at("A", None)));
+    }
+}
