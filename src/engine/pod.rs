@@ -101,6 +101,8 @@ pub struct PodInfo {
     pub resource: PodResource,
     /// Host ports it holds on a node.
     pub host_ports: Vec<HostPort>,
+    /// Its images by their full names: init containers, containers, image volumes (IL-001).
+    pub images: Box<[Symbol]>,
     /// What could not be parsed of its affinity terms.
     pub parse_error: Option<String>,
 }
@@ -146,6 +148,7 @@ impl PodInfo {
             ),
             resource: requests::accounted(&pod),
             host_ports: container_host_ports(&pod),
+            images: images(&pod),
             parse_error: (!errors.is_empty()).then(|| errors.join(", ")),
             pod,
         }
@@ -157,7 +160,7 @@ impl PodInfo {
         if self.pod.metadata.uid != pod.metadata.uid {
             return PodInfo::new(pod);
         }
-        PodInfo { pod, ..self.clone() }
+        PodInfo { images: images(&pod), pod, ..self.clone() }
     }
 
     /// Namespace and name.
@@ -179,6 +182,21 @@ impl PodInfo {
     pub fn has_affinity(&self) -> bool {
         let affinity = self.pod.spec.affinity.as_ref();
         affinity.is_some_and(|a| a.pod_affinity.is_some() || a.pod_anti_affinity.is_some())
+    }
+}
+
+fn images(pod: &Pod) -> Box<[Symbol]> {
+    let spec = &pod.spec;
+    let containers = spec.init_containers.iter().chain(&spec.containers).map(|c| c.image);
+    let volumes = spec.volumes.iter().filter_map(|volume| volume.image.as_ref());
+    containers.chain(volumes.map(|image| image.reference)).map(normalized_image_name).collect()
+}
+
+/// The image's name as nodes report it: with the tag `latest` if it has none (IL-004).
+pub fn normalized_image_name(name: Symbol) -> Symbol {
+    match name.rfind(':') {
+        Some(colon) if name.rfind('/').is_none_or(|slash| slash < colon) => name,
+        _ => Symbol::new(&format!("{name}:latest")),
     }
 }
 
@@ -261,5 +279,23 @@ impl QueuedPod {
     /// Whether a PreEnqueue plugin holds it.
     pub fn is_gated(&self) -> bool {
         self.gating_plugin.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_without_a_tag_is_the_latest() {
+        for (name, full) in [
+            ("root", "root:latest"),
+            ("root:tag", "root:tag"),
+            ("gcr.io:5000/root", "gcr.io:5000/root:latest"),
+            ("root@sha256:4f", "root@sha256:4f"),
+            ("", ":latest"),
+        ] {
+            assert_eq!(normalized_image_name(name.into()), full);
+        }
     }
 }

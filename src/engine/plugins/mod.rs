@@ -9,10 +9,19 @@ use crate::engine::framework::registry::{Entry, Factory};
 pub mod default_binder;
 pub mod default_preemption;
 pub mod dynamic_resources;
+pub mod image_locality;
+pub mod node_affinity;
+pub mod node_declared_features;
+pub mod node_name;
+pub mod node_ports;
 pub mod node_resources;
+pub mod node_unschedulable;
 pub mod node_volume_limits;
+pub mod normalize;
 pub mod priority_sort;
 pub mod scheduling_gates;
+pub mod signers;
+pub mod taint_toleration;
 pub mod volume_binding;
 pub mod volume_restrictions;
 pub mod volume_zone;
@@ -22,6 +31,13 @@ const FACTORIES: &[(&str, Factory)] = &[
     ("DefaultBinder", default_binder::build),
     ("DynamicResources", dynamic_resources::build),
     ("NodeVolumeLimits", node_volume_limits::build),
+    ("ImageLocality", image_locality::build),
+    ("NodeAffinity", node_affinity::build),
+    ("NodeDeclaredFeatures", node_declared_features::build),
+    ("NodeName", node_name::build),
+    ("NodePorts", node_ports::build),
+    ("NodeUnschedulable", node_unschedulable::build),
+    ("TaintToleration", taint_toleration::build),
     ("NodeResourcesBalancedAllocation", node_resources::balanced_allocation::build),
     ("NodeResourcesFit", node_resources::fit::build),
     ("DefaultPreemption", default_preemption::build),

@@ -1,0 +1,149 @@
+//! NodeUnschedulable: keeps pods off cordoned nodes, unless they tolerate that.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`.
+
+use std::sync::Arc;
+
+use super::signers;
+use crate::api::selector::tolerates;
+use crate::api::{Node, Pod, Taint, TaintEffect};
+use crate::config::{Feature, FeatureGates, ProfileArgs};
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
+use crate::engine::node::NodeInfo;
+use crate::engine::pod::PodInfo;
+use crate::engine::status::Status;
+use crate::intern::Symbol;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let name = Symbol::new("NodeUnschedulable");
+    let key = Symbol::new("node.kubernetes.io/unschedulable");
+    Ok(Arc::new(NodeUnschedulable {
+        name,
+        taint: Taint { key, effect: TaintEffect::NoSchedule, ..Taint::default() },
+        comparisons: features.enabled(Feature::TaintTolerationComparisonOperators),
+        cordoned: Status::unresolvable("node(s) were unschedulable").by(name),
+    }))
+}
+
+struct NodeUnschedulable {
+    name: Symbol,
+    /// The taint that a cordoned node has in all but name.
+    taint: Taint,
+    comparisons: bool,
+    cordoned: Status,
+}
+
+impl NodeUnschedulable {
+    fn is_tolerated_by(&self, pod: &Pod) -> bool {
+        let mut tolerations = pod.spec.tolerations.iter();
+        tolerations.any(|toleration| tolerates(toleration, &self.taint, self.comparisons))
+    }
+}
+
+impl Plugin for NodeUnschedulable {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let nodes = Action::ADD | Action::UPDATE_NODE_TAINT;
+        Some(vec![
+            Registration::hinted(EventResource::Node, nodes),
+            Registration::hinted(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let worth_it = if event.resource == EventResource::Node {
+            let (old, new) = objects.nodes()?;
+            let was_cordoned = old.is_none_or(|node: &Node| node.spec.unschedulable);
+            was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)
+        } else {
+            let (_, changed) = objects.pods()?;
+            changed.is_some_and(|changed| {
+                changed.metadata.uid == pod.uid() && self.is_tolerated_by(changed)
+            })
+        };
+        Ok(if worth_it { Hint::Queue } else { Hint::Skip })
+    }
+
+    /// NU-001
+    fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
+        let cordoned = node.node.as_ref().is_some_and(|node| node.spec.unschedulable);
+        if cordoned && !self.is_tolerated_by(&cx.pod.pod) {
+            return self.cordoned.clone();
+        }
+        Status::SUCCESS
+    }
+
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        signers::tolerations(&pod.pod)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::Object;
+    use crate::engine::fixture::{Fixture, object, plugin, pod};
+
+    fn node(cordoned: bool) -> Value {
+        json!({"metadata": {"name": "n"}, "spec": {"unschedulable": cordoned}})
+    }
+
+    fn tolerating(key: &str) -> Value {
+        json!({"metadata": {"name": "p", "uid": "1"}, "spec": {"tolerations": [
+            {"key": key, "effect": "NoSchedule", "operator": "Exists"}]}})
+    }
+
+    #[test]
+    fn a_cordoned_node_takes_only_pods_that_tolerate_it() {
+        let cluster = Fixture::new(vec![node(true), node(false)], vec![]);
+        let cordon = plugin(build, &ProfileArgs::default());
+        let refusals = |json| cluster.refusals(&cordon, &pod(json));
+        assert_eq!(refusals(json!({})), ["node(s) were unschedulable", ""]);
+        assert_eq!(refusals(tolerating("node.kubernetes.io/unschedulable")), ["", ""]);
+        assert_eq!(refusals(tolerating("other")), ["node(s) were unschedulable", ""]);
+    }
+
+    #[test]
+    fn a_retry_is_worth_it_when_a_node_opens_or_the_pod_learns_to_tolerate() {
+        let cluster = Fixture::default();
+        let cordon = plugin(build, &ProfileArgs::default());
+        let waiting = pod(tolerating("other"));
+        let hint = |old: Option<bool>, new: bool| {
+            let event = ClusterEvent::new(EventResource::Node, Action::ADD);
+            let node = |cordoned| Object::from(object::<Node>(node(cordoned)));
+            cluster.hint(&cordon, &waiting, event, old.map(node), Some(node(new)))
+        };
+        assert_eq!(hint(None, false), Hint::Queue);
+        assert_eq!(hint(None, true), Hint::Skip);
+        assert_eq!(hint(Some(true), false), Hint::Queue);
+        assert_eq!(hint(Some(false), false), Hint::Skip);
+        assert_eq!(hint(Some(false), true), Hint::Skip);
+        assert_eq!(hint(Some(true), true), Hint::Skip);
+        let changed = |key: &str, uid: &str| {
+            let event = ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_TOLERATION);
+            let mut json = tolerating(key);
+            json["metadata"]["uid"] = uid.into();
+            let new = Object::from(object::<Pod>(json));
+            cluster.hint(&cordon, &waiting, event, None, Some(new))
+        };
+        assert_eq!(changed("node.kubernetes.io/unschedulable", "1"), Hint::Queue);
+        assert_eq!(changed("node.kubernetes.io/unschedulable", "2"), Hint::Skip);
+        assert_eq!(changed("more", "1"), Hint::Skip);
+    }
+}

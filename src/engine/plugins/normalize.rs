@@ -1,0 +1,45 @@
+//! The normalization that several plugins share: scores relative to the highest one.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/helper/normalize_score.go`.
+
+use crate::engine::framework::scoring::MAX_NODE_SCORE;
+
+/// Brings scores of 0 and more to 0 to 100, the highest becoming 100. With `reverse`, the
+/// highest becomes 0 instead, and if all are 0, all become 100.
+pub fn relative_to_highest(scores: &mut [i64], reverse: bool) {
+    let highest = scores.iter().copied().max().unwrap_or(0).max(0);
+    for score in scores {
+        let relative = if highest == 0 { *score } else { MAX_NODE_SCORE * *score / highest };
+        *score = match (reverse, highest) {
+            (true, 0) => MAX_NODE_SCORE,
+            (true, _) => MAX_NODE_SCORE - relative,
+            (false, _) => relative,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_is_the_measure() {
+        for (scores, reverse, expected) in [
+            (vec![1, 2, 3, 4], false, vec![25, 50, 75, 100]),
+            (vec![1, 2, 3, 4], true, vec![75, 50, 25, 0]),
+            (vec![1000, 10, 20, 30], false, vec![100, 1, 2, 3]),
+            (vec![1000, 10, 20, 30], true, vec![0, 99, 98, 97]),
+            (vec![1, 1, 1, 1], false, vec![100, 100, 100, 100]),
+            (vec![1, 1, 1, 1], true, vec![0, 0, 0, 0]),
+            (vec![0, 0], false, vec![0, 0]),
+            (vec![0, 0], true, vec![100, 100]),
+            (vec![], true, vec![]),
+            (vec![2, 3, 7], false, vec![28, 42, 100]),
+            (vec![2, 3, 7], true, vec![72, 58, 0]),
+        ] {
+            let mut normalized = scores.clone();
+            relative_to_highest(&mut normalized, reverse);
+            assert_eq!(normalized, expected, "{scores:?} {reverse}");
+        }
+    }
+}
