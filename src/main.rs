@@ -1,2 +1,7 @@
-//! kubestep.
-fn main() {}
+//! The program: everything is in the library.
+
+use kubestep::cli::Exit;
+
+fn main() -> Exit {
+    kubestep::cli::main()
+}

@@ -29,4 +29,5 @@ pub mod snapshot;
 pub mod status;
 #[cfg(test)]
 pub mod testing;
+pub mod topology;
 pub mod volumes;

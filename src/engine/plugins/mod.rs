@@ -10,6 +10,7 @@ pub mod default_binder;
 pub mod default_preemption;
 pub mod dynamic_resources;
 pub mod image_locality;
+pub mod inter_pod_affinity;
 pub mod node_affinity;
 pub mod node_declared_features;
 pub mod node_name;
@@ -30,6 +31,7 @@ pub mod volume_zone;
 const FACTORIES: &[(&str, Factory)] = &[
     ("DefaultBinder", default_binder::build),
     ("DynamicResources", dynamic_resources::build),
+    ("InterPodAffinity", inter_pod_affinity::build),
     ("NodeVolumeLimits", node_volume_limits::build),
     ("ImageLocality", image_locality::build),
     ("NodeAffinity", node_affinity::build),

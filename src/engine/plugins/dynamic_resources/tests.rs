@@ -1,3 +1,5 @@
+//! Tests of DynamicResources for pods with and without claims.
+
 use serde_json::json;
 
 use super::build;
