@@ -26,14 +26,13 @@ use crate::api::Time;
 use crate::config::types::Extender;
 use crate::config::{Feature, FeatureGates, ResolvedConfig};
 use crate::engine::cache::Cache;
-use crate::engine::framework::plugin::{Preemption, QueueContext};
+use crate::engine::framework::plugin::QueueContext;
 use crate::engine::framework::registry::Registry;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::framework::shared::Shared;
 use crate::engine::host::Host;
 use crate::engine::node::NodeId;
 use crate::engine::objects::Objects;
-use crate::engine::pod::PodInfo;
 use crate::engine::queue::{QueueSettings, SchedulingQueue};
 use crate::engine::record::{CycleRecord, NodeNames, VerdictTable};
 use crate::engine::snapshot::Snapshot;
@@ -53,7 +52,7 @@ pub type Frameworks = IndexMap<Symbol, Arc<Framework>>;
 pub struct Scheduler {
     features: FeatureGates,
     frameworks: Arc<Frameworks>,
-    extenders: Arc<Vec<Extender>>,
+    extenders: Arc<[Extender]>,
     percentage_of_nodes_to_score: i32,
     objects: Objects,
     cache: Cache,
@@ -61,7 +60,7 @@ pub struct Scheduler {
     queue: SchedulingQueue,
     shared: Shared,
     waiting: Vec<WaitingPod>,
-    preemptions: VecDeque<(Arc<PodInfo>, Preemption)>,
+    preemptions: VecDeque<preempt::UnderWay>,
     next_start_node_index: usize,
     cycles: u64,
     verdicts: Arc<VerdictTable>,
@@ -81,12 +80,13 @@ impl Scheduler {
         features: FeatureGates,
         registry: &Registry,
     ) -> Result<Scheduler, String> {
+        let extenders: Arc<[Extender]> = config.extenders.as_slice().into();
         let mut frameworks = Frameworks::new();
         for profile in &config.profiles {
             let name = profile.scheduler_name;
             let framework = Framework::new(profile.clone(), registry, &features)
                 .map_err(|err| format!("creating profile for scheduler name {name}: {err}"))?;
-            frameworks.insert(name, Arc::new(framework));
+            frameworks.insert(name, Arc::new(framework.with_extenders(extenders.clone())));
         }
         let settings = QueueSettings {
             initial_backoff: config.pod_initial_backoff_seconds * SECOND,
@@ -100,7 +100,7 @@ impl Scheduler {
             queue: SchedulingQueue::new(settings, &frameworks),
             features,
             frameworks: Arc::new(frameworks),
-            extenders: Arc::new(config.extenders.clone()),
+            extenders,
             percentage_of_nodes_to_score: config.percentage_of_nodes_to_score,
             objects: Objects::default(),
             cache: Cache::default(),
