@@ -25,10 +25,15 @@ pub fn effective_extenders(extenders: &[Extender]) -> Vec<Extender> {
         extenders.iter().cloned().partition(|extender| extender.ignorable);
     let mut ordered = others;
     ordered.extend(ignorable);
-    for extender in ordered.iter_mut().filter(|extender| extender.http_timeout.nanos == 0) {
+    set_time_limits(&mut ordered);
+    ordered
+}
+
+/// A time limit for every extender that has none.
+pub fn set_time_limits(extenders: &mut [Extender]) {
+    for extender in extenders.iter_mut().filter(|extender| extender.http_timeout.nanos == 0) {
         extender.http_timeout = DEFAULT_EXTENDER_TIMEOUT;
     }
-    ordered
 }
 
 /// All resources that an extender wants the scheduler to ignore.

@@ -1,6 +1,7 @@
 //! A document as a tree that keeps the order of fields and repeated fields, so
 //! that strict decoding can complain about them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -10,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::locate::locate_nth;
 use super::path::FieldPath;
 use super::problem::{Location, Problem};
+
+/// Every place costs a reading of the text, so no more repeated fields than this are told.
+const MOST_REPEATED: usize = 100;
 
 /// A value of a YAML or JSON document.
 #[derive(Clone, PartialEq, Debug)]
@@ -156,14 +160,16 @@ pub fn find_repeated(node: &Node, path: &FieldPath, text: &str, problems: &mut V
             }
         }
         Node::Map(fields) => {
-            for (i, (name, value)) in fields.iter().enumerate() {
+            let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+            for (name, value) in fields {
                 let path = path.field(name);
-                let before = fields[..i].iter().filter(|(other, _)| other == name).count();
-                if before > 0 {
+                let times = seen.entry(name).or_default();
+                if *times > 0 && problems.len() < MOST_REPEATED {
                     let mut problem = Problem::new(&path, "is given twice").help("remove one");
-                    problem.location = locate_nth(text, &path, before);
+                    problem.location = locate_nth(text, &path, *times);
                     problems.push(problem);
                 }
+                *times += 1;
                 find_repeated(value, &path, text, problems);
             }
         }

@@ -5,6 +5,12 @@ use std::fmt;
 use super::locate::locate;
 use super::path::FieldPath;
 
+/// Every place costs a reading of the text, so of very many problems only the first get one.
+const MOST_LOCATED: usize = 100;
+
+/// Nobody reads more than this at once.
+const MOST_SHOWN: usize = 30;
+
 /// A place in a text, both numbers from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Location {
@@ -101,7 +107,8 @@ impl ConfigError {
 
     pub(super) fn located(mut self, text: Option<&str>) -> ConfigError {
         if let Some(text) = text {
-            self.problems.iter_mut().for_each(|problem| problem.locate(text));
+            let first = self.problems.iter_mut().take(MOST_LOCATED);
+            first.for_each(|problem| problem.locate(text));
         }
         self
     }
@@ -116,7 +123,11 @@ impl fmt::Display for ConfigError {
         })?;
         match self.problems.as_slice() {
             [problem] => write!(f, ": {problem}"),
-            problems => problems.iter().try_for_each(|problem| write!(f, "\n  {problem}")),
+            problems => {
+                let (shown, rest) = problems.split_at(problems.len().min(MOST_SHOWN));
+                shown.iter().try_for_each(|problem| write!(f, "\n  {problem}"))?;
+                if rest.is_empty() { Ok(()) } else { write!(f, "\n  and {} more", rest.len()) }
+            }
         }
     }
 }
@@ -162,5 +173,8 @@ mod tests {
             "the scheduler configuration is not valid\n  \
              a[1]: is wrong; do better\n  a[1]: is wrong; do better"
         );
+        let many = ConfigError { stage: Stage::Validate, problems: vec![problem(); 32] };
+        assert!(many.to_string().ends_with("do better\n  and 2 more"));
+        assert_eq!(many.to_string().lines().count(), 32);
     }
 }

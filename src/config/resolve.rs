@@ -8,7 +8,7 @@ use super::features::FeatureGates;
 use super::points::PluginDescriptor;
 use super::problem::{ConfigError, Problem, Stage};
 use super::profile::ResolvedProfile;
-use super::types::{Extender, KubeSchedulerConfiguration};
+use super::types::{Extender, KubeSchedulerConfiguration, PluginArgs};
 use super::validation::validate;
 use super::warnings;
 
@@ -39,6 +39,26 @@ impl ResolvedConfig {
     /// The profile for pods with that `schedulerName`. CFG-093
     pub fn profile(&self, scheduler_name: &str) -> Option<&ResolvedProfile> {
         self.profiles.iter().find(|profile| profile.scheduler_name == scheduler_name)
+    }
+
+    /// The document as the running scheduler has it, which is what
+    /// `kube-scheduler --write-config-to` writes: arguments only of the plugins
+    /// that were built, sorted by name, and what extenders changed. CFG-085, CFG-174
+    pub fn completed(&self) -> KubeSchedulerConfiguration {
+        let mut document = self.document.clone();
+        for (profile, built) in document.profiles.iter_mut().zip(&self.profiles) {
+            let configs = &mut profile.plugin_config;
+            configs
+                .retain(|config| config.args.is_some() && built.instances.contains(&config.name));
+            configs.sort_by_key(|config| config.name);
+            for config in configs {
+                if let Some(PluginArgs::NodeResourcesFit(args)) = &mut config.args {
+                    *args = built.args.node_resources_fit.clone();
+                }
+            }
+        }
+        construct::set_time_limits(&mut document.extenders);
+        document
     }
 }
 

@@ -232,6 +232,10 @@ fn extenders_are_ordered_and_take_over_ignored_resources() {
         [("http://b", second("5s")), ("http://c", second("1s")), ("http://a", second("5s"))]
     );
     assert_eq!(config.profiles[0].args.node_resources_fit.ignored_resources, ["x.io/r"]);
+    let completed = config.completed();
+    assert_eq!(completed.extenders[0].http_timeout.to_string(), "5s");
+    let written = to_yaml(&completed);
+    assert!(written.contains("ignoredResources:\n      - x.io/r\n"), "{written}");
     assert_eq!(
         config.warnings[0].to_string(),
         "profiles[0].pluginConfig[0].args.ignoredResources (line 11, column 12): ignoredResources \
@@ -245,6 +249,35 @@ fn extenders_are_ordered_and_take_over_ignored_resources() {
          couldn't build extenders: can't find NodeResourcesFitArgs in plugin config; an extender \
          has ignoredByScheduler, so every profile needs arguments for NodeResourcesFit"
     );
+}
+
+#[test]
+fn the_completed_document_has_the_arguments_that_are_used() {
+    let config = resolve(Some(RICH), &FeatureGates::default(), PLUGINS).unwrap();
+    let names: Vec<_> =
+        config.completed().profiles[0].plugin_config.iter().map(|config| config.name).collect();
+    assert_eq!(
+        names,
+        [
+            "DefaultPreemption",
+            "DynamicResources",
+            "InterPodAffinity",
+            "ManualPermit",
+            "NodeAffinity",
+            "NodeResourcesBalancedAllocation",
+            "NodeResourcesFit",
+            "PodTopologySpread",
+            "VolumeBinding"
+        ]
+    );
+}
+
+#[test]
+fn very_many_problems_are_told_quickly() {
+    let fields: String = (0..5000).map(|i| format!("x{}: 1\n", i % 2500)).collect();
+    let error = try_resolve(&fields).unwrap_err();
+    assert_eq!(error.problems.len(), 5100);
+    assert_eq!(error.problems.iter().filter(|problem| problem.location.is_some()).count(), 100);
 }
 
 #[test]
