@@ -6,4 +6,5 @@ pub mod debug;
 pub mod engine;
 pub mod intern;
 pub mod sim;
+pub mod source;
 pub mod trace;

@@ -1,6 +1,7 @@
 //! One object from JSON or YAML: what kind it is, its typed form, and errors that name the
 //! field. The kinds that the scheduler does not read are recognised and left undecoded.
 
+mod header;
 mod legacy;
 
 use std::fmt;
@@ -64,15 +65,12 @@ api_structs! {
 /// Decodes one object. `expected` is the kind to assume, as for the items of a `PodList`,
 /// which need not name it; without it the object must say what it is.
 pub fn decode(text: Text<'_>, expected: Option<Kind>) -> Result<Decoded, DecodeError> {
-    let types = match (text, expected) {
-        (Text::Yaml(yaml), _) => match scan_types(yaml) {
-            Some(types) => types,
-            // Items of a typed list rarely have a header; looking for one in vain costs as
-            // much as decoding.
-            None if expected.is_some() => TypeMeta::default(),
-            None => types_of(text)?,
-        },
-        (Text::Json(_), _) => types_of(text)?,
+    let types = match (header::scan(text), expected) {
+        (Some(types), _) => types,
+        // Items of a typed list rarely have a header; looking for one in vain costs as much
+        // as decoding.
+        (None, Some(_)) => TypeMeta::default(),
+        (None, None) => types_of(text)?,
     };
     let kind = match (types.kind.as_str(), expected) {
         ("", Some(kind)) => kind,
@@ -169,33 +167,6 @@ fn types_of(text: Text<'_>) -> Result<TypeMeta, DecodeError> {
         Text::Json(json) => serde_json::from_str(json).map_err(|error| json_error(&error)),
         Text::Yaml(yaml) => serde_yaml::from_str(yaml).map_err(|error| yaml_error(&error)),
     }
-}
-
-/// Reads `apiVersion` and `kind` off the unindented lines of a block mapping, which is what
-/// nearly all documents are. None where that is not certain.
-fn scan_types(yaml: &str) -> Option<TypeMeta> {
-    let mut types = TypeMeta::default();
-    for line in yaml.lines() {
-        if let Some(value) = line.strip_prefix("kind:") {
-            types.kind = plain_scalar(value)?;
-        } else if let Some(value) = line.strip_prefix("apiVersion:") {
-            types.api_version = plain_scalar(value)?;
-        } else {
-            continue;
-        }
-        if !types.kind.is_empty() && !types.api_version.is_empty() {
-            return Some(types);
-        }
-    }
-    (!types.kind.is_empty()).then_some(types)
-}
-
-/// A one-line scalar, perhaps quoted and followed by a comment.
-fn plain_scalar(text: &str) -> Option<Symbol> {
-    let text = text.split(" #").next().unwrap_or(text).trim();
-    let text = text.trim_matches(['"', '\'']);
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '_');
-    (!text.is_empty() && text.chars().all(plain)).then(|| text.into())
 }
 
 fn has_merge_keys(text: Text<'_>) -> bool {

@@ -7,12 +7,13 @@ struct Row {
     kind: Kind,
     name: &'static str,
     plural: &'static str,
+    short: &'static str,
     group: &'static str,
     namespaced: bool,
 }
 
 macro_rules! kinds {
-    ($($kind:ident $name:literal $plural:literal $group:literal $namespaced:literal),* $(,)?) => {
+    ($($kind:ident $name:literal $plural:literal $short:literal $group:literal $namespaced:literal),* $(,)?) => {
         /// A kind of object that the scheduler reads.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs)]
@@ -20,34 +21,34 @@ macro_rules! kinds {
 
         /// In the order of the variants, so that a kind is its own index.
         const TABLE: &[Row] = &[$(Row {
-            kind: Kind::$kind, name: $name, plural: $plural, group: $group, namespaced: $namespaced,
+            kind: Kind::$kind, name: $name, plural: $plural, short: $short, group: $group, namespaced: $namespaced,
         }),*];
     };
 }
 
 kinds! {
-    Node "Node" "nodes" "" false,
-    Pod "Pod" "pods" "" true,
-    Namespace "Namespace" "namespaces" "" false,
-    PersistentVolume "PersistentVolume" "persistentvolumes" "" false,
-    PersistentVolumeClaim "PersistentVolumeClaim" "persistentvolumeclaims" "" true,
-    Service "Service" "services" "" true,
-    ReplicationController "ReplicationController" "replicationcontrollers" "" true,
-    ReplicaSet "ReplicaSet" "replicasets" "apps" true,
-    StatefulSet "StatefulSet" "statefulsets" "apps" true,
-    PodDisruptionBudget "PodDisruptionBudget" "poddisruptionbudgets" "policy" true,
-    PriorityClass "PriorityClass" "priorityclasses" "scheduling.k8s.io" false,
-    PodGroup "PodGroup" "podgroups" "scheduling.k8s.io" true,
-    Workload "Workload" "workloads" "scheduling.k8s.io" true,
-    StorageClass "StorageClass" "storageclasses" "storage.k8s.io" false,
-    CsiNode "CSINode" "csinodes" "storage.k8s.io" false,
-    CsiDriver "CSIDriver" "csidrivers" "storage.k8s.io" false,
-    CsiStorageCapacity "CSIStorageCapacity" "csistoragecapacities" "storage.k8s.io" true,
-    VolumeAttachment "VolumeAttachment" "volumeattachments" "storage.k8s.io" false,
-    ResourceClaim "ResourceClaim" "resourceclaims" "resource.k8s.io" true,
-    ResourceClaimTemplate "ResourceClaimTemplate" "resourceclaimtemplates" "resource.k8s.io" true,
-    ResourceSlice "ResourceSlice" "resourceslices" "resource.k8s.io" false,
-    DeviceClass "DeviceClass" "deviceclasses" "resource.k8s.io" false,
+    Node "Node" "nodes" "no" "" false,
+    Pod "Pod" "pods" "po" "" true,
+    Namespace "Namespace" "namespaces" "ns" "" false,
+    PersistentVolume "PersistentVolume" "persistentvolumes" "pv" "" false,
+    PersistentVolumeClaim "PersistentVolumeClaim" "persistentvolumeclaims" "pvc" "" true,
+    Service "Service" "services" "svc" "" true,
+    ReplicationController "ReplicationController" "replicationcontrollers" "rc" "" true,
+    ReplicaSet "ReplicaSet" "replicasets" "rs" "apps" true,
+    StatefulSet "StatefulSet" "statefulsets" "sts" "apps" true,
+    PodDisruptionBudget "PodDisruptionBudget" "poddisruptionbudgets" "pdb" "policy" true,
+    PriorityClass "PriorityClass" "priorityclasses" "pc" "scheduling.k8s.io" false,
+    PodGroup "PodGroup" "podgroups" "" "scheduling.k8s.io" true,
+    Workload "Workload" "workloads" "" "scheduling.k8s.io" true,
+    StorageClass "StorageClass" "storageclasses" "sc" "storage.k8s.io" false,
+    CsiNode "CSINode" "csinodes" "" "storage.k8s.io" false,
+    CsiDriver "CSIDriver" "csidrivers" "" "storage.k8s.io" false,
+    CsiStorageCapacity "CSIStorageCapacity" "csistoragecapacities" "" "storage.k8s.io" true,
+    VolumeAttachment "VolumeAttachment" "volumeattachments" "" "storage.k8s.io" false,
+    ResourceClaim "ResourceClaim" "resourceclaims" "" "resource.k8s.io" true,
+    ResourceClaimTemplate "ResourceClaimTemplate" "resourceclaimtemplates" "" "resource.k8s.io" true,
+    ResourceSlice "ResourceSlice" "resourceslices" "" "resource.k8s.io" false,
+    DeviceClass "DeviceClass" "deviceclasses" "" "resource.k8s.io" false,
 }
 
 impl Kind {
@@ -88,14 +89,13 @@ impl Kind {
         (api_version.is_empty() || group == row.group).then_some(row.kind)
     }
 
-    /// The kind by any name that a user types: `Pod`, `pods`, `pod`, whatever the case.
+    /// The kind by any name that a user types: `Pod`, `pods`, `po`, whatever the case.
     pub fn by_name(name: &str) -> Option<Kind> {
-        TABLE
-            .iter()
-            .find(|row| {
-                row.name.eq_ignore_ascii_case(name) || row.plural.eq_ignore_ascii_case(name)
-            })
-            .map(|row| row.kind)
+        let is_named = |row: &&Row| {
+            let names = [row.name, row.plural, row.short];
+            names.iter().any(|known| !known.is_empty() && known.eq_ignore_ascii_case(name))
+        };
+        TABLE.iter().find(is_named).map(|row| row.kind)
     }
 }
 
@@ -128,7 +128,9 @@ mod tests {
     fn found_by_what_users_type() {
         assert_eq!(Kind::by_name("pods"), Some(Kind::Pod));
         assert_eq!(Kind::by_name("csinode"), Some(Kind::CsiNode));
+        assert_eq!(Kind::by_name("PVC"), Some(Kind::PersistentVolumeClaim));
         assert_eq!(Kind::by_name("secrets"), None);
+        assert_eq!(Kind::by_name(""), None);
         assert_eq!(Kind::Pod.plural(), "pods");
         assert_eq!(Kind::DeviceClass.group(), "resource.k8s.io");
         assert!(!Kind::DeviceClass.is_namespaced());

@@ -1,0 +1,160 @@
+//! One object's text within a file, and how it is decoded.
+
+use crate::api::decode::{DecodeError, Decoded, Text, decode, from_value};
+use crate::api::{Kind, Object};
+use crate::intern::Symbol;
+
+/// The kind of document that holds the scheduler's configuration.
+const SCHEDULER_CONFIG: &str = "KubeSchedulerConfiguration";
+
+/// An object's text and place.
+pub(super) struct Item<'a> {
+    /// The document within the file, from 1.
+    pub document: u32,
+    /// The line that the text starts in, from 1.
+    pub line: u32,
+    pub content: Content<'a>,
+    pub expected: Expected,
+}
+
+/// What a text is taken for if it does not say itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Expected {
+    /// It must say what it is.
+    Anything,
+    /// An item of a typed list or of a simulator's export.
+    Kind(Kind),
+    /// An item of a typed list of a kind that the scheduler does not read.
+    Unread(Symbol),
+    /// The scheduler configuration in a simulator's export.
+    SchedulerConfig,
+}
+
+/// The text itself.
+pub(super) enum Content<'a> {
+    /// JSON, starting after that many characters of its line.
+    Json { text: &'a str, column: usize },
+    /// YAML, whose lines are indented by that much; the first may have a dash in there.
+    Yaml { text: &'a str, indent: usize },
+    /// A value out of a document that could not be cut up.
+    Value(serde_json::Value),
+}
+
+/// What became of an item.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Object(Object),
+    /// Of a kind that the scheduler does not read.
+    Unread(Symbol),
+    /// The text of a scheduler configuration.
+    SchedulerConfig(String),
+    /// `null`.
+    Nothing,
+}
+
+impl Expected {
+    /// The kind of a typed list's items: of a `PodList` pods.
+    pub fn of_list(api_version: &str, list_kind: &str) -> Expected {
+        match list_kind.strip_suffix("List") {
+            None | Some("") => Expected::Anything,
+            Some(kind) => match Kind::of(api_version, kind) {
+                Some(kind) => Expected::Kind(kind),
+                None => Expected::Unread(kind.into()),
+            },
+        }
+    }
+
+    /// What a field of a kube-scheduler-simulator export holds.
+    pub fn of_simulator_field(field: &str) -> Option<Expected> {
+        Some(Expected::Kind(match field {
+            "pods" => Kind::Pod,
+            "nodes" => Kind::Node,
+            "pvs" => Kind::PersistentVolume,
+            "pvcs" => Kind::PersistentVolumeClaim,
+            "storageClasses" => Kind::StorageClass,
+            "priorityClasses" => Kind::PriorityClass,
+            "namespaces" => Kind::Namespace,
+            "schedulerConfig" => return Some(Expected::SchedulerConfig),
+            _ => return None,
+        }))
+    }
+}
+
+impl Item<'_> {
+    pub fn decode(&self) -> Result<Outcome, DecodeError> {
+        let kind = match self.expected {
+            Expected::Unread(kind) => return Ok(Outcome::Unread(kind)),
+            Expected::SchedulerConfig => return Ok(self.scheduler_config()),
+            Expected::Anything => None,
+            Expected::Kind(kind) => Some(kind),
+        };
+        let decoded = match &self.content {
+            Content::Json { text, .. } => decode(Text::Json(text), kind),
+            Content::Yaml { text, indent: 0 } => decode(Text::Yaml(text), kind),
+            Content::Yaml { text, indent } => decode(Text::Yaml(&dedent(text, *indent)), kind),
+            Content::Value(value) => decode_value(value, kind),
+        };
+        match decoded? {
+            Decoded::Object(object) => Ok(Outcome::Object(object)),
+            Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => Ok(self.scheduler_config()),
+            Decoded::Unread(kind) if is_list(&kind) => Ok(Outcome::Nothing),
+            Decoded::Unread(kind) => Ok(Outcome::Unread(kind)),
+        }
+    }
+
+    fn scheduler_config(&self) -> Outcome {
+        let text = match &self.content {
+            Content::Json { text, .. } => (*text).to_string(),
+            Content::Yaml { text, indent } => dedent(text, *indent),
+            Content::Value(value) => value.to_string(),
+        };
+        match text.trim() {
+            "" | "null" | "~" => Outcome::Nothing,
+            _ => Outcome::SchedulerConfig(text),
+        }
+    }
+
+    /// A place in the decoder's text as a place in the file.
+    pub fn place(&self, position: Option<(usize, usize)>) -> (usize, usize) {
+        let start = self.line as usize;
+        let Some((line, column)) = position else { return (start, 0) };
+        match self.content {
+            Content::Json { column: before, .. } if line <= 1 => (start, column + before),
+            Content::Json { .. } => (start + line - 1, column),
+            Content::Yaml { indent, .. } => (start + line.max(1) - 1, column + indent),
+            Content::Value(_) => (start, 0),
+        }
+    }
+}
+
+/// A list that came without items.
+fn is_list(kind: &str) -> bool {
+    let item = kind.strip_suffix("List");
+    item.is_some_and(|item| item.is_empty() || Kind::by_name(item).is_some())
+}
+
+fn decode_value(value: &serde_json::Value, kind: Option<Kind>) -> Result<Decoded, DecodeError> {
+    let field = |name: &str| value[name].as_str().unwrap_or_default();
+    let (api_version, name) = (field("apiVersion"), field("kind"));
+    let kind = match (name, kind) {
+        ("", Some(kind)) => kind,
+        // Also the way to the error about a missing kind.
+        ("", None) => return decode(Text::Json(&value.to_string()), None),
+        _ => match Kind::of(api_version, name) {
+            Some(kind) => kind,
+            None => return Ok(Decoded::Unread(name.into())),
+        },
+    };
+    from_value(kind, value.clone()).map(Decoded::Object)
+}
+
+/// Takes the indentation, and a dash in it, off each line. Lines that are indented less are
+/// blank, or comments.
+fn dedent(text: &str, indent: usize) -> String {
+    let mut dedented = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let blank = line.bytes().take_while(|byte| matches!(byte, b' ' | b'-')).count();
+        dedented.push_str(&line[blank.min(indent)..]);
+    }
+    dedented
+}

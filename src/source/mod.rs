@@ -1,0 +1,206 @@
+//! Input: files with Kubernetes objects in any of the shapes that people have them in,
+//! turned into [`crate::api`] objects.
+//!
+//! Read are YAML with any number of documents, JSON, `v1` lists and typed lists (also as
+//! `kubectl cluster-info dump` writes them into a folder), and the export of
+//! kube-scheduler-simulator; all of it also packed with gzip. Either all of it is understood,
+//! or there is one error that says where and what, and nothing is used.
+//!
+//! Files are cut into objects first ([`yaml`], [`json`]), the objects are then decoded side
+//! by side, in the order of appearance.
+
+mod check;
+mod error;
+mod files;
+mod filter;
+mod item;
+mod json;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use rayon::prelude::*;
+
+pub use error::SourceError;
+pub use filter::{Exclude, Filter};
+
+use crate::api::{Object, admission};
+use crate::intern::Symbol;
+use files::File;
+use item::{Item, Outcome};
+
+/// The path that stands for standard input.
+pub const STDIN: &str = "-";
+
+/// Where an object was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The file as it was named, `-` for standard input.
+    pub file: Symbol,
+    /// The document within the file, from 1.
+    pub document: u32,
+    /// The line that the object starts in, from 1.
+    pub line: u32,
+}
+
+/// `pods.yaml:12`, and the document where there are several.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = if self.file == STDIN { "standard input" } else { &self.file };
+        write!(f, "{file}:{}", self.line)?;
+        if self.document > 1 { write!(f, " (document {})", self.document) } else { Ok(()) }
+    }
+}
+
+/// An object and where it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The object: with namespace and uid, without defaults.
+    pub object: Object,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+/// The text of a scheduler configuration that came with the objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SchedulerConfigText {
+    /// YAML or JSON.
+    pub text: String,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+/// All that was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Input {
+    /// The objects that the scheduler reads, in the order of appearance.
+    pub objects: Vec<Loaded>,
+    /// Objects of other kinds: kind → how many.
+    pub skipped: BTreeMap<Symbol, usize>,
+    /// Objects that the filter left out.
+    pub filtered: usize,
+    /// The first scheduler configuration among the objects.
+    pub scheduler_config: Option<SchedulerConfigText>,
+    /// What a reader should know, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// How far reading has come, to be watched, and stopped, from another thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes read so far, unpacked.
+    pub bytes: AtomicU64,
+    /// Objects found so far.
+    pub found: AtomicU64,
+    /// Objects decoded so far.
+    pub decoded: AtomicU64,
+    /// Set to stop: reading then ends with [`SourceError::cancelled`].
+    pub cancel: AtomicBool,
+}
+
+impl Progress {
+    fn check(&self) -> Result<(), Box<SourceError>> {
+        if self.cancel.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(SourceError::cancelled());
+        }
+        Ok(())
+    }
+}
+
+/// Reads files and folders; `-` is standard input.
+pub fn read(
+    paths: &[PathBuf],
+    filter: &Filter,
+    progress: &Progress,
+) -> Result<Input, Box<SourceError>> {
+    assemble(&files::read_all(paths, progress)?, filter, progress)
+}
+
+/// Reads one text as if it were the file `name`: a built-in example, or a test's.
+pub fn read_text(name: &str, bytes: Vec<u8>, filter: &Filter) -> Result<Input, Box<SourceError>> {
+    let file = File::from_bytes(name.into(), bytes)?;
+    assemble(&[file], filter, &Progress::default())
+}
+
+fn assemble(
+    files: &[File],
+    filter: &Filter,
+    progress: &Progress,
+) -> Result<Input, Box<SourceError>> {
+    let mut input = Input::default();
+    for file in files {
+        progress.check()?;
+        let items = split(file)?;
+        add(&progress.found, items.len());
+        let outcomes = decode(file, &items, progress)?;
+        for (item, outcome) in items.iter().zip(outcomes) {
+            take(&mut input, filter, file.origin(item), outcome);
+        }
+    }
+    check::duplicates(&input.objects, files)?;
+    check::warn(&mut input);
+    Ok(input)
+}
+
+fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
+    // YAML's flow style looks like JSON; what is not JSON may still be YAML.
+    if json::looks_like(&file.text) {
+        match json::split(file) {
+            Err(error) if file.is_json() || yaml::split(file).is_err() => return Err(error),
+            Err(_) => {}
+            items => return items,
+        }
+    }
+    yaml::split(file)
+}
+
+/// Decodes side by side; the first error in the order of appearance counts.
+fn decode(
+    file: &File,
+    items: &[Item<'_>],
+    progress: &Progress,
+) -> Result<Vec<Outcome>, Box<SourceError>> {
+    let outcomes: Vec<_> = items
+        .par_iter()
+        .map(|item| {
+            progress.check()?;
+            let outcome = item.decode().map_err(|error| file.error(item, error));
+            add(&progress.decoded, 1);
+            outcome
+        })
+        .collect();
+    outcomes.into_iter().collect()
+}
+
+fn add(counter: &AtomicU64, count: usize) {
+    counter.fetch_add(count as u64, std::sync::atomic::Ordering::Relaxed);
+}
+
+fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
+    match outcome {
+        Outcome::Object(mut object) => {
+            admission::identify(&mut object);
+            if filter.takes(&object) {
+                input.objects.push(Loaded { object, origin });
+            } else {
+                input.filtered += 1;
+                check::note_filtered(input, &object);
+            }
+        }
+        Outcome::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
+        Outcome::SchedulerConfig(text) => match &input.scheduler_config {
+            None => input.scheduler_config = Some(SchedulerConfigText { text, origin }),
+            Some(first) => input.warnings.push(format!(
+                "a second scheduler configuration at {origin} is not used: the one at {} is",
+                first.origin
+            )),
+        },
+        Outcome::Nothing => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;
