@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::engine::objects::Objects;
 use crate::engine::pod::{NamespacedName, QueuedPod};
+use crate::engine::queue::SchedulingQueue;
 use crate::intern::Symbol;
 
 /// A pod in a queue.
@@ -56,4 +58,31 @@ pub struct State {
     pub nominated: BTreeMap<NamespacedName, Symbol>,
     /// Pods deleted since the state before.
     pub deleted: Vec<NamespacedName>,
+}
+
+impl State {
+    /// Where the pods of `queue` and `objects` are, after `deleted` were deleted.
+    pub fn new(queue: &SchedulingQueue, objects: &Objects, deleted: Vec<NamespacedName>) -> State {
+        let all = |pods: Vec<&QueuedPod>| pods.into_iter().map(PodState::new).collect();
+        let mut unschedulable: Vec<PodState> = all(queue.unschedulable());
+        unschedulable.extend(queue.gated().into_iter().map(PodState::new));
+        let mut state = State {
+            active: all(queue.active()),
+            backoff: all(queue.backoff()),
+            unschedulable,
+            deleted,
+            ..State::default()
+        };
+        for (key, pod) in objects.pods.iter() {
+            let node = pod.spec.node_name;
+            if !node.is_empty() {
+                state.placed.insert(*key, node);
+            }
+            let nominated = pod.status.nominated_node_name;
+            if !nominated.is_empty() {
+                state.nominated.insert(*key, nominated);
+            }
+        }
+        state
+    }
 }

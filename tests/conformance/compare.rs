@@ -4,10 +4,36 @@ use serde_json::Value;
 
 /// Fields in the order of a cycle and of a step's state; others follow by name.
 const ORDER: &[&str] = &[
-    "cycles", "pod", "attempt", "preFilter", "nodeHint", "filter", "filterAll", "extenderFilter",
-    "feasible", "preScore", "scores", "extenderScores", "totals", "postFilter", "candidates",
-    "reserve", "permit", "preBind", "bind", "result", "message", "node", "nominatedNode",
-    "evaluated", "active", "backoff", "unschedulable", "placed", "nominated", "deleted",
+    "cycles",
+    "pod",
+    "attempt",
+    "preFilter",
+    "nodeHint",
+    "filter",
+    "filterAll",
+    "extenderFilter",
+    "feasible",
+    "preScore",
+    "scores",
+    "extenderScores",
+    "totals",
+    "postFilter",
+    "candidates",
+    "reserve",
+    "permit",
+    "preBind",
+    "bind",
+    "result",
+    "message",
+    "node",
+    "nominatedNode",
+    "evaluated",
+    "active",
+    "backoff",
+    "unschedulable",
+    "placed",
+    "nominated",
+    "deleted",
 ];
 
 /// How much of a value is shown.
@@ -28,9 +54,9 @@ pub fn first_difference(path: &str, expected: &Value, got: &Value) -> Option<Str
         }
         (Value::Array(left), Value::Array(right)) => {
             let indexes = 0..left.len().max(right.len());
-            indexes.into_iter().find_map(|at| {
-                differ(&format!("{path}[{at}]"), left.get(at), right.get(at))
-            })
+            indexes
+                .into_iter()
+                .find_map(|at| differ(&format!("{path}[{at}]"), left.get(at), right.get(at)))
         }
         _ if expected == got => None,
         _ => Some(format!("{path}: expected {}, got {}", show(expected), show(got))),

@@ -2,36 +2,20 @@
 //! them (resolved document and plugins, or the stage that refused them).
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use kubestep::config::{
     self, ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Stage, intree,
 };
 use serde_json::{Map, Value, json};
 
-use super::read_lines;
+use crate::compare::first_difference;
 
-/// Compares every scenario of the file: how many agree, of how many, and the first differences.
-pub fn run(path: &Path) -> (usize, usize, Vec<String>) {
-    let scenarios = match read_lines(path) {
-        Ok(scenarios) => scenarios,
-        Err(error) => return (0, 1, vec![format!("{}: {error}", path.display())]),
-    };
-    let mut differences = Vec::new();
-    let mut passed = 0;
-    for scenario in &scenarios {
-        match compare(&scenario["config"], &scenario["expect"]) {
-            Ok(()) => passed += 1,
-            Err(text) if differences.len() < 20 => {
-                differences.push(format!("{}: {text}", scenario["name"].as_str().unwrap_or("?")));
-            }
-            Err(_) => {}
-        }
-    }
-    (passed, scenarios.len(), differences)
+/// Compares one line.
+pub fn compare(scenario: &Value) -> Result<(), String> {
+    compare_document(&scenario["config"], &scenario["expect"])
 }
 
-fn compare(document: &Value, expect: &Value) -> Result<(), String> {
+fn compare_document(document: &Value, expect: &Value) -> Result<(), String> {
     let gates = FeatureGates::default();
     let loaded = match config::load(Some(&document.to_string()), &gates) {
         Ok(loaded) => loaded,
@@ -45,10 +29,7 @@ fn compare(document: &Value, expect: &Value) -> Result<(), String> {
 }
 
 fn same(what: &str, got: &Value, expected: &Value) -> Result<(), String> {
-    match got == expected {
-        true => Ok(()),
-        false => Err(format!("{what}\n  got      {got}\n  expected {expected}")),
-    }
+    first_difference(what, expected, got).map_or(Ok(()), Err)
 }
 
 /// The stage must be the same, and for invalid values the set of fields.

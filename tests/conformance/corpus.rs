@@ -53,7 +53,8 @@ fn read_lines(path: &Path) -> Result<Vec<Value>, String> {
         if zipped { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
     let mut scenarios = Vec::new();
     for (number, line) in BufReader::new(reader).lines().enumerate() {
-        let at = |error: &dyn std::fmt::Display| format!("{}:{}: {error}", path.display(), number + 1);
+        let at =
+            |error: &dyn std::fmt::Display| format!("{}:{}: {error}", path.display(), number + 1);
         let line = line.map_err(|error| at(&error))?;
         if !line.trim().is_empty() {
             scenarios.push(serde_json::from_str(&line).map_err(|error| at(&error))?);

@@ -1,0 +1,135 @@
+//! Comparison with recorded decisions of kube-scheduler 1.36.2.
+//!
+//! Prints `category passed/total` for each category and the first difference of each failing
+//! scenario. Which categories must be complete is said by [`COMPLETE`]; only they decide.
+//!
+//! - `KUBESTEP_CONFORMANCE_DIR`: further folders of such files, always required in full.
+//! - `KUBESTEP_CONFORMANCE_ONLY`: `CATEGORY[/SCENARIO],…` to run a part.
+
+mod compare;
+mod config;
+mod corpus;
+mod extender;
+mod quantity;
+mod scenario;
+
+use std::any::Any;
+use std::io::Write;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use corpus::{Category, Selection};
+
+/// The categories that must agree in every field.
+const COMPLETE: &[&str] = &[
+    "config",
+    "fit",
+    "fit_strategy",
+    "images",
+    "interpod",
+    "node_affinity",
+    "nominated",
+    "ports_names",
+    "preemption",
+    "priority_queue",
+    "quantity",
+    "spread_defaults",
+    "taints",
+    "topology_spread",
+];
+
+#[test]
+fn the_corpus_agrees() {
+    let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
+    let mut incomplete =
+        check_folder(&corpus::own_folder(), &selection, |category| COMPLETE.contains(&category));
+    for folder in corpus::further_folders(std::env::var_os("KUBESTEP_CONFORMANCE_DIR")) {
+        incomplete.extend(check_folder(&folder, &selection, |_| true));
+    }
+    assert!(incomplete.is_empty(), "must be complete: {}", incomplete.join(", "));
+}
+
+#[test]
+fn every_required_category_is_there() {
+    let there = corpus::read_folder(&corpus::own_folder());
+    let there: Vec<String> = there.into_iter().flatten().map(|category| category.name).collect();
+    let missing: Vec<_> =
+        COMPLETE.iter().filter(|name| !there.iter().any(|t| t == *name)).collect();
+    assert!(missing.is_empty(), "not in the corpus: {missing:?}");
+}
+
+/// Runs what is selected of a folder, prints the table, and names the required categories
+/// that are not complete.
+fn check_folder(
+    folder: &Path,
+    selection: &Selection,
+    required: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let categories = match corpus::read_folder(folder) {
+        Ok(categories) => categories,
+        Err(error) => return vec![error],
+    };
+    let mut incomplete = Vec::new();
+    // Output of a passing test is swallowed when it is printed, but not when it is written.
+    let mut out = std::io::stdout().lock();
+    let mut lines = vec![String::new(), format!("conformance: {}", folder.display())];
+    for category in categories.iter().filter(|category| selection.has_category(&category.name)) {
+        let results = run(category, selection);
+        let failures: Vec<_> = results
+            .iter()
+            .filter_map(|(name, result)| {
+                result.as_ref().err().map(|text| format!("    {name}: {text}"))
+            })
+            .collect();
+        let (passed, total) = (results.len() - failures.len(), results.len());
+        lines.push(format!("{} {passed}/{total}", category.name));
+        lines.extend(failures);
+        if passed < total && required(&category.name) {
+            incomplete.push(format!("{} {passed}/{total}", category.name));
+        }
+    }
+    lines.push(String::new());
+    out.write_all(lines.join("\n").as_bytes()).and_then(|()| out.flush()).ok();
+    incomplete
+}
+
+/// The scenarios of a category that are selected, with what became of them.
+fn run(category: &Category, selection: &Selection) -> Vec<(String, Result<(), String>)> {
+    let name = |scenario: &Value| {
+        let name = scenario.get("name").or(scenario.get("in")).and_then(Value::as_str);
+        name.unwrap_or("?").to_owned()
+    };
+    let compare = match category.name.as_str() {
+        "quantity" => quantity::compare,
+        "config" => config::compare,
+        _ => scenario::compare,
+    };
+    let scenarios = category.scenarios.par_iter();
+    let selected = scenarios.filter(|scenario| selection.has(&category.name, &name(scenario)));
+    selected.map(|scenario| (name(scenario), guarded(|| compare(scenario)))).collect()
+}
+
+/// A panic is that scenario's failure.
+fn guarded(run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let caught = panic::catch_unwind(AssertUnwindSafe(run));
+    caught.unwrap_or_else(|payload| Err(format!("panic: {}", text_of(&*payload))))
+}
+
+fn text_of(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_failure_with_its_text() {
+        assert_eq!(guarded(|| panic!("out of {}", "luck")), Err("panic: out of luck".to_owned()));
+        assert_eq!(guarded(|| Ok(())), Ok(()));
+    }
+}

@@ -1,0 +1,177 @@
+//! Runs a recorded scenario through the simulated cluster and compares what every step did.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kubestep::api::decode::{Decoded, Text, decode};
+use kubestep::api::{Kind, Object};
+use kubestep::config::{self, FeatureGates};
+use kubestep::engine::framework::registry::Registry;
+use kubestep::engine::host::ExtenderCall;
+use kubestep::engine::pod::NamespacedName;
+use kubestep::engine::record::CycleRecord;
+use kubestep::sim::World;
+use kubestep::trace::{State, json};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::compare::first_difference;
+use crate::extender::{NodeLabels, Rule};
+
+/// A line of the corpus.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Scenario {
+    #[serde(rename = "name")]
+    _name: String,
+    category: String,
+    #[serde(default)]
+    feature_gates: BTreeMap<String, bool>,
+    config: Option<Value>,
+    #[serde(default)]
+    extenders: Vec<Rule>,
+    objects: Vec<Value>,
+    steps: Vec<Step>,
+    expect: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Step {
+    Run(usize),
+    Create(Vec<Value>),
+    Update(Vec<Value>),
+    Delete(Vec<Deleted>),
+    Advance(f64),
+}
+
+#[derive(Deserialize)]
+struct Deleted {
+    kind: String,
+    #[serde(default)]
+    namespace: String,
+    name: String,
+}
+
+/// Compares one line.
+pub fn compare(scenario: &Value) -> Result<(), String> {
+    let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
+    let mut run = Run::new(&scenario)?;
+    for object in &scenario.objects {
+        run.create(object)?;
+    }
+    if scenario.steps.len() != scenario.expect.len() {
+        return Err("as many steps as expectations are needed".to_owned());
+    }
+    for (number, (step, expected)) in scenario.steps.iter().zip(&scenario.expect).enumerate() {
+        let cycles = run.step(step)?;
+        // Of gangs, only the states are recorded.
+        let cycles = if scenario.category == "gang" { Vec::new() } else { cycles };
+        let got = run.state(&cycles);
+        if let Some(difference) = first_difference(&format!("step {number}"), expected, &got) {
+            return Err(difference);
+        }
+    }
+    Ok(())
+}
+
+struct Run {
+    world: World,
+    labels: Arc<Mutex<NodeLabels>>,
+}
+
+impl Run {
+    fn new(scenario: &Scenario) -> Result<Run, String> {
+        let pairs = scenario.feature_gates.iter().map(|(name, on)| (name.as_str(), *on));
+        let features = FeatureGates::from_pairs(pairs).map_err(|error| error.to_string())?;
+        let registry = Registry::in_tree();
+        let document = scenario.config.as_ref().map(Value::to_string);
+        let config = config::resolve(document.as_deref(), &features, &registry.descriptors())
+            .map_err(|error| error.to_string())?;
+        let mut world = World::new(&config, features, &registry)?;
+        let labels = Arc::new(Mutex::new(NodeLabels::new()));
+        let urls = config.extenders.iter().map(|extender| extender.url_prefix.to_string());
+        let answer = answerer(urls.collect(), scenario.extenders.clone(), labels.clone());
+        world.api_mut().set_extenders(answer);
+        Ok(Run { world, labels })
+    }
+
+    fn step(&mut self, step: &Step) -> Result<Vec<Arc<CycleRecord>>, String> {
+        match step {
+            Step::Run(cycles) => return Ok(self.world.run(*cycles)),
+            Step::Create(objects) => objects.iter().try_for_each(|object| self.create(object))?,
+            Step::Update(objects) => {
+                for object in objects {
+                    self.note_labels(object);
+                    if let Some(object) = read(object)? {
+                        self.world.update(object);
+                    }
+                }
+            }
+            Step::Delete(keys) => {
+                for key in keys {
+                    let kind = Kind::by_name(&key.kind).ok_or("an unknown kind")?;
+                    let name = NamespacedName::new((&*key.namespace).into(), (&*key.name).into());
+                    self.world.delete(kind, name);
+                }
+            }
+            Step::Advance(seconds) => self.world.advance((seconds * 1e6).round() as i64),
+        }
+        Ok(Vec::new())
+    }
+
+    fn create(&mut self, object: &Value) -> Result<(), String> {
+        self.note_labels(object);
+        if let Some(object) = read(object)? {
+            self.world.create(object);
+        }
+        Ok(())
+    }
+
+    fn note_labels(&self, object: &Value) {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        if object["kind"] == "Node" {
+            let labels = BTreeMap::deserialize(&object["metadata"]["labels"]).unwrap_or_default();
+            let mut all = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(name.to_owned(), labels);
+        }
+    }
+
+    /// What a step left behind, in the corpus's notation.
+    fn state(&mut self, cycles: &[Arc<CycleRecord>]) -> Value {
+        let deleted = self.world.api_mut().take_deleted_pods();
+        let queue = self.world.scheduler().queue();
+        let mut state = json::state(&State::new(queue, self.world.api().objects(), deleted));
+        if !cycles.is_empty() {
+            state["cycles"] = cycles.iter().map(|record| json::cycle(record)).collect();
+        }
+        state
+    }
+}
+
+fn read(object: &Value) -> Result<Option<Object>, String> {
+    match decode(Text::Json(&object.to_string()), None) {
+        Ok(Decoded::Object(object)) => Ok(Some(object)),
+        Ok(Decoded::Unread(_)) => Ok(None),
+        Err(error) => Err(format!("{error}: {object}")),
+    }
+}
+
+type Answer = Arc<
+    dyn Fn(&ExtenderCall, &kubestep::engine::objects::Objects) -> Result<Value, String>
+        + Send
+        + Sync,
+>;
+
+/// Rule i answers at `http://extender/i/VERB`.
+fn answerer(urls: Vec<String>, rules: Vec<Rule>, labels: Arc<Mutex<NodeLabels>>) -> Answer {
+    Arc::new(move |call, _| {
+        let url = urls.get(call.extender).ok_or("no such extender")?;
+        let index = url.rsplit('/').next().and_then(|index| index.parse::<usize>().ok());
+        let rule = index.and_then(|index| rules.get(index)).ok_or("no such rule")?;
+        let labels = labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let verb = call.verb.as_str();
+        rule.answer(verb, &call.body, &labels)
+            .map_err(|code| format!("failed {verb} with extender at URL {url}/{verb}, code {code}"))
+    })
+}
