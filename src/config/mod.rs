@@ -42,4 +42,4 @@ pub use path::FieldPath;
 pub use points::{ExtensionPoint, PluginDescriptor, PointSet};
 pub use problem::{ConfigError, Location, Problem, Stage};
 pub use profile::{Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile};
-pub use resolve::{ResolvedConfig, build, load, resolve};
+pub use resolve::{ResolvedConfig, build, load, load_unvalidated, resolve};

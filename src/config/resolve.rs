@@ -82,15 +82,25 @@ pub fn resolve(
 
 /// The first three steps: the document in `text` with all defaults, validated.
 pub fn load(text: Option<&str>, features: &FeatureGates) -> Result<Decoded, ConfigError> {
+    let decoded = load_unvalidated(text, features)?;
+    let problems = validate(&decoded.document, features);
+    if !problems.is_empty() {
+        return Err(ConfigError { stage: Stage::Validate, problems }.located(text));
+    }
+    Ok(decoded)
+}
+
+/// The first two steps: the document in `text` with all defaults, as a program gets it that
+/// embeds kube-scheduler and leaves validation out.
+pub fn load_unvalidated(
+    text: Option<&str>,
+    features: &FeatureGates,
+) -> Result<Decoded, ConfigError> {
     let mut decoded = match text {
         Some(text) => decode(text, features).map_err(|error| error.located(Some(text)))?,
         None => Decoded { document: document(), warnings: Vec::new() },
     };
     complete(&mut decoded.document, features);
-    let problems = validate(&decoded.document, features);
-    if !problems.is_empty() {
-        return Err(ConfigError { stage: Stage::Validate, problems }.located(text));
-    }
     Ok(decoded)
 }
 

@@ -49,7 +49,10 @@ fn report(violations: Vec<String>) {
 fn the_code_keeps_the_house_rules() {
     let sources = sources();
     assert!(sources.len() > 50, "the sources were not found");
-    report(rules::ALL.iter().flat_map(|rule| rule(&sources)).collect());
+    let mut violations: Vec<String> = rules::ALL.iter().flat_map(|rule| rule(&sources)).collect();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    violations.extend(rules::missing_categories(|file| top.join(file).exists()));
+    report(violations);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The rules. Each looks at all sources and gives its violations as `place: what is wrong`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::scan::Source;
@@ -66,6 +67,24 @@ const IMPURE: &[&str] = &[
 
 const PANICS: &[&str] =
     &[".unwrap()", ".expect(", "panic!", "unreachable!", "assert!", "assert_eq!", "unsafe"];
+
+/// Plugins whose behaviour a category of the corpus holds.
+const IN_CORPUS: &[(&str, &str)] = &[
+    ("default_preemption", "preemption"),
+    ("image_locality", "images"),
+    ("inter_pod_affinity", "interpod"),
+    ("node_affinity", "node_affinity"),
+    ("node_name", "ports_names"),
+    ("node_ports", "ports_names"),
+    ("node_resources", "fit_strategy"),
+    ("node_volume_limits", "volumes"),
+    ("pod_topology_spread", "topology_spread"),
+    ("taint_toleration", "taints"),
+    ("volume_binding", "volumes"),
+    ("volume_restrictions", "volumes"),
+    ("volume_zone", "volumes"),
+    ("dynamic_resources", "dra"),
+];
 
 const UNDONE: &[&str] = &["todo!", "unimplemented!", "#[ignore", "allow(dead_code", "allow(unused"];
 
@@ -200,23 +219,30 @@ fn nothing_is_left_undone(sources: &[Source]) -> Vec<String> {
     violations
 }
 
-/// Every file that implements a plugin has tests, in the file or in its folder.
+/// Every plugin has tests in its file or folder, or a category of the corpus.
 fn plugins_have_tests(sources: &[Source]) -> Vec<String> {
     let folder = Path::new("src/engine/plugins");
-    let is_plugin = |source: &&Source| {
-        source.path.starts_with(folder) && source.production.contains("impl Plugin for")
+    // A plugin is known by its file or folder right below `plugins`.
+    let entry = |source: &Source| {
+        let rest = source.path.strip_prefix(folder).ok()?;
+        let first = rest.iter().next()?.to_string_lossy();
+        Some(first.trim_end_matches(".rs").to_owned())
     };
-    let is_tested = |source: &&Source| {
-        let own_folder = match source.path.ends_with("mod.rs") {
-            true => source.path.with_file_name(""),
-            false => source.path.with_extension(""),
-        };
-        let near =
-            |other: &&Source| other.path == source.path || other.path.starts_with(&own_folder);
-        sources.iter().filter(near).any(|other| other.code.contains("#[test]"))
+    let with = |wanted: fn(&Source) -> bool| -> BTreeSet<String> {
+        sources.iter().filter(|source| wanted(source)).filter_map(entry).collect()
     };
-    let untested = sources.iter().filter(is_plugin).filter(|source| !is_tested(source));
-    untested.map(|source| format!("{}: a plugin without tests", source.path.display())).collect()
+    let mut untested = with(|source| source.production.contains("impl Plugin for"));
+    for tested in with(|source| source.code.contains("#[test]")) {
+        untested.remove(&tested);
+    }
+    untested.retain(|plugin| !IN_CORPUS.iter().any(|(covered, _)| covered == plugin));
+    untested.iter().map(|plugin| format!("{}: no tests", folder.join(plugin).display())).collect()
+}
+
+/// The categories that [`IN_CORPUS`] names are there.
+pub fn missing_categories(exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let files = IN_CORPUS.iter().map(|(_, name)| format!("tests/conformance/{name}.jsonl.gz"));
+    files.filter(|file| !exists(file)).map(|file| format!("{file}: not there")).collect()
 }
 
 /// Places in any text that name the machine it was written on.

@@ -1,3 +1,5 @@
+//! Tests of NodeResourcesFit: filter reasons, scores and hints.
+
 use serde_json::{Value, json};
 
 use super::*;
