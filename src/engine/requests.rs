@@ -22,6 +22,8 @@ pub struct RequestOptions {
     pub use_status: bool,
     /// The same for the requests of the pod as a whole; only together with `use_status`.
     pub pod_level_status: bool,
+    /// Count what resource claims take of the node's own resources (RES-006).
+    pub claim_status: bool,
     /// Leave pod-level resources out (RES-005).
     pub skip_pod_level: bool,
     /// Per container, what stands in for a request that is absent (RES-003).
@@ -48,7 +50,8 @@ pub struct PodResource {
 
 /// The reading that NodeInfo accounts by: status resources and pod-level ones included.
 pub fn accounted(pod: &Pod) -> PodResource {
-    let mut options = RequestOptions::with_status();
+    // The API server keeps claim statuses only where their gate is on.
+    let mut options = RequestOptions { claim_status: true, ..RequestOptions::with_status() };
     let requests = pod_requests(pod, &options);
     options.non_missing = missing_defaults(pod, &requests);
     let with_defaults = match options.non_missing.is_empty() {
@@ -137,6 +140,11 @@ fn container_requests(pod: &Pod, options: &RequestOptions) -> ResourceList {
         raise(&mut init_peak, &step);
     }
     raise(&mut requests, &init_peak);
+    if options.claim_status {
+        for claim in &pod.status.node_allocatable_resource_claim_statuses {
+            add(&mut requests, &claim.resources);
+        }
+    }
     requests
 }
 
@@ -223,3 +231,6 @@ fn container_status(pod: &Pod, name: Symbol) -> Option<&ContainerStatus> {
         status.init_container_statuses.iter().rev().chain(status.container_statuses.iter().rev());
     all.find(|status| status.name == name)
 }
+
+#[cfg(test)]
+mod tests;
