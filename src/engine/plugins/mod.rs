@@ -11,6 +11,7 @@ pub mod default_preemption;
 pub mod dynamic_resources;
 pub mod image_locality;
 pub mod inter_pod_affinity;
+pub mod manual_permit;
 pub mod node_affinity;
 pub mod node_declared_features;
 pub mod node_name;
@@ -32,6 +33,7 @@ const FACTORIES: &[(&str, Factory)] = &[
     ("DefaultBinder", default_binder::build),
     ("DynamicResources", dynamic_resources::build),
     ("InterPodAffinity", inter_pod_affinity::build),
+    ("ManualPermit", manual_permit::build),
     ("NodeVolumeLimits", node_volume_limits::build),
     ("ImageLocality", image_locality::build),
     ("NodeAffinity", node_affinity::build),

@@ -2,10 +2,8 @@
 //! marked and deleted, and meanwhile the preemptor stays out of the queue.
 //!
 //! With the SchedulerAsyncPreemption gate (the default) upstream does it beside the scheduling
-//! cycle, and events reach the queue in between. So it comes in steps, and the caller delivers
-//! events after each: [`Eviction::begin`] as soon as PostFilter decided,
-//! [`Eviction::evict_all_but_last`] and [`Eviction::evict_last`] once the failed cycle is over,
-//! [`Eviction::finish`] at the end. Without the gate, [`evict_at_once`] does it all within
+//! cycle, and events reach the queue in between. So an [`Eviction`] goes in steps, and the
+//! caller delivers events after each. Without the gate, [`evict_at_once`] does it all within
 //! PostFilter.
 //!
 //! Upstream: `pkg/scheduler/framework/preemption/executor.go`.
@@ -27,10 +25,17 @@ use crate::intern::Symbol;
 pub trait VictimHooks {
     /// Rejects the pod if it waits at Permit, in the name of `plugin` and with `message`.
     /// Whether it did wait and was rejected; `None` if it does not wait.
-    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool>;
+    fn preempt_waiting(
+        &mut self,
+        uid: Symbol,
+        plugin: Symbol,
+        message: &str,
+        host: &mut dyn Host,
+    ) -> Option<bool>;
+
     /// Cancels the pod's binding if it is in PreBind, with `cause`. Whether that was still
     /// possible; `None` if the pod is not in PreBind.
-    fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool>;
+    fn cancel_binding(&mut self, uid: Symbol, cause: &str, host: &mut dyn Host) -> Option<bool>;
 }
 
 /// What evicting works with.
@@ -45,33 +50,40 @@ pub struct EvictionContext<'a> {
     pub now: Time,
 }
 
-/// A preemption that is carried out beside the scheduling cycle.
+/// How far an eviction is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Nothing was evicted yet.
+    Begun,
+    /// All victims but the last were evicted.
+    LastPending,
+    /// All victims were evicted.
+    Done,
+    /// A victim could not be evicted, or a nomination not be cleared. The preemptor is to be
+    /// activated, because no event may ever come for it.
+    Failed,
+}
+
+/// A preemption that is carried out beside the scheduling cycle (PR-050).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Eviction {
     preemptor: Arc<PodInfo>,
     preemption: Preemption,
-    /// The victims that are not terminating yet.
+    /// The victims that were not terminating when the eviction began.
     victims: Vec<Arc<PodInfo>>,
-    failed: bool,
-    last_skipped: bool,
+    stage: Stage,
+    nominations_cleared: bool,
 }
 
 impl Eviction {
-    /// Marks the preemptor as preempting, which keeps it out of the queue (PR-050, PR-051).
-    /// `None`: all victims are terminating already, so there is nothing to do.
-    pub fn begin(
-        preemptor: Arc<PodInfo>,
-        preemption: Preemption,
-        shared: &mut Shared,
-    ) -> Option<Eviction> {
+    /// The eviction that a preemption asks for. `None`: all victims are terminating already.
+    pub fn new(preemptor: Arc<PodInfo>, preemption: Preemption) -> Option<Eviction> {
         let staying = |victim: &&Arc<PodInfo>| !victim.pod.is_terminating();
         let victims: Vec<_> = preemption.victims.iter().filter(staying).cloned().collect();
-        if victims.is_empty() {
-            return None;
-        }
-        shared.preempting.insert(preemptor.uid(), Preempting::default());
-        let (failed, last_skipped) = (false, false);
-        Some(Eviction { preemptor, preemption, victims, failed, last_skipped })
+        let stage = Stage::Begun;
+        let eviction =
+            Eviction { preemptor, preemption, victims, stage, nominations_cleared: true };
+        (!eviction.victims.is_empty()).then_some(eviction)
     }
 
     /// The pod that a place is made for.
@@ -79,33 +91,57 @@ impl Eviction {
         &self.preemptor
     }
 
-    /// Clears nominations and evicts all victims but the last; then, if that went well, only
-    /// the last one stands between the preemptor and the queue.
-    pub fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>, shared: &mut Shared) {
-        self.failed |= clear_nominations(cx, &self.preemptor, self.preemption.node).is_err();
-        let Some((last, others)) = self.victims.split_last() else { return };
-        for victim in others {
-            if evict(cx, &self.preemptor, &self.preemption, victim).is_err() {
-                (self.failed, self.last_skipped) = (true, true);
-                return;
+    /// The node and the victims.
+    pub fn preemption(&self) -> &Preemption {
+        &self.preemption
+    }
+
+    /// Goes one step on: first nominations are cleared and all victims but the last evicted,
+    /// then the last. If one of the former fails, the last is spared.
+    pub fn step(&mut self, cx: &mut EvictionContext<'_>) -> Stage {
+        self.stage = match self.stage {
+            Stage::Begun => self.evict_all_but_last(cx),
+            Stage::LastPending => self.evict_last(cx),
+            ended => ended,
+        };
+        self.stage
+    }
+
+    /// Notes how far the eviction is, which keeps the preemptor out of the queue until the last
+    /// victim goes (PR-051).
+    pub fn mark(&self, shared: &mut Shared) {
+        let uid = self.preemptor.uid();
+        let last = self.victims.last().filter(|_| self.stage == Stage::LastPending);
+        match self.stage {
+            Stage::Begun | Stage::LastPending => {
+                let last_victim = last.map(|victim| victim.key());
+                shared.preempting.insert(uid, Preempting { last_victim })
             }
-        }
-        let pending = Preempting { last_victim: Some(last.key()) };
-        shared.preempting.insert(self.preemptor.uid(), pending);
+            Stage::Done | Stage::Failed => shared.preempting.remove(&uid),
+        };
     }
 
-    /// Evicts the last victim, unless an earlier one could not be evicted.
-    pub fn evict_last(&mut self, cx: &mut EvictionContext<'_>) {
-        if let Some(last) = self.victims.last().filter(|_| !self.last_skipped) {
-            self.failed |= evict(cx, &self.preemptor, &self.preemption, last).is_err();
+    fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>) -> Stage {
+        // Not critical for the preemption itself.
+        self.nominations_cleared =
+            clear_nominations(cx, &self.preemptor, self.preemption.node).is_ok();
+        let (_, others) = self.victims.split_last().unzip();
+        let mut others = others.into_iter().flatten();
+        match others.try_for_each(|victim| self.evict(cx, victim)) {
+            Ok(()) => Stage::LastPending,
+            Err(_) => Stage::Failed,
         }
     }
 
-    /// Lets the preemptor back into the queue. `true`: something went wrong, so it is to be
-    /// activated at once, because no event may ever come for it.
-    pub fn finish(self, shared: &mut Shared) -> bool {
-        shared.preempting.remove(&self.preemptor.uid());
-        self.failed
+    fn evict_last(&self, cx: &mut EvictionContext<'_>) -> Stage {
+        match self.victims.iter().last().map_or(Ok(()), |last| self.evict(cx, last)) {
+            Ok(()) if self.nominations_cleared => Stage::Done,
+            _ => Stage::Failed,
+        }
+    }
+
+    fn evict(&self, cx: &mut EvictionContext<'_>, victim: &PodInfo) -> Result<(), String> {
+        evict(cx, &self.preemptor, &self.preemption, victim)
     }
 }
 
@@ -176,13 +212,13 @@ fn evict(
 }
 
 fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInfo) -> bool {
-    match cx.hooks.preempt_waiting(victim.uid(), plugin, "preempted") {
-        Some(rejected) => rejected,
-        None => {
-            let cause = format!("preempted by {plugin}");
-            cx.hooks.cancel_binding(victim.uid(), &cause).unwrap_or(false)
-        }
-    }
+    let uid = victim.uid();
+    let waited = cx.hooks.preempt_waiting(uid, plugin, "preempted", cx.host);
+    let cancel = || {
+        let cause = format!("preempted by {plugin}");
+        cx.hooks.cancel_binding(uid, &cause, cx.host).unwrap_or(false)
+    };
+    waited.unwrap_or_else(cancel)
 }
 
 /// Marks the victim and deletes it; `false` if it was gone already.

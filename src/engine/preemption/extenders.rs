@@ -24,7 +24,7 @@ pub fn restrict(
     cycle: &CycleContext<'_>,
     mut candidates: Vec<NodeVictims>,
 ) -> Result<Vec<NodeVictims>, String> {
-    let extenders = cx.framework.extenders().to_vec();
+    let extenders = cx.framework.extenders();
     for (at, extender) in extenders.iter().enumerate() {
         if extender.preempt_verb.is_empty() || !is_interested(extender, &cycle.pod.pod) {
             continue;

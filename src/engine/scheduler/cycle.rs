@@ -11,7 +11,7 @@ use crate::engine::framework::runtime::Framework;
 use crate::engine::host::{ApiEvent, Host};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::QueuedPod;
-use crate::engine::record::{CycleRecord, NodeNames, Outcome};
+use crate::engine::record::{CycleRecord, NodeNames, Outcome, PluginStatus};
 use crate::engine::scheduler::Scheduler;
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
@@ -151,12 +151,21 @@ impl Scheduler {
         let cx = self.cycle_context(cycle);
         let outcome = cycle.framework.run_post_filter(cx, &cycle.state, &diagnosis.statuses, host);
         diagnosis.post_filter_message = outcome.status.message();
-        let nominate = outcome.answer.nominate;
+        let mut nominate = outcome.answer.nominate;
         cycle.record.post_filter = outcome.answers;
         cycle.record.candidates = outcome.answer.candidates;
         if let Some(preemption) = outcome.answer.preemption {
             cycle.record.preemption = Some(preemption.candidate.clone());
-            self.start_preemption(cycle.queued.info.clone(), preemption);
+            let preemptor = cycle.queued.info.clone();
+            if let Err(text) = self.start_preemption(preemptor, preemption, cycle.now, host) {
+                let status = Status::error(&format!("preemption: {text}")); // PR-054
+                diagnosis.post_filter_message = status.message();
+                nominate = None;
+                // The plugin that preempts is the last one that was asked.
+                if let Some(answer) = cycle.record.post_filter.last_mut() {
+                    *answer = PluginStatus::new(answer.plugin, status.by(answer.plugin));
+                }
+            }
         }
         Failure::fit(Code::Unschedulable, diagnosis, nodes, nominate)
     }

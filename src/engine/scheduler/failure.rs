@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::api::{Condition, ConditionStatus, Pod};
+use crate::api::{Condition, ConditionStatus};
+use crate::engine::conditions;
 use crate::engine::host::{ApiEvent, Host, PodStatusPatch};
 use crate::engine::pod::PodInfo;
 use crate::engine::record::Outcome;
@@ -73,28 +74,16 @@ impl Scheduler {
             status: ConditionStatus::False,
             reason: Symbol::new(cycle.record.outcome.as_str()),
             message: message.into(),
-            observed_generation: pod.metadata.generation,
             ..Condition::default()
         };
         let nominated_node = nominate.filter(|node| *node != pod.status.nominated_node_name);
-        let condition = Some(condition).filter(|condition| !holds_already(pod, condition));
+        let condition = conditions::updated(pod, condition, cycle.now); // S-067
         if condition.is_some() || nominated_node.is_some() {
             // A failed write is only logged upstream: the next attempt writes again.
             let patch = PodStatusPatch { condition, nominated_node };
             let _patched = host.patch_pod_status(cycle.queued.key(), patch);
         }
     }
-}
-
-/// Whether the pod's condition says just that already (S-067).
-fn holds_already(pod: &Pod, condition: &Condition) -> bool {
-    let current = pod.status.conditions.iter().find(|other| other.type_ == condition.type_);
-    current.is_some_and(|current| {
-        current.status == condition.status
-            && current.reason == condition.reason
-            && current.message == condition.message
-            && current.observed_generation == condition.observed_generation
-    })
 }
 
 /// The message cut to what an event can hold.

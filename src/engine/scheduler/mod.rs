@@ -33,6 +33,7 @@ use crate::engine::framework::shared::Shared;
 use crate::engine::host::Host;
 use crate::engine::node::NodeId;
 use crate::engine::objects::Objects;
+use crate::engine::preemption::executor::Eviction;
 use crate::engine::queue::{QueueSettings, SchedulingQueue};
 use crate::engine::record::{CycleRecord, NodeNames, VerdictTable};
 use crate::engine::snapshot::Snapshot;
@@ -60,7 +61,7 @@ pub struct Scheduler {
     queue: SchedulingQueue,
     shared: Shared,
     waiting: Vec<WaitingPod>,
-    preemptions: VecDeque<preempt::UnderWay>,
+    preemptions: VecDeque<Eviction>,
     next_start_node_index: usize,
     cycles: u64,
     verdicts: Arc<VerdictTable>,

@@ -1,100 +1,89 @@
-//! Preemption after the cycle that decided it (PR-050).
+//! Preemptions under way: begun by a cycle, carried on beside the cycles (PR-050).
 //!
-//! Upstream evicts in a goroutine beside the scheduling loop: all victims but the last, then
-//! the last. Here each call of [`Scheduler::evict_next`] does one of the steps, so that whoever
-//! drives the scheduler can deliver events in between.
+//! Upstream evicts in a goroutine beside the scheduling loop. Here each call of
+//! [`Scheduler::evict_next`] takes one step, so that whoever drives the scheduler can deliver
+//! events in between.
 
 use std::sync::Arc;
 
 use crate::api::Time;
+use crate::config::Feature;
 use crate::engine::framework::plugin::Preemption;
 use crate::engine::host::Host;
 use crate::engine::pod::PodInfo;
-use crate::engine::preemption::executor::{Eviction, EvictionContext, VictimHooks};
+use crate::engine::preemption::executor::{
+    Eviction, EvictionContext, Stage, VictimHooks, evict_at_once,
+};
 use crate::engine::scheduler::Scheduler;
 use crate::intern::Symbol;
 
-/// A preemption being carried out, and what comes next.
-#[derive(Clone)]
-pub(super) struct UnderWay {
-    eviction: Eviction,
-    plugin: Symbol,
-    step: Step,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    AllButLast,
-    Last,
-    Finish,
-}
-
-/// Victims that wait at Permit are noted here and decided on after the step, when the
-/// scheduler is free again.
-struct Noted<'a> {
-    waiting: &'a [Symbol],
-    rejected: Vec<(Symbol, String)>,
-}
-
-impl VictimHooks for Noted<'_> {
-    fn preempt_waiting(&mut self, uid: Symbol, _plugin: Symbol, message: &str) -> Option<bool> {
-        if !self.waiting.contains(&uid) {
-            return None;
-        }
-        self.rejected.push((uid, message.to_owned()));
-        Some(true)
-    }
-
-    /// PreBind ends within the cycle that started it, so no pod is ever found in it.
-    fn cancel_binding(&mut self, _uid: Symbol, _cause: &str) -> Option<bool> {
-        None
-    }
-}
-
 impl Scheduler {
-    /// Remembers that victims are to be evicted, and keeps the preemptor out of the queue.
-    pub(super) fn start_preemption(&mut self, preemptor: Arc<PodInfo>, preemption: Preemption) {
-        let plugin = preemption.plugin;
-        if let Some(eviction) = Eviction::begin(preemptor, preemption, &mut self.shared) {
-            self.preemptions.push_back(UnderWay { eviction, plugin, step: Step::AllButLast });
+    /// Begins to evict victims for `preemptor`; with SchedulerAsyncPreemption off, evicts them.
+    ///
+    /// # Errors
+    /// A victim could not be evicted.
+    pub(super) fn start_preemption(
+        &mut self,
+        preemptor: Arc<PodInfo>,
+        preemption: Preemption,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> Result<(), String> {
+        if self.features.enabled(Feature::SchedulerAsyncPreemption) {
+            if let Some(eviction) = Eviction::new(preemptor, preemption) {
+                eviction.mark(&mut self.shared);
+                self.preemptions.push_back(eviction);
+            }
+            return Ok(());
         }
+        let nominated = &self.queue.nominated_pods();
+        let hooks = &mut UnboundVictims { scheduler: self, now };
+        evict_at_once(&mut EvictionContext { host, hooks, nominated, now }, &preemptor, &preemption)
     }
 
-    /// Does the next step of the preemptions under way; `false` when there are none.
+    /// Takes the next step of the preemptions under way; `false` when there are none.
     pub fn evict_next(&mut self, now: Time, host: &mut dyn Host) -> bool {
-        let Some(mut under_way) = self.preemptions.pop_front() else { return false };
-        let waiting: Vec<Symbol> = self.waiting.iter().map(|pod| pod.pod().uid()).collect();
-        let mut noted = Noted { waiting: &waiting, rejected: Vec::new() };
-        let nominated = self.queue.nominated_pods();
-        let mut cx =
-            EvictionContext { host: &mut *host, hooks: &mut noted, nominated: &nominated, now };
-        let next = match under_way.step {
-            Step::AllButLast => {
-                under_way.eviction.evict_all_but_last(&mut cx, &mut self.shared);
-                Some(Step::Last)
+        let Some(mut eviction) = self.preemptions.pop_front() else { return false };
+        let nominated = &self.queue.nominated_pods();
+        let hooks = &mut UnboundVictims { scheduler: self, now };
+        let stage = eviction.step(&mut EvictionContext { host, hooks, nominated, now });
+        eviction.mark(&mut self.shared);
+        match stage {
+            Stage::Begun | Stage::LastPending => self.preemptions.push_front(eviction),
+            Stage::Done => {}
+            Stage::Failed => {
+                let (queue, cx) = self.queue_context(now);
+                queue.activate(&cx, &[eviction.preemptor().key()]);
             }
-            Step::Last => {
-                under_way.eviction.evict_last(&mut cx);
-                Some(Step::Finish)
-            }
-            Step::Finish => None,
-        };
-        let plugin = under_way.plugin;
-        for (uid, message) in noted.rejected {
-            self.preempt_waiting(uid, plugin, &message, now, host);
-        }
-        match next {
-            Some(step) => self.preemptions.push_front(UnderWay { step, ..under_way }),
-            None => self.finish_preemption(under_way.eviction, now),
         }
         true
     }
 
-    fn finish_preemption(&mut self, eviction: Eviction, now: Time) {
-        let preemptor = eviction.preemptor().key();
-        if eviction.finish(&mut self.shared) {
-            let (queue, cx) = self.queue_context(now);
-            queue.activate(&cx, &[preemptor]);
-        }
+    /// The preemptions under way, in the order decided.
+    pub fn preemptions(&self) -> impl Iterator<Item = &Eviction> {
+        self.preemptions.iter()
+    }
+}
+
+/// Victims that are on their way to a node but not bound.
+struct UnboundVictims<'a> {
+    scheduler: &'a mut Scheduler,
+    now: Time,
+}
+
+impl VictimHooks for UnboundVictims<'_> {
+    fn preempt_waiting(
+        &mut self,
+        uid: Symbol,
+        plugin: Symbol,
+        message: &str,
+        host: &mut dyn Host,
+    ) -> Option<bool> {
+        self.scheduler.preempt_waiting(uid, plugin, message, self.now, host).then_some(true)
+    }
+
+    /// PreBind ends within the cycle that began it, so no victim is ever found in it.
+    fn cancel_binding(&mut self, _: Symbol, _: &str, _: &mut dyn Host) -> Option<bool> {
+        None
     }
 }
