@@ -207,3 +207,142 @@ fn drain(
         done.extend(Arc::make_mut(heap).pop(less));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Pod;
+    use crate::engine::framework::plugin::Plugin;
+    use crate::engine::plugins::priority_sort;
+    use crate::intern::Symbol;
+
+    const START: Time = Time(1_696_118_400_000_000);
+
+    fn settings(initial_backoff: i64, max_backoff: i64) -> QueueSettings {
+        QueueSettings { initial_backoff, max_backoff, ..QueueSettings::default() }
+    }
+
+    fn queued(name: &str, priority: i32, timestamp: i64, counts: (u32, u32)) -> QueuedPod {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        pod.spec.priority = Some(priority);
+        let info = Arc::new(PodInfo::new(Arc::new(pod)));
+        let mut queued = QueuedPod::new(info, Time(START.0 + timestamp));
+        (queued.unschedulable_count, queued.consecutive_errors) = counts;
+        if counts.0 > 0 {
+            queued.unschedulable_plugins.push("plugin".into());
+        }
+        queued
+    }
+
+    /// Upstream's TestBackoffQueue_calculateBackoffDuration.
+    #[test]
+    fn durations() {
+        let cases = [
+            (1, 32, 0, 0),
+            (3, 1000, 5, 48),
+            (1, 32, 16, 32),
+            (1, i64::from(i32::MAX), 32, i64::from(i32::MAX)),
+            (1, i64::MAX, 64, i64::MAX),
+            (1, i64::MAX, 200, i64::MAX),
+            (5, 3, 1, 3),
+            (0, 10, 70, 0),
+        ];
+        for (initial, max, count, expected) in cases {
+            assert_eq!(settings(initial, max).backoff_duration(count), expected);
+        }
+        let seconds: Vec<i64> = (1..=6)
+            .map(|count| QueueSettings::default().backoff_duration(count) / 1_000_000)
+            .collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 10, 10]);
+    }
+
+    /// Upstream's TestBackoffQueue_getBackoffTime; ends are cut to the second.
+    #[test]
+    fn expirations() {
+        let second = 1_000_000;
+        let common = settings(second, 32 * second);
+        let after = |micros| Some(Time(START.0 + micros));
+        let cases = [
+            (&common, 0, (0, 0), None),
+            (&common, 0, (16, 0), after(32 * second)),
+            (&common, 0, (5, 16), after(32 * second)),
+            (&common, 0, (5, 1), after(second)),
+            (&common, 999_999, (1, 0), after(second)),
+            (&settings(0, 0), 0, (16, 0), None),
+        ];
+        for (settings, timestamp, counts, expected) in cases {
+            let pod = queued("a", 0, timestamp, counts);
+            assert_eq!(settings.backoff_expiration(&pod), expected);
+        }
+        let exact = QueueSettings { pop_from_backoff: false, ..common };
+        let pod = queued("a", 0, 999_999, (1, 0));
+        assert_eq!(exact.backoff_expiration(&pod), after(1_999_999));
+    }
+
+    fn completed(pop_from_backoff: bool, pods: &[(&str, i32, i64, (u32, u32))]) -> Vec<Symbol> {
+        let settings = QueueSettings { pop_from_backoff, ..QueueSettings::default() };
+        let sort = priority_sort::build(&Default::default(), &Default::default()).unwrap();
+        let less = |a: &QueuedPod, b: &QueuedPod| Plugin::less(&*sort, a, b);
+        let tie: Option<Less<'_>> = if pop_from_backoff { Some(&less) } else { None };
+        let order = BackoffOrder { tie };
+        let mut queue = BackoffQueue::default();
+        for (name, priority, timestamp, counts) in pods {
+            let mut pod = queued(name, *priority, *timestamp, *counts);
+            pod.backoff_expiration = QueueSettings::default().backoff_expiration(&pod);
+            queue.add(Arc::new(pod), order);
+        }
+        let done = queue.pop_completed(&settings, order, START);
+        assert_eq!(queue.len(), pods.len() - done.len());
+        done.iter().map(|pod| pod.key().name).collect()
+    }
+
+    /// Upstream's TestBackoffQueue_popAllBackoffCompleted.
+    #[test]
+    fn both_heaps_give_up_what_is_over() {
+        let second = 1_000_000;
+        let pods = [
+            ("pod0", 0, -2 * second, (1, 0)),
+            ("pod1", 0, second, (1, 0)),
+            ("pod2", 0, -2 * second, (0, 1)),
+            ("pod3", 0, second, (0, 1)),
+        ];
+        for gate in [true, false] {
+            assert_eq!(completed(gate, &pods), ["pod0", "pod2"].map(Symbol::new));
+            assert_eq!(completed(gate, &pods[..2]), ["pod0"].map(Symbol::new));
+            assert_eq!(completed(gate, &pods[2..]), ["pod2"].map(Symbol::new));
+            assert!(completed(gate, &pods[1..2]).is_empty());
+        }
+    }
+
+    /// Upstream's TestBackoffQueueOrdering, the second half of which runs on the aligned
+    /// expirations that the first has left behind.
+    #[test]
+    fn priority_orders_pods_of_one_second() {
+        let second = 1_000_000;
+        let pods = [
+            ("pod0", 1, 0, (1, 0)),
+            ("pod1", 1, -second, (1, 0)),
+            ("pod2", 2, -2 * second + 1000, (1, 0)),
+            ("pod3", 1, -2 * second, (1, 0)),
+            ("pod4", 2, -2 * second, (1, 0)),
+            ("pod5", 1, -3 * second, (1, 0)),
+        ];
+        let expected = ["pod5", "pod4", "pod2", "pod3"].map(Symbol::new);
+        assert_eq!(completed(true, &pods), expected);
+        let expected = ["pod5", "pod3", "pod4", "pod2"].map(Symbol::new);
+        assert_eq!(completed(false, &pods), expected);
+    }
+
+    /// adding to one heap takes the pod out of the other.
+    #[test]
+    fn a_pod_is_in_one_heap_only() {
+        let order = BackoffOrder { tie: None };
+        let mut queue = BackoffQueue::default();
+        queue.add(Arc::new(queued("a", 0, 0, (1, 0))), order);
+        queue.add(Arc::new(queued("a", 0, 0, (0, 1))), order);
+        assert_eq!((queue.rejected.len(), queue.failed.len()), (0, 1));
+        queue.add(Arc::new(queued("a", 0, 0, (1, 0))), order);
+        assert_eq!((queue.rejected.len(), queue.failed.len()), (1, 0));
+    }
+}

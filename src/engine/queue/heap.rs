@@ -158,3 +158,79 @@ fn sift_down<T>(
     }
     at > start
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Pod, Time};
+    use crate::engine::pod::PodInfo;
+
+    fn queued(name: &str, priority: i32) -> Arc<QueuedPod> {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        pod.spec.priority = Some(priority);
+        Arc::new(QueuedPod::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(0)))
+    }
+
+    fn higher_first(a: &QueuedPod, b: &QueuedPod) -> bool {
+        a.info.priority() > b.info.priority()
+    }
+
+    fn filled(pods: &[(&str, i32)]) -> Heap {
+        let mut heap = Heap::default();
+        for (name, priority) in pods {
+            heap.add_or_update(queued(name, *priority), &higher_first);
+        }
+        heap
+    }
+
+    fn array(heap: &Heap) -> Vec<&'static str> {
+        heap.pods.iter().map(|pod| pod.key().name.as_str()).collect()
+    }
+
+    fn drained(mut heap: Heap) -> Vec<&'static str> {
+        let pods = std::iter::from_fn(|| heap.pop(&higher_first));
+        pods.map(|pod| pod.key().name.as_str()).collect()
+    }
+
+    /// Worked out by hand with the rules of Go's `container/heap`.
+    #[test]
+    fn elements_move_as_in_go() {
+        let heap = filled(&[("a", 1), ("b", 2), ("c", 3), ("d", 2), ("e", 4)]);
+        assert_eq!(array(&heap), ["e", "c", "b", "a", "d"]);
+        let mut smaller = heap.clone();
+        let removed = smaller.remove(queued("c", 0).key(), &higher_first);
+        assert_eq!(removed.map(|pod| pod.info.priority()), Some(3));
+        assert_eq!(array(&smaller), ["e", "d", "b", "a"]);
+        let mut popped = heap;
+        popped.pop(&higher_first);
+        assert_eq!(array(&popped), ["c", "d", "b", "a"]);
+    }
+
+    /// Among equals the heap's own moves decide, and they are not those of a queue.
+    #[test]
+    fn equals_come_out_as_gos_heap_yields_them() {
+        let heap = filled(&[("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)]);
+        assert_eq!(array(&heap), ["a", "b", "c", "d", "e"]);
+        assert_eq!(drained(heap), ["a", "e", "d", "c", "b"]);
+    }
+
+    #[test]
+    fn an_update_moves_the_element_either_way() {
+        let mut heap = filled(&[("a", 5), ("b", 4), ("c", 3), ("d", 2)]);
+        heap.add_or_update(queued("d", 9), &higher_first);
+        assert_eq!(array(&heap), ["d", "a", "c", "b"]);
+        heap.add_or_update(queued("d", 1), &higher_first);
+        assert_eq!(array(&heap), ["a", "b", "c", "d"]);
+        assert_eq!(heap.get(queued("d", 0).key()).map(|pod| pod.info.priority()), Some(1));
+    }
+
+    #[test]
+    fn an_empty_heap_gives_nothing() {
+        let mut heap = filled(&[("a", 1)]);
+        assert!(heap.remove(queued("b", 1).key(), &higher_first).is_none());
+        assert!(heap.remove(queued("a", 1).key(), &higher_first).is_some());
+        assert!(heap.pop(&higher_first).is_none() && heap.peek().is_none());
+        assert!(!heap.contains(queued("a", 1).key()) && heap.len() == 0);
+    }
+}

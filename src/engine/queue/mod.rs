@@ -40,6 +40,8 @@ mod nominator;
 pub mod pod_events;
 mod requeueing;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod unschedulable;
 mod updating;
 mod views;
@@ -100,10 +102,14 @@ impl SchedulingQueue {
         settings: QueueSettings,
         frameworks: &IndexMap<Symbol, Arc<Framework>>,
     ) -> SchedulingQueue {
-        let plugins = Arc::new(QueuePlugins::new(&settings, frameworks));
+        let plugins = QueuePlugins::new(&settings, frameworks);
+        SchedulingQueue::with_plugins(settings, plugins)
+    }
+
+    fn with_plugins(settings: QueueSettings, plugins: QueuePlugins) -> SchedulingQueue {
         SchedulingQueue {
             settings,
-            plugins,
+            plugins: Arc::new(plugins),
             active: Arc::default(),
             backoff: BackoffQueue::default(),
             unschedulable: Arc::default(),

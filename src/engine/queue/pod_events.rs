@@ -61,3 +61,109 @@ fn is_claim_generated(old: &Pod, new: &Pod) -> bool {
     old.status.resource_claim_statuses != new.status.resource_claim_statuses
         || old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{
+        Container, ContainerStatus, PodExtendedResourceClaimStatus, PodResourceClaimStatus,
+        PodSchedulingGate, Quantity, Toleration,
+    };
+
+    fn labels(old: &Pod, new: &Pod) -> Vec<String> {
+        pod_update_events(old, new).iter().map(ClusterEvent::label).collect()
+    }
+
+    fn changed(change: impl FnOnce(&mut Pod)) -> Pod {
+        let mut pod = Pod::default();
+        change(&mut pod);
+        pod
+    }
+
+    fn labelled(value: &str) -> Pod {
+        changed(|pod| {
+            pod.metadata.labels.insert("foo".into(), value.into());
+        })
+    }
+
+    /// With the request in the spec and in the status, as the kubelet reports it.
+    fn requesting(cpu: &str) -> Pod {
+        let mut requests = crate::api::ResourceList::default();
+        requests.insert("cpu".into(), Quantity::parse(cpu).unwrap());
+        let mut container = Container { name: "app".into(), ..Default::default() };
+        container.resources.requests = Some(requests.clone());
+        let status = ContainerStatus {
+            name: "app".into(),
+            allocated_resources: Some(requests),
+            ..Default::default()
+        };
+        changed(|pod| {
+            pod.spec.containers = vec![container];
+            pod.status.container_statuses = vec![status];
+        })
+    }
+
+    fn gated(gates: &[&str]) -> Pod {
+        let gates = gates.iter().map(|gate| PodSchedulingGate { name: (*gate).into() });
+        changed(|pod| pod.spec.scheduling_gates = gates.collect())
+    }
+
+    fn claiming(names: &[&str]) -> Pod {
+        let claim = |name: &&str| PodResourceClaimStatus {
+            name: (*name).into(),
+            resource_claim_name: Some((*name).into()),
+        };
+        changed(|pod| pod.status.resource_claim_statuses = names.iter().map(claim).collect())
+    }
+
+    fn extended(name: &str) -> Pod {
+        let claim = PodExtendedResourceClaimStatus {
+            resource_claim_name: name.into(),
+            ..Default::default()
+        };
+        changed(|pod| pod.status.extended_resource_claim_status = Some(claim))
+    }
+
+    /// Upstream's Test_podSchedulingPropertiesChange.
+    #[test]
+    fn updates() {
+        let mut small_and_labelled = requesting("100m");
+        small_and_labelled.metadata.labels.insert("foo".into(), "bar".into());
+        let annotated = changed(|pod| {
+            pod.metadata.annotations.insert("foo".into(), "bar".into());
+        });
+        let tolerating = changed(|pod| pod.spec.tolerations = vec![Toleration::default()]);
+        let plain = Pod::default();
+        let generic = "UnschedulablePodUpdate";
+        let claim = "UnschedulablePodUpdatePodGeneratedResourceClaim";
+        let cases = [
+            (labelled("bar2"), labelled("bar"), "UnschedulablePodUpdatePodLabel"),
+            (requesting("101m"), requesting("100m"), "UnschedulablePodUpdatePodScaleDown"),
+            (requesting("101m"), plain.clone(), "UnschedulablePodUpdatePodScaleDown"),
+            (requesting("100m"), requesting("101m"), generic),
+            (plain.clone(), annotated, generic),
+            (gated(&["foo"]), gated(&[]), "UnschedulablePodUpdatePodSchedulingGatesEliminated"),
+            (gated(&["foo", "bar"]), gated(&["foo"]), generic),
+            (plain.clone(), tolerating, "UnschedulablePodUpdatePodToleration"),
+            (plain.clone(), claiming(&["a"]), claim),
+            (claiming(&["a", "b"]), claiming(&["b", "a"]), claim),
+            (plain.clone(), extended("a"), claim),
+            (extended("a"), extended("b"), claim),
+            (extended("a"), extended("a"), generic),
+        ];
+        for (old, new, label) in cases {
+            assert_eq!(labels(&old, &new), [label]);
+        }
+        assert_eq!(
+            labels(&requesting("101m"), &small_and_labelled),
+            ["UnschedulablePodUpdatePodLabel", "UnschedulablePodUpdatePodScaleDown"]
+        );
+    }
+
+    #[test]
+    fn the_new_pod_decides_the_resource() {
+        let bound = changed(|pod| pod.spec.node_name = "node".into());
+        assert_eq!(labels(&Pod::default(), &bound), ["AssignedPodUpdate"]);
+        assert_eq!(labels(&bound, &Pod::default()), ["UnschedulablePodUpdate"]);
+    }
+}
