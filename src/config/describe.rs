@@ -181,7 +181,7 @@ fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
         let items = fields
             .into_iter()
             .filter(|(name, _)| name != "apiVersion" && name != "kind")
-            .map(|(name, value)| format!("{name}={}", compact(&value)))
+            .flat_map(|(name, value)| words(&format!("{name}={}", compact(&value))))
             .collect();
         rows.push(Row { label: config.name.to_string(), items });
     }
@@ -191,11 +191,23 @@ fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     }
 }
 
+/// A value as YAML writes it on one line.
 fn compact(value: &Node) -> String {
     match value {
+        Node::Null => "null".to_owned(),
+        Node::Bool(value) => value.to_string(),
+        Node::Int(value) => value.to_string(),
+        Node::Float(value) => value.to_string(),
         Node::Text(text) => text.clone(),
-        // Serializing plain values cannot fail.
-        other => serde_json::to_string(other).unwrap_or_default(),
+        Node::List(list) => {
+            let entries: Vec<_> = list.iter().map(compact).collect();
+            format!("[{}]", entries.join(", "))
+        }
+        Node::Map(fields) => {
+            let field = |(name, value): &(String, Node)| format!("{name}: {}", compact(value));
+            let entries: Vec<_> = fields.iter().map(field).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
     }
 }
 
@@ -216,7 +228,8 @@ mod tests {
         let body = "profiles:\n- percentageOfNodesToScore: 100\n  plugins:\n    \
                     multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, \
                     {name: DefaultBinder}, {name: NodeAffinity, weight: 2}]}\n    \
-                    score: {enabled: [{name: NodeAffinity, weight: 5}, {name: ImageLocality}]}\n\
+                    score: {enabled: [{name: NodeAffinity, weight: 5}, {name: ImageLocality}]}\n  \
+                    pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [x.io/r]}}]\n\
                     extenders: [{urlPrefix: 'http://x', filterVerb: f, bindVerb: b, ignorable: true}]\n";
         assert_eq!(
             config(&resolved(body), 60),
@@ -243,7 +256,11 @@ Profile default-scheduler
   PlacementGenerate  –
   PlacementScore     –
 Arguments
-  NodeAffinity  –
+  NodeResourcesFit  ignoredResources=[x.io/r]
+                    scoringStrategy={type:
+                    LeastAllocated, resources: [{name: cpu,
+                    weight: 1}, {name: memory, weight: 1}]}
+  NodeAffinity      –
 "
         );
     }
