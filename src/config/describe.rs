@@ -257,9 +257,9 @@ Profile default-scheduler
   PlacementScore     –
 Arguments
   NodeResourcesFit  ignoredResources=[x.io/r]
-                    scoringStrategy={type:
-                    LeastAllocated, resources: [{name: cpu,
-                    weight: 1}, {name: memory, weight: 1}]}
+                    scoringStrategy={type: LeastAllocated,
+                    resources: [{name: cpu, weight: 1},
+                    {name: memory, weight: 1}]}
   NodeAffinity      –
 "
         );

@@ -6,7 +6,8 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexMap;
 use smallvec::SmallVec;
 
 use crate::intern::Symbol;
@@ -14,10 +15,13 @@ use crate::intern::Symbol;
 /// A topology domain: a node label and a value of it.
 pub type Domain = (Symbol, Symbol);
 
+/// Counts as they are first made, in the order in which keys came up.
+pub type CountMap<K> = IndexMap<K, i64, DefaultHashBuilder>;
+
 /// Counts by key.
 #[derive(Clone, Debug)]
 pub struct Counts<K> {
-    base: Arc<HashMap<K, i64>>,
+    base: Arc<CountMap<K>>,
     changes: SmallVec<[(K, i64); 4]>,
     keys: usize,
     non_zero: usize,
@@ -29,8 +33,8 @@ impl<K> Default for Counts<K> {
     }
 }
 
-impl<K> From<HashMap<K, i64>> for Counts<K> {
-    fn from(base: HashMap<K, i64>) -> Counts<K> {
+impl<K> From<CountMap<K>> for Counts<K> {
+    fn from(base: CountMap<K>) -> Counts<K> {
         let non_zero = base.values().filter(|count| **count != 0).count();
         Counts { keys: base.len(), non_zero, base: Arc::new(base), changes: SmallVec::new() }
     }
@@ -77,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_copy_keeps_its_changes_to_itself() {
-        let original: Counts<u32> = HashMap::from([(1, 5), (2, 0)]).into();
+        let original: Counts<u32> = CountMap::from_iter([(1, 5), (2, 0)]).into();
         let mut copy = original.clone();
         assert_eq!(copy.add(1, -5), 0);
         assert_eq!(copy.add(3, 2), 2);

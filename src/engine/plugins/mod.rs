@@ -20,6 +20,7 @@ pub mod node_resources;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod normalize;
+pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
 pub mod signers;
@@ -45,6 +46,7 @@ const FACTORIES: &[(&str, Factory)] = &[
     ("NodeResourcesBalancedAllocation", node_resources::balanced_allocation::build),
     ("NodeResourcesFit", node_resources::fit::build),
     ("DefaultPreemption", default_preemption::build),
+    ("PodTopologySpread", pod_topology_spread::build),
     ("PrioritySort", priority_sort::build),
     ("SchedulingGates", scheduling_gates::build),
     ("VolumeBinding", volume_binding::build),

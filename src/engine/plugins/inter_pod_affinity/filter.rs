@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::api::Labels;
@@ -11,7 +10,7 @@ use crate::engine::framework::plugin::CycleContext;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{AffinityTerm, PodInfo};
 use crate::engine::status::Status;
-use crate::engine::topology::{Counts, Domain};
+use crate::engine::topology::{CountMap, Counts, Domain};
 use crate::intern::Symbol;
 
 use super::terms::{all_match, expand, matches};
@@ -158,11 +157,8 @@ fn add_key(keys: &mut SmallVec<[Symbol; 2]>, key: Symbol) {
 }
 
 /// Pods that match all own affinity terms, and pods that match each own anti-affinity term.
-fn count_matching(
-    cx: &CycleContext<'_>,
-    own: &Own,
-) -> (HashMap<Domain, i64>, HashMap<Domain, i64>) {
-    let (mut affinity, mut anti_affinity) = (HashMap::new(), HashMap::new());
+fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (CountMap<Domain>, CountMap<Domain>) {
+    let (mut affinity, mut anti_affinity) = (CountMap::default(), CountMap::default());
     if own.affinity.is_empty() && own.anti_affinity.is_empty() {
         return (affinity, anti_affinity);
     }
@@ -178,7 +174,7 @@ fn count_matching(
 }
 
 fn add_domains(
-    counts: &mut HashMap<Domain, i64>,
+    counts: &mut CountMap<Domain>,
     node: &NodeInfo,
     terms: &[AffinityTerm],
     pods: usize,
@@ -195,8 +191,8 @@ fn add_domains(
 fn count_existing(
     cx: &CycleContext<'_>,
     namespace_labels: &Labels,
-) -> (HashMap<Domain, i64>, SmallVec<[Symbol; 2]>) {
-    let (mut counts, mut keys) = (HashMap::new(), SmallVec::new());
+) -> (CountMap<Domain>, SmallVec<[Symbol; 2]>) {
+    let (mut counts, mut keys) = (CountMap::default(), SmallVec::new());
     for node in cx.snapshot.with_required_anti_affinity() {
         let terms = node.pods_with_required_anti_affinity.iter();
         for term in terms.flat_map(|other| &other.required_anti_affinity) {
