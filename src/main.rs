@@ -1,3 +1,7 @@
 //! The program: everything is in the library.
 
-fn main() {}
+use kubestep::cli::Exit;
+
+fn main() -> Exit {
+    kubestep::cli::main()
+}

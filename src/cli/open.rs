@@ -1,0 +1,128 @@
+//! Opening a cluster: files, configuration and gates to a session, and the debugger on it.
+
+use std::io::IsTerminal;
+
+use anyhow::{Context, Result, bail};
+
+use crate::api::selector::Selector;
+use crate::cli::exit::Exit;
+use crate::cli::options::{Input, View};
+use crate::config::{self, FeatureGates};
+use crate::debug::Session;
+use crate::engine::framework::registry::Registry;
+use crate::intern::Symbol;
+use crate::report;
+use crate::sim::{self, World};
+use crate::source::{self, Exclude, Filter, Progress};
+use crate::tui;
+
+/// A session with what its reader should know about the input.
+pub(super) struct Opened {
+    pub session: Session,
+    /// Where the input came from, in a few words.
+    pub name: String,
+    /// One sentence each.
+    pub notices: Vec<String>,
+}
+
+/// Opens the debugger on the files of `-f`.
+pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
+    if input.files.is_empty() {
+        bail!(
+            "nothing to open: name a file or folder with -f PATH (\"-\" reads standard input), \
+             or try the built-in cluster with \"kubestep demo\""
+        );
+    }
+    show(session(input, None)?, view)
+}
+
+/// Opens the debugger on a session; without a terminal, runs it and prints the outcome.
+pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
+    if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
+        let options = tui::Options {
+            source: opened.name,
+            notices: opened.notices,
+            theme: view.theme.clone(),
+            color: view.color.clone(),
+            ascii: view.ascii,
+        };
+        tui::run(opened.session, options)?;
+        return Ok(Exit::Fine);
+    }
+    for notice in &opened.notices {
+        eprintln!("{notice}");
+    }
+    let mut session = opened.session;
+    session.run_until_idle(usize::MAX, |_| false);
+    print!("{}", report::text::outcome(&session));
+    Ok(exit_of(&session))
+}
+
+/// Whether some pod stayed pending.
+pub(super) fn exit_of(session: &Session) -> Exit {
+    match report::outcome::pending(session).is_empty() {
+        true => Exit::Fine,
+        false => Exit::Unschedulable,
+    }
+}
+
+/// Reads the input and loads it into a new cluster.
+pub(super) fn session(input: &Input, percentage: Option<i32>) -> Result<Opened> {
+    let read = source::read(&input.files, &filter(input)?, &Progress::default())?;
+    let names: Vec<String> = input.files.iter().map(|path| path.display().to_string()).collect();
+    build(read, input, percentage, names.join(", "))
+}
+
+/// Loads what was read into a new cluster.
+pub(super) fn build(
+    read: source::Input,
+    input: &Input,
+    percentage: Option<i32>,
+    name: String,
+) -> Result<Opened> {
+    let features = match &input.feature_gates {
+        Some(text) => FeatureGates::parse(text).context("--feature-gates")?,
+        None => FeatureGates::default(),
+    };
+    let registry = Registry::in_tree();
+    let (text, from) = config_text(input, &read)?;
+    let mut resolved =
+        config::resolve(text.as_deref(), &features, &registry.descriptors()).context(from)?;
+    if let Some(percentage) = percentage {
+        resolved.percentage_of_nodes_to_score = percentage;
+    }
+    let mut world = World::new(&resolved, features, &registry).map_err(anyhow::Error::msg)?;
+    let mut notices = read.warnings.clone();
+    notices.extend(resolved.warnings.iter().map(ToString::to_string));
+    if !read.skipped.is_empty() {
+        let kinds: Vec<String> =
+            read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
+    }
+    notices.extend(sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object)));
+    Ok(Opened { session: Session::new(world), name, notices })
+}
+
+/// The text of the configuration and where it is from: `--config`, else the input.
+fn config_text(input: &Input, read: &source::Input) -> Result<(Option<String>, String)> {
+    if let Some(path) = &input.config {
+        let from = path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(|| from.clone())?;
+        return Ok((Some(text), from));
+    }
+    Ok(match &read.scheduler_config {
+        Some(found) => (Some(found.text.clone()), found.origin.to_string()),
+        None => (None, "the default configuration".into()),
+    })
+}
+
+fn filter(input: &Input) -> Result<Filter> {
+    let excluded: Result<Vec<Exclude>, String> =
+        input.exclude.iter().map(|text| Exclude::parse(text)).collect();
+    let pods = input.selector.as_deref().map(Selector::parse).transpose();
+    Ok(Filter {
+        namespaces: input.namespaces.iter().map(|name| Symbol::new(name)).collect(),
+        pods: pods.map_err(anyhow::Error::msg).context("-l")?,
+        exclude: excluded.map_err(anyhow::Error::msg).context("--exclude")?,
+    })
+}

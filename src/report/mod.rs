@@ -1,0 +1,5 @@
+//! What happened, printed: the same answers as the interface gives, as text or JSON.
+
+pub mod outcome;
+pub mod text;
+pub mod timings;

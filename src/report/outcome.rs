@@ -1,0 +1,74 @@
+//! What became of every pod.
+
+use crate::api::Pod;
+use crate::debug::Session;
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::QueueName;
+use crate::intern::Symbol;
+
+/// A pod that was placed in this session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Placed {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// Its node.
+    pub node: Symbol,
+    /// The attempt that placed it.
+    pub attempt: u32,
+}
+
+/// A pod that has no node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pending {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// Where it is: a queue, or `None` when no profile serves it.
+    pub place: QueueName,
+    /// Why, in the scheduler's words where there are any.
+    pub reason: String,
+}
+
+/// The pods that cycles of this session bound, in that order.
+pub fn placed(session: &Session) -> Vec<Placed> {
+    let bound = session.history().cycles().filter(|record| {
+        matches!(record.outcome, crate::engine::record::Outcome::Scheduled)
+    });
+    bound
+        .filter_map(|record| {
+            Some(Placed { pod: record.pod, node: record.node?, attempt: record.attempt })
+        })
+        .collect()
+}
+
+/// The pods without a node, by name.
+pub fn pending(session: &Session) -> Vec<Pending> {
+    let objects = session.world().api().objects();
+    let mut pending: Vec<Pending> = objects
+        .pods
+        .iter()
+        .filter(|(_, pod)| pod.spec.node_name.is_empty() && !pod.is_terminal())
+        .map(|(key, pod)| why_pending(session, *key, pod))
+        .collect();
+    pending.sort_by_key(|entry| entry.pod);
+    pending
+}
+
+fn why_pending(session: &Session, key: NamespacedName, pod: &Pod) -> Pending {
+    let scheduler = session.world().scheduler();
+    let place = scheduler.queue().place_of(key);
+    let queued = scheduler.queue().get(key);
+    let reason = if let Some(gate) = queued.and_then(|queued| queued.gating_message) {
+        gate.to_string()
+    } else if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().key() == key) {
+        let plugins: Vec<&str> =
+            waiting.holds().iter().map(|hold| hold.plugin.as_str()).collect();
+        format!("waits at Permit for {} on node {}", plugins.join(", "), waiting.node())
+    } else if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
+        format!("no profile serves the scheduler name {:?}", pod.spec.scheduler_name.as_str())
+    } else {
+        let cycles = session.history().cycles_of(key);
+        let last = cycles.filter(|record| record.uid == pod.metadata.uid).next_back();
+        last.map_or_else(|| "not tried yet".to_owned(), |record| record.message.clone())
+    };
+    Pending { pod: key, place, reason }
+}
