@@ -1,10 +1,13 @@
 //! kubestep: the debugger for Kubernetes scheduling.
 
 pub mod api;
+pub mod cli;
 pub mod config;
 pub mod debug;
 pub mod engine;
+pub mod fixtures;
 pub mod intern;
+pub mod report;
 pub mod sim;
 pub mod source;
 pub mod trace;

@@ -1,7 +1,5 @@
 //! Opening a cluster: files, configuration and gates to a session, and the debugger on it.
 
-use std::io::IsTerminal;
-
 use anyhow::{Context, Result, bail};
 
 use crate::api::selector::Selector;
@@ -14,7 +12,6 @@ use crate::intern::Symbol;
 use crate::report;
 use crate::sim::{self, World};
 use crate::source::{self, Exclude, Filter, Progress};
-use crate::tui;
 
 /// A session with what its reader should know about the input.
 pub(super) struct Opened {
@@ -37,18 +34,7 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
 }
 
 /// Opens the debugger on a session; without a terminal, runs it and prints the outcome.
-pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
-    if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
-        let options = tui::Options {
-            source: opened.name,
-            notices: opened.notices,
-            theme: view.theme.clone(),
-            color: view.color.clone(),
-            ascii: view.ascii,
-        };
-        tui::run(opened.session, options)?;
-        return Ok(Exit::Fine);
-    }
+pub(super) fn show(opened: Opened, _view: &View) -> Result<Exit> {
     for notice in &opened.notices {
         eprintln!("{notice}");
     }

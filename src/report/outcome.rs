@@ -30,9 +30,10 @@ pub struct Pending {
 
 /// The pods that cycles of this session bound, in that order.
 pub fn placed(session: &Session) -> Vec<Placed> {
-    let bound = session.history().cycles().filter(|record| {
-        matches!(record.outcome, crate::engine::record::Outcome::Scheduled)
-    });
+    let bound = session
+        .history()
+        .cycles()
+        .filter(|record| matches!(record.outcome, crate::engine::record::Outcome::Scheduled));
     bound
         .filter_map(|record| {
             Some(Placed { pod: record.pod, node: record.node?, attempt: record.attempt })
@@ -60,8 +61,7 @@ fn why_pending(session: &Session, key: NamespacedName, pod: &Pod) -> Pending {
     let reason = if let Some(gate) = queued.and_then(|queued| queued.gating_message) {
         gate.to_string()
     } else if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().key() == key) {
-        let plugins: Vec<&str> =
-            waiting.holds().iter().map(|hold| hold.plugin.as_str()).collect();
+        let plugins: Vec<&str> = waiting.holds().iter().map(|hold| hold.plugin.as_str()).collect();
         format!("waits at Permit for {} on node {}", plugins.join(", "), waiting.node())
     } else if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
         format!("no profile serves the scheduler name {:?}", pod.spec.scheduler_name.as_str())

@@ -41,6 +41,32 @@ pub fn cycle(record: &CycleRecord) -> Value {
     out.into()
 }
 
+/// A cycle in one short line: who, what became of it, and a few counts.
+pub fn summary(record: &CycleRecord) -> Value {
+    let chosen =
+        record.feasible.iter().position(|node| Some(record.nodes.name(*node)) == record.node);
+    let total = chosen.and_then(|at| record.score.totals.get(at));
+    let mut line = serde_json::json!({
+        "pod": record.pod.to_string(),
+        "attempt": record.attempt,
+        "result": record.outcome.as_str(),
+        "evaluated": record.evaluated_nodes,
+        "feasible": record.feasible.len(),
+    });
+    let optional = [
+        ("node", record.node.map(|node| node.as_str().into())),
+        ("message", Some(record.message.as_str()).filter(|text| !text.is_empty()).map(Value::from)),
+        ("nominatedNode", record.nominated_node.map(|node| node.as_str().into())),
+        ("total", total.map(|total| Value::from(*total))),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value {
+            line[key] = value;
+        }
+    }
+    line
+}
+
 /// The state after a step, with the field names of the corpus.
 pub fn state(state: &State) -> Value {
     let mut out = Fields::default();
