@@ -169,7 +169,9 @@ impl<'de> Deserialize<'de> for Symbol {
                 Ok(Symbol::new(text))
             }
         }
-        deserializer.deserialize_str(Visitor)
+        // Not `deserialize_str`, for which YAML decoders turn `1` and `true` into text: the API
+        // refuses such values unless they are quoted.
+        deserializer.deserialize_any(Visitor)
     }
 }
 

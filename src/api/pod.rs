@@ -1,6 +1,8 @@
 //! Pods and their containers (`core/v1`), as far as the scheduler reads them.
 
-use crate::api::macros::{api_structs, closed_enum, open_enum};
+use serde::{Deserialize, Serialize};
+
+use crate::api::macros::{api_structs, closed_enum, is_default, open_enum, or_default};
 use crate::api::{Affinity, Condition, LabelSelector, Labels, ObjectMeta, Quantity};
 use crate::api::{ResourceList, Time, Volume};
 use crate::intern::Symbol;
@@ -100,18 +102,6 @@ api_structs! {
         pub toleration_seconds: Option<i64>,
     }
 
-    /// A topology spread constraint.
-    pub struct TopologySpreadConstraint {
-        pub max_skew: i32,
-        pub topology_key: Symbol,
-        pub when_unsatisfiable: UnsatisfiableConstraintAction,
-        pub label_selector: Option<LabelSelector>,
-        pub min_domains: Option<i32>,
-        pub node_affinity_policy: Option<NodeInclusionPolicy>,
-        pub node_taints_policy: Option<NodeInclusionPolicy>,
-        pub match_label_keys: Vec<Symbol>,
-    }
-
     /// A named resource claim of a pod: either of the two references is set.
     pub struct PodResourceClaim {
         pub name: Symbol,
@@ -181,6 +171,32 @@ api_structs! {
     }
 }
 
+/// A topology spread constraint.
+///
+/// Not among the structs above because `when_unsatisfiable` is written out even where it is
+/// the default: extenders are sent pods and know no default for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[allow(missing_docs)]
+pub struct TopologySpreadConstraint {
+    #[serde(deserialize_with = "or_default")]
+    pub max_skew: i32,
+    #[serde(deserialize_with = "or_default")]
+    pub topology_key: Symbol,
+    #[serde(deserialize_with = "or_default")]
+    pub when_unsatisfiable: UnsatisfiableConstraintAction,
+    #[serde(skip_serializing_if = "is_default")]
+    pub label_selector: Option<LabelSelector>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub min_domains: Option<i32>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub node_affinity_policy: Option<NodeInclusionPolicy>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub node_taints_policy: Option<NodeInclusionPolicy>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub match_label_keys: Vec<Symbol>,
+}
+
 closed_enum! {
     /// Whether a pod may preempt others.
     pub enum PreemptionPolicy {
@@ -188,9 +204,9 @@ closed_enum! {
     } default PreemptLowerPriority
 }
 
-closed_enum! {
-    /// A pod's restart policy.
-    pub enum RestartPolicy { Always = "Always", OnFailure = "OnFailure", Never = "Never" } default Always
+open_enum! {
+    /// A pod's restart policy; the API's default is Always.
+    pub enum RestartPolicy { Always = "Always", OnFailure = "OnFailure", Never = "Never" }
 }
 
 closed_enum! {
@@ -273,5 +289,33 @@ impl ResourceRequirements {
     /// The limit for `resource`.
     pub fn limit(&self, resource: Symbol) -> Option<&Quantity> {
         self.limits.as_ref().and_then(|limits| limits.get(resource))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_out_are_only_the_fields_that_are_set() {
+        let pod: Pod = serde_yaml::from_str(
+            "{metadata: {name: a}, spec: {hostNetwork: true, nodeSelector: {}, containers: [{ports: [{hostIP: 1.2.3.4, hostPort: 80}]}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: z}]}}",
+        )
+        .unwrap();
+        assert_eq!(
+            serde_json::to_string(&pod).unwrap(),
+            r#"{"metadata":{"name":"a"},"spec":{"nodeSelector":{},"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"}],"containers":[{"ports":[{"hostPort":80,"hostIP":"1.2.3.4"}]}],"hostNetwork":true}}"#
+        );
+    }
+
+    #[test]
+    fn priority_phase_and_names() {
+        let mut pod = Pod::default();
+        pod.metadata.namespace = "shop".into();
+        pod.metadata.name = "web".into();
+        assert_eq!((pod.full_name(), pod.priority(), pod.is_terminal()), ("shop/web".into(), 0, false));
+        pod.spec.priority = Some(-5);
+        pod.status.phase = PodPhase::Succeeded;
+        assert_eq!((pod.priority(), pod.is_terminal(), pod.is_terminating()), (-5, true, false));
     }
 }

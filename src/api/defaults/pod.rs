@@ -3,7 +3,7 @@
 use super::{claim_spec_defaults, round_up, set_if_empty};
 use crate::api::{
     Container, ContainerRestartPolicy, Pod, Protocol, Quantity, ResourceList, ResourceRequirements,
-    Volume,
+    RestartPolicy, Volume,
 };
 use crate::intern::Symbol;
 
@@ -24,6 +24,9 @@ pub(super) fn apply(pod: &mut Pod) {
     }
     let spec = &mut pod.spec;
     set_if_empty(&mut spec.scheduler_name, DEFAULT_SCHEDULER);
+    if spec.restart_policy.is_unset() {
+        spec.restart_policy = RestartPolicy::Always;
+    }
     spec.termination_grace_period_seconds.get_or_insert(GRACE_PERIOD_SECONDS);
     spec.overhead.iter_mut().for_each(round_up);
     spec.resources.iter_mut().for_each(round);

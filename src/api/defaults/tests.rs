@@ -22,7 +22,7 @@ fn json(yaml: &str) -> serde_json::Value {
 
 #[test]
 fn an_empty_pod() {
-    let expected = "{spec: {schedulerName: default-scheduler, terminationGracePeriodSeconds: 30}, status: {phase: Pending}}";
+    let expected = "{spec: {schedulerName: default-scheduler, restartPolicy: Always, terminationGracePeriodSeconds: 30}, status: {phase: Pending}}";
     assert_eq!(defaulted(Kind::Pod, "{}"), json(expected));
 }
 
