@@ -204,4 +204,12 @@ mod tests {
         assert!(ids.windows(2).all(|pair| pair[0] == pair[1]));
         assert_eq!(ids[0][999].as_str(), "thread-999");
     }
+
+    #[test]
+    fn only_text_decodes() {
+        let decode = serde_yaml::from_str::<Symbol>;
+        assert_eq!(decode("'1'").ok(), Some(Symbol::new("1")));
+        assert!(decode("1").is_err());
+        assert!(decode("true").is_err());
+    }
 }

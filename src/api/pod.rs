@@ -313,7 +313,10 @@ mod tests {
         let mut pod = Pod::default();
         pod.metadata.namespace = "shop".into();
         pod.metadata.name = "web".into();
-        assert_eq!((pod.full_name(), pod.priority(), pod.is_terminal()), ("shop/web".into(), 0, false));
+        assert_eq!(
+            (pod.full_name(), pod.priority(), pod.is_terminal()),
+            ("shop/web".into(), 0, false)
+        );
         pod.spec.priority = Some(-5);
         pod.status.phase = PodPhase::Succeeded;
         assert_eq!((pod.priority(), pod.is_terminal(), pod.is_terminating()), (-5, true, false));
