@@ -67,7 +67,7 @@ pub fn compare(scenario: &Value) -> Result<(), String> {
         let cycles = run.step(step)?;
         // Of gangs, only the states are recorded.
         let cycles = if scenario.category == "gang" { Vec::new() } else { cycles };
-        let got = run.state(&cycles);
+        let got = run.state(step, &cycles);
         if let Some(difference) = first_difference(&format!("step {number}"), expected, &got) {
             return Err(difference);
         }
@@ -140,8 +140,12 @@ impl Run {
     }
 
     /// What a step left behind, in the corpus's notation.
-    fn state(&mut self, cycles: &[Arc<CycleRecord>]) -> Value {
-        let deleted = self.world.api_mut().take_deleted_pods();
+    fn state(&mut self, step: &Step, cycles: &[Arc<CycleRecord>]) -> Value {
+        let mut deleted = self.world.api_mut().take_deleted_pods();
+        if let Step::Delete(_) = step {
+            // Only what the scheduler deleted is recorded.
+            deleted.clear();
+        }
         let queue = self.world.scheduler().queue();
         let mut state = json::state(&State::new(queue, self.world.api().objects(), deleted));
         if !cycles.is_empty() {

@@ -164,6 +164,9 @@ impl Scheduler {
         now: Time,
         host: &mut dyn Host,
     ) {
+        if old.metadata.resource_version == new.metadata.resource_version {
+            return;
+        }
         if self.cache.is_assumed(new.metadata.uid) {
             if new.is_terminating() && !old.is_terminating() {
                 self.assumed_pod_deleted(new.metadata.uid, now, host);
