@@ -11,3 +11,4 @@ pub mod report;
 pub mod sim;
 pub mod source;
 pub mod trace;
+pub mod tui;

@@ -31,7 +31,7 @@ pub mod problem;
 pub mod profile;
 mod reader;
 mod resolve;
-mod suggest;
+pub mod suggest;
 pub mod types;
 mod validation;
 mod warnings;

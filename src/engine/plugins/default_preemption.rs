@@ -114,3 +114,216 @@ fn pod_group<'a>(objects: &'a Objects, pod: &PodInfo) -> Option<&'a Arc<PodGroup
     let name = pod.pod.spec.scheduling_group.as_ref()?.pod_group_name?;
     objects.pod_groups.get(&NamespacedName::new(pod.pod.metadata.namespace, name))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Pod;
+    use crate::engine::framework::node_statuses::NodeStatuses;
+    use crate::engine::framework::runtime::{Framework, PostFilterOutcome};
+    use crate::engine::framework::shared::Preempting;
+    use crate::engine::node::NodeId;
+    use crate::engine::record::Candidate;
+    use crate::engine::status::Code;
+    use crate::engine::testing::{
+        Cluster, FakeHost, PodBuilder, framework, info, key, node, object, pod,
+    };
+
+    fn preemptor() -> Pod {
+        pod("p").priority(9).requests("cpu", "2")
+    }
+
+    /// A cluster of full nodes with these victims' priorities, and the preemptor.
+    fn full(priorities: &[i32]) -> Cluster {
+        let names = || (1..=priorities.len()).map(|n| format!("n{n}"));
+        let victims = names().zip(priorities).map(|(node, priority)| {
+            pod(&format!("on-{node}")).priority(*priority).requests("cpu", "4").on(&node)
+        });
+        Cluster::new(names().map(|name| node(&name)), victims.chain([preemptor()]))
+    }
+
+    /// PostFilter for `pod`, where all nodes refused with `status`, one after the other.
+    fn post_filter(cluster: &Cluster, pod: Pod, statuses: &[Status]) -> PostFilterOutcome {
+        let framework = framework(&["NodeResourcesFit", NAME]);
+        run(&framework, cluster, pod, statuses)
+    }
+
+    fn run(
+        framework: &Framework,
+        cluster: &Cluster,
+        pod: Pod,
+        statuses: &[Status],
+    ) -> PostFilterOutcome {
+        let pod = info(pod);
+        let (cx, mut state) = (cluster.cx(&pod), CycleState::default());
+        framework.run_pre_filter(&cx, &mut state);
+        let mut nodes = NodeStatuses::default();
+        for (slot, status) in statuses.iter().enumerate() {
+            nodes.set(NodeId(slot as u32), status.clone());
+        }
+        framework.run_post_filter(cx, &state, &nodes, &mut FakeHost::default())
+    }
+
+    fn short() -> Status {
+        Status::unschedulable("Insufficient cpu")
+    }
+
+    #[test]
+    fn the_best_candidate_is_nominated() {
+        let outcome = post_filter(&full(&[5, 3, 4]), preemptor(), &[short(), short(), short()]);
+        assert_eq!(outcome.status, Status::SUCCESS);
+        assert_eq!(outcome.answer.nominate, Some("n2".into()));
+        let candidate = |node: &str| Candidate {
+            node: node.into(),
+            victims: vec![key(&format!("on-{node}"))],
+            pdb_violations: 0,
+        };
+        assert_eq!(outcome.answer.candidates, ["n1", "n2", "n3"].map(candidate));
+        let preemption = outcome.answer.preemption.unwrap();
+        assert_eq!((preemption.plugin, preemption.node), (NAME.into(), "n2".into()));
+        assert_eq!(preemption.candidate, candidate("n2"));
+        assert_eq!(preemption.victims[0].key(), key("on-n2"));
+        assert_eq!(outcome.answers[0].nominated, Some("n2".into()));
+    }
+
+    #[test]
+    fn where_nothing_helps_the_nomination_is_cleared() {
+        let hopeless = Status::unresolvable("node(s) were unschedulable");
+        let statuses = [short(), hopeless.clone(), hopeless];
+        let outcome = post_filter(&full(&[9, 1, 1]), preemptor(), &statuses);
+        assert_eq!(outcome.status.code(), Code::Unschedulable);
+        assert_eq!(
+            outcome.status.message(),
+            "preemption: 0/3 nodes are available: 1 No preemption victims found for incoming \
+             pod, 2 Preemption is not helpful for scheduling."
+        );
+        assert_eq!(outcome.answer.nominate, Some(Symbol::EMPTY));
+        assert!(outcome.answer.candidates.is_empty() && outcome.answer.preemption.is_none());
+    }
+
+    #[test]
+    fn what_refuses_leaves_the_nomination() {
+        let refused = |cluster: &Cluster, pod: Pod| {
+            let outcome = post_filter(cluster, pod, &[short()]);
+            assert_eq!(outcome.answer.nominate, None);
+            (outcome.status.code(), outcome.status.message())
+        };
+        let never = preemptor().spec(json!({"preemptionPolicy": "Never"}));
+        let mut cluster = full(&[1]);
+        cluster.objects.insert(never.clone().into());
+        let text = "preemption: not eligible due to preemptionPolicy=Never.";
+        assert_eq!(refused(&cluster, never), (Code::Unschedulable, text.into()));
+        let text = "preemption: pod \"gone\" not found";
+        assert_eq!(refused(&full(&[1]), pod("gone")), (Code::Error, text.into()));
+        let empty = Cluster::new([], [preemptor()]);
+        let text = "preemption: no nodes available";
+        assert_eq!(refused(&empty, preemptor()), (Code::Error, text.into()));
+    }
+
+    #[test]
+    fn errors_count_only_without_a_candidate() {
+        let nobody_to_evict = || {
+            let victims = [pod("a").on("n1"), pod("b").on("n2"), preemptor()];
+            Cluster::new([node("n1"), node("n2")], victims)
+        };
+        let outcome = post_filter(&nobody_to_evict(), preemptor(), &[short(), short()]);
+        assert_eq!(outcome.status.code(), Code::Error);
+        assert_eq!(
+            outcome.status.message(),
+            "preemption: [expected at least one victim pod on node \"n1\", expected at least one \
+             victim pod on node \"n2\"]"
+        );
+        let pods = [pod("a").on("n1"), pod("b").requests("cpu", "4").on("n2"), preemptor()];
+        let cluster = Cluster::new([node("n1"), node("n2")], pods);
+        let outcome = post_filter(&cluster, preemptor(), &[short(), short()]);
+        assert_eq!(outcome.answer.nominate, Some("n2".into()));
+    }
+
+    fn grouped() -> Pod {
+        preemptor().spec(json!({"schedulingGroup": {"podGroupName": "g"}}))
+    }
+
+    fn group(spec: serde_json::Value) -> crate::api::Object {
+        let metadata = json!({"name": "g", "namespace": "default", "uid": "group-uid"});
+        object(json!({"kind": "PodGroup", "metadata": metadata, "spec": spec}))
+    }
+
+    #[test]
+    fn pods_of_groups_are_limited_by_gates() {
+        let message = |gate, group: Option<crate::api::Object>| {
+            let mut cluster = full(&[1]);
+            cluster.features = cluster.features.with(gate, true);
+            if let Some(group) = group {
+                cluster.objects.insert(group);
+            }
+            post_filter(&cluster, grouped(), &[short()]).status.message()
+        };
+        let placement = Feature::TopologyAwareWorkloadScheduling;
+        let constrained = json!({"schedulingConstraints": {"topology": [{"key": "zone"}]}});
+        assert_eq!(message(placement, None), "preemption: pod group for pod not found");
+        assert_eq!(
+            message(placement, Some(group(constrained))),
+            "preemption: not eligible due to placement-based pod group scheduling limitation"
+        );
+        assert_eq!(message(placement, Some(group(json!({})))), "");
+        assert_eq!(
+            message(Feature::WorkloadAwarePreemption, None),
+            "preemption: not eligible due to workload aware preemption enabled"
+        );
+    }
+
+    /// PreEnqueue's message for `pod` while the preemption of `uid` is under way.
+    fn gate(cluster: &mut Cluster, uid: &str, last_victim: Option<&str>, pod: &Pod) -> String {
+        let last_victim = last_victim.map(key);
+        cluster.shared.preempting.insert(uid.into(), Preempting { last_victim });
+        let Cluster { objects, features, shared, now, .. } = cluster;
+        let cx = QueueContext { objects, features, shared, now: *now };
+        let plugin = build(&ProfileArgs::default(), features).unwrap();
+        plugin.pre_enqueue(&cx, &info(pod.clone())).message()
+    }
+
+    #[test]
+    fn a_preemptor_stays_out_of_the_queue_until_its_last_victim_goes() {
+        let waiting = "waiting for the preemption for this pod to be finished";
+        let mut cluster = full(&[1]);
+        let uid = "default-p";
+        assert_eq!(gate(&mut cluster, "other", None, &preemptor()), "");
+        assert_eq!(gate(&mut cluster, uid, None, &preemptor()), waiting);
+        assert_eq!(gate(&mut cluster, uid, Some("on-n1"), &preemptor()), waiting);
+        assert_eq!(gate(&mut cluster, uid, Some("gone"), &preemptor()), "");
+        let mut leaving = pod("on-n1").on("n1");
+        leaving.metadata.deletion_timestamp = Some(crate::api::Time(1));
+        cluster.objects.insert(leaving.into());
+        assert_eq!(gate(&mut cluster, uid, Some("on-n1"), &preemptor()), "");
+        cluster.features = cluster.features.with(Feature::SchedulerAsyncPreemption, false);
+        assert_eq!(gate(&mut cluster, uid, None, &preemptor()), "");
+    }
+
+    #[test]
+    fn with_workload_aware_preemption_the_group_is_held() {
+        let mut cluster = full(&[1]);
+        cluster.features = cluster.features.with(Feature::WorkloadAwarePreemption, true);
+        assert_eq!(gate(&mut cluster, "group-uid", None, &grouped()), "");
+        cluster.objects.insert(group(json!({})));
+        assert_eq!(
+            gate(&mut cluster, "group-uid", None, &grouped()),
+            "waiting for the preemption for this pod group to be finished"
+        );
+    }
+
+    #[test]
+    fn deletions_are_heard_of_but_never_enough() {
+        let gates = FeatureGates::default();
+        let plugin = build(&ProfileArgs::default(), &gates).unwrap();
+        let deleted = Registration::hinted(EventResource::Pod, Action::DELETE);
+        assert_eq!(plugin.events(), Some(vec![deleted]));
+        let (cluster, objects) = (full(&[1]), EventObjects::default());
+        let Cluster { objects: listed, features, shared, now, .. } = &cluster;
+        let cx = QueueContext { objects: listed, features, shared, now: *now };
+        assert_eq!(plugin.hint(&cx, &info(preemptor()), &deleted.event, &objects), Ok(Hint::Skip));
+        let gates = gates.with(Feature::SchedulerAsyncPreemption, false);
+        assert_eq!(build(&ProfileArgs::default(), &gates).unwrap().events(), Some(Vec::new()));
+    }
+}

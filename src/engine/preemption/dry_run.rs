@@ -65,3 +65,88 @@ pub fn dry_run(search: &Search<'_>, nodes: &[NodeId], wanted: usize) -> DryRun {
 pub fn no_victims(node: &str) -> Status {
     Status::error(&format!("expected at least one victim pod on node {node:?}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::framework::cycle_state::CycleState;
+    use crate::engine::preemption::budgets::Budgets;
+    use crate::engine::testing::{Cluster, PodBuilder, framework, info, node, object, pod};
+
+    #[test]
+    fn how_many_are_enough() {
+        let wanted = |percentage, absolute, nodes| {
+            let args = DefaultPreemptionArgs {
+                min_candidate_nodes_percentage: percentage,
+                min_candidate_nodes_absolute: absolute,
+            };
+            wanted_candidates(&args, nodes)
+        };
+        assert_eq!(wanted(10, 100, 7), 7);
+        assert_eq!(wanted(10, 100, 500), 100);
+        assert_eq!(wanted(10, 100, 5000), 500);
+        assert_eq!(wanted(0, 1, 5000), 1);
+        assert_eq!(wanted(33, 0, 10), 3);
+        assert_eq!(wanted(100, 0, i32::MAX as usize), 0, "wraps below zero as upstream");
+    }
+
+    /// Five full nodes; on those in `guarded` the victim has a budget that allows nothing. The
+    /// candidates for `wanted`, with their violations.
+    fn run(guarded: &[&str], wanted: usize) -> (Vec<(String, i64)>, DryRun) {
+        let nodes = ["n1", "n2", "n3", "n4", "n5"];
+        let victim = |name: &&str| {
+            let victim = pod(&format!("on-{name}")).requests("cpu", "4").on(name);
+            if guarded.contains(name) { victim.label("app", "web") } else { victim }
+        };
+        let cluster = Cluster::new(nodes.map(node), nodes.iter().map(victim)).with(object(json!({
+            "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        })));
+        let preemptor = info(pod("p").priority(1).requests("cpu", "1"));
+        let framework = framework(&["NodeResourcesFit"]);
+        let (cx, mut state) = (cluster.cx(&preemptor), CycleState::default());
+        framework.run_pre_filter(&cx, &mut state);
+        let budgets = Budgets::new(cx.objects);
+        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+        let found = dry_run(&search, cluster.snapshot.order(), wanted);
+        let named =
+            |candidate: &NodeVictims| (candidate.node.to_string(), candidate.pdb_violations);
+        (found.candidates.iter().map(named).collect(), found)
+    }
+
+    fn named(candidates: &[(&str, i64)]) -> Vec<(String, i64)> {
+        candidates.iter().map(|(node, violations)| (node.to_string(), *violations)).collect()
+    }
+
+    #[test]
+    fn the_search_ends_with_enough_candidates() {
+        assert_eq!(run(&[], 2).0, named(&[("n1", 0), ("n2", 0)]));
+        // Those without a violation come first, whatever the order of nodes.
+        let (candidates, _) = run(&["n1", "n3"], 4);
+        assert_eq!(candidates, named(&[("n2", 0), ("n4", 0), ("n1", 1), ("n3", 1)]));
+    }
+
+    #[test]
+    fn at_least_one_candidate_keeps_the_budgets() {
+        let (candidates, _) = run(&["n1", "n2", "n3"], 2);
+        assert_eq!(candidates, named(&[("n4", 0), ("n1", 1), ("n2", 1)]));
+        let (candidates, found) = run(&["n1", "n2", "n3", "n4", "n5"], 1);
+        assert_eq!(candidates, named(&[("n1", 1)]));
+        assert!(found.statuses.is_empty() && found.errors.is_empty());
+    }
+
+    #[test]
+    fn a_node_where_nobody_has_to_go_is_an_error() {
+        let cluster = Cluster::new([node("n1")], [pod("v").on("n1")]);
+        let preemptor = info(pod("p").priority(1));
+        let framework = framework(&[]);
+        let (cx, state, budgets) =
+            (cluster.cx(&preemptor), CycleState::default(), Budgets::default());
+        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+        let found = dry_run(&search, cluster.snapshot.order(), 1);
+        assert_eq!(found.errors, ["expected at least one victim pod on node \"n1\""]);
+        assert_eq!(found.statuses.get(NodeId(0)).code(), Code::Error);
+    }
+}

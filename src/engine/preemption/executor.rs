@@ -244,3 +244,6 @@ fn evict_through_api(
     }
     cx.host.delete_pod(victim.key())
 }
+
+#[cfg(test)]
+mod tests;

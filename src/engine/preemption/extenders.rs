@@ -115,3 +115,132 @@ fn resolve(
         pdb_violations: field(victims, "NumPDBViolations").and_then(Value::as_i64).unwrap_or(0),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::framework::node_statuses::NodeStatuses;
+    use crate::engine::testing::{
+        Asked, Cluster, FakeHost, PodBuilder, framework, info, node, pod,
+    };
+
+    fn extender(url: &str, ignorable: bool) -> Extender {
+        Extender {
+            url_prefix: url.into(),
+            preempt_verb: "preempt".into(),
+            node_cache_capable: true,
+            ignorable,
+            ..Extender::default()
+        }
+    }
+
+    /// Asks `extenders` about the victims a (on n1) and b (on n2); what is left as
+    /// `node: victims (violations)`, and what was asked.
+    fn ask(
+        extenders: Vec<Extender>,
+        answers: Vec<Result<Value, String>>,
+    ) -> (Result<Vec<String>, String>, Vec<ExtenderCall>) {
+        let victims = [pod("a").on("n1"), pod("b").on("n2"), pod("c").on("n2")];
+        let cluster = Cluster::new([node("n1"), node("n2")], victims);
+        let preemptor = info(pod("p").priority(9));
+        let cycle = cluster.cx(&preemptor);
+        let candidate = |node: &str, pdb_violations| NodeVictims {
+            node: node.into(),
+            pods: cluster.node(node).pods[..1].to_vec(),
+            pdb_violations,
+        };
+        let mut host = FakeHost { extender_answers: answers, ..FakeHost::default() };
+        let mut cx = PostFilterContext {
+            cycle,
+            framework: &framework(&[]).with_extenders(extenders.into()),
+            statuses: &NodeStatuses::default(),
+            host: &mut host,
+        };
+        let left = restrict(&mut cx, &cycle, vec![candidate("n1", 0), candidate("n2", 2)]);
+        let text = |candidate: NodeVictims| {
+            let names: Vec<_> = candidate.pods.iter().map(|pod| pod.key().name.as_str()).collect();
+            format!("{}: {} ({})", candidate.node, names.join(" "), candidate.pdb_violations)
+        };
+        let calls = host.asked.into_iter().filter_map(|asked| match asked {
+            Asked::Extender(call) => Some(call),
+            _ => None,
+        });
+        (left.map(|left| left.into_iter().map(text).collect()), calls.collect())
+    }
+
+    fn answer(nodes: Value) -> Result<Value, String> {
+        Ok(json!({"NodeNameToMetaVictims": nodes}))
+    }
+
+    fn victims(uids: &[&str], violations: i64) -> Value {
+        let pods: Vec<Value> = uids.iter().map(|uid| json!({"UID": uid})).collect();
+        json!({"Pods": pods, "NumPDBViolations": violations})
+    }
+
+    #[test]
+    fn each_extender_sees_what_the_one_before_left() {
+        let uninterested = Extender { preempt_verb: String::new(), ..extender("none", false) };
+        let extenders = vec![uninterested, extender("one", false), extender("two", false)];
+        let first = answer(json!({"n2": victims(&["default-c", "default-b"], 1)}));
+        let second = answer(json!({"n2": victims(&["default-c"], 0)}));
+        let (left, calls) = ask(extenders, vec![first, second]);
+        assert_eq!(left, Ok(vec!["n2: c (0)".into()]));
+        assert_eq!(calls.iter().map(|call| call.extender).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(calls[0].verb, "preempt");
+        assert_eq!(
+            calls[0].body["NodeNameToMetaVictims"],
+            json!({"n1": victims(&["default-a"], 0), "n2": victims(&["default-b"], 2)})
+        );
+        assert_eq!(calls[0].body["NodeNameToVictims"], Value::Null);
+        assert_eq!(calls[0].body["Pod"]["metadata"]["name"], "p");
+        assert_eq!(
+            calls[1].body["NodeNameToMetaVictims"],
+            json!({"n2": victims(&["default-c", "default-b"], 1)})
+        );
+    }
+
+    #[test]
+    fn an_extender_without_a_node_cache_gets_whole_pods() {
+        let one = Extender { node_cache_capable: false, ..extender("one", false) };
+        let (left, calls) = ask(vec![one], vec![answer(Value::Null)]);
+        assert_eq!(left, Ok(Vec::new()));
+        let body = &calls[0].body;
+        assert_eq!(body["NodeNameToVictims"]["n1"]["Pods"][0]["spec"]["nodeName"], "n1");
+        assert_eq!(body["NodeNameToMetaVictims"], Value::Null);
+    }
+
+    #[test]
+    fn errors_end_the_search_unless_the_extender_is_ignorable() {
+        let all = vec!["n1: a (0)".to_owned(), "n2: b (2)".to_owned()];
+        let failing = |ignorable| ask(vec![extender("one", ignorable)], vec![Err("down".into())]).0;
+        assert_eq!(failing(false), Err("down".into()));
+        assert_eq!(failing(true), Ok(all.clone()));
+        let no_victims =
+            || answer(json!({"n1": victims(&[], 0), "n2": victims(&["default-c"], 0)}));
+        let empty = |ignorable| ask(vec![extender("one", ignorable)], vec![no_victims()]).0;
+        assert_eq!(empty(false), Err("expected at least one victim pod on node \"n1\"".into()));
+        assert_eq!(empty(true), Ok(vec!["n2: c (0)".into()]));
+    }
+
+    #[test]
+    fn answers_about_unknown_nodes_and_pods_are_errors() {
+        let text = |nodes| ask(vec![extender("http://x/", false)], vec![answer(nodes)]).0;
+        assert_eq!(
+            text(json!({"n9": victims(&["default-a"], 0)})),
+            Err("nodeinfo not found for node name \"n9\"".into())
+        );
+        assert_eq!(
+            text(json!({"n2": victims(&["default-a"], 0)})),
+            Err("extender: http://x/ claims to preempt pod (UID: &{default-a}) on node: n2, but \
+                 the pod is not found on that node"
+                .into())
+        );
+    }
+
+    #[test]
+    fn nothing_left_ends_the_search() {
+        let extenders = vec![extender("one", false), extender("two", false)];
+        let (left, calls) = ask(extenders, vec![answer(json!({}))]);
+        assert_eq!((left, calls.len()), (Ok(Vec::new()), 1));
+    }
+}

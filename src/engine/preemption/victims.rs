@@ -124,3 +124,126 @@ impl Trial<'_> {
 fn succeeded(status: Status) -> Result<(), Status> {
     if status.is_success() { Ok(()) } else { Err(Status::error(&status.message())) }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Pod;
+    use crate::engine::status::Code;
+    use crate::engine::testing::{
+        Cluster, NodeBuilder, PodBuilder, framework, info, node, object, pod,
+    };
+
+    fn on_node(name: &str, priority: i32, cpu: &str) -> Pod {
+        pod(name).priority(priority).requests("cpu", cpu).on("n1")
+    }
+
+    /// The victims for a preemptor of priority 9 on a node with 4 CPU, and the violations.
+    fn select(cluster: &Cluster, cpu: &str) -> Result<(Vec<String>, i64), Status> {
+        let preemptor = info(pod("p").priority(9).requests("cpu", cpu));
+        let framework = framework(&["NodeResourcesFit"]);
+        let (cx, mut state) = (cluster.cx(&preemptor), CycleState::default());
+        assert!(framework.run_pre_filter(&cx, &mut state).status.is_success());
+        let budgets = Budgets::new(cx.objects);
+        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+        let (pods, violations) = search.select_victims(cluster.node("n1"))?;
+        Ok((pods.iter().map(|pod| pod.key().name.to_string()).collect(), violations))
+    }
+
+    fn three() -> Cluster {
+        let pods = [on_node("a", 1, "1"), on_node("b", 2, "1"), on_node("c", 3, "2")];
+        Cluster::new([node("n1")], pods.map(|pod| pod.label("app", "web")))
+    }
+
+    /// A budget for the pods with these labels that allows `allowed` disruptions.
+    fn budget(cluster: &mut Cluster, allowed: i32, labels: serde_json::Value) {
+        cluster.objects.insert(object(json!({
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "budget", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": labels}},
+            "status": {"disruptionsAllowed": allowed},
+        })));
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn the_most_important_are_put_back_first() {
+        assert_eq!(select(&three(), "1"), Ok((names(&["a"]), 0)));
+        assert_eq!(select(&three(), "2"), Ok((names(&["b", "a"]), 0)));
+        // With c there, nothing else would fit; without it, both others do.
+        let pods = [on_node("a", 1, "1"), on_node("b", 2, "1"), on_node("c", 3, "3")];
+        let cluster = Cluster::new([node("n1").offers("cpu", "5")], pods);
+        assert_eq!(select(&cluster, "2"), Ok((names(&["b", "a"]), 0)));
+        assert_eq!(select(&cluster, "3"), Ok((names(&["c"]), 0)));
+    }
+
+    #[test]
+    fn equal_priorities_go_by_age() {
+        let pods = [
+            on_node("old", 1, "2").started(100),
+            on_node("new", 1, "2").started(200),
+            on_node("unstarted", 1, "1"),
+        ];
+        let mut cluster = Cluster::new([node("n1").offers("cpu", "5")], pods);
+        cluster.now = Time(300_000_000);
+        assert_eq!(select(&cluster, "3"), Ok((names(&["new", "unstarted"]), 0)));
+        assert_eq!(select(&cluster, "1"), Ok((names(&["unstarted"]), 0)));
+    }
+
+    #[test]
+    fn pods_that_violate_a_budget_are_put_back_before_others() {
+        let mut cluster = Cluster::new(
+            [node("n1")],
+            [on_node("a", 1, "1").label("app", "web"), on_node("b", 2, "1"), on_node("c", 3, "2")],
+        );
+        budget(&mut cluster, 0, json!({"app": "web"}));
+        assert_eq!(select(&cluster, "1"), Ok((names(&["b"]), 0)));
+        // Both kinds: the victims are sorted again.
+        assert_eq!(select(&cluster, "4"), Ok((names(&["c", "b", "a"]), 1)));
+    }
+
+    #[test]
+    fn the_budget_is_counted_down_over_all_pods_not_over_the_victims() {
+        let mut cluster = three();
+        budget(&mut cluster, 1, json!({"app": "web"}));
+        // c uses the budget up, so b and a are put back before it.
+        assert_eq!(select(&cluster, "1"), Ok((names(&["c"]), 0)));
+        assert_eq!(select(&cluster, "3"), Ok((names(&["c", "a"]), 1)));
+    }
+
+    #[test]
+    fn why_no_eviction_helps() {
+        let cluster = Cluster::new([node("n1")], [on_node("as-important", 9, "4")]);
+        let status = select(&cluster, "1").unwrap_err();
+        assert_eq!(status.code(), Code::UnschedulableAndUnresolvable);
+        assert_eq!(status.message(), "No preemption victims found for incoming pod");
+        let pods = [on_node("as-important", 9, "3"), on_node("a", 1, "1")];
+        let status = select(&Cluster::new([node("n1")], pods), "2").unwrap_err();
+        assert_eq!(
+            (status.code(), status.plugin()),
+            (Code::Unschedulable, "NodeResourcesFit".into())
+        );
+        assert_eq!(status.message(), "Insufficient cpu");
+    }
+
+    #[test]
+    fn pods_nominated_to_the_node_count_in() {
+        let mut cluster = three();
+        let nominated = |priority| info(pod("other").priority(priority).requests("cpu", "1"));
+        cluster.nominated.push("n1".into(), nominated(8));
+        assert_eq!(select(&cluster, "1"), Ok((names(&["a"]), 0)));
+        cluster.nominated.push("n1".into(), nominated(9));
+        assert_eq!(select(&cluster, "1"), Ok((names(&["b", "a"]), 0)));
+    }
+
+    #[test]
+    fn a_pod_that_fits_as_it_is_needs_no_victims() {
+        let cluster = Cluster::new([node("n1")], [on_node("a", 1, "1")]);
+        assert_eq!(select(&cluster, "3"), Ok((names(&[]), 0)));
+    }
+}

@@ -1,0 +1,178 @@
+//! Moving the debugger: a letter goes forward, its capital goes back.
+
+use super::{Action, Argument, Place, Spec};
+use crate::tui::app::{App, Effect, Request};
+use crate::tui::model::Model;
+use crate::tui::view::ViewId;
+
+/// Actions that move the debugger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Execution {
+    /// Into: the next recorded event at any depth.
+    Step,
+    /// The event before this one.
+    StepBack,
+    /// Over: the next one at this depth.
+    Next,
+    /// The one before at this depth.
+    NextBack,
+    /// Out: the end of what encloses this.
+    Finish,
+    /// The beginning of what encloses this.
+    FinishBack,
+    /// On until nothing is left to schedule.
+    Continue,
+    /// Back to the first cycle.
+    ContinueBack,
+    /// To the first event of the next cycle.
+    NextCycle,
+    /// To the cycle before.
+    PreviousCycle,
+    /// To the selected row's moment.
+    RunHere,
+    /// Step by step until stopped.
+    Play,
+    /// The last of these again.
+    Repeat,
+    /// To a cycle by number.
+    Cycle,
+    /// Virtual time passes.
+    Advance,
+}
+
+/// A row that is valid everywhere.
+const fn spec(
+    action: Execution,
+    name: &'static str,
+    keys: &'static [&'static str],
+    argument: Argument,
+    hint: &'static str,
+    help: &'static str,
+) -> Spec {
+    let action = Action::Execution(action);
+    Spec { action, name, aliases: &[], keys, argument, place: Place::ANY, hint, help }
+}
+
+const COUNT: Argument = Argument::Optional("COUNT");
+/// Where a row stands for a moment of the recording.
+const MOMENTS: Place = Place::views(&[ViewId::Cycle, ViewId::Timeline, ViewId::Filter]);
+
+/// The rows of the table.
+#[rustfmt::skip]
+pub const SPECS: &[Spec] = &[
+    spec(Execution::Step, "step", &["s", "f11"], COUNT, "step", "Step into: the next event at any depth"),
+    spec(Execution::StepBack, "step-back", &["S"], COUNT, "", "Step back: the event before"),
+    spec(Execution::Next, "next", &["n", "f10"], COUNT, "next", "Step over: the next plugin, point or cycle at this depth"),
+    spec(Execution::NextBack, "next-back", &["N"], COUNT, "", "The plugin, point or cycle before at this depth"),
+    spec(Execution::Finish, "finish", &["f", "shift-f11"], COUNT, "out", "Step out: to the end of what encloses the position"),
+    spec(Execution::FinishBack, "finish-back", &["F"], COUNT, "", "To the beginning of what encloses the position"),
+    spec(Execution::NextCycle, "next-cycle", &["}"], COUNT, "", "To the next scheduling cycle, running it if it is new"),
+    spec(Execution::PreviousCycle, "previous-cycle", &["{"], COUNT, "", "Back to the cycle before"),
+    spec(Execution::Continue, "continue", &["c", "f5", "f8"], Argument::None, "run", "Run until nothing is left to schedule"),
+    spec(Execution::ContinueBack, "continue-back", &["C"], Argument::None, "", "Back to the beginning of the recording"),
+    Spec { place: MOMENTS, ..spec(Execution::RunHere, "run-here", &["t"], Argument::None, "", "Run to the selected row's moment") },
+    spec(Execution::Play, "play", &["space"], Argument::None, "play", "Step by step on its own, or pause"),
+    spec(Execution::Repeat, "repeat", &["."], Argument::None, "", "Repeat the last debugger command"),
+    spec(Execution::Cycle, "cycle", &[], Argument::Required("NUMBER"), "", "Go to a recorded cycle by its number"),
+    spec(Execution::Advance, "advance", &["+"], Argument::Optional("TIME"), "", "Let virtual time pass: to the next timer, or 30s, 5m"),
+];
+
+/// Does it.
+pub fn apply(action: Execution, app: &mut App, model: &Model, argument: &str) -> Effect {
+    let request = match action {
+        Execution::Repeat => return app.repeat(),
+        Execution::Play => {
+            app.toggle_play();
+            return Effect::None;
+        }
+        _ => match request(action, app, model, argument) {
+            Ok(request) => request,
+            Err(problem) => return app.fail(problem),
+        },
+    };
+    app.remember(&request);
+    Effect::Session(request)
+}
+
+fn request(
+    action: Execution,
+    app: &App,
+    model: &Model,
+    argument: &str,
+) -> Result<Request, String> {
+    let count = || count(argument);
+    Ok(match action {
+        Execution::Step => Request::Step { count: count()?, back: false },
+        Execution::StepBack => Request::Step { count: count()?, back: true },
+        Execution::Next => Request::Next { count: count()?, back: false },
+        Execution::NextBack => Request::Next { count: count()?, back: true },
+        Execution::Finish => Request::Finish { count: count()?, back: false },
+        Execution::FinishBack => Request::Finish { count: count()?, back: true },
+        Execution::NextCycle => Request::Cycles { count: count()?, back: false },
+        Execution::PreviousCycle => Request::Cycles { count: count()?, back: true },
+        Execution::Continue => Request::Continue { back: false },
+        Execution::ContinueBack => Request::Continue { back: true },
+        Execution::RunHere => Request::GoTo(app.selected_moment(model).ok_or(
+            "this row is no moment of the recording; choose a cycle, a plugin or a cell",
+        )?),
+        Execution::Cycle => {
+            let number = argument.trim().parse();
+            Request::GoToCycle(number.map_err(|_| format!("{argument:?} is not a cycle's number"))?)
+        }
+        Execution::Advance => Request::Advance(duration(argument)?),
+        Execution::Play | Execution::Repeat => return Err("not a move".into()),
+    })
+}
+
+/// `""` is one; anything else a positive number.
+fn count(argument: &str) -> Result<u32, String> {
+    match argument.trim() {
+        "" => Ok(1),
+        text => text.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
+            format!("{text:?} is not a count; write a number like 5")
+        }),
+    }
+}
+
+/// Microseconds of `30s`, `5m`, `250ms`, `1h`; `None` of nothing.
+fn duration(argument: &str) -> Result<Option<i64>, String> {
+    let text = argument.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match &text[digits..] {
+        "ms" => Some(1_000),
+        "" | "s" => Some(1_000_000),
+        "m" => Some(60_000_000),
+        "h" => Some(3_600_000_000),
+        _ => None,
+    };
+    let number = text[..digits].parse::<i64>().ok();
+    let micros = unit.zip(number).and_then(|(unit, number)| unit.checked_mul(number));
+    micros.map(Some).ok_or_else(|| format!("{text:?} is not a time; write 30s, 5m, 250ms or 1h"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_positive_numbers() {
+        assert_eq!(count(""), Ok(1));
+        assert_eq!(count(" 5 "), Ok(5));
+        assert!(count("0").is_err() && count("-1").is_err() && count("x").is_err());
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration(""), Ok(None));
+        assert_eq!(duration("30s"), Ok(Some(30_000_000)));
+        assert_eq!(duration("250ms"), Ok(Some(250_000)));
+        assert_eq!(duration("2"), Ok(Some(2_000_000)));
+        assert_eq!(duration("1h"), Ok(Some(3_600_000_000)));
+        for wrong in ["s", "5d", "-3s", "99999999999999h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Leaving, asking, and how the interface looks.
+
+use super::{Action, Argument, Place, Spec};
+use crate::tui::app::{App, Effect};
+use crate::tui::model::Model;
+use crate::tui::prompt::Purpose;
+
+/// Exit code after Ctrl-C, as of a process ended by SIGINT.
+pub const INTERRUPTED: i32 = 130;
+
+/// Actions that concern the interface itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum General {
+    /// Ask for a command.
+    Command,
+    /// Ask for a filter.
+    Filter,
+    /// All keys and commands.
+    Help,
+    /// The same, with a filter to type at once.
+    Palette,
+    /// Close, clear, or go out.
+    Escape,
+    /// What was said so far.
+    Messages,
+    /// Choose a theme.
+    Theme,
+    /// Show or hide breadcrumbs.
+    Breadcrumbs,
+    /// Show columns meant for wide terminals.
+    Wide,
+    /// Draw everything again.
+    Redraw,
+    /// Back to the shell for now.
+    Suspend,
+    /// Close the window, or leave.
+    Quit,
+    /// Leave at once.
+    Interrupt,
+}
+
+const fn spec(
+    action: General,
+    name: &'static str,
+    keys: &'static [&'static str],
+    hint: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec {
+        action: Action::General(action),
+        name,
+        aliases: &[],
+        keys,
+        argument: Argument::None,
+        place: Place::ANY,
+        hint,
+        help,
+    }
+}
+
+/// The rows of the table.
+#[rustfmt::skip]
+pub const SPECS: &[Spec] = &[
+    spec(General::Command, "command", &[":"], "command", "Type a command; Tab completes, Up recalls"),
+    Spec { argument: Argument::Optional("TEXT"), ..spec(General::Filter, "filter", &["/"], "filter", "Keep rows with TEXT; ! inverts, * is anything, -l takes labels") },
+    spec(General::Help, "help", &["?", "f1"], "", "All keys and commands; / filters them, Enter runs one"),
+    spec(General::Palette, "palette", &["ctrl-p"], "", "Find a command by typing part of it"),
+    spec(General::Messages, "messages", &["M"], "", "What was said so far"),
+    Spec { argument: Argument::Optional("NAME"), ..spec(General::Theme, "theme", &["T"], "", "Use a theme; without a name, the next one") },
+    spec(General::Wide, "wide", &["ctrl-w"], "", "Show the columns meant for wide terminals, or not"),
+    spec(General::Breadcrumbs, "breadcrumbs", &["ctrl-g"], "", "Show or hide the line with the position"),
+    spec(General::Escape, "escape", &["esc"], "", "Close the window, drop the filter, or go to the enclosing view"),
+    spec(General::Redraw, "redraw", &["ctrl-l"], "", "Draw the whole screen again"),
+    spec(General::Suspend, "suspend", &["ctrl-z"], "", "Back to the shell; fg returns"),
+    spec(General::Quit, "quit", &["q"], "", "Close the window, or leave when none is open"),
+    spec(General::Interrupt, "interrupt", &["ctrl-c"], "", "Leave at once"),
+];
+
+/// Does it.
+pub fn apply(action: General, app: &mut App, model: &Model, argument: &str) -> Effect {
+    match action {
+        General::Command => app.ask(Purpose::Command, ""),
+        General::Filter => app.filter(model, argument),
+        General::Help => app.open_help(),
+        General::Palette => app.open_palette(),
+        General::Messages => app.open_messages(),
+        General::Theme => app.set_theme(argument.trim()),
+        General::Wide => app.toggle_wide(),
+        General::Breadcrumbs => app.toggle_breadcrumbs(),
+        General::Escape => app.escape(),
+        General::Redraw => return Effect::Clear,
+        General::Suspend => return Effect::Suspend,
+        General::Quit => return app.quit(),
+        General::Interrupt => return Effect::Quit(INTERRUPTED),
+    }
+    Effect::None
+}

@@ -1,0 +1,51 @@
+//! Looking closer at what is selected.
+
+use super::{Action, Argument, Place, Spec};
+use crate::tui::app::{App, Effect};
+use crate::tui::model::Model;
+
+/// Actions on the selected row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Inspect {
+    /// Go into it.
+    Open,
+    /// Everything about it.
+    Describe,
+}
+
+const fn spec(
+    action: Inspect,
+    name: &'static str,
+    keys: &'static [&'static str],
+    hint: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec {
+        action: Action::Inspect(action),
+        name,
+        aliases: &[],
+        keys,
+        argument: Argument::None,
+        place: Place::ANY,
+        hint,
+        help,
+    }
+}
+
+/// The rows of the table.
+#[rustfmt::skip]
+pub const SPECS: &[Spec] = &[
+    spec(Inspect::Open, "open", &["enter"], "open", "Go into the selected row: its cycle, view or node"),
+    spec(Inspect::Describe, "describe", &["d"], "describe", "Everything about the selected row, in one window"),
+];
+
+/// Does it.
+pub fn apply(action: Inspect, app: &mut App, model: &Model) -> Effect {
+    match action {
+        Inspect::Open => app.open(model),
+        Inspect::Describe => {
+            app.describe(model);
+            Effect::None
+        }
+    }
+}

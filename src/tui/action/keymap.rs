@@ -1,0 +1,211 @@
+//! From keys to actions: the table's defaults with the user's overrides, key sequences included.
+
+use std::collections::BTreeMap;
+
+use super::key::{self, Key};
+use super::{Action, Place, Spec, all};
+use crate::config::suggest;
+use crate::tui::view::ViewId;
+
+/// What a sequence of keys means so far.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Match {
+    /// Do this.
+    Action(Action),
+    /// More keys are needed: each possible next key with its action, in table order.
+    Pending(Vec<(Key, Action)>),
+    /// Nothing begins like this.
+    None,
+}
+
+struct Binding {
+    keys: Vec<Key>,
+    action: Action,
+    place: Place,
+}
+
+/// Keys of all actions.
+pub struct Keymap {
+    bindings: Vec<Binding>,
+    overridden: Vec<Action>,
+}
+
+impl Default for Keymap {
+    fn default() -> Keymap {
+        Keymap::with_overrides(&BTreeMap::new()).0
+    }
+}
+
+impl Keymap {
+    /// The table's keys, with `overrides` (action name → its keys, replacing the defaults). Whatever cannot
+    /// be used is left out and named in the warnings.
+    pub fn with_overrides(overrides: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
+        let mut keymap = Keymap { bindings: Vec::new(), overridden: Vec::new() };
+        let mut warnings = unknown_names(overrides);
+        for spec in all() {
+            match overrides.get(spec.name) {
+                Some(own) => {
+                    keymap.overridden.push(spec.action);
+                    keymap.bind(spec, own.iter().map(String::as_str), &mut warnings);
+                }
+                None => keymap.bind(spec, spec.keys.iter().copied(), &mut warnings),
+            }
+        }
+        keymap.drop_clashes(&mut warnings);
+        (keymap, warnings)
+    }
+
+    fn bind<'a>(
+        &mut self,
+        spec: &Spec,
+        keys: impl Iterator<Item = &'a str>,
+        warnings: &mut Vec<String>,
+    ) {
+        for text in keys {
+            match key::parse_sequence(text) {
+                Ok(keys) if !keys.is_empty() => {
+                    self.bindings.push(Binding { keys, action: spec.action, place: spec.place });
+                }
+                Ok(_) => {}
+                Err(problem) => warnings.push(format!("keys: {}: {problem}", spec.name)),
+            }
+        }
+    }
+
+    /// A key that a user gave to one action is taken from the others; between two of the user's own, the
+    /// first keeps it.
+    fn drop_clashes(&mut self, warnings: &mut Vec<String>) {
+        let own = |b: &Binding, list: &[Action]| list.contains(&b.action);
+        let overridden = self.overridden.clone();
+        let mut kept: Vec<Binding> = Vec::new();
+        let (first, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.bindings).into_iter().partition(|b| own(b, &overridden));
+        for binding in first.into_iter().chain(rest) {
+            match kept.iter().find(|k| clash(k, &binding)) {
+                None => kept.push(binding),
+                Some(winner) => warnings.push(format!(
+                    "keys: {} belongs to {}, so {} loses it",
+                    key::show_sequence(&binding.keys),
+                    super::spec(winner.action).name,
+                    super::spec(binding.action).name,
+                )),
+            }
+        }
+        self.bindings = kept;
+    }
+
+    /// What `keys` mean in `view`.
+    pub fn find(&self, keys: &[Key], view: ViewId) -> Match {
+        let valid = self.bindings.iter().filter(|b| b.place.holds(view));
+        let mut next = Vec::new();
+        for binding in valid.filter(|b| b.keys.starts_with(keys)) {
+            match binding.keys.get(keys.len()) {
+                None => return Match::Action(binding.action),
+                Some(key) => next.push((*key, binding.action)),
+            }
+        }
+        if next.is_empty() { Match::None } else { Match::Pending(next) }
+    }
+
+    /// The key sequences of `action`, the one to show first.
+    pub fn keys_of(&self, action: Action) -> impl Iterator<Item = String> + '_ {
+        let bound = self.bindings.iter().filter(move |b| b.action == action);
+        bound.map(|b| key::show_sequence(&b.keys))
+    }
+
+    /// Whether the user replaced this action's keys.
+    pub fn is_overridden(&self, action: Action) -> bool {
+        self.overridden.contains(&action)
+    }
+}
+
+/// Whether the two cannot be told apart: one begins with the other where both are valid.
+fn clash(a: &Binding, b: &Binding) -> bool {
+    let prefix = a.keys.starts_with(&b.keys) || b.keys.starts_with(&a.keys);
+    prefix && a.place.overlaps(b.place)
+}
+
+fn unknown_names(overrides: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let unknown = overrides.keys().filter(|name| !all().any(|s| s.name == name.as_str()));
+    unknown
+        .map(|name| match suggest::closest(name, all().map(|s| s.name)) {
+            Some(near) => format!("keys: unknown action {name:?}, did you mean {near:?}?"),
+            None => format!("keys: unknown action {name:?}"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::action::{Execution, General, Navigation, Waiting};
+
+    fn keys(text: &str) -> Vec<Key> {
+        key::parse_sequence(text).unwrap()
+    }
+
+    fn overrides(pairs: &[(&str, &[&str])]) -> (Keymap, Vec<String>) {
+        let own = |keys: &[&str]| keys.iter().map(|k| (*k).to_owned()).collect();
+        Keymap::with_overrides(&pairs.iter().map(|(n, k)| ((*n).to_owned(), own(k))).collect())
+    }
+
+    #[test]
+    fn the_table_itself_raises_no_warning() {
+        assert_eq!(overrides(&[]).1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn letters_step_forward_and_capitals_back() {
+        let keymap = Keymap::default();
+        let find = |k| keymap.find(&keys(k), ViewId::Filter);
+        assert_eq!(find("s"), Match::Action(Action::Execution(Execution::Step)));
+        assert_eq!(find("S"), Match::Action(Action::Execution(Execution::StepBack)));
+        assert_eq!(find("F10"), Match::Action(Action::Execution(Execution::Next)));
+        assert_eq!(find("ctrl-k"), Match::None);
+    }
+
+    #[test]
+    fn a_sequence_waits_for_its_end() {
+        let keymap = Keymap::default();
+        let top = Action::Navigation(Navigation::Top);
+        assert_eq!(
+            keymap.find(&keys("g"), ViewId::Pods),
+            Match::Pending(vec![(Key::char('g'), top)])
+        );
+        assert_eq!(keymap.find(&keys("g g"), ViewId::Pods), Match::Action(top));
+        assert_eq!(keymap.find(&keys("g x"), ViewId::Pods), Match::None);
+    }
+
+    #[test]
+    fn an_action_is_found_only_in_its_place() {
+        let keymap = Keymap::default();
+        let allow = Match::Action(Action::Waiting(Waiting::Allow));
+        assert_eq!(keymap.find(&keys("a"), ViewId::Waiting), allow);
+        assert_eq!(keymap.find(&keys("a"), ViewId::Filter), Match::None);
+    }
+
+    #[test]
+    fn overrides_replace_the_keys_and_take_them_from_others() {
+        let (keymap, warnings) = overrides(&[("step", &["n", "ctrl-n"])]);
+        let step = Action::Execution(Execution::Step);
+        assert_eq!(keymap.find(&keys("n"), ViewId::Pods), Match::Action(step));
+        assert_eq!(keymap.find(&keys("s"), ViewId::Pods), Match::None);
+        assert_eq!(keymap.keys_of(step).collect::<Vec<_>>(), ["n", "Ctrl-n"]);
+        assert!(keymap.is_overridden(step));
+        assert_eq!(warnings, ["keys: n belongs to step, so next loses it"]);
+    }
+
+    #[test]
+    fn mistakes_in_overrides_are_warnings() {
+        let (keymap, warnings) = overrides(&[("quti", &["x"]), ("help", &["ctrl-"])]);
+        assert_eq!(
+            warnings,
+            [
+                "keys: unknown action \"quti\", did you mean \"quit\"?",
+                "keys: help: \"ctrl-\" is not a key; keys are single characters or names like ctrl-d, \
+                 esc, f5, shift-left",
+            ]
+        );
+        assert_eq!(keymap.keys_of(Action::General(General::Help)).count(), 0);
+    }
+}

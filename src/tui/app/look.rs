@@ -1,0 +1,132 @@
+//! How the interface looks: theme, width, what the first and last lines say.
+
+use super::{App, Effect, Message, Request};
+use crate::tui::action::keymap::Match;
+use crate::tui::action::{self, key};
+use crate::tui::glyph::Charset;
+use crate::tui::layout::Tier;
+use crate::tui::model::Model;
+use crate::tui::theme::{Scope, Theme};
+use crate::tui::widget::hints::Hint;
+use crate::tui::widget::status_line::Severity;
+
+impl App {
+    /// Uses the theme called `name`, or the next one.
+    pub fn set_theme(&mut self, name: &str) {
+        let names = self.appearance.library.names();
+        let present = names.iter().position(|n| n == self.theme.name());
+        let next = present.map_or(0, |at| (at + 1) % names.len().max(1));
+        let name = match (name, names.get(next)) {
+            ("", Some(next)) => next.clone(),
+            _ => name.to_owned(),
+        };
+        match Theme::load(&self.appearance.library, &name, self.appearance.depth) {
+            Ok((theme, warnings)) => {
+                self.theme = theme;
+                self.say(Severity::Info, format!("theme {name}"));
+                warnings.into_iter().for_each(|w| self.say(Severity::Warning, w));
+            }
+            Err(problem) => self.say(Severity::Error, problem.to_string()),
+        }
+    }
+
+    /// Shows columns meant for wider terminals, or not.
+    pub fn toggle_wide(&mut self) {
+        self.wide = !self.wide;
+    }
+
+    /// Shows or hides the line with the position.
+    pub fn toggle_breadcrumbs(&mut self) {
+        self.breadcrumbs = !self.breadcrumbs;
+    }
+
+    /// Starts or stops stepping on its own.
+    pub fn toggle_play(&mut self) {
+        self.playing = !self.playing;
+    }
+
+    /// Remembers the last move for `.`.
+    pub fn remember(&mut self, request: &Request) {
+        self.last_move = Some(request.clone());
+    }
+
+    /// The last move again.
+    pub fn repeat(&mut self) -> Effect {
+        match self.last_move.clone() {
+            Some(request) => Effect::Session(request),
+            None => self.fail("nothing to repeat yet".into()),
+        }
+    }
+
+    /// Width class for choosing columns.
+    pub(in crate::tui) fn tier(&self) -> Tier {
+        if self.wide { Tier::Wide } else { Tier::of(self.size.0) }
+    }
+
+    /// Glyphs in use.
+    pub(in crate::tui) fn charset(&self) -> Charset {
+        self.appearance.charset
+    }
+
+    /// Whether the position is shown.
+    pub(in crate::tui) fn has_breadcrumbs(&self) -> bool {
+        self.breadcrumbs
+    }
+
+    /// Whether the detail pane has the keys, and how far it is scrolled.
+    pub(in crate::tui) fn detail_state(&mut self) -> (bool, &mut usize) {
+        (self.detail_focused, &mut self.detail_scroll)
+    }
+
+    /// The mode word and its style.
+    pub(in crate::tui) fn mode(&self, model: &Model) -> (&'static str, Scope) {
+        if self.running {
+            ("RUNNING", Scope::ChipRunning)
+        } else if self.playing {
+            ("PLAYING", Scope::ChipRunning)
+        } else if !model.at_end {
+            ("REPLAY", Scope::ChipReplay)
+        } else if model.idle {
+            ("IDLE", Scope::Chip)
+        } else {
+            ("PAUSED", Scope::Chip)
+        }
+    }
+
+    /// What to say on the status line, if anything.
+    pub(in crate::tui) fn status(&self) -> Option<&Message> {
+        self.status.as_ref()
+    }
+
+    /// The hints of the last line, and help, which always fits.
+    pub(in crate::tui) fn hints(&self) -> (Vec<Hint>, Hint) {
+        let valid = action::all().filter(|s| !s.hint.is_empty() && s.place.holds(self.view));
+        // What works only here is least known, so it comes first.
+        let (here, everywhere): (Vec<_>, Vec<_>) =
+            valid.partition(|s| s.place != action::Place::ANY);
+        let hint = |spec: &action::Spec| {
+            let key = self.keymap.keys_of(spec.action).next()?;
+            Some(Hint { key, text: spec.hint.to_owned() })
+        };
+        let hints = here.into_iter().chain(everywhere).filter_map(hint).collect();
+        let help = self.keymap.keys_of(action::Action::General(action::General::Help)).next();
+        (hints, Hint { key: help.unwrap_or_else(|| ":help".into()), text: "help".into() })
+    }
+
+    /// After the beginning of a key sequence: the keys that could follow.
+    pub(in crate::tui) fn continuations(&self) -> Vec<Hint> {
+        if self.pending.is_empty() {
+            return Vec::new();
+        }
+        let Match::Pending(next) = self.keymap.find(&self.pending, self.view) else {
+            return Vec::new();
+        };
+        let text = |action| action::spec(action).help.to_owned();
+        next.iter().map(|(key, action)| Hint { key: key.to_string(), text: text(*action) }).collect()
+    }
+
+    /// The keys typed so far of a sequence.
+    pub(in crate::tui) fn pending_text(&self) -> String {
+        key::show_sequence(&self.pending)
+    }
+}

@@ -1,0 +1,305 @@
+//! What the interface remembers, and the one place where it changes.
+//!
+//! `App` holds nothing of the session: views draw a `Model`, and whatever should happen to the session
+//! leaves `update` as an [`Effect`] for the run loop.
+
+mod ask;
+mod look;
+mod popup;
+mod select;
+mod travel;
+
+use std::collections::BTreeMap;
+
+use super::action::{self, Action, Invocation, Key, Keymap, keymap::Match};
+use super::color::Depth;
+use super::glyph::Charset;
+use super::model::{Model, Position};
+use super::prompt::Prompt;
+use super::theme::{Library, Theme, ThemeError};
+use super::view::ViewId;
+use super::widget::grid::GridState;
+use super::widget::status_line::Severity;
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
+
+pub(in crate::tui) use ask::argument_name;
+pub use popup::Popup;
+
+/// What should happen outside the interface's own state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// Something with the session.
+    Session(Request),
+    /// Draw every cell again.
+    Clear,
+    /// Back to the shell for now.
+    Suspend,
+    /// Leave with this exit code.
+    Quit(i32),
+}
+
+/// What the session is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// To the next event at any depth, `count` times.
+    Step {
+        /// How often.
+        count: u32,
+        /// Backward.
+        back: bool,
+    },
+    /// To the next event at this depth.
+    Next {
+        /// How often.
+        count: u32,
+        /// Backward.
+        back: bool,
+    },
+    /// To the end (or beginning) of what encloses the position.
+    Finish {
+        /// How often.
+        count: u32,
+        /// To the beginning.
+        back: bool,
+    },
+    /// To the next cycle's first event.
+    Cycles {
+        /// How often.
+        count: u32,
+        /// Backward.
+        back: bool,
+    },
+    /// Until nothing is left to schedule, or back to the beginning.
+    Continue {
+        /// Backward.
+        back: bool,
+    },
+    /// To a moment of the recording.
+    GoTo(Position),
+    /// To a cycle by its number.
+    GoToCycle(u64),
+    /// Lets virtual time pass: microseconds, or up to the next timer.
+    Advance(Option<i64>),
+    /// Allows a waiting pod, for one plugin or all.
+    Allow {
+        /// The pod.
+        pod: NamespacedName,
+        /// The plugin; all without.
+        plugin: Option<Symbol>,
+    },
+    /// Rejects a waiting pod.
+    Reject {
+        /// The pod.
+        pod: NamespacedName,
+        /// Why.
+        message: String,
+    },
+}
+
+/// Something that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// How serious.
+    pub severity: Severity,
+    /// The words.
+    pub text: String,
+}
+
+/// How the interface should look, decided before it starts.
+#[derive(Clone, Debug)]
+pub struct Appearance {
+    /// Where themes are.
+    pub library: Library,
+    /// The theme's name.
+    pub theme: String,
+    /// Colours of the terminal.
+    pub depth: Depth,
+    /// Glyphs.
+    pub charset: Charset,
+}
+
+/// The interface's state.
+pub struct App {
+    view: ViewId,
+    history: Vec<ViewId>,
+    history_at: usize,
+    grids: BTreeMap<ViewId, GridState>,
+    /// Position each view's selection has followed to.
+    followed: BTreeMap<ViewId, Option<Position>>,
+    detail_scroll: usize,
+    detail_focused: bool,
+    prompt: Option<Prompt>,
+    popups: Vec<Popup>,
+    pending: Vec<Key>,
+    keymap: Keymap,
+    appearance: Appearance,
+    theme: Theme,
+    wide: bool,
+    breadcrumbs: bool,
+    playing: bool,
+    running: bool,
+    size: (u16, u16),
+    status: Option<Message>,
+    messages: Vec<Message>,
+    commands: Vec<String>,
+    last_move: Option<Request>,
+    argument_values: ArgumentValues,
+}
+
+/// What arguments complete to, refreshed with the model.
+#[derive(Clone, Debug, Default)]
+struct ArgumentValues {
+    themes: Vec<String>,
+    cycles: Vec<String>,
+    plugins: Vec<String>,
+}
+
+impl App {
+    /// The state at the start; warnings about the theme become messages.
+    pub fn new(appearance: Appearance, keymap: Keymap) -> Result<App, ThemeError> {
+        let (theme, warnings) =
+            Theme::load(&appearance.library, &appearance.theme, appearance.depth)?;
+        let themes = appearance.library.names();
+        let mut app = App {
+            view: ViewId::default(),
+            history: vec![ViewId::default()],
+            history_at: 0,
+            grids: BTreeMap::new(),
+            followed: BTreeMap::new(),
+            detail_scroll: 0,
+            detail_focused: false,
+            prompt: None,
+            popups: Vec::new(),
+            pending: Vec::new(),
+            keymap,
+            appearance,
+            theme,
+            wide: false,
+            breadcrumbs: true,
+            playing: false,
+            running: false,
+            size: (80, 24),
+            status: None,
+            messages: Vec::new(),
+            commands: Vec::new(),
+            last_move: None,
+            argument_values: ArgumentValues { themes, ..ArgumentValues::default() },
+        };
+        warnings.into_iter().for_each(|warning| app.say(Severity::Warning, warning));
+        Ok(app)
+    }
+
+    /// A key was pressed.
+    pub fn key(&mut self, key: Key, model: &Model) -> Effect {
+        self.status = None;
+        let effect = match self.prompt.is_some() {
+            true => self.prompt_key(key, model),
+            false => self.bound_key(key, model),
+        };
+        self.sync(model);
+        effect
+    }
+
+    fn bound_key(&mut self, key: Key, model: &Model) -> Effect {
+        self.pending.push(key);
+        match self.keymap.find(&self.pending, self.view) {
+            Match::Pending(_) => Effect::None,
+            Match::None => {
+                self.pending.clear();
+                Effect::None
+            }
+            Match::Action(action) => {
+                self.pending.clear();
+                self.invoke_by_key(action, model)
+            }
+        }
+    }
+
+    /// A key has no argument; an action that needs one asks for it.
+    fn invoke_by_key(&mut self, action: Action, model: &Model) -> Effect {
+        // Playing goes on until another key than those that only look around.
+        let looks = matches!(action, Action::Navigation(_) | Action::Views(_));
+        let plays = action == Action::Execution(action::Execution::Play);
+        self.playing &= looks || plays;
+        match action::spec(action).argument {
+            action::Argument::Required(_) => {
+                self.ask(super::prompt::Purpose::Argument(action), "");
+                Effect::None
+            }
+            _ => self.apply(&Invocation::from(action), model),
+        }
+    }
+
+    /// Does what was invoked; the one writer of this state besides the prompt.
+    pub fn update(&mut self, invocation: &Invocation, model: &Model) -> Effect {
+        let effect = self.apply(invocation, model);
+        self.sync(model);
+        effect
+    }
+
+    fn apply(&mut self, invocation: &Invocation, model: &Model) -> Effect {
+        let argument = invocation.argument.as_str();
+        match invocation.action {
+            Action::General(a) => action::general::apply(a, self, model, argument),
+            Action::Navigation(a) => action::navigation::apply(a, self, model),
+            Action::Views(a) => action::views::apply(a, self),
+            Action::Execution(a) => action::execution::apply(a, self, model, argument),
+            Action::Inspect(a) => action::inspect::apply(a, self, model),
+            Action::Waiting(a) => action::waiting::apply(a, self, model, argument),
+        }
+    }
+
+    /// Says something on the status line; kept for the messages window.
+    pub fn say(&mut self, severity: Severity, text: impl Into<String>) {
+        let message = Message { severity, text: text.into() };
+        self.status = Some(message.clone());
+        self.messages.push(message);
+    }
+
+    /// Says why something cannot be done.
+    pub fn fail(&mut self, problem: String) -> Effect {
+        self.say(Severity::Error, problem);
+        Effect::None
+    }
+
+    /// Closes the top window, or leaves.
+    pub fn quit(&mut self) -> Effect {
+        match self.popups.pop() {
+            Some(_) => Effect::None,
+            None => Effect::Quit(0),
+        }
+    }
+
+    /// The terminal has this size now.
+    pub fn resize(&mut self, width: u16, height: u16) {
+        self.size = (width, height);
+    }
+
+    /// Whether the session should step on its own.
+    pub fn is_playing(&self) -> bool {
+        self.playing
+    }
+
+    /// Whether a long run is going on; drawn as the mode.
+    pub fn set_running(&mut self, running: bool) {
+        self.running = running;
+    }
+
+    /// The keys typed of an unfinished sequence.
+    pub fn pending_keys(&self) -> &[Key] {
+        &self.pending
+    }
+
+    /// The view on screen.
+    pub fn view(&self) -> ViewId {
+        self.view
+    }
+
+    /// The theme in use.
+    pub fn theme(&self) -> &Theme {
+        &self.theme
+    }
+}

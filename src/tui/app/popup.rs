@@ -1,0 +1,202 @@
+//! Windows over the view: help and palette, messages, descriptions.
+
+use super::{App, Effect};
+use crate::tui::action::{self, Action, Keymap};
+use crate::tui::command;
+use crate::tui::lines::{Line, LineGrid, wrapped};
+use crate::tui::model::Model;
+use crate::tui::prompt::Purpose;
+use crate::tui::theme::Scope;
+use crate::tui::view::{self, ViewId};
+use crate::tui::widget::grid::{CellOut, Column, GridSource, GridState};
+
+/// Widest a window gets; longer lines are hard to read.
+const WIDEST: u16 = 110;
+
+/// A window.
+pub struct Popup {
+    /// Its title.
+    pub title: String,
+    /// Keys that work in it, for its lower edge.
+    pub footer: &'static str,
+    content: Content,
+    /// Selection, scroll position and filter.
+    pub grid: GridState,
+}
+
+enum Content {
+    Actions(Vec<ActionRow>),
+    Lines(Vec<Line>),
+}
+
+/// A row of the help.
+#[derive(Clone)]
+struct ActionRow {
+    action: Action,
+    keys: String,
+    usage: String,
+    help: String,
+    valid: bool,
+}
+
+impl Popup {
+    fn new(title: &str, footer: &'static str, content: Content) -> Popup {
+        Popup { title: title.to_owned(), footer, content, grid: GridState::default() }
+    }
+
+    /// Width and height that show everything, on a screen of `size`.
+    pub fn size(&self, size: (u16, u16)) -> (u16, u16) {
+        let width = size.0.saturating_sub(4).min(WIDEST);
+        let rows = self.source(width.saturating_sub(4)).rows() as u16;
+        (width, rows.saturating_add(3).clamp(5, size.1.saturating_sub(4).max(5)))
+    }
+
+    /// Its rows when it is `width` columns wide inside.
+    pub fn source(&self, width: u16) -> Box<dyn GridSource> {
+        match &self.content {
+            Content::Actions(rows) => Box::new(ActionGrid(rows.clone())),
+            Content::Lines(lines) => {
+                let columns = usize::from(width.saturating_sub(2));
+                Box::new(LineGrid(wrapped(lines, columns)))
+            }
+        }
+    }
+}
+
+struct ActionGrid(Vec<ActionRow>);
+
+impl GridSource for ActionGrid {
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+    fn columns(&self) -> usize {
+        3
+    }
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::text("key", 13),
+            1 => Column::text("command", 18),
+            _ => Column::prose("what it does", 20),
+        }
+    }
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(row) = self.0.get(row) else { return };
+        let dim = if row.valid { Scope::Text } else { Scope::TextDim };
+        match column {
+            0 => out.set(&row.keys, if row.valid { Scope::HintKey } else { Scope::TextDim }),
+            1 => out.set(&row.usage, dim),
+            _ => out.set(&row.help, dim),
+        }
+    }
+}
+
+/// Rows of the help as seen from `view`: what works there first.
+fn action_rows(keymap: &Keymap, view: ViewId) -> Vec<ActionRow> {
+    let row = |spec: &action::Spec| {
+        let own = if keymap.is_overridden(spec.action) { " (your keys)" } else { "" };
+        let valid = spec.place.holds(view);
+        let place =
+            if valid { String::new() } else { format!(" [{}]", command::views_of(spec)) };
+        ActionRow {
+            action: spec.action,
+            keys: keymap.keys_of(spec.action).take(2).collect::<Vec<_>>().join(" "),
+            usage: format!(":{}{}", spec.name, spec.argument.usage()),
+            help: format!("{}{own}{place}", spec.help),
+            valid,
+        }
+    };
+    // Actions of this view alone come first: they are what one looks for here.
+    let rank = |spec: &&action::Spec| match (spec.place.holds(view), spec.place) {
+        (true, action::Place::ANY) => 1,
+        (true, _) => 0,
+        (false, _) => 2,
+    };
+    let mut specs: Vec<_> = action::all().collect();
+    specs.sort_by_key(rank);
+    specs.into_iter().map(row).collect()
+}
+
+impl App {
+    /// All keys and commands.
+    pub fn open_help(&mut self) {
+        let rows = action_rows(&self.keymap, self.view);
+        let title = format!("Keys and commands, {} first", self.view.title());
+        self.push_popup(Popup::new(&title, "/ filter  Enter run  Esc close", Content::Actions(rows)));
+    }
+
+    /// The help with its filter open.
+    pub fn open_palette(&mut self) {
+        self.popups.clear();
+        self.open_help();
+        self.ask(Purpose::Filter, "");
+    }
+
+    /// What was said so far, the newest last.
+    pub fn open_messages(&mut self) {
+        let line = |m: &super::Message| {
+            Line::text(format!("{}{}", m.severity.sign(), m.text)).scoped(m.severity.scope())
+        };
+        let mut lines: Vec<Line> = self.messages.iter().map(line).collect();
+        if lines.is_empty() {
+            lines.push(Line::text("nothing was said yet"));
+        }
+        self.push_popup(Popup::new("Messages", "/ filter  Esc close", Content::Lines(lines)));
+        self.move_in_popup(isize::MAX);
+    }
+
+    /// Everything about the selected row.
+    pub fn describe(&mut self, model: &Model) {
+        let column = self.grid(self.view).column;
+        let Some(row) = self.selected_row() else { return };
+        let view = view::source(self.view, model);
+        let mut out = CellOut::default();
+        view.cell(row, 0, &mut out);
+        let lines = view.detail(row, column);
+        let title = out.text.trim().to_owned();
+        self.push_popup(Popup::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+    }
+
+    fn push_popup(&mut self, popup: Popup) {
+        self.popups.push(popup);
+        self.sync_popup();
+    }
+
+    /// The open window, if any.
+    pub(in crate::tui) fn popup(&mut self) -> Option<&mut Popup> {
+        self.popups.last_mut()
+    }
+
+    pub(super) fn sync_popup(&mut self) {
+        let size = self.size;
+        if let Some(popup) = self.popups.last_mut() {
+            let width = popup.size(size).0.saturating_sub(4);
+            let source = popup.source(width);
+            popup.grid.refresh(&*source, u64::from(width));
+        }
+    }
+
+    /// Moves in the open window; says whether there is one.
+    pub(super) fn move_in_popup(&mut self, lines: isize) -> bool {
+        let size = self.size;
+        let Some(popup) = self.popups.last_mut() else { return false };
+        let source = popup.source(popup.size(size).0.saturating_sub(4));
+        popup.grid.move_by(&*source, lines);
+        true
+    }
+
+    /// Runs the selected action of the help; `None` when no window is open.
+    pub(super) fn choose_in_popup(&mut self, model: &Model) -> Option<Effect> {
+        let popup = self.popups.last()?;
+        let chosen = match (&popup.content, popup.grid.selected_row()) {
+            (Content::Actions(rows), Some(row)) => rows.get(row).cloned(),
+            _ => None,
+        };
+        let Some(row) = chosen else { return Some(Effect::None) };
+        self.popups.pop();
+        if !row.valid {
+            let spec = action::spec(row.action);
+            return Some(self.fail(format!("{} works in: {}", spec.name, command::views_of(spec))));
+        }
+        Some(self.invoke_by_key(row.action, model))
+    }
+}

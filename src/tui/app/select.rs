@@ -1,0 +1,88 @@
+//! Rows and columns: which grid has the keys, moving in it, following the debugger.
+
+use ratatui::layout::Rect;
+
+use super::App;
+use crate::tui::layout::{self, Tier};
+use crate::tui::model::{Model, Position};
+use crate::tui::view::{self, ViewId};
+use crate::tui::widget::grid::GridState;
+
+impl App {
+    /// The state of a view's grid.
+    pub(in crate::tui) fn grid(&mut self, view: ViewId) -> &mut GridState {
+        self.grids.entry(view).or_default()
+    }
+
+    /// Brings grids up to date with the data: rows, order, and the debugger's position.
+    pub fn sync(&mut self, model: &Model) {
+        let view = self.view;
+        let source = view::source(view, model);
+        let follows = self.followed.insert(view, model.position) != Some(model.position);
+        let grid = self.grid(view);
+        grid.refresh(&*source, model.revision);
+        if let Some((row, column)) = source.current().filter(|_| follows) {
+            grid.select_key(&*source, source.key(row));
+            grid.column = column.unwrap_or(grid.column);
+            self.detail_scroll = 0;
+        }
+        self.refresh_arguments(model);
+        self.sync_popup();
+    }
+
+    /// Moves the selection by `lines`; `isize::MIN` and `MAX` are the ends.
+    pub fn move_rows(&mut self, model: &Model, lines: isize) {
+        if self.move_in_popup(lines) {
+            return;
+        }
+        if self.detail_focused {
+            self.detail_scroll = self.detail_scroll.saturating_add_signed(lines);
+            return;
+        }
+        let source = view::source(self.view, model);
+        self.grid(self.view).move_by(&*source, lines);
+        self.detail_scroll = 0;
+    }
+
+    /// Chooses another column.
+    pub fn choose_column(&mut self, model: &Model, by: isize) {
+        if self.popups.is_empty() {
+            let source = view::source(self.view, model);
+            self.grid(self.view).choose_column(&*source, by);
+            self.detail_scroll = 0;
+        }
+    }
+
+    /// Gives the keys to the detail pane, or back to the grid.
+    pub fn switch_pane(&mut self) {
+        if self.popups.is_empty() {
+            self.detail_focused = !self.detail_focused;
+        }
+    }
+
+    /// Changes order or choice of rows of the grid on screen.
+    pub fn change_grid(&mut self, change: impl FnOnce(&mut GridState)) {
+        if self.popups.is_empty() {
+            change(self.grid(self.view));
+        }
+    }
+
+    /// The selected row of the view's data.
+    pub fn selected_row(&self) -> Option<usize> {
+        self.grids.get(&self.view)?.selected_row()
+    }
+
+    /// The moment of the recording that the selected row stands for.
+    pub fn selected_moment(&self, model: &Model) -> Option<Position> {
+        let grid = self.grids.get(&self.view)?;
+        view::source(self.view, model).moment(grid.selected_row()?, grid.column)
+    }
+
+    /// Rows in a screenful of the view.
+    pub fn page_lines(&self) -> isize {
+        let area = Rect::new(0, 0, self.size.0, self.size.1);
+        let Some(screen) = layout::screen(area, self.breadcrumbs) else { return 1 };
+        let (grid, _) = layout::panes(screen.body, Tier::of(self.size.0));
+        (grid.height as isize - 2).max(1)
+    }
+}

@@ -1,0 +1,91 @@
+//! Between views: showing one, the history, escaping outwards, opening a row.
+
+use super::{App, Effect, Request};
+use crate::tui::model::Model;
+use crate::tui::view::{self, Open, ViewId};
+
+/// Views remembered in the history.
+const HISTORY: usize = 100;
+
+impl App {
+    /// Shows a view and remembers it.
+    pub fn show(&mut self, view: ViewId) {
+        self.popups.clear();
+        if view != self.view {
+            self.history.truncate(self.history_at + 1);
+            self.history.push(view);
+            if self.history.len() > HISTORY {
+                self.history.remove(0);
+            }
+            self.history_at = self.history.len() - 1;
+            self.enter(view);
+        }
+    }
+
+    fn enter(&mut self, view: ViewId) {
+        self.view = view;
+        self.detail_scroll = 0;
+        self.detail_focused = false;
+    }
+
+    /// The view before this one; again comes back.
+    pub fn show_last(&mut self) {
+        if let Some(last) = self.history_at.checked_sub(1).and_then(|at| self.history.get(at)) {
+            self.show(*last);
+        }
+    }
+
+    /// One back in the history.
+    pub fn history_back(&mut self) {
+        if self.history_at > 0 {
+            self.history_at -= 1;
+            self.enter(self.history[self.history_at]);
+        }
+    }
+
+    /// One forward in the history.
+    pub fn history_forward(&mut self) {
+        if let Some(view) = self.history.get(self.history_at + 1) {
+            self.history_at += 1;
+            self.enter(*view);
+        }
+    }
+
+    /// Closes what is open, from the inside out; at last the view that encloses this one.
+    pub fn escape(&mut self) {
+        if self.running || self.playing {
+            self.playing = false;
+        } else if !self.filtered_grid().filter.is_empty() {
+            self.filter_by("");
+        } else if !self.popups.is_empty() {
+            self.popups.pop();
+        } else if self.detail_focused {
+            self.detail_focused = false;
+        } else if let Some(outer) = view::enclosing(self.view) {
+            self.show(outer);
+        }
+    }
+
+    /// Goes into the selected row.
+    pub fn open(&mut self, model: &Model) -> Effect {
+        if let Some(effect) = self.choose_in_popup(model) {
+            return effect;
+        }
+        let Some(row) = self.selected_row() else { return Effect::None };
+        let column = self.grid(self.view).column;
+        match view::source(self.view, model).open(row, column) {
+            Open::Describe => {
+                self.describe(model);
+                Effect::None
+            }
+            Open::View(next) => {
+                self.show(next);
+                Effect::None
+            }
+            Open::Moment(position, next) => {
+                self.show(next);
+                Effect::Session(Request::GoTo(position))
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The `:` line: names with unique prefixes, arguments, completion.
+
+use super::action::{self, Argument, Invocation, Spec};
+use super::view::ViewId;
+use crate::config::suggest;
+
+/// Why a command line was not understood; the message is for people.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// Nothing begins like this.
+    #[error("there is no command {name:?}{}", near.map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
+    Unknown {
+        /// What was typed.
+        name: String,
+        /// The nearest name.
+        near: Option<&'static str>,
+    },
+    /// Several names begin like this.
+    #[error("{name:?} could be {}", candidates.join(", "))]
+    Ambiguous {
+        /// What was typed.
+        name: String,
+        /// The names.
+        candidates: Vec<&'static str>,
+    },
+    /// The command takes no argument.
+    #[error("{0} takes nothing after its name")]
+    NoArgument(&'static str),
+    /// The command needs an argument.
+    #[error("{0} needs {1}")]
+    Missing(&'static str, &'static str),
+    /// The command belongs to other views.
+    #[error("{0} works in: {1}")]
+    NotHere(&'static str, String),
+}
+
+/// Understands a command line typed in `view`. An empty line is `None`.
+pub fn parse(line: &str, view: ViewId) -> Result<Option<Invocation>, CommandError> {
+    let line = line.trim();
+    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let spec = find(name)?;
+    let argument = argument.trim();
+    match spec.argument {
+        Argument::None if !argument.is_empty() => return Err(CommandError::NoArgument(spec.name)),
+        Argument::Required(what) if argument.is_empty() => {
+            return Err(CommandError::Missing(spec.name, what));
+        }
+        _ => {}
+    }
+    if !spec.place.holds(view) {
+        return Err(CommandError::NotHere(spec.name, views_of(spec)));
+    }
+    Ok(Some(Invocation { action: spec.action, argument: argument.to_owned() }))
+}
+
+/// The names of the views where an action is valid.
+pub fn views_of(spec: &Spec) -> String {
+    let views = ViewId::ALL.iter().filter(|v| spec.place.holds(**v));
+    let names: Vec<String> = views.map(|v| format!("{} ({})", v.title(), v.digit())).collect();
+    names.join(", ")
+}
+
+/// The row called `name`, or the only one that begins so.
+fn find(name: &str) -> Result<&'static Spec, CommandError> {
+    let lower = name.to_lowercase();
+    let names = |spec: &'static Spec| spec.aliases.iter().chain([&spec.name]).copied();
+    if let Some(exact) = action::all().find(|s| names(s).any(|n| n == lower)) {
+        return Ok(exact);
+    }
+    let found: Vec<_> = action::all().filter(|s| names(s).any(|n| n.starts_with(&lower))).collect();
+    match found.as_slice() {
+        [only] => Ok(only),
+        [] => Err(CommandError::Unknown {
+            name: name.to_owned(),
+            near: suggest::closest(&lower, action::all().flat_map(names)),
+        }),
+        several => Err(CommandError::Ambiguous {
+            name: name.to_owned(),
+            candidates: several.iter().map(|s| s.name).collect(),
+        }),
+    }
+}
+
+/// What an argument may be, by the word that stands for it in the table (`NAME` of `theme [NAME]`).
+pub trait Arguments {
+    /// The possible values for the argument of `spec`, best first.
+    fn values(&self, spec: &Spec) -> Vec<String>;
+}
+
+/// Whole lines that `line` can be completed to, in table order.
+pub fn completions(line: &str, arguments: &dyn Arguments) -> Vec<String> {
+    let start = line.trim_start();
+    match start.split_once(char::is_whitespace) {
+        None => {
+            let names = action::all().map(|s| s.name);
+            names.filter(|n| n.starts_with(&start.to_lowercase())).map(str::to_owned).collect()
+        }
+        Some((name, typed)) => {
+            let Ok(spec) = find(name) else { return Vec::new() };
+            let typed = typed.trim_start();
+            let values = arguments.values(spec).into_iter().filter(|v| v.starts_with(typed));
+            values.map(|value| format!("{} {value}", spec.name)).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::action::{Action, Execution, General, Waiting};
+
+    fn parsed(line: &str) -> (Action, String) {
+        let invocation = parse(line, ViewId::Waiting).unwrap().unwrap();
+        (invocation.action, invocation.argument)
+    }
+
+    #[test]
+    fn names_prefixes_and_arguments() {
+        assert_eq!(parsed("next 5"), (Action::Execution(Execution::Next), "5".into()));
+        assert_eq!(parsed("  th   light "), (Action::General(General::Theme), "light".into()));
+        assert_eq!(parsed("QUIT").0, Action::General(General::Quit));
+        let reject = (Action::Waiting(Waiting::Reject), "too many of them".into());
+        assert_eq!(parsed("reject too many of them"), reject);
+        assert_eq!(parse("   ", ViewId::Cycle), Ok(None));
+    }
+
+    #[test]
+    fn an_exact_name_wins_over_longer_ones() {
+        assert_eq!(parsed("step").0, Action::Execution(Execution::Step));
+        assert_eq!(parsed("filter x").0, Action::General(General::Filter));
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        let error = |line: &str| parse(line, ViewId::Cycle).unwrap_err().to_string();
+        assert_eq!(error("theem"), "there is no command \"theem\"; did you mean \"theme\"?");
+        assert_eq!(error("xyzzy"), "there is no command \"xyzzy\"");
+        assert!(error("st").starts_with("\"st\" could be step, step-back"));
+        assert_eq!(error("quit now"), "quit takes nothing after its name");
+        assert_eq!(error("cycle"), "cycle needs NUMBER");
+        assert_eq!(error("allow"), "allow works in: Waiting (7)");
+    }
+
+    #[test]
+    fn completes_names_then_arguments() {
+        struct Themes;
+        impl Arguments for Themes {
+            fn values(&self, spec: &Spec) -> Vec<String> {
+                let themes = spec.action == Action::General(General::Theme);
+                if themes { vec!["dark".into(), "light".into()] } else { Vec::new() }
+            }
+        }
+        assert_eq!(completions("qu", &Themes), ["queues", "quit"]);
+        assert_eq!(completions("theme l", &Themes), ["theme light"]);
+        assert_eq!(completions("th ", &Themes), ["theme dark", "theme light"]);
+        assert_eq!(completions("quit x", &Themes), Vec::<String>::new());
+        assert_eq!(completions("", &Themes).len(), action::all().count());
+    }
+}

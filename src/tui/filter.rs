@@ -1,0 +1,249 @@
+//! The `/` filter: which rows of a grid stay.
+//!
+//! `text` keeps rows that contain it, upper and lower case being equal; `*` stands for anything within one
+//! word-like piece or more; a leading `!` keeps the others; `-l` takes a label selector as kubectl does.
+//! Several words must all hold.
+
+/// A parsed filter. The empty filter keeps everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    text: String,
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Term {
+    /// Contains the pieces in order, each after the one before; one piece is a plain substring.
+    Text { pieces: Vec<String>, keep: bool },
+    Label(LabelTerm),
+}
+
+/// One requirement of a label selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LabelTerm {
+    key: String,
+    test: LabelTest,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum LabelTest {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    Absent,
+}
+
+/// What a filter can ask of a row.
+pub trait Filterable {
+    /// The row's text, as one string.
+    fn text(&self) -> String;
+    /// The value of one of its labels.
+    fn label(&self, key: &str) -> Option<&str>;
+}
+
+/// A filter that cannot be understood; the message is for people.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// `-l` without a selector, or with a broken one.
+    #[error("a label selector is like -l zone=a,disk in (ssd, nvme),!gpu: {0}")]
+    Selector(String),
+}
+
+impl Filter {
+    /// Understands what was typed.
+    pub fn parse(typed: &str) -> Result<Filter, FilterError> {
+        let (text, selector) = split_selector(typed);
+        let mut terms: Vec<Term> = text.split_whitespace().filter_map(text_term).collect();
+        if let Some(selector) = selector {
+            terms.extend(parse_selector(selector)?.into_iter().map(Term::Label));
+        }
+        Ok(Filter { text: typed.trim().to_owned(), terms })
+    }
+
+    /// What was typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it keeps everything.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether `row` stays.
+    pub fn keeps(&self, row: &dyn Filterable) -> bool {
+        let needs_text = self.terms.iter().any(|t| matches!(t, Term::Text { .. }));
+        let text = if needs_text { row.text().to_lowercase() } else { String::new() };
+        self.terms.iter().all(|term| match term {
+            Term::Text { pieces, keep } => contains(&text, pieces) == *keep,
+            Term::Label(label) => label.holds(row.label(&label.key)),
+        })
+    }
+}
+
+impl LabelTerm {
+    fn holds(&self, value: Option<&str>) -> bool {
+        let listed = |values: &[String]| value.is_some_and(|v| values.iter().any(|x| x == v));
+        match &self.test {
+            LabelTest::In(values) => listed(values),
+            // As in Kubernetes, a missing label is not in any list.
+            LabelTest::NotIn(values) => !listed(values),
+            LabelTest::Exists => value.is_some(),
+            LabelTest::Absent => value.is_none(),
+        }
+    }
+}
+
+/// What comes before and after a `-l` that stands as a word of its own.
+fn split_selector(typed: &str) -> (&str, Option<&str>) {
+    let mut from = 0;
+    while let Some(found) = typed[from..].find("-l") {
+        let (start, end) = (from + found, from + found + 2);
+        let alone = typed[..start].chars().next_back().is_none_or(char::is_whitespace)
+            && typed[end..].chars().next().is_none_or(char::is_whitespace);
+        if alone {
+            return (&typed[..start], Some(&typed[end..]));
+        }
+        from = end;
+    }
+    (typed, None)
+}
+
+fn text_term(word: &str) -> Option<Term> {
+    let (word, keep) = match word.strip_prefix('!') {
+        Some(rest) => (rest, false),
+        None => (word, true),
+    };
+    let pieces: Vec<String> =
+        word.to_lowercase().split('*').filter(|p| !p.is_empty()).map(str::to_owned).collect();
+    (!pieces.is_empty()).then_some(Term::Text { pieces, keep })
+}
+
+fn contains(text: &str, pieces: &[String]) -> bool {
+    let mut rest = text;
+    pieces.iter().all(|piece| match rest.find(piece.as_str()) {
+        Some(at) => {
+            rest = &rest[at + piece.len()..];
+            true
+        }
+        None => false,
+    })
+}
+
+fn parse_selector(text: &str) -> Result<Vec<LabelTerm>, FilterError> {
+    if text.trim().is_empty() {
+        return Err(FilterError::Selector("nothing follows -l".into()));
+    }
+    split_outside_parentheses(text).map(|term| parse_term(term.trim())).collect()
+}
+
+fn split_outside_parentheses(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_u32;
+    text.split(move |c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+}
+
+fn parse_term(term: &str) -> Result<LabelTerm, FilterError> {
+    let (key, test) = if let Some((key, list)) = term.split_once(" notin ") {
+        (key, LabelTest::NotIn(value_list(list)?))
+    } else if let Some((key, list)) = term.split_once(" in ") {
+        (key, LabelTest::In(value_list(list)?))
+    } else if let Some((key, value)) = term.split_once("!=") {
+        (key, LabelTest::NotIn(vec![value.trim().to_owned()]))
+    } else if let Some((key, value)) = term.split_once('=') {
+        (key, LabelTest::In(vec![value.trim_start_matches('=').trim().to_owned()]))
+    } else if let Some(key) = term.strip_prefix('!') {
+        (key, LabelTest::Absent)
+    } else {
+        (term, LabelTest::Exists)
+    };
+    let key = key.trim();
+    if key.is_empty() || key.contains(char::is_whitespace) {
+        return Err(FilterError::Selector(format!("{term:?} has no key")));
+    }
+    Ok(LabelTerm { key: key.to_owned(), test })
+}
+
+fn value_list(text: &str) -> Result<Vec<String>, FilterError> {
+    let inner = text.trim().strip_prefix('(').and_then(|t| t.strip_suffix(')'));
+    let inner = inner.ok_or_else(|| FilterError::Selector("values stand in parentheses".into()))?;
+    Ok(inner.split(',').map(|v| v.trim().to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Row(&'static str, &'static [(&'static str, &'static str)]);
+
+    impl Filterable for Row {
+        fn text(&self) -> String {
+            self.0.to_owned()
+        }
+        fn label(&self, key: &str) -> Option<&str> {
+            self.1.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
+        }
+    }
+
+    fn keeps(filter: &str, row: &Row) -> bool {
+        Filter::parse(filter).unwrap().keeps(row)
+    }
+
+    const GPU: Row = Row("gpu-node-7 NodeResourcesFit", &[("zone", "a"), ("gpu", "")]);
+
+    #[test]
+    fn text_is_a_substring_without_case() {
+        assert!(keeps("NODE-7", &GPU));
+        assert!(keeps("noderes", &GPU));
+        assert!(!keeps("node-8", &GPU));
+        assert!(keeps("", &GPU) && keeps("  ", &GPU));
+    }
+
+    #[test]
+    fn words_must_all_hold_and_a_mark_inverts_one() {
+        assert!(keeps("gpu fit", &GPU));
+        assert!(!keeps("gpu taint", &GPU));
+        assert!(!keeps("!gpu", &GPU));
+        assert!(keeps("gpu !taint", &GPU));
+    }
+
+    #[test]
+    fn stars_stand_for_anything_in_between() {
+        assert!(keeps("gpu-*-7", &GPU));
+        assert!(keeps("gpu*fit", &GPU));
+        assert!(!keeps("fit*gpu", &GPU));
+        assert!(keeps("*", &GPU));
+    }
+
+    #[test]
+    fn selectors_work_as_in_kubectl() {
+        for kept in ["-l zone=a", "-l zone==a", "-l gpu", "-l !disk", "-l zone!=b", "-l disk!=x"] {
+            assert!(keeps(kept, &GPU), "{kept}");
+        }
+        for dropped in ["-l zone=b", "-l !gpu", "-l disk", "-l zone!=a"] {
+            assert!(!keeps(dropped, &GPU), "{dropped}");
+        }
+        assert!(keeps("-l zone in (a, b),gpu", &GPU));
+        assert!(!keeps("-l zone notin (a,b)", &GPU));
+        assert!(keeps("node -l zone=a", &GPU));
+        assert!(!keeps("nope -l zone=a", &GPU));
+    }
+
+    #[test]
+    fn a_dash_l_inside_a_word_is_text() {
+        assert!(keeps("a-lab", &Row("data-lab", &[])));
+    }
+
+    #[test]
+    fn broken_selectors_say_so() {
+        for broken in ["-l", "-l ", "-l =a", "-l zone in a", "-l a b"] {
+            assert!(Filter::parse(broken).is_err(), "{broken}");
+        }
+    }
+}

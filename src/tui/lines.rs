@@ -1,0 +1,98 @@
+//! Text about a selected row: labelled values and sentences, wrapped to the room there is.
+
+use std::fmt::Display;
+
+use super::text::{width, wrap};
+use super::theme::Scope;
+use super::widget::grid::{CellOut, Column, GridSource, Width};
+
+/// Labels share this width, so that values stand under each other.
+const LABEL: usize = 13;
+
+/// One line before wrapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What the text is; empty for a sentence.
+    pub label: String,
+    /// The text.
+    pub text: String,
+    /// Its style.
+    pub scope: Scope,
+}
+
+impl Line {
+    /// A labelled value.
+    pub fn field(label: &str, text: impl Display) -> Line {
+        Line { label: label.to_owned(), text: text.to_string(), scope: Scope::Text }
+    }
+
+    /// A sentence.
+    pub fn text(text: impl Display) -> Line {
+        Line { label: String::new(), text: text.to_string(), scope: Scope::Text }
+    }
+
+    /// A heading.
+    pub fn heading(text: impl Display) -> Line {
+        Line::text(text).scoped(Scope::TextStrong)
+    }
+
+    /// The same in another style.
+    pub fn scoped(self, scope: Scope) -> Line {
+        Line { scope, ..self }
+    }
+}
+
+/// A line after wrapping: label (or nothing), text, style.
+pub type Wrapped = (String, String, Scope);
+
+/// `lines` in `columns` terminal columns.
+pub fn wrapped(lines: &[Line], columns: usize) -> Vec<Wrapped> {
+    let mut out = Vec::new();
+    for line in lines {
+        let label = if line.label.is_empty() {
+            String::new()
+        } else {
+            format!("{:<LABEL$} ", line.label)
+        };
+        let rest = columns.saturating_sub(width(&label)).max(10);
+        for (i, text) in wrap(&line.text, rest).into_iter().enumerate() {
+            let label = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
+            out.push((label, text, line.scope));
+        }
+    }
+    out
+}
+
+/// Wrapped lines as a grid of one column, for windows that scroll and filter.
+pub struct LineGrid(pub Vec<Wrapped>);
+
+impl GridSource for LineGrid {
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+    fn columns(&self) -> usize {
+        1
+    }
+    fn column(&self, _column: usize) -> Column {
+        Column { width: Width::Between(10, u16::MAX), ..Column::default() }
+    }
+    fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
+        if let Some((label, text, scope)) = self.0.get(row) {
+            out.set(label, *scope);
+            out.text.push_str(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stand_under_each_other_when_wrapped() {
+        let lines = [Line::field("message", "0/3 nodes are available"), Line::text("end")];
+        let shown: Vec<String> =
+            wrapped(&lines, 30).into_iter().map(|(l, t, _)| format!("{l}{t}")).collect();
+        assert_eq!(shown, ["message       0/3 nodes are", "              available", "end"]);
+    }
+}

@@ -1,0 +1,25 @@
+//! The terminal interface.
+//!
+//! State, update and view are apart: `app::App` holds what only the interface knows (which view, selection,
+//! filter, prompt) and is the one place where that changes; views draw a `model::Model`, an immutable
+//! picture of the session. Everything a key or a `:` command can do is a row of one table (`action`), from
+//! which key lookup, hints, help, completion and the manual are made.
+
+pub mod action;
+pub mod app;
+pub mod color;
+pub mod command;
+pub mod filter;
+pub mod glyph;
+pub mod layout;
+pub mod lines;
+pub mod model;
+pub mod paths;
+pub mod prompt;
+pub mod render;
+pub mod sanitize;
+pub mod terminal;
+pub mod text;
+pub mod theme;
+pub mod view;
+pub mod widget;

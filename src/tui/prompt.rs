@@ -1,0 +1,168 @@
+//! What a person types into: a command, a filter, or the argument an action asks for.
+
+use tui_input::backend::crossterm::EventHandler;
+use tui_input::{Input, InputRequest};
+
+use super::action::{Action, Key};
+
+/// What the typed line is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// `:` and a command.
+    Command,
+    /// `/` and a filter, applied while typing.
+    Filter,
+    /// The argument of an action that was invoked by its key.
+    Argument(Action),
+}
+
+/// A line being typed.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// What for.
+    pub purpose: Purpose,
+    input: Input,
+    /// Entry of the history shown, counted from the newest; `None` while typing.
+    recalled: Option<usize>,
+    /// What was typed before the history was entered.
+    draft: String,
+    /// Completions being cycled through, and which is shown.
+    completing: Option<(Vec<String>, usize)>,
+}
+
+impl Prompt {
+    /// An open prompt with `text` typed already.
+    pub fn new(purpose: Purpose, text: &str) -> Prompt {
+        let input = Input::new(text.to_owned());
+        Prompt { purpose, input, recalled: None, draft: String::new(), completing: None }
+    }
+
+    /// The whole line.
+    pub fn text(&self) -> &str {
+        self.input.value()
+    }
+
+    /// The line before and after the cursor.
+    pub fn around_cursor(&self) -> (&str, &str) {
+        let text = self.input.value();
+        let at = text.char_indices().nth(self.input.cursor()).map_or(text.len(), |(i, _)| i);
+        text.split_at(at)
+    }
+
+    /// Edits the line as a readline would; says whether the text changed.
+    pub fn edit(&mut self, key: Key) -> bool {
+        let changed = self.input.handle_event(&crossterm::event::Event::Key(key.event()));
+        let changed = changed.is_some_and(|c| c.value);
+        if changed {
+            self.completing = None;
+            self.recalled = None;
+        }
+        changed
+    }
+
+    /// Inserts pasted text; control characters and line breaks are left out, so that nothing runs unseen.
+    pub fn paste(&mut self, text: &str) {
+        for c in text.chars().filter(|c| !c.is_control()) {
+            self.input.handle(InputRequest::InsertChar(c));
+        }
+        self.completing = None;
+    }
+
+    fn set(&mut self, text: &str) {
+        self.input = Input::new(text.to_owned());
+    }
+
+    /// Shows the next of `candidates`, or the previous one; the first call decides the list.
+    pub fn complete(&mut self, candidates: impl FnOnce(&str) -> Vec<String>, back: bool) {
+        let (list, at) = match self.completing.take() {
+            Some((list, at)) => {
+                let step = if back { list.len().saturating_sub(1) } else { 1 };
+                let next = (at + step) % list.len().max(1);
+                (list, next)
+            }
+            None => (candidates(self.text()), 0),
+        };
+        if let Some(text) = list.get(at).cloned() {
+            self.set(&text);
+            self.completing = Some((list, at));
+        }
+    }
+
+    /// Recalls an older line, or a newer one; only lines that begin with what was typed.
+    pub fn recall(&mut self, history: &[String], older: bool) {
+        if self.recalled.is_none() {
+            self.draft = self.text().to_owned();
+        }
+        let fits = |line: &&String| line.starts_with(&self.draft);
+        let lines: Vec<&String> = history.iter().rev().filter(fits).collect();
+        let next = match (self.recalled, older) {
+            (None, true) => Some(0),
+            (Some(at), true) => Some((at + 1).min(lines.len().saturating_sub(1))),
+            (Some(at), false) => at.checked_sub(1),
+            (None, false) => None,
+        };
+        let text = match next {
+            Some(at) => lines.get(at).map(|l| l.as_str()),
+            None => Some(self.draft.as_str()),
+        };
+        if let Some(text) = text.map(str::to_owned) {
+            self.set(&text);
+            self.recalled = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(text: &str) -> Prompt {
+        Prompt::new(Purpose::Command, text)
+    }
+
+    #[test]
+    fn edits_like_a_readline() {
+        let mut prompt = typed("theme dark");
+        for key in ["ctrl-w", "l", "x", "backspace", "ctrl-a"] {
+            prompt.edit(key.parse().unwrap());
+        }
+        assert_eq!(prompt.text(), "theme l");
+        assert_eq!(prompt.around_cursor(), ("", "theme l"));
+    }
+
+    #[test]
+    fn pasted_control_characters_are_dropped() {
+        let mut prompt = typed("");
+        prompt.paste("quit\r\n\x1b[31mx");
+        assert_eq!(prompt.text(), "quit[31mx");
+    }
+
+    #[test]
+    fn completion_cycles_both_ways() {
+        let mut prompt = typed("th");
+        let list = |_: &str| vec!["theme".to_owned(), "three".to_owned()];
+        prompt.complete(list, false);
+        assert_eq!(prompt.text(), "theme");
+        prompt.complete(list, false);
+        assert_eq!(prompt.text(), "three");
+        prompt.complete(list, false);
+        assert_eq!(prompt.text(), "theme");
+        prompt.complete(list, true);
+        assert_eq!(prompt.text(), "three");
+        typed("zz").complete(|_| Vec::new(), false);
+    }
+
+    #[test]
+    fn history_recalls_lines_with_the_typed_beginning() {
+        let history = ["next 5", "theme dark", "next 9"].map(str::to_owned);
+        let mut prompt = typed("ne");
+        prompt.recall(&history, true);
+        assert_eq!(prompt.text(), "next 9");
+        prompt.recall(&history, true);
+        prompt.recall(&history, true);
+        assert_eq!(prompt.text(), "next 5");
+        prompt.recall(&history, false);
+        prompt.recall(&history, false);
+        assert_eq!(prompt.text(), "ne");
+    }
+}

@@ -1,0 +1,236 @@
+//! One frame: the lines around the view, the view's two panes, windows and the prompt over it.
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use super::action::spec;
+use super::app::App;
+use super::layout::{self, Tier};
+use super::lines::wrapped;
+use super::model::{Model, span};
+use super::prompt::Purpose;
+use super::text::{Cut, fit, width};
+use super::theme::Scope;
+use super::view::{self, View};
+use super::widget::grid::{self, GridState};
+use super::widget::prompt::PromptLine;
+use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
+
+/// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
+pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
+    let area = frame.area();
+    let theme = app.theme().clone();
+    let paint = Paint { theme: &theme, charset: app.charset(), tier: app.tier() };
+    let buffer = frame.buffer_mut();
+    buffer.set_style(area, paint.style(Scope::Text));
+    let Some(screen) = layout::screen(area, app.has_breadcrumbs()) else {
+        too_small(buffer, area, &paint);
+        return;
+    };
+    draw_top(buffer, &screen, app, model, &paint);
+    let mut cursor = draw_view(buffer, screen.body, app, model, &paint);
+    cursor = draw_popup(buffer, screen.body, app, &paint).or(cursor);
+    draw_continuations(buffer, screen.body, app, &paint);
+    cursor = draw_bottom(buffer, &screen, app, &paint).or(cursor);
+    if let Some(position) = cursor {
+        frame.set_cursor_position(position);
+    }
+}
+
+fn too_small(buffer: &mut Buffer, area: Rect, paint: &Paint) {
+    let (columns, lines) = layout::SMALLEST;
+    let text = format!("kubestep needs {columns}×{lines}; this is {}×{}.", area.width, area.height);
+    for (y, line) in (area.top()..).zip(super::text::wrap(&text, usize::from(area.width))) {
+        paint.put(buffer, area, area.x, y, &line, Scope::Text);
+    }
+}
+
+fn draw_top(buffer: &mut Buffer, screen: &layout::Screen, app: &App, model: &Model, paint: &Paint) {
+    tabs::draw(buffer, screen.tabs, app.view(), app.mode(model), paint);
+    let clock = format!("{} +{}", model.source, span(model.now.0 - model.start.0));
+    breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock, paint);
+}
+
+fn draw_view(
+    buffer: &mut Buffer,
+    body: Rect,
+    app: &mut App,
+    model: &Model,
+    paint: &Paint,
+) -> Option<Position> {
+    // The class of the terminal decides where the panes are, also when wide columns are switched on.
+    let (rows, detail) = layout::panes(body, Tier::of(body.width));
+    let id = app.view();
+    let source = view::source(id, model);
+    let (detail_focused, _) = app.detail_state();
+    let grid = app.grid(id);
+    draw_title(buffer, rows, &*source, grid, !detail_focused, paint);
+    let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
+    let mut cursor = grid::draw(buffer, inner, &*source, grid, paint, !detail_focused);
+    if grid.shown() == 0 {
+        draw_empty(buffer, inner, &*source, grid, paint);
+    }
+    let selected = grid.selected_row().map(|row| (row, grid.column));
+    if let Some(at) = draw_detail(buffer, detail, app, &*source, selected, paint) {
+        cursor = Some(at);
+    }
+    cursor
+}
+
+/// `─ Filter of default/web ─ 38/5000 ─ /gpu ─ failures ───`
+fn draw_title(
+    buffer: &mut Buffer,
+    area: Rect,
+    source: &dyn View,
+    grid: &GridState,
+    focused: bool,
+    paint: &Paint,
+) {
+    let mut notes = vec![source.title()];
+    notes.push(match grid.shown() == grid.total() {
+        true => format!("{}/{}", (grid.selected_line() + 1).min(grid.shown()), grid.total()),
+        false => format!("{} of {}", grid.shown(), grid.total()),
+    });
+    if !grid.filter.is_empty() {
+        notes.push(format!("/{}", grid.filter.text()));
+    }
+    if grid.failures_only {
+        notes.push("failures only".into());
+    }
+    draw_rule(buffer, area, &notes, focused, paint);
+}
+
+fn draw_rule(buffer: &mut Buffer, area: Rect, notes: &[String], focused: bool, paint: &Paint) {
+    paint.rule(buffer, area, area.y);
+    let tail: usize = notes.iter().skip(1).map(|n| width(n) + 3).sum();
+    let room = usize::from(area.width).saturating_sub(tail + 4);
+    let mut x = area.x + 1;
+    for (i, note) in notes.iter().enumerate() {
+        let scope = match (i, focused) {
+            (0, true) => Scope::TitleFocus,
+            _ => Scope::Title,
+        };
+        let shown = if i == 0 { fit(note, room, Cut::End) } else { note.as_str().into() };
+        x = paint.put(buffer, area, x, area.y, &format!(" {shown} "), scope) + 1;
+    }
+}
+
+fn draw_empty(buffer: &mut Buffer, area: Rect, source: &dyn View, grid: &GridState, paint: &Paint) {
+    let text = match grid.total() {
+        0 => source.empty(),
+        n => format!("None of {n} rows is left; Esc drops the filter, z shows all again."),
+    };
+    let columns = usize::from(area.width.saturating_sub(4));
+    let first = area.y + area.height.min(3);
+    for (y, line) in (first..area.bottom()).zip(super::text::wrap(&text, columns)) {
+        paint.put(buffer, area, area.x + 2, y, &line, Scope::TextDim);
+    }
+}
+
+/// What is to be said about the selected cell; scrolls when it has the keys.
+fn draw_detail(
+    buffer: &mut Buffer,
+    area: Rect,
+    app: &mut App,
+    source: &dyn View,
+    selected: Option<(usize, usize)>,
+    paint: &Paint,
+) -> Option<Position> {
+    let lines = selected.map(|(row, column)| source.detail(row, column)).unwrap_or_default();
+    let lines = wrapped(&lines, usize::from(area.width.saturating_sub(2)));
+    let room = usize::from(area.height.saturating_sub(1));
+    let (focused, scroll) = app.detail_state();
+    let last = lines.len().saturating_sub(room);
+    *scroll = (*scroll).min(last);
+    let mut notes = vec!["Details".to_owned()];
+    if last > 0 {
+        let hint = if focused { "" } else { "; Tab scrolls, d shows all" };
+        notes.push(format!("{} more lines{hint}", last - *scroll));
+    }
+    draw_rule(buffer, area, &notes, focused, paint);
+    for (y, (label, text, scope)) in (area.y + 1..area.bottom()).zip(lines.iter().skip(*scroll)) {
+        let x = paint.put(buffer, area, area.x + 1, y, label, Scope::TextDim);
+        paint.put(buffer, area, x, y, text, *scope);
+    }
+    focused.then(|| Position::new(area.x + 1, (area.y + 1).min(area.bottom().saturating_sub(1))))
+}
+
+fn draw_popup(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) -> Option<Position> {
+    let screen = (area.width, area.height);
+    let window = app.popup()?;
+    let size = window.size(screen);
+    let title = match window.grid.filter.is_empty() {
+        true => window.title.clone(),
+        false => {
+            let (shown, total) = (window.grid.shown(), window.grid.total());
+            format!("{} ─ {shown} of {total} ─ /{}", window.title, window.grid.filter.text())
+        }
+    };
+    let inner = popup::draw(buffer, area, size, &title, window.footer, paint);
+    let source = window.source(size.0.saturating_sub(4));
+    grid::draw(buffer, inner, &*source, &mut window.grid, paint, true)
+}
+
+/// After the beginning of a key sequence: what could follow, in the lower right corner.
+fn draw_continuations(buffer: &mut Buffer, area: Rect, app: &App, paint: &Paint) {
+    let next = app.continuations();
+    if next.is_empty() {
+        return;
+    }
+    let longest = next.iter().map(|h| width(&h.key) + width(&h.text) + 1).max().unwrap_or(0);
+    let size = ((longest + 4) as u16, next.len() as u16 + 2);
+    let corner = Rect {
+        x: area.right().saturating_sub(size.0),
+        y: area.bottom().saturating_sub(size.1),
+        width: size.0.min(area.width),
+        height: size.1.min(area.height),
+    };
+    let inner = popup::draw(buffer, corner, size, &app.pending_text(), "", paint);
+    for (y, hint) in (inner.top()..inner.bottom()).zip(&next) {
+        let x = paint.put(buffer, inner, inner.x, y, &hint.key, Scope::HintKey);
+        paint.put(buffer, inner, x + 1, y, &hint.text, Scope::HintText);
+    }
+}
+
+fn draw_bottom(
+    buffer: &mut Buffer,
+    screen: &layout::Screen,
+    app: &mut App,
+    paint: &Paint,
+) -> Option<Position> {
+    let (list, help) = app.hints();
+    hints::draw(buffer, screen.hints, &list, &help, paint);
+    let note = filter_note(app);
+    let ghost = app.ghost();
+    let Some(open) = app.prompt() else {
+        if let Some(message) = app.status() {
+            status_line::draw(buffer, screen.status, message.severity, &message.text, paint);
+        }
+        return None;
+    };
+    let label = match open.purpose {
+        Purpose::Command => ":".to_owned(),
+        Purpose::Filter => "/".to_owned(),
+        Purpose::Argument(action) => {
+            format!("{} {}: ", spec(action).name, super::app::argument_name(spec(action)).to_lowercase())
+        }
+    };
+    let (before, after) = open.around_cursor();
+    let line = PromptLine { label: &label, before, after, ghost: &ghost, note: &note };
+    Some(prompt::draw(buffer, screen.status, &line, paint))
+}
+
+/// While a filter is typed: how many rows it leaves, or what is wrong with it.
+fn filter_note(app: &mut App) -> String {
+    let Some(text) = app.prompt().filter(|p| p.purpose == Purpose::Filter).map(|p| p.text()) else {
+        return String::new();
+    };
+    match super::filter::Filter::parse(text) {
+        Err(problem) => problem.to_string(),
+        Ok(_) => {
+            let (shown, total) = app.filter_count();
+            format!("{shown}/{total}")
+        }
+    }
+}

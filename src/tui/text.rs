@@ -1,0 +1,201 @@
+//! Measuring, cutting and writing text in terminal cells.
+//!
+//! Widths are display columns (`unicode-width`), never bytes. Names are cut in the middle because both
+//! ends carry meaning (`ip-10-…-87.ec2`), prose at the end, numbers never: a column too narrow for its
+//! numbers is dropped by the grid. Everything written passes `sanitize`.
+
+use std::borrow::Cow;
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::glyph::ELLIPSIS;
+use super::sanitize;
+
+/// Where text that is too wide loses characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cut {
+    /// Prose: the beginning says most.
+    #[default]
+    End,
+    /// Names: both ends say something.
+    Middle,
+}
+
+/// The side that text shorter than its column sticks to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Align {
+    /// Text.
+    #[default]
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Display width of clean text in columns.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Clean `text` cut to at most `max` columns, marked with an ellipsis.
+pub fn fit(text: &str, max: usize, cut: Cut) -> Cow<'_, str> {
+    if width(text) <= max {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(match (max, cut) {
+        (0, _) => String::new(),
+        (1, _) => ELLIPSIS.to_string(),
+        (_, Cut::End) => format!("{}{ELLIPSIS}", head(text, max - 1)),
+        (_, Cut::Middle) => {
+            let end = (max - 1) / 2;
+            format!("{}{ELLIPSIS}{}", head(text, max - 1 - end), tail(text, end))
+        }
+    })
+}
+
+/// The longest beginning of `text` that is at most `max` columns wide.
+pub fn head(text: &str, max: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > max {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// The longest end of `text` that is at most `max` columns wide.
+pub fn tail(text: &str, max: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices().rev() {
+        used += c.width().unwrap_or(0);
+        if used > max {
+            return &text[at + c.len_utf8()..];
+        }
+    }
+    text
+}
+
+/// Writes one line at `(x, y)`, at most `max` columns, sanitised and cut at the end. Returns the column
+/// after the last one written.
+pub fn put(buffer: &mut Buffer, x: u16, y: u16, max: u16, text: &str, style: Style) -> u16 {
+    let clean = sanitize::clean(text);
+    if max == 0 || !buffer.area.contains((x, y).into()) {
+        return x;
+    }
+    let room = max.min(buffer.area.right().saturating_sub(x));
+    let shown = head(&clean, usize::from(room));
+    let (end, _) = buffer.set_stringn(x, y, shown, usize::from(room), style);
+    end
+}
+
+/// `text` as lines of at most `max` columns, broken at spaces where there are any and inside a word only
+/// when it alone is too wide. Line breaks in `text` start a new line; every line is clean.
+pub fn wrap(text: &str, max: usize) -> Vec<String> {
+    let max = max.max(1);
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        wrap_paragraph(&sanitize::clean(paragraph), max, &mut lines);
+    }
+    lines
+}
+
+fn wrap_paragraph(text: &str, max: usize, lines: &mut Vec<String>) {
+    let indent: String = text.chars().take_while(|c| *c == ' ').take(max / 2).collect();
+    let mut line = indent.clone();
+    let mut empty = true;
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        if !empty && width(&line) + 1 + width(word) > max {
+            lines.push(std::mem::replace(&mut line, indent.clone()));
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        push_word(word, max, &mut line, lines, &indent);
+        empty = false;
+    }
+    lines.push(line.trim_end().to_owned());
+}
+
+/// Appends `word`, spilling into full lines while it does not fit on one.
+fn push_word(word: &str, max: usize, line: &mut String, lines: &mut Vec<String>, indent: &str) {
+    let mut rest = word;
+    while width(line) + width(rest) > max {
+        let part = head(rest, max.saturating_sub(width(line)));
+        if part.is_empty() && width(line) <= width(indent) {
+            break; // A single character wider than the line: let the writer cut it.
+        }
+        line.push_str(part);
+        rest = &rest[part.len()..];
+        lines.push(std::mem::replace(line, indent.to_owned()));
+    }
+    line.push_str(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use ratatui::layout::Rect;
+
+    #[test]
+    fn names_lose_their_middle_and_text_its_end() {
+        assert_eq!(fit("ip-10-0-113-87.ec2", 11, Cut::Middle), "ip-10…7.ec2");
+        assert_eq!(fit("insufficient memory", 9, Cut::End), "insuffic…");
+        assert_eq!(fit("short", 9, Cut::Middle), "short");
+    }
+
+    #[test]
+    fn tiny_widths_do_not_overflow() {
+        assert_eq!(fit("name", 0, Cut::Middle), "");
+        assert_eq!(fit("name", 1, Cut::Middle), "…");
+        assert_eq!(fit("name", 2, Cut::Middle), "n…");
+    }
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!(width("日本"), 4);
+        assert_eq!(head("日本語", 5), "日本");
+        assert_eq!(fit("日本語版", 5, Cut::End), "日本…");
+    }
+
+    #[test]
+    fn put_escapes_and_stays_inside() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 10, 1));
+        let end = put(&mut buffer, 0, 0, 8, "a\x1b[31mlong", Style::new());
+        assert_eq!(end, 8);
+        let line: String = buffer.content.iter().map(|c| c.symbol()).collect();
+        assert_eq!(line, "a\\u{1b}[  ");
+        assert_eq!(put(&mut buffer, 10, 0, 5, "out", Style::new()), 10);
+        assert_eq!(put(&mut buffer, 0, 3, 5, "out", Style::new()), 0);
+    }
+
+    #[test]
+    fn wraps_at_spaces_and_keeps_line_breaks() {
+        assert_eq!(wrap("0/3 nodes are available", 10), ["0/3 nodes", "are", "available"]);
+        assert_eq!(wrap("a\nb", 10), ["a", "b"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("  key: value more", 10), ["  key:", "  value", "  more"]);
+        assert_eq!(wrap("", 10), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn fit_never_exceeds_its_width(text in "\\PC{0,40}", max in 0usize..30, middle: bool) {
+            let text = sanitize::clean(&text).into_owned();
+            let cut = if middle { Cut::Middle } else { Cut::End };
+            prop_assert!(width(&fit(&text, max, cut)) <= max);
+        }
+
+        #[test]
+        fn wrapping_loses_no_characters(text in "[a-z日 ]{0,60}", max in 4usize..20) {
+            let letters = |t: &str| t.chars().filter(|c| *c != ' ').collect::<String>();
+            let lines = wrap(&text, max);
+            prop_assert!(lines.iter().all(|l| width(l) <= max));
+            prop_assert_eq!(letters(&lines.concat()), letters(&text));
+        }
+    }
+}

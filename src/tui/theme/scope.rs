@@ -1,0 +1,163 @@
+//! The places a theme can style, each with its dotted name in theme files.
+
+/// Declares [`Scope`] with the name of every variant, so that neither can lack the other.
+macro_rules! scopes {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)*) => {
+        /// A place that a theme styles. A theme file may name it in full (`verdict.pass`) or by a prefix
+        /// (`verdict`); the longest match wins.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Scope {
+            #[default]
+            $($(#[doc = $doc])* $variant,)*
+        }
+
+        impl Scope {
+            /// Every scope, in order of declaration.
+            pub const ALL: &[Scope] = &[$(Scope::$variant,)*];
+
+            /// The name in theme files.
+            pub const fn name(self) -> &'static str {
+                match self { $(Scope::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+scopes! {
+    /// Ordinary text.
+    Text = "text",
+    /// Secondary text.
+    TextDim = "text.dim",
+    /// Emphasised text.
+    TextStrong = "text.strong",
+    /// Titles of panes.
+    Title = "title",
+    /// Title of the pane that has the keys.
+    TitleFocus = "title.focus",
+    /// Rules between panes.
+    Border = "border",
+    /// Header line of a grid.
+    Header = "header",
+    /// The header of the chosen column.
+    HeaderChosen = "header.chosen",
+    /// The selected row.
+    Selection = "selection",
+    /// The selected row of a pane without the keys.
+    SelectionOther = "selection.other",
+    /// The selected cell within the selected row.
+    SelectionCell = "selection.cell",
+    /// The debugger's position.
+    Cursor = "cursor",
+    /// What lies after the debugger's position.
+    Future = "future",
+    /// Breadcrumbs.
+    Crumb = "crumb",
+    /// The last breadcrumb.
+    CrumbCurrent = "crumb.current",
+    /// View names in the first line.
+    Tab = "tab",
+    /// The view on screen.
+    TabActive = "tab.active",
+    /// The mode word: paused, running, waiting for input.
+    Chip = "chip",
+    /// The mode word while running.
+    ChipRunning = "chip.running",
+    /// The mode word at an earlier position than the last recorded one.
+    ChipReplay = "chip.replay",
+    /// A key in a hint.
+    HintKey = "hint.key",
+    /// What the key does.
+    HintText = "hint.text",
+    /// The prompt's line.
+    Prompt = "prompt",
+    /// Suggested completion after the typed text.
+    PromptGhost = "prompt.ghost",
+    /// Popup windows.
+    Popup = "popup",
+    /// A message that informs.
+    MessageInfo = "message.info",
+    /// A message that warns.
+    MessageWarning = "message.warning",
+    /// A message about a failure.
+    MessageError = "message.error",
+    /// Success.
+    VerdictPass = "verdict.pass",
+    /// Unschedulable.
+    VerdictFail = "verdict.fail",
+    /// Unschedulable and not resolvable by preemption.
+    VerdictNever = "verdict.never",
+    /// Plugin error.
+    VerdictError = "verdict.error",
+    /// Held at Permit.
+    VerdictWait = "verdict.wait",
+    /// Skipped.
+    VerdictSkip = "verdict.skip",
+    /// Pending.
+    VerdictPending = "verdict.pending",
+    /// Not evaluated.
+    VerdictNone = "verdict.none",
+    /// Lowest fifth of the scores.
+    Score1 = "score.1",
+    /// Second fifth.
+    Score2 = "score.2",
+    /// Third fifth.
+    Score3 = "score.3",
+    /// Fourth fifth.
+    Score4 = "score.4",
+    /// Highest fifth.
+    Score5 = "score.5",
+    /// A node that shares the highest total.
+    ScoreTie = "score.tie",
+    /// The chosen node.
+    ScoreWinner = "score.winner",
+}
+
+impl Scope {
+    /// The scope of a score between 0 and 100: a ramp of one hue, always shown beside the number.
+    pub fn of_score(score: i64) -> Scope {
+        match score {
+            i64::MIN..=19 => Scope::Score1,
+            20..=39 => Scope::Score2,
+            40..=59 => Scope::Score3,
+            60..=79 => Scope::Score4,
+            80.. => Scope::Score5,
+        }
+    }
+
+    /// Whether a theme key is a scope's name or a prefix of one.
+    pub fn is_known(key: &str) -> bool {
+        Scope::ALL.iter().any(|scope| key_covers(key, scope.name()))
+    }
+}
+
+/// Whether the theme key `key` applies to the scope called `name`.
+pub fn key_covers(key: &str, name: &str) -> bool {
+    name.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_covers_whole_segments_only() {
+        assert!(key_covers("verdict", "verdict.pass"));
+        assert!(key_covers("verdict.pass", "verdict.pass"));
+        assert!(!key_covers("verd", "verdict.pass"));
+        assert!(!key_covers("verdict.pass", "verdict"));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: std::collections::BTreeSet<_> = Scope::ALL.iter().map(|s| s.name()).collect();
+        assert_eq!(names.len(), Scope::ALL.len());
+    }
+
+    #[test]
+    fn scores_fall_into_fifths() {
+        assert_eq!(Scope::of_score(-5), Scope::Score1);
+        assert_eq!(Scope::of_score(19), Scope::Score1);
+        assert_eq!(Scope::of_score(20), Scope::Score2);
+        assert_eq!(Scope::of_score(100), Scope::Score5);
+    }
+}

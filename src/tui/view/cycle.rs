@@ -1,0 +1,325 @@
+//! The overview of one cycle: every extension point in order, its plugins under it, with the answer of each.
+//!
+//! ```text
+//!   extension point              status    what it said
+//!   PreFilter                    ✓ pass
+//!     NodeResourcesFit           ✓ pass
+//! ▶ Filter                       ✗ no      1 of 5 nodes passes
+//!     NodeResourcesFit           ✗ no      3 of 5 nodes refused: Insufficient cpu (2), …
+//! ```
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::verdict;
+use super::{Open, View, ViewId};
+use crate::config::ExtensionPoint;
+use crate::engine::record::{CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId};
+use crate::intern::Symbol;
+use crate::tui::glyph::Verdict;
+use crate::tui::lines::Line;
+use crate::tui::model::{Model, Position, span};
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// A line: a point, or a plugin at the point above it.
+struct Row {
+    point: ExtensionPoint,
+    plugin: Option<Symbol>,
+    verdict: Verdict,
+    words: String,
+}
+
+/// See the module.
+pub struct CycleView<'a> {
+    model: &'a Model,
+    rows: Vec<Row>,
+}
+
+impl<'a> CycleView<'a> {
+    /// The cycle at the debugger's position.
+    pub fn new(model: &'a Model) -> CycleView<'a> {
+        let rows = model.cycle().map(|cycle| rows(cycle)).unwrap_or_default();
+        CycleView { model, rows }
+    }
+}
+
+/// All lines of a cycle, in the order in which the points run.
+fn rows(cycle: &CycleRecord) -> Vec<Row> {
+    let mut rows = Vec::new();
+    push_statuses(&mut rows, ExtensionPoint::PreFilter, &cycle.pre_filter);
+    push_filter(&mut rows, cycle);
+    push_statuses(&mut rows, ExtensionPoint::PostFilter, &cycle.post_filter);
+    push_statuses(&mut rows, ExtensionPoint::PreScore, &cycle.score.pre_score);
+    push_score(&mut rows, cycle);
+    push_statuses(&mut rows, ExtensionPoint::Reserve, &cycle.reserve);
+    push_statuses(&mut rows, ExtensionPoint::Permit, &cycle.permit);
+    push_statuses(&mut rows, ExtensionPoint::PreBind, &cycle.pre_bind);
+    push_statuses(&mut rows, ExtensionPoint::Bind, &cycle.bind);
+    rows
+}
+
+fn push_statuses(rows: &mut Vec<Row>, point: ExtensionPoint, answers: &[PluginStatus]) {
+    let at = rows.len();
+    for answer in answers {
+        let verdict = verdict::of_code(answer.status.code());
+        let words = status_words(answer);
+        rows.push(Row { point, plugin: Some(answer.plugin), verdict, words });
+    }
+    let verdict = worst(rows[at..].iter().map(|r| r.verdict));
+    let words = if answers.is_empty() { "did not run".to_owned() } else { String::new() };
+    rows.insert(at, Row { point, plugin: None, verdict, words });
+}
+
+fn status_words(answer: &PluginStatus) -> String {
+    let mut words = answer.status.message();
+    if let Some(nodes) = &answer.nodes {
+        let names: Vec<&str> = nodes.iter().map(|n| n.as_str()).collect();
+        let _ = write!(words, "narrowed to {} nodes: {}", nodes.len(), names.join(", "));
+    }
+    if let Some(node) = answer.nominated {
+        let _ = write!(words, "nominated {node}");
+    }
+    words
+}
+
+/// The gravest answer of several; a skip weighs least.
+fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
+    let weight = |v: &Verdict| match v {
+        Verdict::NotEvaluated => 0,
+        Verdict::Skip => 1,
+        Verdict::Success => 2,
+        Verdict::Wait => 3,
+        Verdict::Pending => 4,
+        Verdict::Unschedulable => 5,
+        Verdict::Unresolvable => 6,
+        Verdict::Error => 7,
+    };
+    verdicts.max_by_key(weight).unwrap_or(Verdict::NotEvaluated)
+}
+
+fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
+    let point = ExtensionPoint::Filter;
+    let total = cycle.nodes.order.len();
+    let (verdict, words) = match (cycle.filter.plugins.is_empty(), cycle.feasible.len()) {
+        (true, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
+        (false, 0) => (Verdict::Unschedulable, format!("no node of {total} passes")),
+        (false, n) => (Verdict::Success, format!("{n} of {total} nodes pass")),
+    };
+    rows.push(Row { point, plugin: None, verdict, words });
+    for column in &cycle.filter.plugins {
+        let (verdict, words) = filter_summary(cycle, column);
+        rows.push(Row { point, plugin: Some(column.plugin), verdict, words });
+    }
+}
+
+/// What one filter plugin said over all nodes, its reasons counted.
+pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> (Verdict, String) {
+    let mut reasons: IndexMap<String, usize> = IndexMap::new();
+    let (mut refused, mut skipped, mut asked) = (0, 0, 0);
+    let mut gravest = Verdict::Success;
+    for node in &cycle.nodes.order {
+        let Some(id) = column.verdicts.get(*node) else { continue };
+        asked += usize::from(!id.is_not_evaluated());
+        skipped += usize::from(id == VerdictId::SKIPPED);
+        if id.is_status() {
+            refused += 1;
+            gravest = worst([gravest, verdict::of_id(cycle, id)].into_iter());
+            *reasons.entry(verdict::explain(cycle, id)).or_default() += 1;
+        }
+    }
+    match (asked, refused) {
+        (0, _) => (Verdict::NotEvaluated, "no node was evaluated".into()),
+        (_, 0) if skipped == asked => (Verdict::Skip, "nothing to check for this pod".into()),
+        (n, 0) => (Verdict::Success, format!("{n} of {n} nodes pass")),
+        (n, r) => {
+            reasons.sort_by(|_, a, _, b| b.cmp(a));
+            let counted: Vec<String> =
+                reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+            (gravest, format!("{r} of {n} nodes refused: {}", counted.join(", ")))
+        }
+    }
+}
+
+fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
+    let point = ExtensionPoint::Score;
+    let (verdict, words) = match (cycle.score.plugins.len(), cycle.feasible.len()) {
+        (0, 1) => (Verdict::NotEvaluated, "one node passed, so there was nothing to compare".into()),
+        (0, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
+        _ => (Verdict::Success, score_words(cycle)),
+    };
+    rows.push(Row { point, plugin: None, verdict, words });
+    for column in &cycle.score.plugins {
+        let (verdict, words) = (Verdict::Success, column_words(cycle, column));
+        rows.push(Row { point, plugin: Some(column.plugin), verdict, words });
+    }
+}
+
+fn score_words(cycle: &CycleRecord) -> String {
+    let best = cycle.score.totals.iter().max().copied().unwrap_or_default();
+    let node = cycle.node.map(|n| format!(", {n} was chosen")).unwrap_or_default();
+    let tie = match cycle.tie.len() {
+        0 | 1 => String::new(),
+        n => format!(", {n} nodes tied"),
+    };
+    format!("best total {best}{tie}{node}")
+}
+
+fn column_words(cycle: &CycleRecord, column: &ScoreColumn) -> String {
+    let range = (column.normalized.iter().min(), column.normalized.iter().max());
+    let (Some(low), Some(high)) = range else { return String::new() };
+    let best = column.normalized.iter().position(|n| n == high);
+    let node = best.and_then(|at| cycle.feasible.get(at)).map(|n| cycle.nodes.name(*n));
+    match (low == high, node) {
+        (false, Some(node)) => format!("weight {}, {low} to {high}, most on {node}", column.weight),
+        _ => format!("weight {}, {low} on every node", column.weight),
+    }
+}
+
+impl GridSource for CycleView<'_> {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn columns(&self) -> usize {
+        3
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::name("extension point", 30, 36),
+            1 => Column::text("status", 8),
+            _ => Column::prose("what it said", 20),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(row) = self.rows.get(row) else { return };
+        match (column, row.plugin) {
+            (0, None) => out.set(row.point.name(), Scope::TextStrong),
+            (0, Some(plugin)) => {
+                out.set("  ", Scope::Text);
+                out.text.push_str(&plugin);
+            }
+            (1, _) => out.verdict(row.verdict),
+            (_, None) => out.set(&row.words, Scope::TextStrong),
+            (_, Some(_)) => out.set(&row.words, Scope::Text),
+        }
+    }
+
+    fn is_current(&self, row: usize) -> bool {
+        self.current().is_some_and(|(current, _)| current == row)
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        use Verdict::{NotEvaluated, Skip, Success};
+        self.rows.get(row).is_some_and(|r| !matches!(r.verdict, Success | Skip | NotEvaluated))
+    }
+}
+
+impl View for CycleView<'_> {
+    fn title(&self) -> String {
+        match self.model.cycle() {
+            Some(cycle) => title(cycle),
+            None => "Cycle".into(),
+        }
+    }
+
+    fn empty(&self) -> String {
+        "No cycle yet: n runs the next one, c all of them; 2 shows the queues.".into()
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let (Some(cycle), Some(row)) = (self.model.cycle(), self.rows.get(row)) else {
+            return Vec::new();
+        };
+        let mut lines = vec![subject(row)];
+        if !row.words.is_empty() {
+            lines.push(Line::text(&row.words));
+        }
+        lines.extend(outcome_lines(cycle));
+        lines
+    }
+
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let position = self.model.position?;
+        let point = position.point?;
+        let exact = |r: &Row| r.point == point && r.plugin == position.plugin;
+        let found = self.rows.iter().position(exact);
+        Some((found.or_else(|| self.rows.iter().position(|r| r.point == point))?, None))
+    }
+
+    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+        let row = self.rows.get(row)?;
+        let cycle = match self.model.position {
+            Some(position) => position.cycle,
+            None => self.model.cycles.len().checked_sub(1)?,
+        };
+        Some(Position { cycle, point: Some(row.point), plugin: row.plugin, node: None })
+    }
+
+    fn open(&self, row: usize, _column: usize) -> Open {
+        match self.rows.get(row).map(|r| r.point) {
+            Some(ExtensionPoint::Filter) => Open::View(ViewId::Filter),
+            Some(ExtensionPoint::Score) => Open::View(ViewId::Scores),
+            Some(ExtensionPoint::PostFilter) => Open::View(ViewId::Preemption),
+            _ => Open::Describe,
+        }
+    }
+}
+
+fn subject(row: &Row) -> Line {
+    let said = row.verdict.meaning();
+    match row.plugin {
+        Some(plugin) => Line::heading(format!("{plugin} at {}: {said}", row.point.name())),
+        None => Line::heading(format!("{}: {said}", row.point.name())),
+    }
+}
+
+fn title(cycle: &CycleRecord) -> String {
+    let outcome = cycle.outcome.as_str();
+    let node = cycle.node.map(|n| format!(" on {n}")).unwrap_or_default();
+    format!("Cycle {} of {}: {outcome}{node}", cycle.cycle, cycle.pod)
+}
+
+/// How a cycle ended, with the pod's whole message.
+pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
+    let scope = match cycle.outcome {
+        Outcome::Scheduled => Scope::VerdictPass,
+        Outcome::Waiting => Scope::VerdictWait,
+        Outcome::Unschedulable => Scope::VerdictFail,
+        Outcome::SchedulerError => Scope::VerdictError,
+        Outcome::Dropped => Scope::VerdictSkip,
+    };
+    let mut lines = vec![Line::field("outcome", cycle.outcome.as_str()).scoped(scope)];
+    if !cycle.message.is_empty() {
+        lines.push(Line::field("message", &cycle.message));
+    }
+    let named = [
+        ("node", cycle.node),
+        ("nominated", cycle.nominated_node),
+        ("tried first", cycle.nominated_first),
+    ];
+    lines.extend(named.iter().filter_map(|(l, n)| n.map(|n| Line::field(l, n))));
+    if let Some(status) = &cycle.permit_wait {
+        let ended = if status.is_success() { "allowed".to_owned() } else { status.message() };
+        lines.push(Line::field("permit wait", ended));
+    }
+    lines.push(Line::field("attempt", cycle.attempt));
+    lines.push(Line::field("profile", cycle.profile));
+    let evaluated = format!(
+        "{} of {} nodes, from place {}",
+        cycle.evaluated_nodes,
+        cycle.nodes.order.len(),
+        cycle.start_index
+    );
+    lines.push(Line::field("evaluated", evaluated));
+    lines
+}
+
+/// Time since the session's start.
+pub(super) fn since_start(model: &Model, time: crate::api::Time) -> String {
+    format!("+{}", span(time.0 - model.start.0))
+}

@@ -1,0 +1,209 @@
+//! The filter matrix: every plugin on every node, with the official verdict first.
+//!
+//! The scheduler stops at a node's first failure; the recording does not, so the columns behind it are
+//! known too. Nodes it never asked are marked, with the reason in the details.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::verdict;
+use super::{View, cycle::filter_summary};
+use crate::config::ExtensionPoint;
+use crate::engine::node::NodeId;
+use crate::engine::record::{CycleRecord, VerdictId};
+use crate::tui::glyph::Verdict;
+use crate::tui::lines::Line;
+use crate::tui::model::{Model, Position};
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// Columns before the plugins: node, official verdict.
+const FIXED: usize = 2;
+
+/// See the module.
+pub struct FilterView<'a> {
+    model: &'a Model,
+    cycle: Option<&'a Arc<CycleRecord>>,
+    /// By column: how many nodes were refused.
+    refused: Vec<usize>,
+    name_width: u16,
+}
+
+impl<'a> FilterView<'a> {
+    /// The matrix of the cycle at the debugger's position.
+    pub fn new(model: &'a Model) -> FilterView<'a> {
+        let cycle = model.cycle();
+        let refused = cycle.map(|c| refusals(c)).unwrap_or_default();
+        let name_width = cycle.map_or(0, |c| super::scores::name_width(c));
+        FilterView { model, cycle, refused, name_width }
+    }
+
+    fn node(&self, row: usize) -> Option<NodeId> {
+        self.cycle?.nodes.order.get(row).copied()
+    }
+
+    fn id(&self, row: usize, column: usize) -> Option<VerdictId> {
+        let (cycle, node) = (self.cycle?, self.node(row)?);
+        match column.checked_sub(FIXED) {
+            None => cycle.filter.official.get(node),
+            Some(plugin) => cycle.filter.plugins.get(plugin)?.verdicts.get(node),
+        }
+    }
+}
+
+/// Per column, how many nodes are refused; one pass over the compact columns.
+fn refusals(cycle: &CycleRecord) -> Vec<usize> {
+    let columns = cycle.filter.plugins.iter().map(|p| &p.verdicts);
+    let count = |column: &crate::engine::column::Column<VerdictId>| {
+        column.iter().filter(|id| id.is_status()).count()
+    };
+    [&cycle.filter.official].into_iter().chain(columns).map(count).collect()
+}
+
+impl GridSource for FilterView<'_> {
+    fn rows(&self) -> usize {
+        self.cycle.filter(|c| !c.filter.plugins.is_empty()).map_or(0, |c| c.nodes.order.len())
+    }
+
+    fn columns(&self) -> usize {
+        FIXED + self.cycle.map_or(0, |c| c.filter.plugins.len())
+    }
+
+    fn column(&self, column: usize) -> Column {
+        let refused = |at: usize| self.refused.get(at).copied().unwrap_or_default();
+        let note = |n: usize| if n == 0 { "all pass".to_owned() } else { format!("✗ {n}") };
+        match column.checked_sub(FIXED) {
+            None if column == 0 => Column::name("node", 12, self.name_width),
+            None => Column::text("official", 9).with_note(note(refused(0))),
+            Some(plugin) => {
+                let name = self.cycle.and_then(|c| c.filter.plugins.get(plugin)).map(|p| p.plugin);
+                let name = name.unwrap_or_default();
+                Column { cut: crate::tui::text::Cut::Middle, ..Column::text(&name, 12) }
+                    .with_note(note(refused(plugin + 1)))
+            }
+        }
+    }
+
+    fn has_notes(&self) -> bool {
+        true
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return };
+        match self.id(row, column) {
+            _ if column == 0 => out.set(&cycle.nodes.name(node), Scope::Text),
+            Some(id) => out.verdict(verdict::of_id(cycle, id)),
+            None => out.verdict(Verdict::NotEvaluated),
+        }
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        self.node(row).map_or(0, |n| u64::from(n.0))
+    }
+
+    fn is_current(&self, row: usize) -> bool {
+        self.current().is_some_and(|(current, _)| current == row)
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.id(row, 1).is_some_and(VerdictId::is_status)
+    }
+
+    fn label(&self, row: usize, key: &str) -> Option<&str> {
+        let name = self.cycle?.nodes.name(self.node(row)?);
+        super::nodes::label_of(self.model, name, key)
+    }
+}
+
+impl View for FilterView<'_> {
+    fn title(&self) -> String {
+        match self.cycle {
+            Some(cycle) => format!("Filter of {} in cycle {}", cycle.pod, cycle.cycle),
+            None => "Filter".into(),
+        }
+    }
+
+    fn empty(&self) -> String {
+        match self.cycle {
+            Some(cycle) if cycle.nodes.order.is_empty() => "The cluster has no node.".into(),
+            Some(_) => "Filter did not run in this cycle: it ended before; 0 shows where.".into(),
+            None => "No cycle yet: n runs the next one.".into(),
+        }
+    }
+
+    fn detail(&self, row: usize, column: usize) -> Vec<Line> {
+        let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return Vec::new() };
+        let name = cycle.nodes.name(node);
+        let mut lines = Vec::new();
+        if let Some(plugin) = column.checked_sub(FIXED).and_then(|p| cycle.filter.plugins.get(p)) {
+            let id = self.id(row, column).unwrap_or(VerdictId::CYCLE_ENDED);
+            lines.push(said(cycle, &format!("{} on {name}", plugin.plugin), id));
+            lines.push(Line::text(verdict::explain(cycle, id)));
+            lines.push(Line::field("all nodes", filter_summary(cycle, plugin).1));
+        }
+        if let Some(id) = self.id(row, 1) {
+            lines.push(official(cycle, id));
+        }
+        lines.extend(extender_line(cycle, node));
+        lines.extend(all_failures(cycle, node));
+        lines
+    }
+
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let position = self.model.position.filter(|p| p.point == Some(ExtensionPoint::Filter))?;
+        let cycle = self.cycle?;
+        let row = cycle.nodes.order.iter().position(|n| Some(*n) == position.node)?;
+        let plugin = cycle.filter.plugins.iter().position(|p| Some(p.plugin) == position.plugin);
+        Some((row, plugin.map(|p| p + FIXED)))
+    }
+
+    fn moment(&self, row: usize, column: usize) -> Option<Position> {
+        let plugin = self.cycle?.filter.plugins.get(column.saturating_sub(FIXED))?.plugin;
+        let cycle = match self.model.position {
+            Some(position) => position.cycle,
+            None => self.model.cycles.len().checked_sub(1)?,
+        };
+        Some(Position {
+            cycle,
+            point: Some(ExtensionPoint::Filter),
+            plugin: Some(plugin),
+            node: Some(self.node(row)?),
+        })
+    }
+}
+
+fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> Line {
+    let verdict = verdict::of_id(cycle, id);
+    let (glyph, meaning) = (verdict.glyph(), verdict.meaning());
+    Line::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
+}
+
+/// The scheduler's own verdict with the plugin that gave it.
+fn official(cycle: &CycleRecord, id: VerdictId) -> Line {
+    let by = cycle.verdicts.get(id).map(|s| format!(" by {}", s.plugin())).unwrap_or_default();
+    let verdict = verdict::of_id(cycle, id);
+    let text = format!("{}{by}: {}", verdict.meaning(), verdict::explain(cycle, id));
+    Line::field("official", text).scoped(verdict.scope())
+}
+
+fn extender_line(cycle: &CycleRecord, node: NodeId) -> Option<Line> {
+    let (_, status) = cycle.filter.extender.iter().find(|(n, _)| *n == node)?;
+    Some(Line::field("extender", verdict::reasons(status)))
+}
+
+/// Every plugin that refuses the node, also those behind the first failure.
+fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<Line> {
+    let failing = cycle.filter.plugins.iter().filter_map(|column| {
+        let id = column.verdicts.get(node).filter(|id| id.is_status())?;
+        Some((column.plugin, id))
+    });
+    let mut text = String::new();
+    for (plugin, id) in failing {
+        let separator = if text.is_empty() { "" } else { "; " };
+        let _ = write!(text, "{separator}{plugin}: {}", verdict::explain(cycle, id));
+    }
+    match text.is_empty() {
+        true => Vec::new(),
+        false => vec![Line::field("all failures", text)],
+    }
+}

@@ -1,0 +1,147 @@
+//! The views, one file each: what a row is, what its cells say, and everything about the selected one.
+//!
+//! All views have the same shape, rows above (or left) and the details of the selected row below (or
+//! right), so that every key means the same in each of them.
+
+mod cycle;
+mod events;
+mod filter;
+mod nodes;
+mod pods;
+mod preemption;
+mod queues;
+mod scores;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod verdict;
+mod waiting;
+
+use super::lines::Line;
+use super::model::{Model, Position};
+use super::widget::grid::GridSource;
+
+/// A view: rows, and what is to be said about them.
+pub trait View: GridSource {
+    /// Title above the rows.
+    fn title(&self) -> String;
+    /// What to say when there is no row, with what to do about it.
+    fn empty(&self) -> String;
+    /// Everything about a cell.
+    fn detail(&self, row: usize, column: usize) -> Vec<Line>;
+
+    /// Row, and where it matters column, of the debugger's position.
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        None
+    }
+
+    /// The moment of the recording that a cell stands for.
+    fn moment(&self, _row: usize, _column: usize) -> Option<Position> {
+        None
+    }
+
+    /// Where Enter leads.
+    fn open(&self, _row: usize, _column: usize) -> Open {
+        Open::Describe
+    }
+}
+
+/// Where Enter leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// A window with everything about the row.
+    Describe,
+    /// Another view.
+    View(ViewId),
+    /// A moment of the recording, shown in a view.
+    Moment(Position, ViewId),
+}
+
+/// A full-screen view, chosen by its digit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ViewId {
+    /// The cycle at the debugger's position: extension points and plugins.
+    #[default]
+    Cycle,
+    /// All recorded cycles.
+    Timeline,
+    /// Active, backoff, unschedulable, gated and in-flight pods.
+    Queues,
+    /// Node × plugin.
+    Filter,
+    /// Node × score.
+    Scores,
+    /// Nodes of the cluster.
+    Nodes,
+    /// Pods of the cluster.
+    Pods,
+    /// Pods held at Permit.
+    Waiting,
+    /// Candidates and victims.
+    Preemption,
+    /// Queue moves and hints.
+    Events,
+}
+
+impl ViewId {
+    /// All views by digit.
+    pub const ALL: [ViewId; 10] = [
+        ViewId::Cycle,
+        ViewId::Timeline,
+        ViewId::Queues,
+        ViewId::Filter,
+        ViewId::Scores,
+        ViewId::Nodes,
+        ViewId::Pods,
+        ViewId::Waiting,
+        ViewId::Preemption,
+        ViewId::Events,
+    ];
+
+    /// The key that shows it.
+    pub fn digit(self) -> char {
+        char::from(b'0' + self as u8)
+    }
+
+    /// Its name in the first line.
+    pub fn title(self) -> &'static str {
+        match self {
+            ViewId::Cycle => "Cycle",
+            ViewId::Timeline => "Timeline",
+            ViewId::Queues => "Queues",
+            ViewId::Filter => "Filter",
+            ViewId::Scores => "Scores",
+            ViewId::Nodes => "Nodes",
+            ViewId::Pods => "Pods",
+            ViewId::Waiting => "Waiting",
+            ViewId::Preemption => "Preemption",
+            ViewId::Events => "Events",
+        }
+    }
+}
+
+/// The rows of a view over `model`.
+pub fn source(view: ViewId, model: &Model) -> Box<dyn View + '_> {
+    match view {
+        ViewId::Cycle => Box::new(cycle::CycleView::new(model)),
+        ViewId::Timeline => Box::new(timeline::TimelineView(model)),
+        ViewId::Queues => Box::new(queues::QueuesView(model)),
+        ViewId::Filter => Box::new(filter::FilterView::new(model)),
+        ViewId::Scores => Box::new(scores::ScoresView::new(model)),
+        ViewId::Nodes => Box::new(nodes::NodesView(model)),
+        ViewId::Pods => Box::new(pods::PodsView(model)),
+        ViewId::Waiting => Box::new(waiting::WaitingView(model)),
+        ViewId::Preemption => Box::new(preemption::PreemptionView::new(model)),
+        ViewId::Events => Box::new(events::EventsView::new(model)),
+    }
+}
+
+
+/// The view that encloses another, where Esc leads.
+pub fn enclosing(view: ViewId) -> Option<ViewId> {
+    match view {
+        ViewId::Timeline => None,
+        ViewId::Filter | ViewId::Scores | ViewId::Preemption => Some(ViewId::Cycle),
+        _ => Some(ViewId::Timeline),
+    }
+}

@@ -1,0 +1,123 @@
+//! Preemption of one cycle: the candidate nodes, whom the pod would evict there, and which was taken.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::View;
+use crate::config::ExtensionPoint;
+use crate::engine::record::{Candidate, CycleRecord};
+use crate::tui::lines::Line;
+use crate::tui::model::Model;
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// See the module.
+pub struct PreemptionView<'a> {
+    model: &'a Model,
+    cycle: Option<&'a Arc<CycleRecord>>,
+}
+
+impl<'a> PreemptionView<'a> {
+    /// Preemption in the cycle at the debugger's position.
+    pub fn new(model: &'a Model) -> PreemptionView<'a> {
+        PreemptionView { model, cycle: model.cycle() }
+    }
+
+    fn candidate(&self, row: usize) -> Option<&'a Candidate> {
+        self.cycle?.candidates.get(row)
+    }
+
+    fn is_taken(&self, candidate: &Candidate) -> bool {
+        let taken = self.cycle.and_then(|c| c.preemption.as_ref());
+        taken.is_some_and(|t| t.node == candidate.node)
+    }
+}
+
+fn victims(candidate: &Candidate) -> String {
+    let names: Vec<String> = candidate.victims.iter().map(|v| v.to_string()).collect();
+    names.join(", ")
+}
+
+impl GridSource for PreemptionView<'_> {
+    fn rows(&self) -> usize {
+        self.cycle.map_or(0, |c| c.candidates.len())
+    }
+
+    fn columns(&self) -> usize {
+        5
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::name("candidate", 16, 36),
+            1 => Column::text("taken", 9),
+            2 => Column::number("victims", 8),
+            3 => Column::number("budgets", 8),
+            _ => Column::prose("who would be evicted", 20),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(candidate) = self.candidate(row) else { return };
+        // Writing into a cell cannot fail.
+        let _ = match column {
+            0 => out.write_str(&candidate.node),
+            1 => {
+                if self.is_taken(candidate) {
+                    out.set("★ taken", Scope::ScoreWinner);
+                }
+                Ok(())
+            }
+            2 => write!(out, "{}", candidate.victims.len()),
+            3 => {
+                let violated = candidate.pdb_violations > 0;
+                out.scope = if violated { Scope::VerdictFail } else { Scope::Text };
+                write!(out, "{}", candidate.pdb_violations)
+            }
+            _ => out.write_str(&victims(candidate)),
+        };
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.candidate(row).is_some_and(|c| c.pdb_violations > 0)
+    }
+
+    fn label(&self, row: usize, key: &str) -> Option<&str> {
+        super::nodes::label_of(self.model, self.candidate(row)?.node, key)
+    }
+}
+
+impl View for PreemptionView<'_> {
+    fn title(&self) -> String {
+        match self.cycle {
+            Some(cycle) => format!("Preemption for {} in cycle {}", cycle.pod, cycle.cycle),
+            None => "Preemption".into(),
+        }
+    }
+
+    fn empty(&self) -> String {
+        let Some(cycle) = self.cycle else { return "No cycle yet: n runs the next one.".into() };
+        let said = cycle.post_filter.iter().map(|a| a.status.message()).find(|m| !m.is_empty());
+        match (cycle.post_filter.is_empty(), said) {
+            (true, _) => "Preemption did not run in this cycle.".into(),
+            (false, Some(said)) => format!("No candidate. {said}"),
+            (false, None) => {
+                format!("No candidate; {} ran and said nothing.", ExtensionPoint::PostFilter.name())
+            }
+        }
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(candidate) = self.candidate(row) else { return Vec::new() };
+        let taken = if self.is_taken(candidate) { ", taken" } else { "" };
+        let mut lines = vec![
+            Line::heading(format!("Candidate {}{taken}", candidate.node)),
+            Line::field("evicted", victims(candidate)),
+            Line::field("budgets", format!("{} violated", candidate.pdb_violations)),
+        ];
+        let answers = self.cycle.map_or(&[][..], |c| c.post_filter.as_slice());
+        let said = answers.iter().filter(|a| !a.status.message().is_empty());
+        lines.extend(said.map(|a| Line::field(&a.plugin, a.status.message())));
+        lines
+    }
+}

@@ -1,0 +1,159 @@
+//! The scheduling queues: which pod is where, since when, why, and when it leaves by itself.
+
+use std::fmt::Write as _;
+
+use super::cycle::outcome_lines;
+use super::{Open, View, ViewId};
+use crate::engine::record::QueueName;
+use crate::tui::glyph::Verdict;
+use crate::tui::layout::Tier;
+use crate::tui::lines::Line;
+use crate::tui::model::{Model, Position, QueuedPod, span};
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// See the module.
+pub struct QueuesView<'a>(pub &'a Model);
+
+impl QueuesView<'_> {
+    fn pod(&self, row: usize) -> Option<&QueuedPod> {
+        self.0.queued.get(row)
+    }
+
+    /// Time until the pod leaves by itself.
+    fn left(&self, pod: &QueuedPod) -> Option<String> {
+        pod.until.map(|until| span((until.0 - self.0.now.0).max(0)))
+    }
+
+    fn last_cycle(&self, row: usize) -> Option<Position> {
+        let pod = self.pod(row)?.pod;
+        let cycle = self.0.cycles.iter().rposition(|c| c.pod == pod)?;
+        Some(Position { cycle, point: None, plugin: None, node: None })
+    }
+}
+
+/// A sign for a queue, so that it is told apart before its name is read.
+fn sign(queue: QueueName) -> Verdict {
+    match queue {
+        QueueName::Active => Verdict::Success,
+        QueueName::Backoff => Verdict::Wait,
+        QueueName::Unschedulable => Verdict::Unschedulable,
+        QueueName::Gated => Verdict::Unresolvable,
+        QueueName::InFlight => Verdict::Pending,
+        QueueName::None => Verdict::NotEvaluated,
+    }
+}
+
+impl GridSource for QueuesView<'_> {
+    fn rows(&self) -> usize {
+        self.0.queued.len()
+    }
+
+    fn columns(&self) -> usize {
+        8
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::name("pod", 20, 40),
+            1 => Column::text("queue", 15),
+            2 => Column::number("prio", 6),
+            3 => Column::number("tries", 5),
+            4 => Column::number("since", 7).from_tier(Tier::Standard),
+            5 => Column::number("left", 7),
+            6 => Column::name("rejected by", 14, 28),
+            _ => Column::prose("why", 20).from_tier(Tier::Standard),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(pod) = self.pod(row) else { return };
+        let sign = sign(pod.queue);
+        // Writing into a cell cannot fail.
+        let _ = match column {
+            0 => write!(out, "{}", pod.pod),
+            1 => {
+                out.set(sign.glyph(), sign.scope());
+                write!(out, " {}", pod.queue.as_str())
+            }
+            2 => write!(out, "{}", pod.priority),
+            3 => write!(out, "{}", pod.attempts),
+            4 => write!(out, "{}", span(self.0.now.0 - pod.since.0)),
+            5 => out.write_str(&self.left(pod).unwrap_or_default()),
+            6 => out.write_str(&names(pod)),
+            _ => {
+                out.set(&pod.reason, Scope::TextDim);
+                Ok(())
+            }
+        };
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        self.pod(row).map_or(0, |p| super::pods::key_of(p.pod))
+    }
+
+    fn is_current(&self, row: usize) -> bool {
+        let current = self.0.position.and_then(|p| self.0.cycles.get(p.cycle));
+        self.pod(row).zip(current).is_some_and(|(pod, cycle)| pod.pod == cycle.pod)
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        use QueueName::{Backoff, Gated, Unschedulable};
+        self.pod(row).is_some_and(|p| matches!(p.queue, Unschedulable | Gated | Backoff))
+    }
+
+    fn label(&self, row: usize, key: &str) -> Option<&str> {
+        self.pod(row)?.labels.get_str(key).map(|v| v.as_str())
+    }
+}
+
+fn names(pod: &QueuedPod) -> String {
+    pod.rejected_by.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+impl View for QueuesView<'_> {
+    fn title(&self) -> String {
+        use QueueName::{Active, Backoff, Gated, InFlight, Unschedulable};
+        let count = |queue| self.0.queued.iter().filter(|p| p.queue == queue).count();
+        let queues = [Active, Backoff, Unschedulable, Gated, InFlight];
+        let counts: Vec<String> =
+            queues.iter().map(|q| format!("{} {}", q.as_str(), count(*q))).collect();
+        format!("Queues: {}", counts.join(", "))
+    }
+
+    fn empty(&self) -> String {
+        "No pod waits to be scheduled; 6 shows all pods.".into()
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(pod) = self.pod(row) else { return Vec::new() };
+        let sign = sign(pod.queue);
+        let text = format!("{} {} is {}", sign.glyph(), pod.pod, pod.queue.as_str());
+        let mut lines = vec![Line::text(text).scoped(sign.scope())];
+        if let Some(left) = self.left(pod) {
+            lines.push(Line::field("leaves in", format!("{left}; + lets time pass to the next timer")));
+        }
+        if !pod.rejected_by.is_empty() {
+            lines.push(Line::field("rejected by", names(pod)));
+        }
+        if !pod.reason.is_empty() {
+            lines.push(Line::field("why", &pod.reason));
+        }
+        if let Some(cycle) = self.0.last_cycle_of(pod.pod) {
+            lines.push(Line::heading(format!("Last cycle, {}", cycle.cycle)));
+            lines.extend(outcome_lines(cycle));
+        }
+        lines
+    }
+
+    fn open(&self, row: usize, _column: usize) -> Open {
+        match self.last_cycle(row) {
+            Some(moment) => Open::Moment(moment, ViewId::Cycle),
+            None => Open::Describe,
+        }
+    }
+
+    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+        self.last_cycle(row)
+    }
+}

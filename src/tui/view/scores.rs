@@ -1,0 +1,236 @@
+//! The score table: per node raw → normalized → × weight for each plugin, the total, the rank, ties.
+
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::View;
+use crate::config::ExtensionPoint;
+use crate::engine::record::{CycleRecord, ScoreColumn};
+use crate::tui::lines::Line;
+use crate::tui::model::{Model, Position};
+use crate::tui::text::{Align, Cut};
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource, compare_text};
+
+/// Columns before the plugins: node, rank, total, mark.
+const FIXED: usize = 4;
+
+/// See the module.
+pub struct ScoresView<'a> {
+    model: &'a Model,
+    cycle: Option<&'a Arc<CycleRecord>>,
+    /// Positions in `feasible`, best first.
+    order: Vec<usize>,
+    /// By row: its rank; equal totals share one.
+    ranks: Vec<usize>,
+    name_width: u16,
+}
+
+impl<'a> ScoresView<'a> {
+    /// The scores of the cycle at the debugger's position.
+    pub fn new(model: &'a Model) -> ScoresView<'a> {
+        let cycle = model.cycle();
+        let totals = cycle.map_or(&[][..], |c| c.score.totals.as_slice());
+        let mut order: Vec<usize> = (0..totals.len()).collect();
+        order.sort_by_key(|at| (std::cmp::Reverse(totals[*at]), *at));
+        let mut ranks: Vec<usize> = Vec::with_capacity(order.len());
+        for (row, at) in order.iter().enumerate() {
+            let tied = row > 0 && totals[order[row - 1]] == totals[*at];
+            ranks.push(if tied { ranks[row - 1] } else { row + 1 });
+        }
+        let name_width = cycle.map_or(0, |c| name_width(c));
+        ScoresView { model, cycle, order, ranks, name_width }
+    }
+
+    fn plugin(&self, column: usize) -> Option<&'a ScoreColumn> {
+        self.cycle?.score.plugins.get(column.checked_sub(FIXED)?)
+    }
+
+    fn total(&self, row: usize) -> i64 {
+        let total = |c: &CycleRecord| c.score.totals.get(*self.order.get(row)?).copied();
+        self.cycle.and_then(|c| total(c)).unwrap_or_default()
+    }
+
+    fn node_name(&self, row: usize) -> Option<crate::intern::Symbol> {
+        let cycle = self.cycle?;
+        Some(cycle.nodes.name(*cycle.feasible.get(*self.order.get(row)?)?))
+    }
+
+    /// `chosen`, `tie`, or nothing.
+    fn mark(&self, row: usize) -> Option<(&'static str, Scope)> {
+        let cycle = self.cycle?;
+        let node = *cycle.feasible.get(*self.order.get(row)?)?;
+        let chosen = cycle.node == Some(cycle.nodes.name(node));
+        match (chosen, cycle.tie.len() > 1 && cycle.tie.contains(&node)) {
+            (true, true) => Some(("★ chosen of tie", Scope::ScoreWinner)),
+            (true, false) => Some(("★ chosen", Scope::ScoreWinner)),
+            (false, true) => Some(("= tie", Scope::ScoreTie)),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Width of the longest node name, within reason.
+pub(super) fn name_width(cycle: &CycleRecord) -> u16 {
+    let widths = cycle.nodes.names.iter().map(|n| n.len());
+    widths.max().unwrap_or_default().clamp(4, 40) as u16
+}
+
+impl GridSource for ScoresView<'_> {
+    fn rows(&self) -> usize {
+        self.order.len()
+    }
+
+    fn columns(&self) -> usize {
+        FIXED + self.cycle.map_or(0, |c| c.score.plugins.len())
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match (column, self.plugin(column)) {
+            (0, _) => Column::name("node", 12, self.name_width),
+            (1, _) => Column::number("rank", 5),
+            (2, _) => Column::number("total", 6),
+            (_, Some(plugin)) => Column {
+                align: Align::Right,
+                cut: Cut::Middle,
+                ..Column::text(&plugin.plugin, 16)
+            }
+            .with_note(format!("raw→norm→×{}", plugin.weight)),
+            _ => Column::text("", 15),
+        }
+    }
+
+    fn has_notes(&self) -> bool {
+        true
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(at) = self.order.get(row).copied() else { return };
+        // Writing into a cell cannot fail.
+        let _ = match (column, self.plugin(column)) {
+            (0, _) => out.write_str(&self.node_name(row).unwrap_or_default()),
+            (1, _) => write!(out, "{}", self.ranks[row]),
+            (2, _) => {
+                out.scope = Scope::TextStrong;
+                write!(out, "{}", self.total(row))
+            }
+            (3, _) => {
+                let (text, scope) = self.mark(row).unwrap_or_default();
+                out.set(text, scope);
+                Ok(())
+            }
+            (_, Some(plugin)) => {
+                let normalized = plugin.normalized.get(at).copied().unwrap_or_default();
+                out.scope = Scope::of_score(i64::from(normalized));
+                let raw = plugin.raw.get(at).copied().unwrap_or_default();
+                let weighted = plugin.weighted(at).unwrap_or_default();
+                write!(out, "{raw}→{normalized}→{weighted}")
+            }
+            _ => Ok(()),
+        };
+    }
+
+    fn compare(&self, a: usize, b: usize, column: usize) -> Ordering {
+        let Some(plugin) = self.plugin(column) else {
+            let (mut x, mut y) = (CellOut::default(), CellOut::default());
+            self.cell(a, column, &mut x);
+            self.cell(b, column, &mut y);
+            return compare_text(&x.text, &y.text);
+        };
+        let weighted = |row: usize| self.order.get(row).and_then(|at| plugin.weighted(*at));
+        weighted(a).cmp(&weighted(b))
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        let node = |c: &CycleRecord| c.feasible.get(*self.order.get(row)?).copied();
+        self.cycle.and_then(|c| node(c)).map_or(0, |n| u64::from(n.0))
+    }
+
+    fn is_current(&self, row: usize) -> bool {
+        self.current().is_some_and(|(current, _)| current == row)
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.mark(row).is_none()
+    }
+
+    fn label(&self, row: usize, key: &str) -> Option<&str> {
+        super::nodes::label_of(self.model, self.node_name(row)?, key)
+    }
+}
+
+impl View for ScoresView<'_> {
+    fn title(&self) -> String {
+        match self.cycle {
+            Some(cycle) => format!("Scores of {} in cycle {}", cycle.pod, cycle.cycle),
+            None => "Scores".into(),
+        }
+    }
+
+    fn empty(&self) -> String {
+        match self.cycle.map(|c| c.feasible.len()) {
+            Some(0) => "No node passed Filter, so nothing was scored; 3 shows why.".into(),
+            Some(1) => "One node passed Filter, so there was nothing to compare.".into(),
+            Some(_) => "Score did not run in this cycle.".into(),
+            None => "No cycle yet: n runs the next one.".into(),
+        }
+    }
+
+    fn detail(&self, row: usize, column: usize) -> Vec<Line> {
+        let (Some(cycle), Some(node)) = (self.cycle, self.node_name(row)) else {
+            return Vec::new();
+        };
+        let Some(at) = self.order.get(row).copied() else { return Vec::new() };
+        let mark = self.mark(row).map(|(text, _)| format!(", {text}")).unwrap_or_default();
+        let (rank, total) = (self.ranks[row], self.total(row));
+        let of = self.order.len();
+        let mut lines =
+            vec![Line::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}"))];
+        let chosen = self.plugin(column);
+        lines.extend(chosen.map(|plugin| Line::text(arithmetic(plugin, at))));
+        let sum: Vec<String> = cycle.score.plugins.iter().map(|p| term(p, at)).collect();
+        lines.push(Line::field("total", format!("{} = {total}", sum.join(" + "))));
+        lines.extend(tie_line(cycle));
+        lines
+    }
+
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let position = self.model.position.filter(|p| p.point == Some(ExtensionPoint::Score))?;
+        let cycle = self.cycle?;
+        let at = cycle.feasible.iter().position(|n| Some(*n) == position.node)?;
+        let row = self.order.iter().position(|o| *o == at)?;
+        let plugin = cycle.score.plugins.iter().position(|p| Some(p.plugin) == position.plugin);
+        Some((row, plugin.map(|p| p + FIXED)))
+    }
+
+    fn moment(&self, row: usize, column: usize) -> Option<Position> {
+        let cycle = self.cycle?;
+        Some(Position {
+            cycle: self.model.position.map_or(self.model.cycles.len() - 1, |p| p.cycle),
+            point: Some(ExtensionPoint::Score),
+            plugin: Some(cycle.score.plugins.get(column.saturating_sub(FIXED))?.plugin),
+            node: Some(*cycle.feasible.get(*self.order.get(row)?)?),
+        })
+    }
+}
+
+fn arithmetic(plugin: &ScoreColumn, at: usize) -> String {
+    let raw = plugin.raw.get(at).copied().unwrap_or_default();
+    let normalized = plugin.normalized.get(at).copied().unwrap_or_default();
+    let weighted = plugin.weighted(at).unwrap_or_default();
+    let (name, weight) = (plugin.plugin, plugin.weight);
+    format!("{name}: raw {raw}, normalized {normalized}, × weight {weight} = {weighted}")
+}
+
+fn term(plugin: &ScoreColumn, at: usize) -> String {
+    format!("{} {}", plugin.plugin, plugin.weighted(at).unwrap_or_default())
+}
+
+fn tie_line(cycle: &CycleRecord) -> Option<Line> {
+    if cycle.tie.len() < 2 {
+        return None;
+    }
+    let names: Vec<String> = cycle.tie.iter().map(|n| cycle.nodes.name(*n).to_string()).collect();
+    Some(Line::field("tie", names.join(", ")).scoped(Scope::ScoreTie))
+}

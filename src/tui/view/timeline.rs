@@ -1,0 +1,124 @@
+//! All recorded cycles, oldest first.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::cycle::{outcome_lines, since_start};
+use super::{Open, View, ViewId};
+use crate::engine::record::{CycleRecord, Outcome};
+use crate::tui::glyph::Verdict;
+use crate::tui::layout::Tier;
+use crate::tui::lines::Line;
+use crate::tui::model::{Model, Position};
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// See the module.
+pub struct TimelineView<'a>(pub &'a Model);
+
+impl TimelineView<'_> {
+    fn cycle(&self, row: usize) -> Option<&Arc<CycleRecord>> {
+        self.0.cycles.get(row)
+    }
+}
+
+/// The sign of an outcome.
+pub(super) fn of_outcome(outcome: Outcome) -> Verdict {
+    match outcome {
+        Outcome::Scheduled => Verdict::Success,
+        Outcome::Waiting => Verdict::Wait,
+        Outcome::Unschedulable => Verdict::Unschedulable,
+        Outcome::SchedulerError => Verdict::Error,
+        Outcome::Dropped => Verdict::Skip,
+    }
+}
+
+impl GridSource for TimelineView<'_> {
+    fn rows(&self) -> usize {
+        self.0.cycles.len()
+    }
+
+    fn columns(&self) -> usize {
+        8
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::name("pod", 24, 40),
+            1 => Column::number("cycle", 6),
+            2 => Column::number("time", 8),
+            3 => Column::number("try", 4).from_tier(Tier::Standard),
+            4 => Column::text("outcome", 15),
+            5 => Column::name("node", 12, 28),
+            6 => Column::number("passed", 11).from_tier(Tier::Standard),
+            _ => Column::prose("message", 20).from_tier(Tier::Standard),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(cycle) = self.cycle(row) else { return };
+        let verdict = of_outcome(cycle.outcome);
+        // Writing into a cell cannot fail.
+        let _ = match column {
+            0 => write!(out, "{}", cycle.pod),
+            1 => write!(out, "{}", cycle.cycle),
+            2 => write!(out, "{}", since_start(self.0, cycle.time)),
+            3 => write!(out, "{}", cycle.attempt),
+            4 => {
+                out.set(verdict.glyph(), verdict.scope());
+                write!(out, " {}", cycle.outcome.as_str())
+            }
+            5 => out.write_str(&cycle.node.or(cycle.nominated_node).unwrap_or_default()),
+            6 => write!(out, "{}/{}", cycle.feasible.len(), cycle.nodes.order.len()),
+            _ => {
+                out.set(&cycle.message, Scope::TextDim);
+                Ok(())
+            }
+        };
+    }
+
+    fn is_current(&self, row: usize) -> bool {
+        self.0.position.is_some_and(|p| p.cycle == row)
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.cycle(row).is_some_and(|c| c.outcome != Outcome::Scheduled)
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        self.cycle(row).map_or(0, |c| c.cycle)
+    }
+}
+
+impl View for TimelineView<'_> {
+    fn title(&self) -> String {
+        "Timeline: recorded cycles".into()
+    }
+
+    fn empty(&self) -> String {
+        "No cycle yet: n runs the next one, c all of them.".into()
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(cycle) = self.cycle(row) else { return Vec::new() };
+        let mut lines = vec![Line::heading(format!("Cycle {} of {}", cycle.cycle, cycle.pod))];
+        lines.extend(outcome_lines(cycle));
+        lines
+    }
+
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        self.0.position.map(|p| (p.cycle, None))
+    }
+
+    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+        self.cycle(row)?;
+        Some(Position { cycle: row, point: None, plugin: None, node: None })
+    }
+
+    fn open(&self, row: usize, column: usize) -> Open {
+        match self.moment(row, column) {
+            Some(moment) => Open::Moment(moment, ViewId::Cycle),
+            None => Open::Describe,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! From the engine's statuses and verdict numbers to signs and words.
+
+use crate::engine::record::{CycleRecord, VerdictId};
+use crate::engine::status::{Code, Status};
+use crate::tui::glyph::Verdict;
+
+/// The sign of a status code.
+pub fn of_code(code: Code) -> Verdict {
+    match code {
+        Code::Success => Verdict::Success,
+        Code::Error => Verdict::Error,
+        Code::Unschedulable => Verdict::Unschedulable,
+        Code::UnschedulableAndUnresolvable => Verdict::Unresolvable,
+        Code::Wait => Verdict::Wait,
+        Code::Skip => Verdict::Skip,
+        Code::Pending => Verdict::Pending,
+    }
+}
+
+/// The sign of a filter verdict.
+pub fn of_id(cycle: &CycleRecord, id: VerdictId) -> Verdict {
+    match cycle.verdicts.get(id) {
+        Some(status) => of_code(status.code()),
+        None if id == VerdictId::PASS => Verdict::Success,
+        None if id == VerdictId::SKIPPED => Verdict::Skip,
+        None => Verdict::NotEvaluated,
+    }
+}
+
+/// What a filter verdict says, in words.
+pub fn explain(cycle: &CycleRecord, id: VerdictId) -> String {
+    if let Some(status) = cycle.verdicts.get(id) {
+        return reasons(status);
+    }
+    let words = match id {
+        VerdictId::PASS => "the node passes",
+        VerdictId::SKIPPED => "the plugin has nothing to check for this pod",
+        VerdictId::ENOUGH_FOUND => "not evaluated: enough feasible nodes were found before this one",
+        VerdictId::NARROWED => "not evaluated: PreFilter narrowed the search to other nodes",
+        VerdictId::NOMINATED_TAKEN => "not evaluated: the nominated node was feasible and taken",
+        VerdictId::CYCLE_ENDED => "not evaluated: the cycle ended before this node's turn",
+        _ => "unknown",
+    };
+    words.to_owned()
+}
+
+/// The reasons of a status, each named.
+pub fn reasons(status: &Status) -> String {
+    let reasons: Vec<&str> = status.reasons().iter().map(|r| r.as_str()).collect();
+    if reasons.is_empty() { status.code().as_str().to_owned() } else { reasons.join("; ") }
+}

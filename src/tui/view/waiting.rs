@@ -1,0 +1,92 @@
+//! Pods held at Permit: by which plugin, for how long, and what is kept for them meanwhile.
+
+use std::fmt::Write as _;
+
+use super::View;
+use super::cycle::outcome_lines;
+use crate::tui::lines::Line;
+use crate::tui::model::{Model, WaitingPod, span};
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// See the module.
+pub struct WaitingView<'a>(pub &'a Model);
+
+impl WaitingView<'_> {
+    fn pod(&self, row: usize) -> Option<&WaitingPod> {
+        self.0.waiting.get(row)
+    }
+
+    /// Time until the first of its plugins gives up.
+    fn left(&self, pod: &WaitingPod) -> String {
+        let first = pod.plugins.iter().map(|(_, deadline)| *deadline).min();
+        first.map(|at| span((at.0 - self.0.now.0).max(0))).unwrap_or_default()
+    }
+}
+
+impl GridSource for WaitingView<'_> {
+    fn rows(&self) -> usize {
+        self.0.waiting.len()
+    }
+
+    fn columns(&self) -> usize {
+        5
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::name("pod", 20, 40),
+            1 => Column::name("node", 14, 30),
+            2 => Column::number("left", 7),
+            3 => Column::name("held by", 16, 30),
+            _ => Column::prose("resources kept", 16),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(pod) = self.pod(row) else { return };
+        // Writing into a cell cannot fail.
+        let _ = match column {
+            0 => write!(out, "{}", pod.pod),
+            1 => out.write_str(&pod.node),
+            2 => {
+                out.scope = Scope::VerdictWait;
+                out.write_str(&self.left(pod))
+            }
+            3 => {
+                let names: Vec<&str> = pod.plugins.iter().map(|(p, _)| p.as_str()).collect();
+                out.write_str(&names.join(", "))
+            }
+            _ => out.write_str(&pod.held),
+        };
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        self.pod(row).map_or(0, |p| super::pods::key_of(p.pod))
+    }
+}
+
+impl View for WaitingView<'_> {
+    fn title(&self) -> String {
+        "Waiting at Permit".into()
+    }
+
+    fn empty(&self) -> String {
+        "No pod waits at Permit.".into()
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(pod) = self.pod(row) else { return Vec::new() };
+        let heading = format!("◷ {} waits for {}", pod.pod, pod.node);
+        let mut lines = vec![Line::text(heading).scoped(Scope::VerdictWait)];
+        for (plugin, deadline) in &pod.plugins {
+            let left = span((deadline.0 - self.0.now.0).max(0));
+            lines.push(Line::field("held by", format!("{plugin}, gives up in {left}")));
+        }
+        lines.push(Line::field("kept", format!("{} on {}", pod.held, pod.node)));
+        if let Some(cycle) = self.0.last_cycle_of(pod.pod) {
+            lines.extend(outcome_lines(cycle));
+        }
+        lines
+    }
+}

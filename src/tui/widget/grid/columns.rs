@@ -1,0 +1,95 @@
+//! Which columns fit, and where they stand.
+
+use super::{Column, GridSource, Width};
+use crate::tui::layout::Tier;
+use crate::tui::text::Align;
+
+/// Blank columns between two grid columns.
+pub const GAP: u16 = 1;
+/// Text narrower than this says nothing, so such a column is left out instead.
+const LEAST_TEXT: u16 = 6;
+
+/// A column on screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Its number in the source.
+    pub index: usize,
+    /// Offset from the grid's left edge.
+    pub x: u16,
+    /// Width in terminal columns.
+    pub width: u16,
+    /// How it looks.
+    pub column: Column,
+}
+
+/// The columns on screen and whether some are out of sight on either side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// From left to right; the first is column 0.
+    pub columns: Vec<Placed>,
+    /// Columns hidden between the frozen one and the next.
+    pub more_left: bool,
+    /// Columns hidden at the right.
+    pub more_right: bool,
+}
+
+/// Places the frozen first column and as many others from `first` on as fit into `width`.
+pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> Placement {
+    let shown: Vec<(usize, Column)> = (0..source.columns())
+        .map(|i| (i, source.column(i)))
+        .filter(|(i, column)| *i == 0 || column.from <= tier)
+        .collect();
+    let mut placement = Placement::default();
+    let mut used = 0;
+    for (index, column) in shown {
+        if index > 0 && index < first {
+            placement.more_left = true;
+            continue;
+        }
+        let x = if index == 0 { 0 } else { used + GAP };
+        let room = width.saturating_sub(x);
+        let least = least_width(&column);
+        // A number is shown whole or not at all; text may be cut.
+        let cuttable = column.align == Align::Left && room >= LEAST_TEXT.min(least);
+        if placement.more_right || (index > 0 && room < least && !cuttable) {
+            placement.more_right = true;
+            continue;
+        }
+        let own = least.min(room);
+        used = x + own;
+        placement.columns.push(Placed { index, x, width: own, column });
+    }
+    grow(&mut placement.columns, width.saturating_sub(used));
+    placement
+}
+
+fn least_width(column: &Column) -> u16 {
+    match column.width {
+        Width::Fixed(width) | Width::Between(width, _) => width,
+    }
+}
+
+/// Gives spare room to the columns that can use it, the first ones first.
+fn grow(columns: &mut [Placed], mut spare: u16) {
+    let mut shift = 0;
+    for placed in columns {
+        placed.x += shift;
+        if let Width::Between(_, most) = placed.column.width {
+            let more = most.saturating_sub(placed.width).min(spare);
+            placed.width += more;
+            shift += more;
+            spare -= more;
+        }
+    }
+}
+
+/// The first scrolled column to show, near `first`, so that `chosen` is on screen.
+pub fn scroll_to(source: &dyn GridSource, first: usize, chosen: usize, width: u16, tier: Tier) -> usize {
+    let mut first = first.clamp(1, chosen.max(1));
+    let visible =
+        |first| place(source, first, width, tier).columns.iter().any(|c| c.index == chosen);
+    while first < chosen && !visible(first) {
+        first += 1;
+    }
+    first
+}

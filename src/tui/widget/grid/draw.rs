@@ -1,0 +1,143 @@
+//! Draws the visible part of a grid straight into the buffer.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use super::columns::{self, Placed, Placement};
+use super::{CellOut, GridSource, GridState};
+use crate::tui::glyph::{ASCENDING, CURSOR, DESCENDING, MORE_LEFT, MORE_RIGHT};
+use crate::tui::sanitize;
+use crate::tui::text::{Align, Cut, fit, width};
+use crate::tui::theme::Scope;
+use crate::tui::widget::Paint;
+
+/// Columns before the first one, for the mark of the debugger's position.
+const MARK: u16 = 2;
+
+/// Draws `source` into `area`; `focused` says whether it has the keys. Gives back where the selected cell
+/// is, for the terminal's own cursor.
+pub fn draw(
+    buffer: &mut Buffer,
+    area: Rect,
+    source: &dyn GridSource,
+    state: &mut GridState,
+    paint: &Paint,
+    focused: bool,
+) -> Option<Position> {
+    let headers = if source.has_notes() { 2 } else { 1 };
+    if area.height <= headers || area.width <= MARK {
+        return None;
+    }
+    let room = area.width - MARK;
+    state.first_column =
+        columns::scroll_to(source, state.first_column, state.column, room, paint.tier);
+    let placement = columns::place(source, state.first_column, room, paint.tier);
+    draw_header(buffer, area, state, paint, &placement);
+    let lines = Rect { y: area.y + headers, height: area.height - headers, ..area };
+    let top = state.scroll_to_selection(usize::from(lines.height));
+    let mut out = CellOut::default();
+    for (y, line) in (lines.top()..lines.bottom()).zip(top..) {
+        let Some(row) = state.row_at(line) else { break };
+        let row_area = Rect { y, height: 1, ..lines };
+        draw_row(buffer, row_area, source, row, paint, &placement.columns, &mut out);
+        if line == state.selected_line() {
+            highlight(buffer, row_area, state, paint, &placement.columns, focused);
+        }
+    }
+    selected_position(lines, state, top, &placement.columns)
+}
+
+fn draw_header(
+    buffer: &mut Buffer,
+    area: Rect,
+    state: &GridState,
+    paint: &Paint,
+    placement: &Placement,
+) {
+    for placed in &placement.columns {
+        let chosen = placed.index == state.column;
+        let scope = if chosen { Scope::HeaderChosen } else { Scope::Header };
+        let mark = state.sort.filter(|s| s.column == placed.index);
+        let mark = mark.map_or("", |s| if s.descending { DESCENDING } else { ASCENDING });
+        let room = usize::from(placed.width).saturating_sub(width(mark));
+        let title = format!("{}{mark}", fit(&placed.column.title, room, Cut::Middle));
+        put_aligned(buffer, area, area.y, placed, &title, scope, paint);
+        if !placed.column.note.is_empty() {
+            put_aligned(buffer, area, area.y + 1, placed, &placed.column.note, Scope::TextDim, paint);
+        }
+    }
+    if placement.more_left {
+        let x = placement.columns.first().map_or(0, |c| c.width) + MARK;
+        paint.put(buffer, area, area.x + x, area.y, MORE_LEFT, Scope::HeaderChosen);
+    }
+    if placement.more_right {
+        paint.put(buffer, area, area.right() - 1, area.y, MORE_RIGHT, Scope::HeaderChosen);
+    }
+}
+
+fn draw_row(
+    buffer: &mut Buffer,
+    area: Rect,
+    source: &dyn GridSource,
+    row: usize,
+    paint: &Paint,
+    columns: &[Placed],
+    out: &mut CellOut,
+) {
+    if source.is_current(row) {
+        paint.put(buffer, area, area.x, area.y, CURSOR, Scope::Cursor);
+    }
+    for placed in columns {
+        out.clear();
+        source.cell(row, placed.index, out);
+        put_aligned(buffer, area, area.y, placed, &out.text, out.scope, paint);
+    }
+}
+
+fn put_aligned(
+    buffer: &mut Buffer,
+    area: Rect,
+    y: u16,
+    placed: &Placed,
+    text: &str,
+    scope: Scope,
+    paint: &Paint,
+) {
+    let clean = sanitize::clean(text);
+    let shown = fit(&clean, usize::from(placed.width), placed.column.cut);
+    let blank = match placed.column.align {
+        Align::Left => 0,
+        Align::Right => placed.width.saturating_sub(width(&shown) as u16),
+    };
+    paint.put(buffer, area, area.x + MARK + placed.x + blank, y, &shown, scope);
+}
+
+/// The selection is laid over the finished line, so that verdicts keep their colour on it.
+fn highlight(
+    buffer: &mut Buffer,
+    area: Rect,
+    state: &GridState,
+    paint: &Paint,
+    columns: &[Placed],
+    focused: bool,
+) {
+    let bar = if focused { Scope::Selection } else { Scope::SelectionOther };
+    buffer.set_style(area, paint.style(bar));
+    let chosen = columns.iter().find(|c| c.index == state.column && c.index > 0);
+    if let Some(placed) = chosen.filter(|_| focused) {
+        let cell = Rect { x: area.x + MARK + placed.x, width: placed.width, ..area };
+        buffer.set_style(cell.intersection(area), paint.style(Scope::SelectionCell));
+    }
+}
+
+fn selected_position(
+    lines: Rect,
+    state: &GridState,
+    top: usize,
+    columns: &[Placed],
+) -> Option<Position> {
+    state.selected_row()?;
+    let down = u16::try_from(state.selected_line() - top).ok().filter(|d| *d < lines.height)?;
+    let x = columns.iter().find(|c| c.index == state.column).map_or(0, |c| c.x);
+    Some(Position::new(lines.x + MARK + x, lines.y + down))
+}

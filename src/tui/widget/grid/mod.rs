@@ -1,0 +1,188 @@
+//! A table that asks for the cells it shows and no others.
+//!
+//! ratatui's `Table` must be given every row; at 5,000 nodes × 25 plugins that costs 50 ms a frame (guide
+//! E.1). Here a view describes its rows by the [`GridSource`] trait, and a frame costs what fits on the
+//! screen. The first column stays in place; the others scroll so that the chosen one is visible.
+
+mod columns;
+mod draw;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+pub use draw::draw;
+pub use state::{GridState, Sort};
+
+use crate::tui::glyph::Verdict;
+use crate::tui::layout::Tier;
+use crate::tui::text::{Align, Cut};
+use crate::tui::theme::Scope;
+
+/// Rows and columns of a grid, described and not built.
+pub trait GridSource {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+    /// Number of columns, at least one; the first is the row's name.
+    fn columns(&self) -> usize;
+    /// How a column looks.
+    fn column(&self, column: usize) -> Column;
+    /// Writes one cell.
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut);
+
+    /// Whether headers have a second line (`Column::note`).
+    fn has_notes(&self) -> bool {
+        false
+    }
+
+    /// What identifies a row when the data changes, so that the selection stays on it.
+    fn key(&self, row: usize) -> u64 {
+        row as u64
+    }
+
+    /// Whether the debugger stands on this row.
+    fn is_current(&self, _row: usize) -> bool {
+        false
+    }
+
+    /// Whether the row stays when only failures are shown.
+    fn is_failure(&self, _row: usize) -> bool {
+        true
+    }
+
+    /// The value of a label of the row's object, for `-l` filters.
+    fn label(&self, _row: usize, _key: &str) -> Option<&str> {
+        None
+    }
+
+    /// Order of two rows by a column; by default numbers by value and other text by letters.
+    fn compare(&self, a: usize, b: usize, column: usize) -> Ordering {
+        let (mut x, mut y) = (CellOut::default(), CellOut::default());
+        self.cell(a, column, &mut x);
+        self.cell(b, column, &mut y);
+        compare_text(&x.text, &y.text)
+    }
+}
+
+/// How a column looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// Header.
+    pub title: String,
+    /// Second header line, as a count.
+    pub note: String,
+    /// Columns of the terminal it takes.
+    pub width: Width,
+    /// The side its text sticks to.
+    pub align: Align,
+    /// Where its text is cut. Right-aligned text is a number and never cut.
+    pub cut: Cut,
+    /// The narrowest class of terminal that shows it.
+    pub from: Tier,
+}
+
+/// Width of a column in terminal columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Exactly this.
+    Fixed(u16),
+    /// At least this, growing to the second number when there is room.
+    Between(u16, u16),
+}
+
+impl Default for Width {
+    fn default() -> Width {
+        Width::Fixed(8)
+    }
+}
+
+impl Column {
+    /// A column of names, cut in the middle.
+    pub fn name(title: &str, least: u16, most: u16) -> Column {
+        Column {
+            title: title.to_owned(),
+            width: Width::Between(least, most.max(least)),
+            cut: Cut::Middle,
+            ..Column::default()
+        }
+    }
+
+    /// A column of short text.
+    pub fn text(title: &str, width: u16) -> Column {
+        Column { title: title.to_owned(), width: Width::Fixed(width), ..Column::default() }
+    }
+
+    /// A column of prose that takes what room is left.
+    pub fn prose(title: &str, least: u16) -> Column {
+        Column {
+            title: title.to_owned(),
+            width: Width::Between(least, u16::MAX),
+            ..Column::default()
+        }
+    }
+
+    /// A column of numbers.
+    pub fn number(title: &str, width: u16) -> Column {
+        Column { align: Align::Right, ..Column::text(title, width) }
+    }
+
+    /// The same, with a second header line.
+    pub fn with_note(self, note: String) -> Column {
+        Column { note, ..self }
+    }
+
+    /// The same, shown from this class of terminal on.
+    pub fn from_tier(self, from: Tier) -> Column {
+        Column { from, ..self }
+    }
+}
+
+/// Receives a cell's text and style; reused from cell to cell.
+#[derive(Debug, Default)]
+pub struct CellOut {
+    /// The text; sanitised when it is drawn.
+    pub text: String,
+    /// Its style.
+    pub scope: Scope,
+}
+
+impl CellOut {
+    /// Empties it for the next cell.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.scope = Scope::Text;
+    }
+
+    /// Sets text and style.
+    pub fn set(&mut self, text: &str, scope: Scope) {
+        self.text.push_str(text);
+        self.scope = scope;
+    }
+
+    /// A verdict's sign and word.
+    pub fn verdict(&mut self, verdict: Verdict) {
+        self.set(verdict.glyph(), verdict.scope());
+        self.text.push(' ');
+        self.text.push_str(verdict.word());
+    }
+}
+
+impl fmt::Write for CellOut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.text.push_str(text);
+        Ok(())
+    }
+}
+
+/// Numbers by value, before other text by letters; empty cells last.
+pub fn compare_text(a: &str, b: &str) -> Ordering {
+    let (a, b) = (a.trim(), b.trim());
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(x), Ok(y)) => x.total_cmp(&y),
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        (Err(_), Err(_)) => (a.is_empty(), a).cmp(&(b.is_empty(), b)),
+    }
+}

@@ -1,0 +1,190 @@
+//! What the interface remembers of a grid: selection, chosen column, scroll positions, filter, order.
+
+use super::{CellOut, GridSource};
+use crate::tui::filter::{Filter, Filterable};
+
+/// Order of rows by a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    /// The column.
+    pub column: usize,
+    /// Highest first.
+    pub descending: bool,
+}
+
+/// State of one grid. `refresh` must follow every change of the data, filter or order.
+#[derive(Clone, Debug, Default)]
+pub struct GridState {
+    /// Which rows stay.
+    pub filter: Filter,
+    /// Order, if not the source's own.
+    pub sort: Option<Sort>,
+    /// Only rows with a failure.
+    pub failures_only: bool,
+    /// The chosen column.
+    pub column: usize,
+    /// First scrolled column shown, at least 1.
+    pub first_column: usize,
+    /// First line shown.
+    top: usize,
+    /// Selected line.
+    selected: usize,
+    selected_key: Option<u64>,
+    /// Source rows in the order shown.
+    order: Vec<u32>,
+    total: usize,
+    stamp: Option<Stamp>,
+}
+
+/// What the order was computed from.
+#[derive(Clone, Debug, PartialEq)]
+struct Stamp {
+    revision: u64,
+    filter: Filter,
+    sort: Option<Sort>,
+    failures_only: bool,
+}
+
+struct Row<'a>(&'a dyn GridSource, usize);
+
+impl Filterable for Row<'_> {
+    fn text(&self) -> String {
+        let mut all = String::new();
+        let mut out = CellOut::default();
+        for column in 0..self.0.columns() {
+            out.clear();
+            self.0.cell(self.1, column, &mut out);
+            all.push_str(&out.text);
+            all.push(' ');
+        }
+        all
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.0.label(self.1, key)
+    }
+}
+
+impl GridState {
+    /// A grid that starts out in the order of a column.
+    pub fn sorted(column: usize, descending: bool) -> GridState {
+        GridState { sort: Some(Sort { column, descending }), ..GridState::default() }
+    }
+
+    /// Recomputes which rows are shown in which order, unless nothing changed; `revision` changes with the
+    /// data. The selection stays on its row, or near where it was.
+    pub fn refresh(&mut self, source: &dyn GridSource, revision: u64) {
+        let stamp = Stamp {
+            revision,
+            filter: self.filter.clone(),
+            sort: self.sort,
+            failures_only: self.failures_only,
+        };
+        if self.stamp.as_ref() == Some(&stamp) {
+            return;
+        }
+        self.stamp = Some(stamp);
+        self.total = source.rows();
+        self.order = self.ordered_rows(source);
+        self.column = self.column.min(source.columns().saturating_sub(1));
+        let kept = self.selected_key.and_then(|key| self.line_of(source, key));
+        self.select(source, kept.unwrap_or(self.selected));
+    }
+
+    fn ordered_rows(&self, source: &dyn GridSource) -> Vec<u32> {
+        let stays = |row: usize| {
+            (!self.failures_only || source.is_failure(row))
+                && (self.filter.is_empty() || self.filter.keeps(&Row(source, row)))
+        };
+        let mut order: Vec<u32> = (0..source.rows()).filter(|r| stays(*r)).map(|r| r as u32).collect();
+        if let Some(sort) = self.sort.filter(|s| s.column < source.columns()) {
+            order.sort_by(|a, b| {
+                let by_column = source.compare(*a as usize, *b as usize, sort.column);
+                let by_column = if sort.descending { by_column.reverse() } else { by_column };
+                by_column.then(a.cmp(b))
+            });
+        }
+        order
+    }
+
+    fn line_of(&self, source: &dyn GridSource, key: u64) -> Option<usize> {
+        self.order.iter().position(|row| source.key(*row as usize) == key)
+    }
+
+    /// Selects a line, or the last one when there are fewer.
+    pub fn select(&mut self, source: &dyn GridSource, line: usize) {
+        self.selected = line.min(self.order.len().saturating_sub(1));
+        self.selected_key = self.selected_row().map(|row| source.key(row));
+    }
+
+    /// Moves the selection by `lines`, stopping at both ends.
+    pub fn move_by(&mut self, source: &dyn GridSource, lines: isize) {
+        self.select(source, self.selected.saturating_add_signed(lines));
+    }
+
+    /// Selects the row with this key; says whether it is shown at all.
+    pub fn select_key(&mut self, source: &dyn GridSource, key: u64) -> bool {
+        let line = self.line_of(source, key);
+        if let Some(line) = line {
+            self.select(source, line);
+        }
+        line.is_some()
+    }
+
+    /// Chooses the column `by` columns to the right, or to the left when negative.
+    pub fn choose_column(&mut self, source: &dyn GridSource, by: isize) {
+        let last = source.columns().saturating_sub(1);
+        self.column = self.column.saturating_add_signed(by).min(last);
+    }
+
+    /// Sorts by the chosen column: ascending, then descending, then not at all.
+    pub fn cycle_sort(&mut self) {
+        self.sort = match self.sort {
+            Some(Sort { column, descending: false }) if column == self.column => {
+                Some(Sort { column, descending: true })
+            }
+            Some(Sort { column, descending: true }) if column == self.column => None,
+            _ => Some(Sort { column: self.column, descending: false }),
+        };
+    }
+
+    /// Reverses the order shown: of the sorted column, else of the chosen one.
+    pub fn invert(&mut self) {
+        let column = self.column;
+        let sort = self.sort.get_or_insert(Sort { column, descending: false });
+        sort.descending = !sort.descending;
+    }
+
+    /// The selected line.
+    pub fn selected_line(&self) -> usize {
+        self.selected
+    }
+
+    /// The selected row of the source.
+    pub fn selected_row(&self) -> Option<usize> {
+        self.row_at(self.selected)
+    }
+
+    /// The row of the source at a line.
+    pub fn row_at(&self, line: usize) -> Option<usize> {
+        self.order.get(line).map(|row| *row as usize)
+    }
+
+    /// How many rows are shown.
+    pub fn shown(&self) -> usize {
+        self.order.len()
+    }
+
+    /// How many rows there are.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Scrolls so that the selection is within `height` lines; gives back the first line.
+    pub fn scroll_to_selection(&mut self, height: usize) -> usize {
+        let highest = self.order.len().saturating_sub(height);
+        let least = (self.selected + 1).saturating_sub(height);
+        self.top = self.top.clamp(least, self.selected.max(least)).min(highest);
+        self.top
+    }
+}

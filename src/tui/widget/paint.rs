@@ -1,0 +1,58 @@
+//! What every view and widget draws with: the theme, the character set, and how wide the terminal is.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::tui::glyph::{Charset, RULE};
+use crate::tui::layout::Tier;
+use crate::tui::{sanitize, text};
+use crate::tui::theme::{Scope, Theme};
+
+/// Drawing context of one frame.
+#[derive(Clone, Copy)]
+pub struct Paint<'a> {
+    /// Styles.
+    pub theme: &'a Theme,
+    /// Glyphs.
+    pub charset: Charset,
+    /// Width class of the terminal; decides which columns are shown.
+    pub tier: Tier,
+}
+
+impl Paint<'_> {
+    /// The style of a place.
+    pub fn style(&self, scope: Scope) -> Style {
+        self.theme.style(scope)
+    }
+
+    /// Writes `text` from `(x, y)` to the right edge of `area`, sanitised. Returns the next free column.
+    pub fn put(&self, buffer: &mut Buffer, area: Rect, x: u16, y: u16, text: &str, scope: Scope) -> u16 {
+        let inside = y >= area.top() && y < area.bottom();
+        let room = if inside { area.right().saturating_sub(x) } else { 0 };
+        let text = sanitize::clean(text);
+        text::put(buffer, x, y, room, &self.charset.show(&text), self.style(scope))
+    }
+
+    /// Writes several differently styled texts one after the other.
+    pub fn line(&self, buffer: &mut Buffer, area: Rect, y: u16, parts: &[(&str, Scope)]) -> u16 {
+        parts.iter().fold(area.left(), |x, (text, scope)| self.put(buffer, area, x, y, text, *scope))
+    }
+
+    /// Fills `area` with the blanks and background of `scope`.
+    pub fn fill(&self, buffer: &mut Buffer, area: Rect, scope: Scope) {
+        let area = area.intersection(buffer.area);
+        for position in area.positions() {
+            if let Some(cell) = buffer.cell_mut(position) {
+                cell.reset();
+            }
+        }
+        buffer.set_style(area, self.style(scope));
+    }
+
+    /// A horizontal rule over the whole of line `y`.
+    pub fn rule(&self, buffer: &mut Buffer, area: Rect, y: u16) {
+        let rule = RULE.repeat(usize::from(area.width));
+        self.put(buffer, area, area.left(), y, &rule, Scope::Border);
+    }
+}

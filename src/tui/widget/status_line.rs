@@ -1,0 +1,48 @@
+//! The line above the hints: what just happened.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::Paint;
+use crate::tui::sanitize;
+use crate::tui::text::{Cut, fit};
+use crate::tui::theme::Scope;
+
+/// How serious a message is; the sign comes before the colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Something happened.
+    Info,
+    /// Something was ignored or is unusual.
+    Warning,
+    /// Something could not be done.
+    Error,
+}
+
+impl Severity {
+    /// A sign before the text, empty for information.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Severity::Info => "",
+            Severity::Warning => "warning: ",
+            Severity::Error => "error: ",
+        }
+    }
+
+    /// Its style.
+    pub fn scope(self) -> Scope {
+        match self {
+            Severity::Info => Scope::MessageInfo,
+            Severity::Warning => Scope::MessageWarning,
+            Severity::Error => Scope::MessageError,
+        }
+    }
+}
+
+/// Draws one message.
+pub fn draw(buffer: &mut Buffer, area: Rect, severity: Severity, text: &str, paint: &Paint) {
+    let line = format!("{}{text}", severity.sign());
+    let line = sanitize::clean(&line);
+    let line = fit(&line, usize::from(area.width.saturating_sub(1)), Cut::End);
+    paint.put(buffer, area, area.x + 1, area.y, &line, severity.scope());
+}
