@@ -1,7 +1,7 @@
 //! The `/` filter: which rows of a grid stay.
 //!
-//! `text` keeps rows that contain it, upper and lower case being equal; `*` stands for anything within one
-//! word-like piece or more; a leading `!` keeps the others; `-l` takes a label selector as kubectl does.
+//! `text` keeps rows that contain it, upper and lower case being equal; `*` stands for anything within a
+//! word; a leading `!` keeps the others; `-l` takes a label selector as kubectl does.
 //! Several words must all hold.
 
 /// A parsed filter. The empty filter keeps everything.
@@ -13,8 +13,11 @@ pub struct Filter {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Term {
-    /// Contains the pieces in order, each after the one before; one piece is a plain substring.
-    Text { pieces: Vec<String>, keep: bool },
+    /// Contains the pieces in order within one word; one piece is a plain substring.
+    Text {
+        pieces: Vec<String>,
+        keep: bool,
+    },
     Label(LabelTerm),
 }
 
@@ -120,7 +123,14 @@ fn text_term(word: &str) -> Option<Term> {
 }
 
 fn contains(text: &str, pieces: &[String]) -> bool {
-    let mut rest = text;
+    match pieces {
+        [piece] => text.contains(piece.as_str()),
+        _ => text.split_whitespace().any(|word| contains_in_order(word, pieces)),
+    }
+}
+
+fn contains_in_order(word: &str, pieces: &[String]) -> bool {
+    let mut rest = word;
     pieces.iter().all(|piece| match rest.find(piece.as_str()) {
         Some(at) => {
             rest = &rest[at + piece.len()..];
@@ -216,8 +226,9 @@ mod tests {
     #[test]
     fn stars_stand_for_anything_in_between() {
         assert!(keeps("gpu-*-7", &GPU));
-        assert!(keeps("gpu*fit", &GPU));
-        assert!(!keeps("fit*gpu", &GPU));
+        assert!(keeps("node*fit", &GPU));
+        assert!(!keeps("fit*node", &GPU));
+        assert!(!keeps("gpu*fit", &GPU));
         assert!(keeps("*", &GPU));
     }
 

@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn ascii_mode_shows_ascii_only_and_keeps_widths() {
-        let ours = [CRUMB, CURSOR, MORE_LEFT, MORE_RIGHT, ASCENDING, DESCENDING, RULE, BAR, "★┌µ→×"];
+        let ours =
+            [CRUMB, CURSOR, MORE_LEFT, MORE_RIGHT, ASCENDING, DESCENDING, RULE, BAR, "★┌µ→×"];
         for text in ours.into_iter().chain(Verdict::ALL.map(Verdict::glyph)) {
             let shown = Charset::Ascii.show(text);
             assert!(shown.is_ascii() && !shown.contains('?'), "{text}");

@@ -82,8 +82,7 @@ pub fn split_columns(area: Rect, width: u16) -> (Rect, Rect) {
     let width = width.min(area.width);
     let left = Rect { width, ..area };
     let gap = u16::from(width < area.width);
-    let right =
-        Rect { x: area.x + width + gap, width: area.width - width - gap, ..area };
+    let right = Rect { x: area.x + width + gap, width: area.width - width - gap, ..area };
     (left, right)
 }
 

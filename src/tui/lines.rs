@@ -49,11 +49,8 @@ pub type Wrapped = (String, String, Scope);
 pub fn wrapped(lines: &[Line], columns: usize) -> Vec<Wrapped> {
     let mut out = Vec::new();
     for line in lines {
-        let label = if line.label.is_empty() {
-            String::new()
-        } else {
-            format!("{:<LABEL$} ", line.label)
-        };
+        let label =
+            if line.label.is_empty() { String::new() } else { format!("{:<LABEL$} ", line.label) };
         let rest = columns.saturating_sub(width(&label)).max(10);
         for (i, text) in wrap(&line.text, rest).into_iter().enumerate() {
             let label = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
@@ -72,6 +69,9 @@ impl GridSource for LineGrid {
     }
     fn columns(&self) -> usize {
         1
+    }
+    fn header_lines(&self) -> u16 {
+        0
     }
     fn column(&self, _column: usize) -> Column {
         Column { width: Width::Between(10, u16::MAX), ..Column::default() }

@@ -19,6 +19,8 @@ pub mod prompt;
 pub mod render;
 pub mod sanitize;
 pub mod terminal;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod theme;
 pub mod view;

@@ -213,7 +213,11 @@ fn draw_bottom(
         Purpose::Command => ":".to_owned(),
         Purpose::Filter => "/".to_owned(),
         Purpose::Argument(action) => {
-            format!("{} {}: ", spec(action).name, super::app::argument_name(spec(action)).to_lowercase())
+            format!(
+                "{} {}: ",
+                spec(action).name,
+                super::app::argument_name(spec(action)).to_lowercase()
+            )
         }
     };
     let (before, after) = open.around_cursor();

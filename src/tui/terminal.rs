@@ -126,7 +126,8 @@ fn claim(mouse: bool) -> io::Result<()> {
     *owned() = true;
     let mut out = io::stdout();
     let entered = execute!(out, EnterAlternateScreen, EnableBracketedPaste, MoveTo(0, 0));
-    let entered = entered.and_then(|()| if mouse { execute!(out, EnableMouseCapture) } else { Ok(()) });
+    let entered =
+        entered.and_then(|()| if mouse { execute!(out, EnableMouseCapture) } else { Ok(()) });
     entered.inspect_err(|_| restore())
 }
 

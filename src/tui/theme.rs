@@ -70,7 +70,9 @@ impl Theme {
         let sixteen = library.read("terminal")?;
         let style = |scope: Scope| match lookup(&shown, scope) {
             // A bar's colour among sixteen may be the background's: use the attributes made for sixteen.
-            Style { fg: None, bg: Some(_), .. } if depth == Depth::Ansi16 => lookup(&sixteen, scope),
+            Style { fg: None, bg: Some(_), .. } if depth == Depth::Ansi16 => {
+                lookup(&sixteen, scope)
+            }
             style => at_depth(style, depth),
         };
         let styles = Scope::ALL.iter().map(|scope| style(*scope)).collect();

@@ -94,12 +94,7 @@ pub fn apply(action: Execution, app: &mut App, model: &Model, argument: &str) ->
     Effect::Session(request)
 }
 
-fn request(
-    action: Execution,
-    app: &App,
-    model: &Model,
-    argument: &str,
-) -> Result<Request, String> {
+fn request(action: Execution, app: &App, model: &Model, argument: &str) -> Result<Request, String> {
     let count = || count(argument);
     Ok(match action {
         Execution::Step => Request::Step { count: count()?, back: false },
@@ -112,9 +107,11 @@ fn request(
         Execution::PreviousCycle => Request::Cycles { count: count()?, back: true },
         Execution::Continue => Request::Continue { back: false },
         Execution::ContinueBack => Request::Continue { back: true },
-        Execution::RunHere => Request::GoTo(app.selected_moment(model).ok_or(
-            "this row is no moment of the recording; choose a cycle, a plugin or a cell",
-        )?),
+        Execution::RunHere => {
+            Request::GoTo(app.selected_moment(model).ok_or(
+                "this row is no moment of the recording; choose a cycle, a plugin or a cell",
+            )?)
+        }
         Execution::Cycle => {
             let number = argument.trim().parse();
             Request::GoToCycle(number.map_err(|_| format!("{argument:?} is not a cycle's number"))?)
@@ -128,9 +125,11 @@ fn request(
 fn count(argument: &str) -> Result<u32, String> {
     match argument.trim() {
         "" => Ok(1),
-        text => text.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
-            format!("{text:?} is not a count; write a number like 5")
-        }),
+        text => text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| format!("{text:?} is not a count; write a number like 5")),
     }
 }
 
@@ -142,7 +141,7 @@ fn duration(argument: &str) -> Result<Option<i64>, String> {
     }
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit = match &text[digits..] {
-        "ms" => Some(1_000),
+        "ms" => Some(1_000_i64),
         "" | "s" => Some(1_000_000),
         "m" => Some(60_000_000),
         "h" => Some(3_600_000_000),

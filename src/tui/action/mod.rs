@@ -162,7 +162,10 @@ pub fn spec(action: Action) -> &'static Spec {
 pub fn manual() -> String {
     let mut out = String::new();
     for group in GROUPS {
-        out.push_str(&format!("\n**{}**\n\n| key | command | what it does |\n|---|---|---|\n", group.title));
+        out.push_str(&format!(
+            "\n**{}**\n\n| key | command | what it does |\n|---|---|---|\n",
+            group.title
+        ));
         for spec in group.specs {
             let keys: Vec<String> = spec.keys.iter().map(|k| markdown_key(k)).collect();
             let (name, usage) = (spec.name, spec.argument.usage());

@@ -26,7 +26,16 @@ const fn spec(
     help: &'static str,
 ) -> Spec {
     let place = Place::views(&[ViewId::Waiting]);
-    Spec { action: Action::Waiting(action), name, aliases: &[], keys: key, argument, place, hint, help }
+    Spec {
+        action: Action::Waiting(action),
+        name,
+        aliases: &[],
+        keys: key,
+        argument,
+        place,
+        hint,
+        help,
+    }
 }
 
 /// The rows of the table.

@@ -1,7 +1,9 @@
 //! The prompt: opening it, its keys, and what happens when it is answered.
 
 use super::{App, ArgumentValues, Effect};
-use crate::tui::action::{Action, Argument, Execution, General, Invocation, Key, Spec, Waiting, spec};
+use crate::tui::action::{
+    Action, Argument, Execution, General, Invocation, Key, Spec, Waiting, spec,
+};
 use crate::tui::command::{self, Arguments};
 use crate::tui::filter::Filter;
 use crate::tui::model::Model;

@@ -122,7 +122,9 @@ impl App {
             return Vec::new();
         };
         let text = |action| action::spec(action).help.to_owned();
-        next.iter().map(|(key, action)| Hint { key: key.to_string(), text: text(*action) }).collect()
+        next.iter()
+            .map(|(key, action)| Hint { key: key.to_string(), text: text(*action) })
+            .collect()
     }
 
     /// The keys typed so far of a sequence.

@@ -7,6 +7,8 @@ mod ask;
 mod look;
 mod popup;
 mod select;
+#[cfg(test)]
+mod tests;
 mod travel;
 
 use std::collections::BTreeMap;

@@ -95,8 +95,7 @@ fn action_rows(keymap: &Keymap, view: ViewId) -> Vec<ActionRow> {
     let row = |spec: &action::Spec| {
         let own = if keymap.is_overridden(spec.action) { " (your keys)" } else { "" };
         let valid = spec.place.holds(view);
-        let place =
-            if valid { String::new() } else { format!(" [{}]", command::views_of(spec)) };
+        let place = if valid { String::new() } else { format!(" [{}]", command::views_of(spec)) };
         ActionRow {
             action: spec.action,
             keys: keymap.keys_of(spec.action).take(2).collect::<Vec<_>>().join(" "),
@@ -121,7 +120,11 @@ impl App {
     pub fn open_help(&mut self) {
         let rows = action_rows(&self.keymap, self.view);
         let title = format!("Keys and commands, {} first", self.view.title());
-        self.push_popup(Popup::new(&title, "/ filter  Enter run  Esc close", Content::Actions(rows)));
+        self.push_popup(Popup::new(
+            &title,
+            "/ filter  Enter run  Esc close",
+            Content::Actions(rows),
+        ));
     }
 
     /// The help with its filter open.

@@ -130,9 +130,7 @@ fn parse(name: &str, text: &str) -> Result<Mapping, ThemeError> {
         Ok(Value::Mapping(map)) => Ok(map),
         Ok(Value::Null) => Ok(Mapping::new()),
         Ok(_) => Err(ThemeError::NotYaml { name: name.to_owned(), error: "not a map".into() }),
-        Err(error) => {
-            Err(ThemeError::NotYaml { name: name.to_owned(), error: error.to_string() })
-        }
+        Err(error) => Err(ThemeError::NotYaml { name: name.to_owned(), error: error.to_string() }),
     }
 }
 
@@ -147,7 +145,9 @@ fn read_palette(theme: &str, map: &Mapping, palette: &mut Palette, warnings: &mu
         };
         match parse_color(value, palette) {
             Some(color) => drop(palette.insert(key.to_owned(), color)),
-            None => warnings.push(format!("theme {theme}: palette.{key}: unknown colour {value:?}")),
+            None => {
+                warnings.push(format!("theme {theme}: palette.{key}: unknown colour {value:?}"))
+            }
         }
     }
 }
@@ -159,7 +159,9 @@ fn read_entries(theme: &str, map: &Mapping, palette: &Palette, merged: &mut Merg
             "inherits" | "palette" => {}
             "surface" => match value.as_str().and_then(|v| parse_color(v, palette)) {
                 Some(Color::Rgb(r, g, b)) => merged.surface = Some(Rgb(r, g, b)),
-                _ => merged.warnings.push(format!("theme {theme}: surface is not a #rrggbb colour")),
+                _ => {
+                    merged.warnings.push(format!("theme {theme}: surface is not a #rrggbb colour"))
+                }
             },
             _ if Scope::is_known(key) => match read_style(value, palette) {
                 Ok(style) => drop(merged.styles.insert(key.to_owned(), style)),

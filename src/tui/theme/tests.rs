@@ -183,7 +183,10 @@ fn fewer_colours_never_lose_the_selection() {
             let theme = load(name, depth);
             let selection = theme.style(Scope::Selection);
             let reversed = selection.add_modifier.contains(Modifier::REVERSED);
-            assert!(reversed || selection.bg.is_some_and(|c| c != Color::Black), "{name} {depth:?}");
+            assert!(
+                reversed || selection.bg.is_some_and(|c| c != Color::Black),
+                "{name} {depth:?}"
+            );
             assert_ne!(selection, theme.style(Scope::Text));
         }
     }
@@ -218,7 +221,8 @@ fn a_prefix_styles_all_scopes_below_it() {
 
 #[test]
 fn a_child_recolours_its_parents_palette() {
-    let (_dir, library) = user_library(&[("child", "inherits: dark\npalette: { pass: '#0a0b0c' }")]);
+    let (_dir, library) =
+        user_library(&[("child", "inherits: dark\npalette: { pass: '#0a0b0c' }")]);
     let (theme, _) = Theme::load(&library, "child", Depth::Rgb).unwrap();
     assert_eq!(theme.style(Scope::VerdictPass).fg, Some(Color::Rgb(10, 11, 12)));
     assert_eq!(theme.style(Scope::VerdictFail), load("dark", Depth::Rgb).style(Scope::VerdictFail));
@@ -264,5 +268,7 @@ fn broken_themes_are_errors() {
     assert!(matches!(load("list"), ThemeError::NotYaml { .. }));
     assert!(matches!(load("torn"), ThemeError::NotYaml { .. }));
     assert!(matches!(load("../../etc/passwd"), ThemeError::Unknown { .. }));
-    assert!(load("nope").to_string().starts_with("there is no theme \"nope\"; themes are dark, light"));
+    assert!(
+        load("nope").to_string().starts_with("there is no theme \"nope\"; themes are dark, light")
+    );
 }

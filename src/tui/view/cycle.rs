@@ -16,7 +16,9 @@ use indexmap::IndexMap;
 use super::verdict;
 use super::{Open, View, ViewId};
 use crate::config::ExtensionPoint;
-use crate::engine::record::{CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId};
+use crate::engine::record::{
+    CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId,
+};
 use crate::intern::Symbol;
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
@@ -146,7 +148,9 @@ pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> (Ver
 fn push_score(rows: &mut Vec<Row>, cycle: &CycleRecord) {
     let point = ExtensionPoint::Score;
     let (verdict, words) = match (cycle.score.plugins.len(), cycle.feasible.len()) {
-        (0, 1) => (Verdict::NotEvaluated, "one node passed, so there was nothing to compare".into()),
+        (0, 1) => {
+            (Verdict::NotEvaluated, "one node passed, so there was nothing to compare".into())
+        }
         (0, _) => (Verdict::NotEvaluated, "did not run".to_owned()),
         _ => (Verdict::Success, score_words(cycle)),
     };

@@ -73,7 +73,7 @@ impl GridSource for FilterView<'_> {
         let refused = |at: usize| self.refused.get(at).copied().unwrap_or_default();
         let note = |n: usize| if n == 0 { "all pass".to_owned() } else { format!("✗ {n}") };
         match column.checked_sub(FIXED) {
-            None if column == 0 => Column::name("node", 12, self.name_width),
+            None if column == 0 => Column::name("node", self.name_width.min(12), self.name_width),
             None => Column::text("official", 9).with_note(note(refused(0))),
             Some(plugin) => {
                 let name = self.cycle.and_then(|c| c.filter.plugins.get(plugin)).map(|p| p.plugin);
@@ -84,8 +84,8 @@ impl GridSource for FilterView<'_> {
         }
     }
 
-    fn has_notes(&self) -> bool {
-        true
+    fn header_lines(&self) -> u16 {
+        2
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {

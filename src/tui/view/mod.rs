@@ -136,7 +136,6 @@ pub fn source(view: ViewId, model: &Model) -> Box<dyn View + '_> {
     }
 }
 
-
 /// The view that encloses another, where Esc leads.
 pub fn enclosing(view: ViewId) -> Option<ViewId> {
     match view {

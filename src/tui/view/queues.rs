@@ -131,7 +131,10 @@ impl View for QueuesView<'_> {
         let text = format!("{} {} is {}", sign.glyph(), pod.pod, pod.queue.as_str());
         let mut lines = vec![Line::text(text).scoped(sign.scope())];
         if let Some(left) = self.left(pod) {
-            lines.push(Line::field("leaves in", format!("{left}; + lets time pass to the next timer")));
+            lines.push(Line::field(
+                "leaves in",
+                format!("{left}; + lets time pass to the next timer"),
+            ));
         }
         if !pod.rejected_by.is_empty() {
             lines.push(Line::field("rejected by", names(pod)));

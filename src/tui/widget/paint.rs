@@ -6,8 +6,8 @@ use ratatui::style::Style;
 
 use crate::tui::glyph::{Charset, RULE};
 use crate::tui::layout::Tier;
-use crate::tui::{sanitize, text};
 use crate::tui::theme::{Scope, Theme};
+use crate::tui::{sanitize, text};
 
 /// Drawing context of one frame.
 #[derive(Clone, Copy)]
@@ -27,7 +27,15 @@ impl Paint<'_> {
     }
 
     /// Writes `text` from `(x, y)` to the right edge of `area`, sanitised. Returns the next free column.
-    pub fn put(&self, buffer: &mut Buffer, area: Rect, x: u16, y: u16, text: &str, scope: Scope) -> u16 {
+    pub fn put(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        x: u16,
+        y: u16,
+        text: &str,
+        scope: Scope,
+    ) -> u16 {
         let inside = y >= area.top() && y < area.bottom();
         let room = if inside { area.right().saturating_sub(x) } else { 0 };
         let text = sanitize::clean(text);
@@ -36,7 +44,9 @@ impl Paint<'_> {
 
     /// Writes several differently styled texts one after the other.
     pub fn line(&self, buffer: &mut Buffer, area: Rect, y: u16, parts: &[(&str, Scope)]) -> u16 {
-        parts.iter().fold(area.left(), |x, (text, scope)| self.put(buffer, area, x, y, text, *scope))
+        parts
+            .iter()
+            .fold(area.left(), |x, (text, scope)| self.put(buffer, area, x, y, text, *scope))
     }
 
     /// Fills `area` with the blanks and background of `scope`.

@@ -27,12 +27,7 @@ pub fn draw(
     frame(buffer, window, paint);
     label(buffer, window, window.y, title, Scope::TitleFocus, paint);
     label(buffer, window, window.bottom() - 1, footer, Scope::HintText, paint);
-    Rect {
-        x: window.x + 2,
-        y: window.y + 1,
-        width: window.width - 4,
-        height: window.height - 2,
-    }
+    Rect { x: window.x + 2, y: window.y + 1, width: window.width - 4, height: window.height - 2 }
 }
 
 fn label(buffer: &mut Buffer, window: Rect, y: u16, text: &str, scope: Scope, paint: &Paint) {

@@ -8,24 +8,58 @@ use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 
-/// Draws the line. Where not all names fit, views other than `active` show their digit only.
+/// Draws the line. Where not all names fit, the last views show their digit only.
 pub fn draw(buffer: &mut Buffer, area: Rect, active: ViewId, mode: (&str, Scope), paint: &Paint) {
     let chip = format!(" {} ", mode.0);
     let right = area.right().saturating_sub(width(&chip) as u16);
-    let room = usize::from(right.saturating_sub(area.x + 1));
-    let full = ViewId::ALL.iter().map(|v| width(&label(*v))).sum::<usize>() <= room;
+    let room = Rect { width: right.saturating_sub(area.x + 1), ..area };
     let mut x = area.x;
-    for view in ViewId::ALL {
-        let (text, scope) = match (view == active, full) {
-            (true, _) => (label(view), Scope::TabActive),
-            (false, true) => (label(view), Scope::Tab),
-            (false, false) => (format!(" {} ", view.digit()), Scope::Tab),
-        };
-        x = paint.put(buffer, Rect { width: right - area.x, ..area }, x, area.y, &text, scope);
+    for (view, text) in labels(active, usize::from(room.width)) {
+        let scope = if view == active { Scope::TabActive } else { Scope::Tab };
+        x = paint.put(buffer, room, x, area.y, &text, scope);
     }
     paint.put(buffer, area, right, area.y, &chip, mode.1);
 }
 
-fn label(view: ViewId) -> String {
-    format!(" {} {} ", view.digit(), view.title())
+/// What stands for each view: names from the left on while there is room for the digits of the rest; the
+/// active view always has its name.
+fn labels(active: ViewId, room: usize) -> Vec<(ViewId, String)> {
+    let digit = |view: ViewId| format!(" {} ", view.digit());
+    let name = |view: ViewId| format!(" {} {} ", view.digit(), view.title());
+    let more = |view| width(&name(view)) - width(&digit(view));
+    let digits: usize = ViewId::ALL.iter().map(|v| width(&digit(*v))).sum();
+    let mut left = room.saturating_sub(digits + more(active));
+    let mut full = true;
+    let mut label = |view: ViewId| {
+        full &= view == active || more(view) <= left;
+        if view == active {
+            return name(view);
+        }
+        left = if full { left - more(view) } else { left };
+        if full { name(view) } else { digit(view) }
+    };
+    ViewId::ALL.iter().map(|view| (*view, label(*view))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(active: ViewId, room: usize) -> String {
+        labels(active, room).into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn names_give_way_from_the_right_and_never_the_active_one() {
+        let wide = line(ViewId::Cycle, 120);
+        assert!(wide.ends_with(" 8 Preemption  9 Events "), "{wide}");
+        assert_eq!(
+            line(ViewId::Events, 71),
+            " 0 Cycle  1 Timeline  2 Queues  3 Filter  4  5  6  7  8  9 Events "
+        );
+        for view in ViewId::ALL {
+            assert!(line(view, 51).contains(view.title()));
+            assert!(width(&line(view, 71)) <= 71);
+        }
+    }
 }

@@ -84,7 +84,13 @@ fn grow(columns: &mut [Placed], mut spare: u16) {
 }
 
 /// The first scrolled column to show, near `first`, so that `chosen` is on screen.
-pub fn scroll_to(source: &dyn GridSource, first: usize, chosen: usize, width: u16, tier: Tier) -> usize {
+pub fn scroll_to(
+    source: &dyn GridSource,
+    first: usize,
+    chosen: usize,
+    width: u16,
+    tier: Tier,
+) -> usize {
     let mut first = first.clamp(1, chosen.max(1));
     let visible =
         |first| place(source, first, width, tier).columns.iter().any(|c| c.index == chosen);

@@ -24,7 +24,7 @@ pub fn draw(
     paint: &Paint,
     focused: bool,
 ) -> Option<Position> {
-    let headers = if source.has_notes() { 2 } else { 1 };
+    let headers = source.header_lines();
     if area.height <= headers || area.width <= MARK {
         return None;
     }
@@ -32,7 +32,9 @@ pub fn draw(
     state.first_column =
         columns::scroll_to(source, state.first_column, state.column, room, paint.tier);
     let placement = columns::place(source, state.first_column, room, paint.tier);
-    draw_header(buffer, area, state, paint, &placement);
+    if headers > 0 {
+        draw_header(buffer, area, state, paint, &placement);
+    }
     let lines = Rect { y: area.y + headers, height: area.height - headers, ..area };
     let top = state.scroll_to_selection(usize::from(lines.height));
     let mut out = CellOut::default();
@@ -63,7 +65,15 @@ fn draw_header(
         let title = format!("{}{mark}", fit(&placed.column.title, room, Cut::Middle));
         put_aligned(buffer, area, area.y, placed, &title, scope, paint);
         if !placed.column.note.is_empty() {
-            put_aligned(buffer, area, area.y + 1, placed, &placed.column.note, Scope::TextDim, paint);
+            put_aligned(
+                buffer,
+                area,
+                area.y + 1,
+                placed,
+                &placed.column.note,
+                Scope::TextDim,
+                paint,
+            );
         }
     }
     if placement.more_left {

@@ -32,9 +32,9 @@ pub trait GridSource {
     /// Writes one cell.
     fn cell(&self, row: usize, column: usize, out: &mut CellOut);
 
-    /// Whether headers have a second line (`Column::note`).
-    fn has_notes(&self) -> bool {
-        false
+    /// Lines of the header: the titles, and a second one where columns have notes.
+    fn header_lines(&self) -> u16 {
+        1
     }
 
     /// What identifies a row when the data changes, so that the selection stays on it.

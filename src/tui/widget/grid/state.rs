@@ -96,7 +96,8 @@ impl GridState {
             (!self.failures_only || source.is_failure(row))
                 && (self.filter.is_empty() || self.filter.keeps(&Row(source, row)))
         };
-        let mut order: Vec<u32> = (0..source.rows()).filter(|r| stays(*r)).map(|r| r as u32).collect();
+        let mut order: Vec<u32> =
+            (0..source.rows()).filter(|r| stays(*r)).map(|r| r as u32).collect();
         if let Some(sort) = self.sort.filter(|s| s.column < source.columns()) {
             order.sort_by(|a, b| {
                 let by_column = source.compare(*a as usize, *b as usize, sort.column);

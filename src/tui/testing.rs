@@ -1,0 +1,181 @@
+//! Keystroke stories and golden frames: the interface used as a person uses it, on a backend in memory.
+//!
+//! A golden file has three parts, glyphs, one letter per cell for its style, and what the letters mean,
+//! because a frame without styles does not show where the selection is. `UPDATE_GOLDEN=1` rewrites them.
+
+mod sample;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::{Buffer, Cell};
+
+use super::action::{Key, Keymap};
+use super::app::{App, Appearance, Effect, Request};
+use super::color::Depth;
+use super::glyph::Charset;
+use super::model::Model;
+use super::render::render;
+use super::theme::Library;
+
+pub use sample::{model, pod};
+
+/// A running interface over a fixed model.
+pub struct Story {
+    pub app: App,
+    pub model: Model,
+    pub effects: Vec<Effect>,
+    terminal: Terminal<TestBackend>,
+}
+
+impl Story {
+    /// The dark theme in full colour at 80×24.
+    pub fn new(model: Model) -> Story {
+        Story::with(model, (80, 24), "dark", Depth::Rgb, Charset::Unicode)
+    }
+
+    pub fn with(
+        model: Model,
+        size: (u16, u16),
+        theme: &str,
+        depth: Depth,
+        charset: Charset,
+    ) -> Story {
+        let library = Library::default();
+        let appearance = Appearance { library, theme: theme.into(), depth, charset };
+        let mut app = App::new(appearance, Keymap::default()).unwrap();
+        app.resize(size.0, size.1);
+        app.sync(&model);
+        let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        Story { app, model, effects: Vec::new(), terminal }
+    }
+
+    /// Types `keys`: characters, and names in angle brackets (`jj<Enter>:theme light<Enter>`). Draws after
+    /// each key, as the program does.
+    pub fn keys(mut self, keys: &str) -> Story {
+        for key in parse_keys(keys) {
+            let effect = self.app.key(key, &self.model);
+            if effect != Effect::None {
+                self.effects.push(effect);
+            }
+            self.draw();
+        }
+        self
+    }
+
+    pub fn resized(mut self, width: u16, height: u16) -> Story {
+        self.terminal.backend_mut().resize(width, height);
+        self.app.resize(width, height);
+        self.app.sync(&self.model);
+        self.draw();
+        self
+    }
+
+    pub fn draw(&mut self) -> Buffer {
+        let (app, model) = (&mut self.app, &self.model);
+        self.terminal.draw(|frame| render(frame, app, model)).unwrap();
+        self.terminal.backend().buffer().clone()
+    }
+
+    /// The screen's lines, without blanks at their ends.
+    pub fn lines(&mut self) -> Vec<String> {
+        let buffer = self.draw();
+        let width = usize::from(buffer.area.width);
+        let line = |cells: &[Cell]| cells.iter().map(Cell::symbol).collect::<String>();
+        buffer.content.chunks(width).map(|c| line(c).trim_end().to_owned()).collect()
+    }
+
+    pub fn text(&mut self) -> String {
+        self.lines().join("\n")
+    }
+
+    /// Where the terminal's own cursor is.
+    pub fn cursor(&mut self) -> (u16, u16) {
+        self.draw();
+        let at = self.terminal.get_cursor_position().unwrap();
+        (at.x, at.y)
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        let request = |e: &Effect| match e {
+            Effect::Session(r) => Some(r.clone()),
+            _ => None,
+        };
+        self.effects.iter().filter_map(request).collect()
+    }
+
+    /// Compares the frame with `tests/golden/NAME.txt`.
+    pub fn golden(&mut self, name: &str) {
+        let shown = describe(&self.draw());
+        let file =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, &shown).unwrap();
+        }
+        let expected = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            expected == shown,
+            "{name} differs from {}; UPDATE_GOLDEN=1 rewrites it. Now:\n{shown}",
+            file.display()
+        );
+    }
+}
+
+/// Keys of a story.
+pub fn parse_keys(text: &str) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let named = rest.strip_prefix('<').and_then(|r| r.split_once('>'));
+        match named.filter(|(name, _)| name.len() > 1 && !name.contains('<')) {
+            Some((name, after)) => {
+                keys.push(name.parse().unwrap());
+                rest = after;
+            }
+            None => {
+                keys.push(Key::char(c));
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    keys
+}
+
+/// A frame as text: glyphs, styles, legend.
+fn describe(buffer: &Buffer) -> String {
+    let mut legend: BTreeMap<String, char> = BTreeMap::new();
+    let letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
+    let (mut glyphs, mut styles) = (String::new(), String::new());
+    for cells in buffer.content.chunks(usize::from(buffer.area.width)) {
+        let mut line = String::new();
+        for cell in cells {
+            line.push_str(cell.symbol());
+            let next = letters[legend.len() % letters.len()];
+            styles.push(*legend.entry(style_of(cell)).or_insert(next));
+        }
+        glyphs.push_str(line.trim_end());
+        glyphs.push('\n');
+        styles.push('\n');
+    }
+    let mut out = format!("== glyphs ==\n{glyphs}== styles ==\n{styles}== legend ==\n");
+    let mut by_letter: Vec<_> = legend.iter().map(|(style, letter)| (letter, style)).collect();
+    by_letter.sort_by_key(|(letter, _)| letters.iter().position(|l| l == *letter));
+    for (letter, style) in by_letter {
+        writeln!(out, "{letter} {style}").unwrap();
+    }
+    out
+}
+
+fn style_of(cell: &Cell) -> String {
+    format!("fg={} bg={} mods={:?}", cell.fg, cell.bg, cell.modifier)
+}
+
+#[test]
+fn stories_are_written_as_they_are_typed() {
+    let shown: Vec<String> = parse_keys("g<Ctrl-d><<Enter>a>").iter().map(Key::to_string).collect();
+    assert_eq!(shown, ["g", "Ctrl-d", "<", "Enter", "a", ">"]);
+}

@@ -1,0 +1,228 @@
+//! A small session by hand: two cycles, one that fails on all nodes and one that ties.
+
+use std::sync::Arc;
+
+use crate::api::{Labels, Time};
+use crate::config::ExtensionPoint;
+use crate::engine::column::Column;
+use crate::engine::node::NodeId;
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::*;
+use crate::engine::status::{Code, Status};
+use crate::intern::Symbol;
+use crate::tui::model::{Model, NodeRow, PodRow, Position, QueuedPod, WaitingPod};
+
+const NODES: [&str; 5] = ["node-a", "node-b", "node-c", "node-d", "node-e"];
+const SECOND: i64 = 1_000_000;
+
+pub fn pod(name: &str) -> NamespacedName {
+    NamespacedName::new("shop".into(), name.into())
+}
+
+fn node_names() -> Arc<NodeNames> {
+    let order = (0..5).map(NodeId).collect();
+    Arc::new(NodeNames { order, names: NODES.iter().map(|n| Symbol::new(n)).collect() })
+}
+
+fn said(plugin: &str, status: Status) -> PluginStatus {
+    PluginStatus::new(plugin.into(), status)
+}
+
+fn column(plugin: &str, verdicts: &[VerdictId]) -> FilterColumn {
+    FilterColumn { plugin: plugin.into(), verdicts: Column::from_values(verdicts) }
+}
+
+/// No node fits: two lack cpu, two are tainted, one was cordoned and lacks cpu as well.
+fn refused() -> CycleRecord {
+    let mut table = VerdictTable::default();
+    let by = |code, reason: &str, plugin: &str| Status::new(code, reason).by(plugin.into());
+    let cpu = by(Code::Unschedulable, "Insufficient cpu", "NodeResourcesFit");
+    let taint = by(
+        Code::UnschedulableAndUnresolvable,
+        "node(s) had untolerated taint(s)",
+        "TaintToleration",
+    );
+    let cordon =
+        by(Code::UnschedulableAndUnresolvable, "node(s) were unschedulable", "NodeUnschedulable");
+    let [cpu, taint, cordon] = [cpu, taint, cordon].map(|s| table.id_of(&s));
+    let pass = VerdictId::PASS;
+    let plugins = vec![
+        column("NodeUnschedulable", &[pass, pass, pass, pass, cordon]),
+        column("TaintToleration", &[pass, pass, taint, taint, pass]),
+        column("NodeAffinity", &[VerdictId::SKIPPED; 5]),
+        column("NodeResourcesFit", &[cpu, cpu, pass, pass, cpu]),
+    ];
+    let official = Column::from_values(&[cpu, cpu, taint, taint, cordon]);
+    let nodes = node_names();
+    let preempt = "0/5 nodes are available: 2 No preemption victims found for incoming pod, \
+                   3 Preemption is not helpful for scheduling.";
+    CycleRecord {
+        cycle: 1,
+        pod: pod("web-7f"),
+        attempt: 1,
+        profile: "default-scheduler".into(),
+        time: Time(SECOND),
+        filter: FilterRecord {
+            plugins,
+            official,
+            evaluated: nodes.order.clone(),
+            extender: vec![],
+        },
+        nodes,
+        verdicts: Arc::new(table),
+        pre_filter: vec![
+            said("NodeAffinity", Status::skip()),
+            said("NodeResourcesFit", Status::SUCCESS),
+        ],
+        post_filter: vec![said("DefaultPreemption", Status::unschedulable(preempt))],
+        outcome: Outcome::Unschedulable,
+        message: "0/5 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu, 2 \
+                  node(s) had untolerated taint(s). preemption: 0/5 nodes are available: 2 No \
+                  preemption victims found for incoming pod, 3 Preemption is not helpful for \
+                  scheduling."
+            .into(),
+        evaluated_nodes: 5,
+        ..CycleRecord::default()
+    }
+}
+
+/// Three nodes fit, two share the best total, one node was never asked.
+fn scheduled() -> CycleRecord {
+    let pass = VerdictId::PASS;
+    let mut table = VerdictTable::default();
+    let cpu = Status::unschedulable("Insufficient cpu").by("NodeResourcesFit".into());
+    let cpu = table.id_of(&cpu);
+    let verdicts = [pass, pass, cpu, pass, VerdictId::ENOUGH_FOUND];
+    let score = |plugin: &str, weight, raw: [i64; 3], normalized: [u8; 3]| ScoreColumn {
+        plugin: plugin.into(),
+        weight,
+        raw: raw.to_vec(),
+        normalized: normalized.to_vec(),
+    };
+    CycleRecord {
+        cycle: 2,
+        pod: pod("api-1"),
+        attempt: 2,
+        profile: "default-scheduler".into(),
+        time: Time(12 * SECOND),
+        nodes: node_names(),
+        verdicts: Arc::new(table),
+        pre_filter: vec![said("NodeResourcesFit", Status::SUCCESS)],
+        filter: FilterRecord {
+            plugins: vec![column("NodeResourcesFit", &verdicts)],
+            official: Column::from_values(&verdicts),
+            evaluated: [0, 1, 2, 3].map(NodeId).to_vec(),
+            extender: vec![],
+        },
+        feasible: [0, 1, 3].map(NodeId).to_vec(),
+        score: ScoreRecord {
+            pre_score: vec![said("TaintToleration", Status::SUCCESS)],
+            plugins: vec![
+                score("TaintToleration", 3, [0, 0, 1], [100, 100, 0]),
+                score("NodeResourcesFit", 1, [62, 62, 91], [62, 62, 91]),
+            ],
+            extenders: vec![None; 3],
+            totals: vec![362, 362, 91],
+        },
+        reserve: vec![said("VolumeBinding", Status::SUCCESS)],
+        permit: vec![said("ManualPermit", Status::new(Code::Wait, ""))],
+        outcome: Outcome::Waiting,
+        node: Some("node-b".into()),
+        tie: [0, 1].map(NodeId).to_vec(),
+        evaluated_nodes: 4,
+        start_index: 1,
+        ..CycleRecord::default()
+    }
+}
+
+fn queued(name: &str, queue: QueueName, until: Option<i64>) -> QueuedPod {
+    QueuedPod {
+        pod: pod(name),
+        queue,
+        priority: 0,
+        attempts: 1,
+        since: Time(2 * SECOND),
+        until: until.map(Time),
+        rejected_by: if queue == QueueName::Active {
+            vec![]
+        } else {
+            vec!["NodeResourcesFit".into()]
+        },
+        reason: String::new(),
+        labels: labels(&[("app", name)]),
+    }
+}
+
+fn labels(pairs: &[(&str, &str)]) -> Labels {
+    let mut labels = Labels::new();
+    for (key, value) in pairs {
+        labels.insert((*key).into(), (*value).into());
+    }
+    labels
+}
+
+fn node_row(name: &str, at: usize) -> NodeRow {
+    let text = |t: &str| t.to_owned();
+    NodeRow {
+        name: name.into(),
+        resources: vec![
+            ("cpu".into(), text("3500m"), text("4")),
+            ("memory".into(), text("2Gi"), text("8Gi")),
+            ("pods".into(), text("7"), text("110")),
+        ],
+        used_percent: 87,
+        pods: 7,
+        taints: if (2..4).contains(&at) { vec!["gpu=true:NoSchedule".into()] } else { vec![] },
+        unschedulable: at == 4,
+        labels: labels(&[("zone", if at < 2 { "one" } else { "two" })]),
+    }
+}
+
+/// The session: after the second cycle, standing in the first one's Filter.
+pub fn model() -> Model {
+    let cycles: Vec<_> = [refused(), scheduled()].into_iter().map(Arc::new).collect();
+    Model {
+        revision: 1,
+        source: "demo".into(),
+        now: Time(14 * SECOND + SECOND / 2),
+        cycles,
+        position: Some(Position {
+            cycle: 0,
+            point: Some(ExtensionPoint::Filter),
+            plugin: Some("NodeResourcesFit".into()),
+            node: Some(NodeId(1)),
+        }),
+        queued: vec![
+            queued("batch-1", QueueName::Active, None),
+            queued("cart-1", QueueName::Backoff, Some(16 * SECOND)),
+            queued("web-7f", QueueName::Unschedulable, Some(301 * SECOND)),
+            queued("later-1", QueueName::Gated, None),
+        ],
+        waiting: vec![WaitingPod {
+            pod: pod("api-1"),
+            node: "node-b".into(),
+            plugins: vec![("ManualPermit".into(), Time(72 * SECOND))],
+            held: "cpu 500m, memory 256Mi".into(),
+        }],
+        nodes: NODES.iter().enumerate().map(|(i, n)| node_row(n, i)).collect(),
+        pods: vec![PodRow {
+            pod: pod("web-7f"),
+            place: "unschedulable".into(),
+            node: None,
+            priority: 0,
+            requests: "cpu 1, memory 1Gi".into(),
+            labels: labels(&[("app", "web")]),
+            summary: vec!["nodeSelector: zone=one".into()],
+        }],
+        moves: vec![QueueMove {
+            time: Time(SECOND),
+            pod: pod("web-7f"),
+            from: QueueName::InFlight,
+            to: QueueName::Unschedulable,
+            event: "ScheduleAttemptFailure".into(),
+            plugin: None,
+        }],
+        at_end: false,
+        ..Model::default()
+    }
+}
