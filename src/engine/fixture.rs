@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::{Object, Pod, Time};
 use crate::config::{FeatureGates, ProfileArgs};
@@ -28,6 +28,34 @@ pub fn object<T: DeserializeOwned>(json: Value) -> T {
 /// Decodes a pod.
 pub fn pod(json: Value) -> Arc<PodInfo> {
     Arc::new(PodInfo::new(Arc::new(object::<Pod>(json))))
+}
+
+/// `cpu=1 memory=2Mi` as a resource list.
+pub fn list(text: &str) -> Value {
+    let pairs = text.split_whitespace().map(|pair| pair.split_once('=').expect("name=amount"));
+    Value::Object(pairs.map(|(name, amount)| (name.to_owned(), json!(amount))).collect())
+}
+
+/// A node `n0`, `n1`… with these allocatable amounts.
+pub fn sized_node(at: usize, allocatable: &str) -> Value {
+    json!({"metadata": {"name": format!("n{at}")}, "status": {"allocatable": list(allocatable)}})
+}
+
+/// A pod with one container for each text: `init cpu=1`, `sidecar cpu=1` or `main cpu=1`, named
+/// by their place. The node may be empty; the UID is the name.
+pub fn sized_pod(name: &str, node: &str, containers: &[&str]) -> Value {
+    let mut spec = json!({"nodeName": node, "containers": [], "initContainers": []});
+    for (at, text) in containers.iter().enumerate() {
+        let (kind, requests) = text.split_once(' ').unwrap_or((text, ""));
+        let mut container =
+            json!({"name": at.to_string(), "resources": {"requests": list(requests)}});
+        if kind == "sidecar" {
+            container["restartPolicy"] = json!("Always");
+        }
+        let field = if kind == "main" { "containers" } else { "initContainers" };
+        spec[field].as_array_mut().expect("a list").push(container);
+    }
+    json!({"metadata": {"name": name, "uid": name}, "spec": spec})
 }
 
 /// Builds a plugin with the given arguments and the default gates.

@@ -1,32 +1,12 @@
 //! Requests of pods, with the exact values that upstream's tests expect.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::fixture::object;
+use crate::engine::fixture::{list, object, sized_pod};
 
-/// `cpu=1 memory=2Mi` as a resource list.
-fn list(text: &str) -> Value {
-    let pairs = text.split_whitespace().map(|pair| pair.split_once('=').unwrap());
-    Value::Object(
-        pairs.map(|(name, amount)| (name.to_owned(), json!(amount))).collect::<Map<_, _>>(),
-    )
-}
-
-/// Containers written as `init cpu=1`, `sidecar cpu=1` or `main cpu=1`, named by their place.
 fn spec(containers: &[&str]) -> Value {
-    let mut spec = json!({"containers": [], "initContainers": []});
-    for (at, text) in containers.iter().enumerate() {
-        let (kind, requests) = text.split_once(' ').unwrap_or((text, ""));
-        let mut container =
-            json!({"name": at.to_string(), "resources": {"requests": list(requests)}});
-        if kind == "sidecar" {
-            container["restartPolicy"] = json!("Always");
-        }
-        let field = if kind == "main" { "containers" } else { "initContainers" };
-        spec[field].as_array_mut().unwrap().push(container);
-    }
-    spec
+    sized_pod("p", "", containers)["spec"].take()
 }
 
 fn pod(containers: &[&str]) -> Pod {

@@ -63,3 +63,6 @@ fn sign_requests(
     );
     Ok(vec![("v1.Pod.Spec.ContainerRequestsAndOverheads()", text)])
 }
+
+#[cfg(test)]
+mod tests;
