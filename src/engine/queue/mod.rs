@@ -23,6 +23,7 @@ use crate::engine::objects::Objects;
 use crate::engine::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::engine::queue::backoff::{BackoffOrder, BackoffQueue};
 use crate::engine::queue::heap::Heap;
+use crate::engine::queue::hint_log::HintLog;
 use crate::engine::queue::hints::QueuePlugins;
 use crate::engine::queue::in_flight::InFlight;
 use crate::engine::queue::nominator::Nominator;
@@ -33,6 +34,7 @@ use crate::intern::Symbol;
 mod backoff;
 mod entering;
 mod heap;
+mod hint_log;
 mod hints;
 mod in_flight;
 pub mod node_events;
@@ -62,7 +64,7 @@ pub struct SchedulingQueue {
     cycle: u64,
     now: Time,
     moves: Vec<QueueMove>,
-    asked: Vec<HintRecord>,
+    asked: HintLog,
 }
 
 /// Why a pod moves.
@@ -118,7 +120,7 @@ impl SchedulingQueue {
             cycle: 0,
             now: Time::default(),
             moves: Vec::new(),
-            asked: Vec::new(),
+            asked: HintLog::default(),
         }
     }
 
@@ -128,17 +130,46 @@ impl SchedulingQueue {
         self.now = cx.now;
         loop {
             let (pod, from, label) = self.take_next()?;
-            let mut pod = Arc::unwrap_or_clone(pod);
-            pod.attempts += 1;
-            let shared = Arc::new(pod.clone());
-            if !Arc::make_mut(&mut self.in_flight).push_pod(shared) {
-                self.record(pod.key(), from, QueueName::None, Cause::event(label));
-                continue;
+            if let Some(pod) = self.move_to_flight(pod, from, Cause::event(label)) {
+                return Some(pod);
             }
-            self.cycle += 1;
-            self.record(pod.key(), from, QueueName::InFlight, Cause::event(label));
-            return Some(pod);
         }
+    }
+
+    /// `None`: a pod with this UID is in flight already, so this one is discarded.
+    fn move_to_flight(
+        &mut self,
+        pod: Arc<QueuedPod>,
+        from: QueueName,
+        cause: Cause,
+    ) -> Option<QueuedPod> {
+        let mut pod = Arc::unwrap_or_clone(pod);
+        pod.attempts += 1;
+        if !Arc::make_mut(&mut self.in_flight).push_pod(Arc::new(pod.clone())) {
+            self.record(pod.key(), from, QueueName::None, cause);
+            return None;
+        }
+        self.cycle += 1;
+        self.record(pod.key(), from, QueueName::InFlight, cause);
+        Some(pod)
+    }
+
+    /// Takes the pod of that key out and into flight, wherever it waits; for a pod group's
+    /// cycle. `None` if it is in no queue, or gated.
+    pub fn pop_specific(
+        &mut self,
+        cx: &QueueContext<'_>,
+        key: NamespacedName,
+    ) -> Option<QueuedPod> {
+        self.now = cx.now;
+        self.activate_one(cx, key);
+        if !self.active.contains(key) {
+            return None;
+        }
+        let pod = with_orders!(self, |less, _order| {
+            Arc::make_mut(&mut self.active).remove(key, less)
+        })?;
+        self.move_to_flight(pod, QueueName::Active, Cause::event("PodPopped"))
     }
 
     fn take_next(&mut self) -> Option<(Arc<QueuedPod>, QueueName, &'static str)> {
@@ -198,6 +229,7 @@ impl SchedulingQueue {
         if from == to {
             return;
         }
+        self.asked.forget(pod);
         let Cause { event, plugin } = cause;
         self.moves.push(QueueMove { time: self.now, pod, from, to, event, plugin });
     }

@@ -42,6 +42,22 @@ pub(super) struct JudgedEvent<'a> {
     pub(super) hints: &'a MatchingHints<'a>,
 }
 
+impl JudgedEvent<'_> {
+    /// `false`: no plugin that rejected the pod registered for the event, so that judging it
+    /// could not come to anything but Skip. Asked of every waiting pod at every event.
+    fn can_concern(&self, pod: &QueuedPod) -> bool {
+        let rejected_by = |plugin| {
+            pod.unschedulable_plugins.contains(plugin) || pod.pending_plugins.contains(plugin)
+        };
+        let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
+        if !rejected || self.event.is_wildcard() {
+            return true;
+        }
+        let entries = self.hints.of_profile(pod.info.pod.spec.scheduler_name);
+        entries.is_none_or(|entries| entries.iter().any(|entry| rejected_by(&entry.plugin)))
+    }
+}
+
 impl SchedulingQueue {
     /// Takes a pod back whose attempt failed. It must carry the plugins that rejected it; it
     /// is no longer in flight afterwards, whatever happens.
@@ -172,19 +188,8 @@ impl SchedulingQueue {
             Some(plugin) => plugin.hint(cx, &pod.info, judged.event, judged.objects),
             None => Ok(Hint::Queue),
         };
-        let (hint, text) = match answer {
-            Ok(Hint::Queue) => (Hint::Queue, "Queue"),
-            Ok(Hint::Skip) => (Hint::Skip, "QueueSkip"),
-            Err(_) => (Hint::Queue, "Error"),
-        };
-        self.asked.push(HintRecord {
-            time: cx.now,
-            event: *judged.event,
-            pod: pod.key(),
-            plugin: entry.plugin,
-            answer: text.into(),
-        });
-        hint
+        self.asked.note(cx.now, pod.key(), (entry.plugin, *judged.event), &answer);
+        answer.unwrap_or(Hint::Queue)
     }
 
     /// Puts the pod where the verdict says. Says where it is now.
@@ -219,25 +224,28 @@ impl SchedulingQueue {
         if !self.plugins.is_of_interest(&event) {
             return;
         }
-        let passes = |pod: &&Arc<QueuedPod>| check.is_none_or(|check| check(&pod.info));
-        let candidates = self.unschedulable.iter().filter(passes).cloned().collect();
-        self.move_pods(cx, candidates, event, objects);
+        let plugins = self.plugins.clone();
+        let hints = plugins.matching(&event);
+        let judged = JudgedEvent { event: &event, objects, hints: &hints };
+        let is_candidate = |pod: &&Arc<QueuedPod>| {
+            judged.can_concern(pod) && check.is_none_or(|check| check(&pod.info))
+        };
+        let candidates = self.unschedulable.iter().filter(is_candidate).cloned().collect();
+        self.move_pods(cx, candidates, judged);
     }
 
     fn move_pods(
         &mut self,
         cx: &QueueContext<'_>,
         candidates: Vec<Arc<QueuedPod>>,
-        event: ClusterEvent,
-        objects: &EventObjects,
+        judged: JudgedEvent<'_>,
     ) {
         let plugins = self.plugins.clone();
-        let hints = plugins.matching(&event);
-        let judged = JudgedEvent { event: &event, objects, hints: &hints };
-        let label = Symbol::new(&event.label());
+        let label = Symbol::new(&judged.event.label());
         for pod in candidates {
             //
-            if pod.gating_plugin.is_some_and(|gate| !plugins.concerns_gate(gate, &event)) {
+            let gate = pod.gating_plugin;
+            if gate.is_some_and(|gate| !plugins.concerns_gate(gate, judged.event)) {
                 continue;
             }
             let verdict = self.judge(cx, &pod, judged);
@@ -247,7 +255,8 @@ impl SchedulingQueue {
             }
         }
         if !self.in_flight.is_empty() {
-            Arc::make_mut(&mut self.in_flight).push_event(event, objects.clone());
+            let (event, objects) = (*judged.event, judged.objects.clone());
+            Arc::make_mut(&mut self.in_flight).push_event(event, objects);
         }
     }
 
@@ -267,8 +276,10 @@ impl SchedulingQueue {
             Arc::make_mut(&mut self.unschedulable).add_or_update(pod.clone());
             candidates.push(pod);
         }
-        let event = ClusterEvent::UNSCHEDULABLE_TIMEOUT;
-        self.move_pods(cx, candidates, event, &EventObjects::default());
+        let plugins = self.plugins.clone();
+        let event = &ClusterEvent::UNSCHEDULABLE_TIMEOUT;
+        let (hints, objects) = (&plugins.matching(event), &EventObjects::default());
+        self.move_pods(cx, candidates, JudgedEvent { event, objects, hints });
     }
 }
 

@@ -126,7 +126,7 @@ impl SchedulingQueue {
     }
 
     /// Whether the pod is now in the active queue because of this.
-    fn activate_one(&mut self, cx: &QueueContext<'_>, key: NamespacedName) -> bool {
+    pub(super) fn activate_one(&mut self, cx: &QueueContext<'_>, key: NamespacedName) -> bool {
         let (pod, from) = match self.unschedulable.get(key) {
             Some(pod) => (pod.clone(), place_among_unschedulable(pod)),
             None => {

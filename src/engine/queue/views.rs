@@ -118,8 +118,9 @@ impl SchedulingQueue {
         std::mem::take(&mut self.moves)
     }
 
-    /// What hints were asked since the last call, in order.
+    /// What hints said since the last call, in order. The same refusal of the same pod is
+    /// told only once between two moves of the pod.
     pub fn drain_hints(&mut self) -> Vec<HintRecord> {
-        std::mem::take(&mut self.asked)
+        self.asked.drain()
     }
 }

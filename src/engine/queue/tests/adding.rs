@@ -182,6 +182,32 @@ fn only_rejected_pods_are_popped_from_backoff() {
     assert_eq!(last.event, "PopFromBackoffQ");
 }
 
+/// Upstream's TestPriorityQueue_PopSpecificPod.
+#[test]
+fn a_specific_pod_is_popped_wherever_it_waits() {
+    let mut bench = Bench::new(QueueSettings::default(), &[gate("x", &["foo"], &[])], &[]);
+    let free = |name| labelled(pod(name, 0), "foo");
+    bench.add_failed(&free("unschedulable"), &["bar"], &[]);
+    bench.add_failed(&free("backoff"), &[], &[]);
+    bench.add(&free("active"));
+    bench.add(&pod("gated", 0));
+    bench.add(&pod("freed", 0));
+    bench.update(&pod("freed", 0), &free("freed"));
+    let popped = |bench: &mut Bench, name: &str| {
+        let key = key_of(&pod(name, 0));
+        bench.with(|queue, cx| queue.pop_specific(cx, key)).map(|pod| pod.attempts)
+    };
+    assert_eq!(popped(&mut bench, "active"), Some(1));
+    assert_eq!(popped(&mut bench, "backoff"), Some(2));
+    assert_eq!(popped(&mut bench, "unschedulable"), Some(2));
+    assert_eq!(popped(&mut bench, "gated"), None);
+    assert_eq!(popped(&mut bench, "freed"), Some(1));
+    assert_eq!(popped(&mut bench, "unknown"), None);
+    assert_eq!(popped(&mut bench, "active"), None);
+    let flying = vec!["active", "backoff", "unschedulable", "freed"];
+    assert_eq!(bench.names(), [vec![], vec![], vec!["gated"], flying]);
+}
+
 #[test]
 fn backoff_is_left_alone_without_the_gate() {
     let settings = QueueSettings { pop_from_backoff: false, ..QueueSettings::default() };

@@ -240,6 +240,29 @@ fn events_do_not_touch_other_queues() {
     assert_eq!(bench.names(), before);
 }
 
+/// The same refusal is told once between two moves.
+#[test]
+fn refusals_are_told_once() {
+    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD, PV_ADD], Hint::Skip)]);
+    let told = |bench: &mut Bench| {
+        let hints = bench.queue.drain_hints();
+        let text = |hint: &HintRecord| format!("{} {}", hint.event.label(), hint.answer);
+        hints.iter().map(text).collect::<Vec<_>>()
+    };
+    bench.add_failed(&pod("a", 0), &["foo"], &[]);
+    for event in [NODE_ADD, NODE_ADD, PV_ADD, NODE_ADD] {
+        bench.event(event);
+    }
+    assert_eq!(told(&mut bench), ["NodeAdd QueueSkip", "PersistentVolumeAdd QueueSkip"]);
+    bench.event(NODE_ADD);
+    assert!(told(&mut bench).is_empty());
+    bench.activate(&pod("a", 0));
+    let popped = bench.pop();
+    bench.fail(popped, &["foo"], &[]);
+    bench.event(NODE_ADD);
+    assert_eq!(told(&mut bench), ["NodeAdd QueueSkip"]);
+}
+
 /// Upstream's TestPriorityQueue_MultipleProfiles: hints of the pod's own profile count.
 #[test]
 fn each_profile_has_its_own_hints() {
