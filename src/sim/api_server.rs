@@ -127,14 +127,16 @@ impl ApiServer {
         self.status_patches_count = count;
     }
 
-    /// Changes a pod in place.
+    /// Changes a pod in place. Its version stays: in the recorded cycles the scheduler's own
+    /// writes do not make a new one, so that the queue, which ignores updates without a new
+    /// version (E-006), goes on with the pod as it was popped.
     fn change_pod(
         &mut self,
         key: NamespacedName,
         change: impl FnOnce(&mut Pod),
     ) -> Result<(), String> {
         let pod = self.changed_pod(key, change)?;
-        self.put(pod.into());
+        self.store(pod.into());
         Ok(())
     }
 
