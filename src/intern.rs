@@ -6,11 +6,12 @@
 //! The table only grows; a cluster's strings repeat so much that this is what
 //! makes 150,000 pods fit into memory.
 
-use std::cmp::Ordering;
+use std::cmp;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::ops::Deref;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,17 +20,26 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const CHUNK: usize = 1 << 14;
 /// Chunks at most: 2^16 × 2^14 = 2^30 distinct strings.
 const CHUNKS: usize = 1 << 16;
+/// Locks.
+const SHARD_COUNT: usize = 64;
+/// Bytes allocated at once for texts.
+const BLOCK: usize = 1 << 14;
 
 type Chunk = Box<[OnceLock<&'static str>]>;
 
 /// Text by id. Reading takes no lock; a slot is written once, before its id is handed out.
 static TEXT: [OnceLock<Chunk>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
-static INDEX: OnceLock<Mutex<Index>> = OnceLock::new();
+/// Text → id, in shards by hash: threads that decode input side by side rarely meet at a lock.
+static SHARDS: [Mutex<Shard>; SHARD_COUNT] = [const { Mutex::new(Shard::new()) }; SHARD_COUNT];
+static HASHER: OnceLock<DefaultHashBuilder> = OnceLock::new();
+/// The next id; 0 is the empty string.
+static NEXT: AtomicU32 = AtomicU32::new(1);
 
-/// Text → id, guarded by one lock.
-struct Index {
-    hasher: DefaultHashBuilder,
+/// The strings whose hash leads here.
+struct Shard {
     ids: HashTable<u32>,
+    /// What is left of the last block that texts are copied into.
+    free: &'static mut [u8],
 }
 
 /// An interned string. `Copy`, four bytes, equal exactly when the text is equal.
@@ -47,7 +57,13 @@ impl Symbol {
         if text.is_empty() {
             return Symbol::EMPTY;
         }
-        lock_index().intern(text)
+        let hasher = HASHER.get_or_init(DefaultHashBuilder::default);
+        let hash = hasher.hash_one(text);
+        // The table within a shard uses the low and the topmost bits.
+        let shard = &SHARDS[(hash >> 32) as usize % SHARD_COUNT];
+        // Interning leaves no half-made state behind, so a poisoned lock is still sound.
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        shard.intern(text, hash, hasher)
     }
 
     /// The text.
@@ -60,17 +76,34 @@ impl Symbol {
     }
 }
 
-impl Index {
-    fn intern(&mut self, text: &str) -> Symbol {
-        let hash = self.hasher.hash_one(text);
+impl Shard {
+    const fn new() -> Shard {
+        Shard { ids: HashTable::new(), free: &mut [] }
+    }
+
+    fn intern(&mut self, text: &str, hash: u64, hasher: &DefaultHashBuilder) -> Symbol {
         if let Some(id) = self.ids.find(hash, |id| Symbol(*id).as_str() == text) {
             return Symbol(*id);
         }
-        let id = self.ids.len() as u32 + 1;
-        store(id, Box::leak(text.into()));
-        let hasher = &self.hasher;
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        store(id, self.keep(text));
         self.ids.insert_unique(hash, id, |id| hasher.hash_one(Symbol(*id).as_str()));
         Symbol(id)
+    }
+
+    /// Copies the text to where it stays. Blocks save the allocator's cost for each string.
+    fn keep(&mut self, text: &str) -> &'static str {
+        if text.len() > BLOCK / 4 {
+            return Box::leak(text.into());
+        }
+        if text.len() > self.free.len() {
+            self.free = Box::leak(vec![0; BLOCK].into_boxed_slice());
+        }
+        let (kept, free) = std::mem::take(&mut self.free).split_at_mut(text.len());
+        self.free = free;
+        kept.copy_from_slice(text.as_bytes());
+        // Never an error: the bytes are a text's.
+        std::str::from_utf8(kept).unwrap_or_default()
     }
 }
 
@@ -78,16 +111,6 @@ fn store(id: u32, text: &'static str) {
     let (chunk, slot) = (id as usize / CHUNK, id as usize % CHUNK);
     let chunk = TEXT[chunk].get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
     let _already_set = chunk[slot].set(text);
-}
-
-fn lock_index() -> MutexGuard<'static, Index> {
-    INDEX
-        .get_or_init(|| {
-            Mutex::new(Index { hasher: DefaultHashBuilder::default(), ids: HashTable::new() })
-        })
-        .lock()
-        // Interning leaves no half-made state behind, so a poisoned lock is still sound.
-        .unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Deref for Symbol {
@@ -128,13 +151,13 @@ impl PartialEq<&str> for Symbol {
 }
 
 impl Ord for Symbol {
-    fn cmp(&self, other: &Symbol) -> Ordering {
-        if self.0 == other.0 { Ordering::Equal } else { self.as_str().cmp(other.as_str()) }
+    fn cmp(&self, other: &Symbol) -> cmp::Ordering {
+        if self.0 == other.0 { cmp::Ordering::Equal } else { self.as_str().cmp(other.as_str()) }
     }
 }
 
 impl PartialOrd for Symbol {
-    fn partial_cmp(&self, other: &Symbol) -> Option<Ordering> {
+    fn partial_cmp(&self, other: &Symbol) -> Option<cmp::Ordering> {
         Some(self.cmp(other))
     }
 }

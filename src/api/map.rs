@@ -142,7 +142,7 @@ impl<V: Serialize> Serialize for SymbolMap<V> {
 
 /// A key; unlike values, numbers and truth values in YAML count as text here, as in the
 /// API's conversion to JSON.
-struct Key(Symbol);
+pub(crate) struct Key(pub Symbol);
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {

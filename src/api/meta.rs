@@ -1,27 +1,77 @@
 //! `metadata` and what all kinds share: object metadata, owner references,
 //! conditions, label selectors as written, node selectors as written.
 
-use crate::api::macros::{api_structs, open_enum};
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::api::macros::{api_structs, is_default, open_enum, or_default};
+use crate::api::map::Key;
 use crate::api::{Labels, Time};
 use crate::intern::Symbol;
 
-api_structs! {
-    /// `metav1.ObjectMeta`, without managed fields.
-    pub struct ObjectMeta {
-        pub name: Symbol,
-        pub generate_name: Symbol,
-        pub namespace: Symbol,
-        pub uid: Symbol,
-        pub resource_version: Symbol,
-        pub generation: i64,
-        pub creation_timestamp: Option<Time>,
-        pub deletion_timestamp: Option<Time>,
-        pub labels: Labels,
-        pub annotations: Labels,
-        pub owner_references: Vec<OwnerReference>,
-        pub finalizers: Vec<Symbol>,
-    }
+/// kubectl's copy of the whole object, which would double what an object takes.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// `metav1.ObjectMeta`, without managed fields and without the annotation in which kubectl
+/// keeps a copy of the object.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[allow(missing_docs)]
+pub struct ObjectMeta {
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub name: Symbol,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub generate_name: Symbol,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub namespace: Symbol,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub uid: Symbol,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub resource_version: Symbol,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub generation: i64,
+    #[serde(skip_serializing_if = "is_default")]
+    pub creation_timestamp: Option<Time>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub deletion_timestamp: Option<Time>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub labels: Labels,
+    #[serde(deserialize_with = "annotations", skip_serializing_if = "is_default")]
+    pub annotations: Labels,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub owner_references: Vec<OwnerReference>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub finalizers: Vec<Symbol>,
+}
+
+fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+    struct Kept;
+    impl<'de> Visitor<'de> for Kept {
+        type Value = Labels;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+        fn visit_unit<E>(self) -> Result<Labels, E> {
+            Ok(Labels::new())
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+            let mut kept = Vec::new();
+            while let Some(Key(key)) = map.next_key()? {
+                if key == LAST_APPLIED {
+                    map.next_value::<IgnoredAny>()?;
+                } else {
+                    kept.push((key, map.next_value::<Option<Symbol>>()?.unwrap_or_default()));
+                }
+            }
+            Ok(kept.into_iter().collect())
+        }
+    }
+    deserializer.deserialize_any(Kept)
+}
+
+api_structs! {
     /// `metav1.OwnerReference`.
     pub struct OwnerReference {
         pub api_version: Symbol,
@@ -116,4 +166,45 @@ impl ObjectMeta {
 /// The condition of that type, if there is one.
 pub fn find_condition(conditions: &[Condition], type_: Symbol) -> Option<&Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kubectls_copy_of_the_object_is_not_kept() {
+        let metadata: ObjectMeta = serde_yaml::from_str(&format!(
+            "{{name: a, annotations: {{a: b, n: null, {LAST_APPLIED}: '{{}}', 1: c}}}}"
+        ))
+        .unwrap();
+        assert_eq!(metadata.annotations, Labels::from([("a", "b"), ("n", ""), ("1", "c")]));
+        for absent in ["{}", "{annotations: null}", "{annotations: {}}"] {
+            let metadata: ObjectMeta = serde_yaml::from_str(absent).unwrap();
+            assert_eq!(metadata, ObjectMeta::default(), "{absent}");
+        }
+        let json: ObjectMeta = serde_json::from_str(r#"{"annotations":null}"#).unwrap();
+        assert_eq!(json, ObjectMeta::default());
+        assert!(serde_json::from_str::<ObjectMeta>(r#"{"annotations":[]}"#).is_err());
+    }
+
+    #[test]
+    fn the_controller_is_the_owner_that_says_so() {
+        let metadata: ObjectMeta = serde_yaml::from_str(
+            "ownerReferences: [{kind: A, name: a}, {kind: B, name: b, controller: true}]",
+        )
+        .unwrap();
+        assert_eq!(metadata.controller().map(|owner| owner.kind.as_str()), Some("B"));
+        assert_eq!(ObjectMeta::default().controller(), None);
+    }
+
+    #[test]
+    fn conditions_are_found_by_type() {
+        let conditions: Vec<Condition> =
+            serde_yaml::from_str("[{type: A, status: 'False'}, {type: B, status: 'True'}]")
+                .unwrap();
+        let found = find_condition(&conditions, "B".into()).map(|condition| condition.status);
+        assert_eq!(found, Some(ConditionStatus::True));
+        assert_eq!(find_condition(&conditions, "C".into()), None);
+    }
 }

@@ -110,7 +110,7 @@ impl Item<'_> {
         };
         match text.trim() {
             "" | "null" | "~" => Outcome::Nothing,
-            _ => Outcome::SchedulerConfig(text),
+            _ => Outcome::SchedulerConfig(with_header(text)),
         }
     }
 
@@ -131,6 +131,20 @@ impl Item<'_> {
 fn is_list(kind: &str) -> bool {
     let item = kind.strip_suffix("List");
     item.is_some_and(|item| item.is_empty() || Kind::by_name(item).is_some())
+}
+
+/// A simulator's export may leave out what the configuration is.
+fn with_header(text: String) -> String {
+    let Ok(serde_yaml::Value::Mapping(mut fields)) = serde_yaml::from_str(&text) else {
+        return text;
+    };
+    let is_set = |value: Option<&serde_yaml::Value>| value.is_some_and(|value| !value.is_null());
+    if is_set(fields.get("kind")) && is_set(fields.get("apiVersion")) {
+        return text;
+    }
+    fields.insert("kind".into(), SCHEDULER_CONFIG.into());
+    fields.insert("apiVersion".into(), "kubescheduler.config.k8s.io/v1".into());
+    serde_yaml::to_string(&fields).unwrap_or(text)
 }
 
 fn decode_value(value: &serde_json::Value, kind: Option<Kind>) -> Result<Decoded, DecodeError> {

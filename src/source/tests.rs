@@ -115,7 +115,10 @@ fn the_simulators_export_as_yaml() {
         ]
     );
     let config = input.scheduler_config.unwrap();
-    assert_eq!(config.text, "kind: KubeSchedulerConfiguration\npercentageOfNodesToScore: 50\n");
+    assert_eq!(
+        config.text,
+        "kind: KubeSchedulerConfiguration\npercentageOfNodesToScore: 50\napiVersion: kubescheduler.config.k8s.io/v1\n"
+    );
     assert_eq!(config.origin.line, 15);
 }
 
@@ -129,8 +132,11 @@ fn the_simulators_export_as_json() {
         kinds.sort_unstable();
         assert_eq!(kinds, [Kind::Node, Kind::Pod, Kind::Namespace, Kind::StorageClass]);
         let config = input.scheduler_config.unwrap().text;
-        let config: serde_json::Value = serde_json::from_str(&config).unwrap();
-        assert_eq!(config, value["schedulerConfig"]);
+        let config: serde_json::Value = serde_yaml::from_str(&config).unwrap();
+        assert_eq!(
+            config["percentageOfNodesToScore"],
+            value["schedulerConfig"]["percentageOfNodesToScore"]
+        );
     }
     let bare = read_as("export.json", r#"{"pods":null,"nodes":[],"schedulerConfig":null}"#);
     assert_eq!((bare.objects.len(), bare.scheduler_config), (0, None));
@@ -215,6 +221,19 @@ fn errors_within_list_items_have_the_files_lines_and_columns() {
     let error = error_of("n.json", json);
     assert_eq!((error.line, error.path.as_str()), (3, "spec.unschedulable"));
     assert_eq!(error.snippet.as_ref().map(|(text, at)| &text[*at..]), Some("1}}"));
+}
+
+#[test]
+fn numbers_with_leading_zeros_are_refused_where_they_count() {
+    let pod = |fields: &str| format!("kind: Pod\nmetadata: {{name: a}}\nspec: {fields}\n");
+    let ignored = "{volumes: [{configMap: {defaultMode: 0644}}]}";
+    assert_eq!(read_yaml(&pod(ignored)).objects.len(), 1);
+    let error = error_of("p.yaml", &pod("{containers: [{ports: [{hostPort: 0600}]}]}"));
+    assert_eq!(
+        (error.path.as_str(), error.message.as_str()),
+        ("spec.containers[0].ports[0].hostPort", "invalid type: string \"0600\", expected i32")
+    );
+    assert_eq!(error.help, "write a whole number, without quotes and without leading zeros");
 }
 
 #[test]
