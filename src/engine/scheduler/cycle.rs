@@ -1,5 +1,6 @@
 //! One scheduling cycle, from the pop to the start of the binding cycle (S-001…S-023).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::api::Time;
@@ -54,6 +55,8 @@ pub(super) struct Cycle {
     /// The nodes that passed filters and extenders, as the score plugins see them.
     pub nodes: Vec<Arc<NodeInfo>>,
     pub record: CycleRecord,
+    /// What the placement depends on, for batching.
+    pub signature: Option<String>,
     pub now: Time,
 }
 
@@ -86,7 +89,10 @@ impl Scheduler {
         let nominated = self.queue.nominated_pods();
         let state = CycleState::default();
         let nodes = Vec::new();
-        let mut cycle = Cycle { framework, queued, state, nominated, nodes, record, now };
+        let signature = None;
+        let mut cycle =
+            Cycle { framework, queued, state, nominated, nodes, record, signature, now };
+        cycle.signature = self.sign(&cycle);
         match self.scheduling_algorithm(&mut cycle, host) {
             Ok(node) => {
                 cycle.record.node = Some(node);
@@ -132,7 +138,11 @@ impl Scheduler {
         cycle.record.feasible = found.feasible;
         match cycle.record.feasible.as_slice() {
             [] => Err(self.post_filter(cycle, found.diagnosis, host)),
-            [only] => Ok(cycle.record.nodes.name(*only)), // S-016
+            [only] => {
+                let only = cycle.record.nodes.name(*only); // S-016
+                self.remember_choice(cycle, only, VecDeque::new);
+                Ok(only)
+            }
             _ => self.prioritize(cycle, host).map_err(Failure::plain),
         }
     }

@@ -34,6 +34,7 @@ impl Scheduler {
         let Some(narrowed) = narrowed else {
             return Ok(Found { feasible: Vec::new(), diagnosis });
         };
+        cycle.record.node_hint = self.node_hint(cycle);
         self.fill_matrix(cycle);
         if let Some(feasible) = self.try_nominated_node(cycle, &mut diagnosis, host) {
             return Ok(Found { feasible, diagnosis });

@@ -5,6 +5,7 @@
 //! [`Scheduler::flush`]. Upstream: `pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go`.
 
 mod assume;
+mod batch;
 mod bind;
 mod cycle;
 mod events;
@@ -17,7 +18,7 @@ mod prioritize;
 mod select;
 mod waiting;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -36,6 +37,7 @@ use crate::engine::objects::Objects;
 use crate::engine::preemption::executor::Eviction;
 use crate::engine::queue::{QueueSettings, SchedulingQueue};
 use crate::engine::record::{CycleRecord, NodeNames, VerdictTable};
+use crate::engine::scheduler::batch::Batch;
 use crate::engine::snapshot::Snapshot;
 use crate::intern::Symbol;
 
@@ -61,6 +63,8 @@ pub struct Scheduler {
     queue: SchedulingQueue,
     shared: Shared,
     waiting: Vec<WaitingPod>,
+    /// What batching remembers, by profile.
+    batches: BTreeMap<Symbol, Batch>,
     preemptions: VecDeque<Eviction>,
     next_start_node_index: usize,
     cycles: u64,
@@ -108,6 +112,7 @@ impl Scheduler {
             snapshot: Snapshot::default(),
             shared: Shared::default(),
             waiting: Vec::new(),
+            batches: BTreeMap::new(),
             preemptions: VecDeque::new(),
             next_start_node_index: 0,
             cycles: 0,

@@ -26,9 +26,13 @@ impl Scheduler {
         if tied.len() > 1 {
             cycle.record.tie = tied.iter().map(|at| cycle.record.feasible[*at]).collect();
         }
-        let winner = ScoreHeap::new(&cycle.record.score.totals).pop();
-        let winner = winner.and_then(|at| cycle.record.feasible.get(at));
-        Ok(winner.map(|node| cycle.record.nodes.name(*node)).unwrap_or_default())
+        let mut heap = ScoreHeap::new(&cycle.record.score.totals);
+        let record = &cycle.record;
+        let name = |at: usize| record.feasible.get(at).map(|node| record.nodes.name(*node));
+        let winner = heap.pop().and_then(name).unwrap_or_default();
+        let others = || std::iter::from_fn(|| heap.pop()).filter_map(name).collect();
+        self.remember_choice(cycle, winner, others);
+        Ok(winner)
     }
 
     fn run_scores(&mut self, cycle: &mut Cycle) -> Result<(), Status> {

@@ -1,0 +1,114 @@
+//! Opportunistic batching: a pod that is like the one before it, and no longer fits where
+//! that one went, tries the next best node of that one's ranking first (FW-220…229).
+//!
+//! Upstream: `pkg/scheduler/framework/runtime/batch.go`.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::api::Time;
+use crate::config::{ExtensionPoint, Feature};
+use crate::engine::framework::plugin::QueueContext;
+use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::cycle::Cycle;
+use crate::intern::Symbol;
+
+/// How long a ranking is good for, in microseconds.
+const MAX_AGE: i64 = 500_000;
+
+/// The points whose plugins must all be able to sign a pod (FW-220).
+const SIGNED_POINTS: [ExtensionPoint; 4] = [
+    ExtensionPoint::PreFilter,
+    ExtensionPoint::Filter,
+    ExtensionPoint::PreScore,
+    ExtensionPoint::Score,
+];
+
+/// What a profile remembers of its last successful cycle.
+#[derive(Clone, Default)]
+pub(super) struct Batch {
+    ranking: Option<Ranking>,
+    /// The count of the last successful cycle.
+    cycle: u64,
+    /// The node chosen in it.
+    chosen: Symbol,
+}
+
+/// The nodes that were not chosen, best first.
+#[derive(Clone)]
+struct Ranking {
+    signature: String,
+    nodes: VecDeque<Symbol>,
+    made: Time,
+}
+
+impl Scheduler {
+    /// Everything of a pod that its placement depends on, as one text; `None` for a pod of
+    /// which that cannot be said (FW-221, FW-224).
+    pub(super) fn sign(&self, cycle: &Cycle) -> Option<String> {
+        if !self.features.enabled(Feature::OpportunisticBatching) || !self.extenders.is_empty() {
+            return None;
+        }
+        let cx = QueueContext {
+            objects: &self.objects,
+            features: &self.features,
+            shared: &self.shared,
+            now: cycle.now,
+        };
+        let mut fragments = BTreeMap::new();
+        let mut asked = Vec::new();
+        // The plugins that refuse most come last in a profile. The order does not show.
+        for plugin in SIGNED_POINTS.iter().flat_map(|point| cycle.framework.at(*point).iter().rev())
+        {
+            if asked.contains(&plugin.name()) {
+                continue;
+            }
+            asked.push(plugin.name());
+            fragments.extend(plugin.sign(&cx, &cycle.queued.info).ok()?);
+        }
+        let lines = fragments.iter().map(|(key, text)| format!("{key}={text}\n"));
+        Some(lines.collect())
+    }
+
+    /// The node that the last ranking proposes for the pod, taken out of it (FW-226).
+    pub(super) fn node_hint(&mut self, cycle: &Cycle) -> Option<Symbol> {
+        let signature = cycle.signature.as_ref()?;
+        let batch = self.batches.get(&cycle.framework.name())?;
+        let ranking = batch.ranking.as_ref()?;
+        let fresh = cycle.now.0 - ranking.made.0 <= MAX_AGE;
+        let follows = self.queue.scheduling_cycle() == batch.cycle + 1;
+        if !follows || !fresh || *signature != ranking.signature {
+            return None;
+        }
+        // Only if the last choice is full now is the next best node the best one left.
+        let last = self.snapshot.by_name(batch.chosen)?;
+        let status = cycle.framework.run_filter(&self.cycle_context(cycle), &cycle.state, last);
+        if !status.is_rejected() {
+            return None;
+        }
+        let batch = self.batches.get_mut(&cycle.framework.name())?;
+        batch.ranking.as_mut()?.nodes.pop_front()
+    }
+
+    /// Remembers what a successful cycle chose, and which nodes it would have taken next
+    /// (FW-228). `others` is asked only if the pod has a signature.
+    pub(super) fn remember_choice(
+        &mut self,
+        cycle: &Cycle,
+        chosen: Symbol,
+        others: impl FnOnce() -> VecDeque<Symbol>,
+    ) {
+        if !self.features.enabled(Feature::OpportunisticBatching) {
+            return;
+        }
+        let batch = self.batches.entry(cycle.framework.name()).or_default();
+        batch.cycle = self.queue.scheduling_cycle();
+        batch.chosen = chosen;
+        if cycle.record.node_hint == Some(chosen) {
+            return;
+        }
+        batch.ranking = cycle.signature.clone().and_then(|signature| {
+            let nodes = others();
+            (!nodes.is_empty()).then_some(Ranking { signature, nodes, made: cycle.now })
+        });
+    }
+}
