@@ -156,11 +156,17 @@ impl LabelSelector {
     }
 }
 
-/// One error as it is, several as a list (upstream's aggregate).
+/// One error as it is, several different ones as a list (upstream's aggregate).
 pub(crate) fn join_errors(errors: &[String]) -> String {
-    match errors {
-        [one] => one.clone(),
-        several => format!("[{}]", several.join(", ")),
+    let mut different: Vec<&str> = Vec::new();
+    for error in errors {
+        if !different.contains(&error.as_str()) {
+            different.push(error);
+        }
+    }
+    match different[..] {
+        [one] => one.to_owned(),
+        _ => format!("[{}]", different.join(", ")),
     }
 }
 

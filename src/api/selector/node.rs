@@ -1,6 +1,6 @@
 //! Node selectors: terms of expressions on labels and fields, and a pod's node affinity.
 
-use super::requirement::{Operator, Requirement};
+use super::requirement::{Operator, Requirement, as_json};
 use super::{Selector, join_errors};
 use crate::api::{Labels, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement};
 use crate::api::{NodeSelectorTerm, Pod, PreferredSchedulingTerm};
@@ -133,8 +133,8 @@ fn field(written: &NodeSelectorRequirement, path: &str) -> Result<FieldRequireme
         other => return Err(unsupported(path, other.as_str().into(), r#""In", "NotIn""#)),
     };
     let [value] = written.values[..] else {
-        let values = &written.values;
-        return Err(format!("{path}.values: Invalid value: {values:?}: must have one element"));
+        let values = as_json(&written.values);
+        return Err(format!("{path}.values: Invalid value: {values}: must have one element"));
     };
     Ok(FieldRequirement { is_name: written.key == METADATA_NAME, value, negated })
 }

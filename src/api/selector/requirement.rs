@@ -53,7 +53,8 @@ impl Requirement {
             errors.push(format!("{}: Invalid value: {key:?}: {reason}", field("key")));
         }
         if let Some(reason) = count_error(operator, values.len()) {
-            errors.push(format!("{}: Invalid value: {values:?}: {reason}", field("values")));
+            let values = as_json(&values);
+            errors.push(format!("{}: Invalid value: {values}: {reason}", field("values")));
         }
         let mut number = 0;
         for (at, value) in values.iter().enumerate() {
@@ -70,8 +71,8 @@ impl Requirement {
         }
         for (at, value) in values.iter().enumerate() {
             if let Some(reason) = label_value_error(value) {
-                errors
-                    .push(format!("{}[{at}]: Invalid value: {value:?}: {reason}", field("values")));
+                let place = format!("{}[{at}][{key}]", field("values"));
+                errors.push(format!("{place}: Invalid value: {value:?}: {reason}"));
             }
         }
         if !errors.is_empty() {
@@ -105,6 +106,15 @@ fn number_of(value: Option<&Symbol>) -> Option<i64> {
 /// Go's `ParseInt(text, 10, 64)`: like Rust's, it takes a leading plus.
 fn parse_go_int(text: &str) -> Option<i64> {
     text.parse().ok()
+}
+
+/// A list as errors show it: JSON, and `null` for the empty one that the API makes of none.
+pub(super) fn as_json(values: &[Symbol]) -> String {
+    if values.is_empty() {
+        return "null".to_owned();
+    }
+    let texts: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+    format!("[{}]", texts.join(","))
 }
 
 fn count_error(operator: Operator, count: usize) -> Option<&'static str> {

@@ -73,11 +73,11 @@ fn what_the_api_refuses_is_an_error() {
         ),
         (
             "{matchExpressions: [{key: a, operator: In}]}",
-            "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty",
+            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
         ),
         (
-            "{matchExpressions: [{key: a/b/c, operator: Exists}]}",
-            r#"key: Invalid value: "a/b/c": a qualified name has at most one '/'"#,
+            "{matchExpressions: [{key: a, operator: Exists, values: [b, c]}]}",
+            r#"values: Invalid value: ["b","c"]: values set must be empty for exists and does not exist"#,
         ),
     ];
     for (text, error) in cases {
@@ -150,7 +150,7 @@ fn broken_node_terms_match_nothing_and_tell_only_if_nothing_else_matched() {
     let node: Node = from_yaml("{metadata: {name: n1, labels: {zone: a}}}");
     let broken = "{matchFields: [{key: metadata.name, operator: In, values: [a, b]}]}";
     let good = "{matchExpressions: [{key: zone, operator: Exists}]}";
-    let error = "nodeSelectorTerms[0].matchFields[0].values: Invalid value: [\"a\", \"b\"]: must have one element";
+    let error = "nodeSelectorTerms[0].matchFields[0].values: Invalid value: [\"a\",\"b\"]: must have one element";
     assert_eq!(
         node_matches(&affinity(&format!("[{broken}]")), &node),
         Err(SelectorErrors(vec![error.into()]))
@@ -235,4 +235,49 @@ fn the_first_untolerated_taint_is_found() {
         taint.effect != crate::api::TaintEffect::PreferNoSchedule
     });
     assert_eq!(hard.unwrap().key, "c");
+}
+
+#[test]
+fn keys_and_values_are_refused_in_the_apis_words() {
+    let name = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
+                with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex \
+                used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    let subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
+                     characters, '-' or '.', and must start and end with an alphanumeric character \
+                     (e.g. 'example.com', regex used for validation is \
+                     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    let long = "x".repeat(64);
+    for (key, reason) in [
+        ("", format!("name part must be non-empty; name part {name}")),
+        ("-a", format!("name part {name}")),
+        (&long, "name part must be no more than 63 bytes".to_owned()),
+        ("/a", "prefix part must be non-empty".to_owned()),
+        ("Ex.com/a", format!("prefix part {subdomain}")),
+        (
+            "a/b/c",
+            format!(
+                "a valid label key {name} with an optional DNS subdomain prefix and '/' (e.g. \
+                 'example.com/MyName')"
+            ),
+        ),
+    ] {
+        let errors = Requirement::new(key.into(), Operator::Exists, vec![], "p").unwrap_err();
+        assert_eq!(errors, [format!("p.key: Invalid value: {key:?}: {reason}")]);
+    }
+    let errors = Requirement::new("a".into(), Operator::In, vec!["b!".into()], "p").unwrap_err();
+    assert_eq!(
+        errors,
+        [
+            "p.values[0][a]: Invalid value: \"b!\": a valid label must be an empty string or consist of \
+          alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
+          character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+          '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+        ]
+    );
+}
+
+#[test]
+fn the_same_error_twice_is_told_once() {
+    assert_eq!(join_errors(&["a".into(), "a".into()]), "a");
+    assert_eq!(join_errors(&["a".into(), "b".into(), "a".into()]), "[a, b]");
 }

@@ -1,38 +1,85 @@
 //! What the API allows as label keys and values (`apimachinery/pkg/api/validate/content`).
 
-/// Why a label key is not one.
-pub(super) fn label_key_error(key: &str) -> Option<&'static str> {
+/// What a regular expression and examples add to a reason, in upstream's words.
+macro_rules! explained {
+    ($reason:literal, $regex:literal, $($example:literal),+) => {
+        concat!(
+            $reason, " (e.g. ", explained!(@examples $($example),+),
+            "regex used for validation is '", $regex, "')"
+        )
+    };
+    (@examples $first:literal $(, $more:literal)*) => {
+        concat!("'", $first, "', " $(, " or '", $more, "', ")*)
+    };
+}
+
+const NAME: &str = explained!(
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+     alphanumeric character",
+    "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]",
+    "MyName",
+    "my.name",
+    "123-abc"
+);
+const VALUE: &str = explained!(
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or \
+     '.', and must start and end with an alphanumeric character",
+    "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?",
+    "MyValue",
+    "my_value",
+    "12345"
+);
+const SUBDOMAIN: &str = explained!(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
+     '.', and must start and end with an alphanumeric character",
+    "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
+    "example.com"
+);
+
+/// Why a label key is not one; all reasons joined.
+pub(super) fn label_key_error(key: &str) -> Option<String> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
     if name.contains('/') {
-        return Some("a qualified name has at most one '/'");
+        let form = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+        return Some(format!("a valid label key {NAME}{form}"));
     }
-    if prefix.is_some_and(|prefix| !is_dns_subdomain(prefix)) {
-        return Some("prefix part must be a lowercase DNS subdomain");
+    let mut reasons = Vec::new();
+    match prefix {
+        Some("") => reasons.push("prefix part must be non-empty".to_owned()),
+        Some(prefix) => {
+            if prefix.len() > 253 {
+                reasons.push("prefix part must be no more than 253 bytes".to_owned());
+            }
+            if !is_dns_subdomain(prefix) {
+                reasons.push(format!("prefix part {SUBDOMAIN}"));
+            }
+        }
+        None => {}
     }
-    if name.is_empty() {
-        return Some("name part must be non-empty");
+    match name.len() {
+        0 => reasons.push("name part must be non-empty".to_owned()),
+        64.. => reasons.push("name part must be no more than 63 bytes".to_owned()),
+        _ => {}
     }
-    if name.len() > 63 {
-        return Some("name part must be no more than 63 bytes");
+    if !is_label_text(name) {
+        reasons.push(format!("name part {NAME}"));
     }
-    (!is_label_text(name)).then_some(
-        "name part must consist of alphanumeric characters, '-', '_' or '.', \
-         and must start and end with an alphanumeric character",
-    )
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Why a label value is not one.
-pub(super) fn label_value_error(value: &str) -> Option<&'static str> {
+/// Why a label value is not one; all reasons joined.
+pub(super) fn label_value_error(value: &str) -> Option<String> {
+    let mut reasons = Vec::new();
     if value.len() > 63 {
-        return Some("must be no more than 63 bytes");
+        reasons.push("must be no more than 63 bytes");
     }
-    (!value.is_empty() && !is_label_text(value)).then_some(
-        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' \
-         or '.', and must start and end with an alphanumeric character",
-    )
+    if !value.is_empty() && !is_label_text(value) {
+        reasons.push(VALUE);
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 fn is_label_text(text: &str) -> bool {
@@ -44,10 +91,9 @@ fn is_label_text(text: &str) -> bool {
 
 fn is_dns_subdomain(text: &str) -> bool {
     let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    text.len() <= 253
-        && text.split('.').map(str::as_bytes).all(|part| {
-            part.first().is_some_and(plain)
-                && part.last().is_some_and(plain)
-                && part.iter().all(|b| plain(b) || *b == b'-')
-        })
+    text.split('.').map(str::as_bytes).all(|part| {
+        part.first().is_some_and(plain)
+            && part.last().is_some_and(plain)
+            && part.iter().all(|b| plain(b) || *b == b'-')
+    })
 }

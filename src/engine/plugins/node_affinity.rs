@@ -254,3 +254,6 @@ impl Plugin for NodeAffinity {
         signers::node_affinity(&pod.pod)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -145,3 +145,171 @@ impl Plugin for TaintToleration {
         signers::tolerations(&pod.pod)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::{Object, Pod};
+    use crate::engine::fixture::{Fixture, object, plugin, pod};
+    use crate::engine::status::Code;
+
+    /// Taints as kubectl writes them: `key=value:Effect`.
+    fn node(at: usize, taints: &[&str]) -> Value {
+        let taint = |text: &&str| {
+            let (key, rest) = text.split_once('=').unwrap();
+            let (value, effect) = rest.split_once(':').unwrap();
+            json!({"key": key, "value": value, "effect": effect})
+        };
+        let taints: Vec<Value> = taints.iter().map(taint).collect();
+        json!({"metadata": {"name": format!("n{at}")}, "spec": {"taints": taints}})
+    }
+
+    fn cluster(nodes: &[&[&str]]) -> Fixture {
+        let nodes = nodes.iter().enumerate().map(|(at, taints)| node(at, taints));
+        Fixture::new(nodes.collect(), vec![])
+    }
+
+    /// Tolerations written as `key operator value effect`, `-` for what is not set.
+    fn tolerating(tolerations: &[&str]) -> Arc<PodInfo> {
+        let toleration = |text: &&str| {
+            let parts: Vec<&str> =
+                text.split(' ').map(|part| if part == "-" { "" } else { part }).collect();
+            json!({"key": parts[0], "operator": parts[1], "value": parts[2], "effect": parts[3]})
+        };
+        let tolerations: Vec<Value> = tolerations.iter().map(toleration).collect();
+        pod(json!({"metadata": {"uid": "1"}, "spec": {"tolerations": tolerations}}))
+    }
+
+    fn taints() -> Arc<dyn Plugin> {
+        plugin(build, &ProfileArgs::default())
+    }
+
+    fn comparing() -> Arc<dyn Plugin> {
+        let gate = Feature::TaintTolerationComparisonOperators;
+        build(&ProfileArgs::default(), &FeatureGates::default().with(gate, true)).unwrap()
+    }
+
+    #[test]
+    fn untolerated_taints_that_forbid_scheduling_refuse_the_node() {
+        for (taints_on_node, tolerations, fits) in [
+            (&["dedicated=user1:NoSchedule"][..], &[][..], false),
+            (&["dedicated=user1:NoSchedule"], &["dedicated - user1 NoSchedule"], true),
+            (&["dedicated=user2:NoSchedule"], &["dedicated Equal user1 NoSchedule"], false),
+            (&["foo=bar:NoSchedule"], &["foo Exists - NoSchedule"], true),
+            (
+                &["dedicated=user2:NoSchedule", "foo=bar:NoSchedule"],
+                &["dedicated Equal user2 NoSchedule", "foo Exists - NoSchedule"],
+                true,
+            ),
+            (&["foo=bar:NoSchedule"], &["foo Equal bar PreferNoSchedule"], false),
+            (&["foo=bar:NoSchedule"], &["foo Equal bar -"], true),
+            (&["foo=bar:PreferNoSchedule"], &[], true),
+            (&["foo=bar:NoExecute"], &[], false),
+            (&["foo=bar:NoExecute"], &["foo Equal bar NoSchedule"], false),
+            (&["foo=bar:NoSchedule", "foo=bar:NoExecute"], &["- Exists - -"], true),
+            (&["foo=bar:NoSchedule"], &["foo In bar -"], false),
+            (&["foo=5:NoSchedule"], &["foo Gt 4 -"], false),
+            (&[], &[], true),
+        ] {
+            let statuses = cluster(&[taints_on_node]).filter(&taints(), &tolerating(tolerations));
+            let reason = "node(s) had untolerated taint(s)";
+            let expected = if fits { Status::SUCCESS } else { Status::unresolvable(reason) };
+            let expected = expected.by("TaintToleration".into());
+            assert_eq!(statuses.unwrap(), [expected], "{taints_on_node:?} {tolerations:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_compared_behind_their_gate() {
+        let cluster = cluster(&[
+            &["sla=950:NoSchedule"],
+            &["sla=-5:NoSchedule"],
+            &["sla=0950:NoSchedule"],
+            &["sla=high:NoSchedule"],
+        ]);
+        let passes = |toleration: &str| {
+            let statuses = cluster.filter(&comparing(), &tolerating(&[toleration])).unwrap();
+            statuses.iter().map(Status::is_success).collect::<Vec<_>>()
+        };
+        assert_eq!(passes("sla Gt 750 NoSchedule"), [true, false, false, false]);
+        assert_eq!(passes("sla Gt 950 NoSchedule"), [false, false, false, false]);
+        assert_eq!(passes("sla Lt 950 NoSchedule"), [false, true, false, false]);
+        assert_eq!(passes("sla Lt 951 NoExecute"), [false, false, false, false]);
+        assert_eq!(passes("sla Lt 9x NoSchedule"), [false, false, false, false]);
+    }
+
+    #[test]
+    fn untolerated_preferences_lower_the_score() {
+        let (cpu, disk) = ("cpu-type=arm64:PreferNoSchedule", "disk-type=ssd:PreferNoSchedule");
+        let hard = "cpu-type=arm64:NoSchedule";
+        for (nodes, tolerations, expected) in [
+            (
+                &[&["foo=bar:PreferNoSchedule"][..], &["foo=blah:PreferNoSchedule"]][..],
+                &["foo Equal bar PreferNoSchedule"][..],
+                &[100, 0][..],
+            ),
+            (
+                &[&[], &[cpu], &[cpu, disk]],
+                &["cpu-type Equal arm64 PreferNoSchedule", "disk-type Equal ssd PreferNoSchedule"],
+                &[100, 100, 100],
+            ),
+            (&[&[], &[cpu], &[cpu, disk]], &["foo Equal bar PreferNoSchedule"], &[100, 50, 0]),
+            (
+                &[&[], &[hard], &[cpu, disk]],
+                &["cpu-type Equal arm64 NoSchedule", "disk-type Equal ssd NoSchedule"],
+                &[100, 100, 0],
+            ),
+            (&[&[], &[cpu]], &[], &[100, 0]),
+            (&[&[disk], &[cpu, disk]], &["cpu-type Exists - -"], &[0, 0]),
+        ] {
+            let scores = cluster(nodes).scores(&taints(), &tolerating(tolerations)).unwrap();
+            assert_eq!(scores, expected, "{nodes:?} {tolerations:?}");
+        }
+        let cluster = cluster(&[&["sla=800:PreferNoSchedule"], &["sla=999:PreferNoSchedule"]]);
+        let pod = tolerating(&["sla Gt 950 PreferNoSchedule"]);
+        assert_eq!(cluster.scores(&comparing(), &pod).unwrap(), [0, 100]);
+        assert_eq!(cluster.scores(&taints(), &pod).unwrap(), [0, 0]);
+    }
+
+    #[test]
+    fn score_without_pre_score_is_an_error() {
+        let (cluster, pod) = (cluster(&[&[]]), tolerating(&[]));
+        let node = cluster.snapshot.get(NodeId(0)).unwrap();
+        let status = taints().score(&cluster.cycle(&pod), &CycleState::default(), node);
+        let status = status.unwrap_err();
+        assert_eq!(status.code(), Code::Error);
+        let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
+        assert_eq!(status.message(), text);
+    }
+
+    #[test]
+    fn a_node_counts_when_its_taints_become_tolerated() {
+        let hint = |old: Option<&[&str]>, new: &[&str]| {
+            let node = |taints: &[&str]| Object::from(object::<Node>(node(0, taints)));
+            let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT);
+            let pod = tolerating(&["foo Equal bar NoSchedule"]);
+            Fixture::default().hint(&taints(), &pod, event, old.map(node), Some(node(new)))
+        };
+        let (mine, other) = ("foo=bar:NoSchedule", "other=1:NoExecute");
+        assert_eq!(hint(None, &[mine]), Hint::Queue);
+        assert_eq!(hint(None, &[other]), Hint::Skip);
+        assert_eq!(hint(Some(&[other, mine]), &[mine]), Hint::Queue);
+        assert_eq!(hint(Some(&[other]), &["x=1:NoSchedule"]), Hint::Skip);
+        assert_eq!(hint(Some(&[mine]), &[]), Hint::Skip);
+        assert_eq!(hint(Some(&[]), &[other]), Hint::Skip);
+        assert_eq!(hint(Some(&["x=1:PreferNoSchedule"]), &[]), Hint::Skip);
+    }
+
+    #[test]
+    fn a_pod_counts_if_it_is_the_one_that_waits() {
+        let hint = |uid: &str| {
+            let changed = Object::from(object::<Pod>(json!({"metadata": {"uid": uid}})));
+            let event =
+                ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE_POD_TOLERATION);
+            Fixture::default().hint(&taints(), &tolerating(&[]), event, None, Some(changed))
+        };
+        assert_eq!((hint("1"), hint("2")), (Hint::Queue, Hint::Skip));
+    }
+}
