@@ -11,3 +11,6 @@ mod world;
 pub use api_server::{ApiServer, ExtenderFn};
 pub use load::load;
 pub use world::{START, World};
+
+#[cfg(test)]
+mod preemption_tests;

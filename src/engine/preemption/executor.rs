@@ -25,17 +25,11 @@ use crate::intern::Symbol;
 pub trait VictimHooks {
     /// Rejects the pod if it waits at Permit, in the name of `plugin` and with `message`.
     /// Whether it did wait and was rejected; `None` if it does not wait.
-    fn preempt_waiting(
-        &mut self,
-        uid: Symbol,
-        plugin: Symbol,
-        message: &str,
-        host: &mut dyn Host,
-    ) -> Option<bool>;
+    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool>;
 
     /// Cancels the pod's binding if it is in PreBind, with `cause`. Whether that was still
     /// possible; `None` if the pod is not in PreBind.
-    fn cancel_binding(&mut self, uid: Symbol, cause: &str, host: &mut dyn Host) -> Option<bool>;
+    fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool>;
 }
 
 /// What evicting works with.
@@ -213,10 +207,10 @@ fn evict(
 
 fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInfo) -> bool {
     let uid = victim.uid();
-    let waited = cx.hooks.preempt_waiting(uid, plugin, "preempted", cx.host);
+    let waited = cx.hooks.preempt_waiting(uid, plugin, "preempted");
     let cancel = || {
         let cause = format!("preempted by {plugin}");
-        cx.hooks.cancel_binding(uid, &cause, cx.host).unwrap_or(false)
+        cx.hooks.cancel_binding(uid, &cause).unwrap_or(false)
     };
     waited.unwrap_or_else(cancel)
 }

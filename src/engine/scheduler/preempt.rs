@@ -36,18 +36,23 @@ impl Scheduler {
             }
             return Ok(());
         }
-        let nominated = &self.queue.nominated_pods();
-        let hooks = &mut UnboundVictims { scheduler: self, now };
-        evict_at_once(&mut EvictionContext { host, hooks, nominated, now }, &preemptor, &preemption)
+        let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
+        let hooks = &mut victims;
+        let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
+        let outcome = evict_at_once(&mut cx, &preemptor, &preemption);
+        self.preempt_all_waiting(victims, now, host);
+        outcome
     }
 
     /// Takes the next step of the preemptions under way; `false` when there are none.
     pub fn evict_next(&mut self, now: Time, host: &mut dyn Host) -> bool {
         let Some(mut eviction) = self.preemptions.pop_front() else { return false };
-        let nominated = &self.queue.nominated_pods();
-        let hooks = &mut UnboundVictims { scheduler: self, now };
-        let stage = eviction.step(&mut EvictionContext { host, hooks, nominated, now });
+        let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
+        let hooks = &mut victims;
+        let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
+        let stage = eviction.step(&mut cx);
         eviction.mark(&mut self.shared);
+        self.preempt_all_waiting(victims, now, host);
         match stage {
             Stage::Begun | Stage::LastPending => self.preemptions.push_front(eviction),
             Stage::Done => {}
@@ -63,27 +68,41 @@ impl Scheduler {
     pub fn preemptions(&self) -> impl Iterator<Item = &Eviction> {
         self.preemptions.iter()
     }
+
+    fn unbound_victims(&self) -> UnboundVictims {
+        let waiting = self.waiting.iter().map(|waiting| waiting.pod().uid()).collect();
+        UnboundVictims { waiting, preempted: Vec::new() }
+    }
+
+    /// Ends the waits of victims. Upstream's binding goroutine does it when it gets to it, which
+    /// is after the preemptor was let back in: else the gate would keep the preemptor from
+    /// hearing that its place is free.
+    fn preempt_all_waiting(&mut self, victims: UnboundVictims, now: Time, host: &mut dyn Host) {
+        for (uid, plugin, message) in victims.preempted {
+            self.preempt_waiting(uid, plugin, &message, now, host);
+        }
+    }
 }
 
 /// Victims that are on their way to a node but not bound.
-struct UnboundVictims<'a> {
-    scheduler: &'a mut Scheduler,
-    now: Time,
+struct UnboundVictims {
+    /// UIDs of the pods that wait at Permit.
+    waiting: Vec<Symbol>,
+    /// Those of them that are preempted, by whom and with what message.
+    preempted: Vec<(Symbol, Symbol, String)>,
 }
 
-impl VictimHooks for UnboundVictims<'_> {
-    fn preempt_waiting(
-        &mut self,
-        uid: Symbol,
-        plugin: Symbol,
-        message: &str,
-        host: &mut dyn Host,
-    ) -> Option<bool> {
-        self.scheduler.preempt_waiting(uid, plugin, message, self.now, host).then_some(true)
+impl VictimHooks for UnboundVictims {
+    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool> {
+        if !self.waiting.contains(&uid) {
+            return None;
+        }
+        self.preempted.push((uid, plugin, message.to_owned()));
+        Some(true)
     }
 
     /// PreBind ends within the cycle that began it, so no victim is ever found in it.
-    fn cancel_binding(&mut self, _: Symbol, _: &str, _: &mut dyn Host) -> Option<bool> {
+    fn cancel_binding(&mut self, _: Symbol, _: &str) -> Option<bool> {
         None
     }
 }

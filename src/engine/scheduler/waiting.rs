@@ -121,10 +121,10 @@ impl Scheduler {
         message: &str,
         now: Time,
         host: &mut dyn Host,
-    ) -> bool {
-        let Some(at) = self.waiting_index(uid) else { return false };
-        self.decide(at, Status::new(Code::Error, message).by(plugin), now, host);
-        true
+    ) {
+        if let Some(at) = self.waiting_index(uid) {
+            self.decide(at, Status::new(Code::Error, message).by(plugin), now, host);
+        }
     }
 
     /// Rejects every pod whose time is over.

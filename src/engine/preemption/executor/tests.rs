@@ -15,19 +15,13 @@ struct Unbound {
 }
 
 impl VictimHooks for Unbound {
-    fn preempt_waiting(
-        &mut self,
-        uid: Symbol,
-        plugin: Symbol,
-        message: &str,
-        _: &mut dyn Host,
-    ) -> Option<bool> {
+    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool> {
         let (_, stopped) = self.waiting.iter().find(|(waiting, _)| uid == *waiting)?;
         self.told.push(format!("{plugin}: {message}"));
         Some(*stopped)
     }
 
-    fn cancel_binding(&mut self, uid: Symbol, cause: &str, _: &mut dyn Host) -> Option<bool> {
+    fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool> {
         let (_, stopped) = self.binding.iter().find(|(binding, _)| uid == *binding)?;
         self.told.push(cause.into());
         Some(*stopped)
