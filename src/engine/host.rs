@@ -3,7 +3,7 @@
 //! The engine has no I/O of its own. A simulation answers at once from memory; a live
 //! scheduler sends the write to the API server.
 
-use crate::api::{Condition, Object};
+use crate::api::{Condition, Kind, Object};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
@@ -54,6 +54,8 @@ pub trait Host {
     ) -> Result<(), String>;
     /// Deletes a pod. `Ok(false)`: it was gone already.
     fn delete_pod(&mut self, pod: NamespacedName) -> Result<bool, String>;
+    /// An object as the server has it now, which may be newer than what the scheduler has heard.
+    fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object>;
     /// Writes an object (volume, claim, …) and gives back what the server made of it.
     fn update(&mut self, object: Object) -> Result<Object, String>;
     /// Creates an object and gives back what the server made of it.

@@ -328,6 +328,8 @@ pub struct FakeHost {
     pub refuse: Vec<Symbol>,
     /// Names of pods that are gone: deleting one answers `false`.
     pub gone: Vec<Symbol>,
+    /// What the server has, later entries in place of earlier ones.
+    pub stored: Vec<Object>,
     /// Answers of extenders, used up from the front; without one the call fails.
     pub extender_answers: Vec<Result<Value, String>>,
 }
@@ -355,6 +357,11 @@ impl Host for FakeHost {
     fn delete_pod(&mut self, pod: NamespacedName) -> Result<bool, String> {
         self.answer(pod.name, Asked::Delete(pod))?;
         Ok(!self.gone.contains(&pod.name))
+    }
+
+    fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
+        let same = |other: &&Object| other.kind() == kind && NamespacedName::of(other) == key;
+        self.stored.iter().rev().find(same).cloned()
     }
 
     fn update(&mut self, object: Object) -> Result<Object, String> {

@@ -12,6 +12,7 @@ use crate::engine::objects::Objects;
 use crate::engine::pod::NamespacedName;
 use crate::engine::scheduler::Change;
 use crate::intern::Symbol;
+use crate::sim::volume_controller;
 
 /// Answers the calls of extenders.
 pub type ExtenderFn =
@@ -214,13 +215,19 @@ impl Host for ApiServer {
         Ok(self.remove(Kind::Pod, key))
     }
 
+    fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
+        ApiServer::get(self, kind, key)
+    }
+
     fn update(&mut self, object: Object) -> Result<Object, String> {
         let (kind, key) = (object.kind(), NamespacedName::of(&object));
         if self.get(kind, key).is_none() {
             return Err(format!("{} {:?} not found", kind.plural(), key.name.as_str()));
         }
         self.put(object);
-        self.get(kind, key).ok_or_else(|| not_found(key))
+        let written = ApiServer::get(self, kind, key).ok_or_else(|| not_found(key))?;
+        volume_controller::react(self, &written);
+        Ok(written)
     }
 
     fn create(&mut self, object: Object) -> Result<Object, String> {

@@ -6,6 +6,7 @@
 
 mod api_server;
 pub mod load;
+mod volume_controller;
 mod world;
 
 pub use api_server::{ApiServer, ExtenderFn};

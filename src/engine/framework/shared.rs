@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::pod::NamespacedName;
+use crate::engine::volumes::assumed::AssumedVolumes;
 use crate::intern::Symbol;
 
 /// What plugins keep between cycles.
@@ -11,6 +12,8 @@ use crate::intern::Symbol;
 pub struct Shared {
     /// Pods whose preemption is under way, by UID (PR-050).
     pub preempting: BTreeMap<Symbol, Preempting>,
+    /// Volumes and claims that were decided and not yet written (VB-035).
+    pub volumes: AssumedVolumes,
 }
 
 /// A preemption under way.

@@ -4,8 +4,16 @@
 //! Upstream: `staging/src/k8s.io/csi-translation-lib` and
 //! `pkg/scheduler/framework/plugins/nodevolumelimits/utils.go`.
 
-use crate::api::{Labels, PersistentVolume, Volume};
+use crate::api::{
+    Labels, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm, PersistentVolume,
+    Volume,
+};
 use crate::intern::Symbol;
+
+const ZONE: &str = "topology.kubernetes.io/zone";
+const REGION: &str = "topology.kubernetes.io/region";
+const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
+const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
 
 /// An old volume plugin with its successor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,9 +115,10 @@ pub fn volume_handle(volume: &PersistentVolume) -> Option<String> {
 
 /// `vol-…` out of `aws://ZONE/vol-…`, or as it stands.
 fn ebs_handle(id: Symbol) -> Option<String> {
-    let Some(path) = id.strip_prefix("aws://") else { return Some(id.to_string()) };
-    let handle = path.trim_matches('/').rsplit('/').next()?;
-    handle.starts_with("vol-").then(|| handle.to_owned())
+    let Some(url) = id.strip_prefix("aws://") else { return Some(id.to_string()) };
+    let (_zone, path) = url.split_once('/')?;
+    let handle = path.trim_matches('/');
+    (handle.starts_with("vol-") && !handle.contains('/')).then(|| handle.to_owned())
 }
 
 fn gce_zonal_handle(zone: &str, disk: Symbol) -> String {
@@ -118,15 +127,76 @@ fn gce_zonal_handle(zone: &str, disk: Symbol) -> String {
 
 /// A disk's zone is in the volume's labels; several zones make it a regional disk.
 fn gce_handle(labels: &Labels, disk: Symbol) -> Option<String> {
-    let zone = labels
-        .get_str("failure-domain.beta.kubernetes.io/zone")
-        .or_else(|| labels.get_str("topology.kubernetes.io/zone"));
-    let Some(zones) = zone else { return Some(gce_zonal_handle("UNSPECIFIED", disk)) };
+    let label = |key| labels.get_str(key).filter(|zones| !zones.is_empty());
+    let zones = label(ZONE).or_else(|| label(BETA_ZONE));
+    let Some(zones) = zones else { return Some(gce_zonal_handle("UNSPECIFIED", disk)) };
     let Some((first, _)) = zones.split_once("__") else {
         return Some(gce_zonal_handle(zones, disk));
     };
     let (region, _) = first.rsplit_once('-')?;
     Some(format!("projects/UNSPECIFIED/regions/{region}/disks/{disk}"))
+}
+
+/// The volume with its node affinity in the terms of the CSI driver: zones under the driver's
+/// own label, taken from the volume's labels where its affinity names none.
+pub fn translate_topology(in_tree: InTree, volume: &PersistentVolume) -> PersistentVolume {
+    let mut translated = volume.clone();
+    let driver_zone = match in_tree {
+        AWS => "topology.ebs.csi.aws.com/zone",
+        GCE => "topology.gke.io/zone",
+        CINDER => "topology.cinder.csi.openstack.org/zone",
+        _ => return translated,
+    };
+    let affinity = translated.spec.node_affinity.get_or_insert_default();
+    let terms = &mut affinity.required.get_or_insert_default().node_selector_terms;
+    let labels = &volume.metadata.labels;
+    let beta = !names(terms, ZONE)
+        && (names(terms, BETA_ZONE)
+            || (labels.get_str(ZONE).is_none() && labels.get_str(BETA_ZONE).is_some()));
+    let zone = if beta { BETA_ZONE } else { ZONE };
+    if names(terms, zone) {
+        rename(terms, zone, driver_zone);
+    } else if let Some(zones) = labels.get_str(zone) {
+        add_zones(terms, driver_zone, zones);
+    }
+    if beta {
+        rename(terms, BETA_REGION, REGION);
+    }
+    if terms.is_empty() {
+        translated.spec.node_affinity = volume.spec.node_affinity.clone();
+    }
+    translated
+}
+
+fn names(terms: &[NodeSelectorTerm], key: &str) -> bool {
+    terms.iter().flat_map(|term| &term.match_expressions).any(|expression| expression.key == key)
+}
+
+fn rename(terms: &mut [NodeSelectorTerm], from: &str, to: &str) {
+    let expressions = terms.iter_mut().flat_map(|term| &mut term.match_expressions);
+    for expression in expressions.filter(|expression| expression.key == from) {
+        expression.key = to.into();
+    }
+}
+
+/// Adds the zones of a label to every term, or as the only one.
+fn add_zones(terms: &mut Vec<NodeSelectorTerm>, key: &str, label: &str) {
+    let zones = label.split("__").map(str::trim).filter(|zone| !zone.is_empty());
+    let mut values: Vec<Symbol> = zones.map(Symbol::new).collect();
+    values.sort();
+    values.dedup();
+    if values.is_empty() {
+        return;
+    }
+    if terms.is_empty() {
+        terms.push(NodeSelectorTerm::default());
+    }
+    let operator = NodeSelectorOperator::In;
+    for term in terms {
+        let values = values.clone();
+        let expression = NodeSelectorRequirement { key: key.into(), operator, values };
+        term.match_expressions.push(expression);
+    }
 }
 
 #[cfg(test)]

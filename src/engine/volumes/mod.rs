@@ -12,6 +12,7 @@ use crate::engine::pod::NamespacedName;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
+pub mod assumed;
 pub mod migration;
 
 /// The key under which all volume plugins sign (FW-222).

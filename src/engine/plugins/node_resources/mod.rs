@@ -8,7 +8,7 @@ pub mod fit;
 
 mod amounts;
 mod devices;
-mod strategy;
+pub mod strategy;
 
 use crate::config::{Feature, FeatureGates};
 use crate::engine::framework::plugin::QueueContext;

@@ -28,22 +28,27 @@ pub struct Point {
     score: i64,
 }
 
+impl From<&UtilizationShapePoint> for Point {
+    fn from(point: &UtilizationShapePoint) -> Point {
+        Point {
+            utilization: i64::from(point.utilization),
+            score: i64::from(point.score) * (MAX_NODE_SCORE / MAX_CUSTOM_SCORE),
+        }
+    }
+}
+
 impl Strategy {
     /// The strategy as configured.
     ///
     /// # Errors
     /// There is no such strategy. FIT-016
     pub fn new(configured: &ScoringStrategy) -> Result<Strategy, String> {
-        let point = |point: &UtilizationShapePoint| Point {
-            utilization: i64::from(point.utilization),
-            score: i64::from(point.score) * (MAX_NODE_SCORE / MAX_CUSTOM_SCORE),
-        };
         match configured.strategy.as_str() {
             "LeastAllocated" => Ok(Strategy::Least),
             "MostAllocated" => Ok(Strategy::Most),
             "RequestedToCapacityRatio" => {
                 let shape = configured.requested_to_capacity_ratio.iter().flatten();
-                Ok(Strategy::Ratio(shape.map(point).collect()))
+                Ok(Strategy::Ratio(shape.map(Point::from).collect()))
             }
             other => Err(format!("scoring strategy {other} is not supported")),
         }
@@ -105,7 +110,7 @@ fn ratio(amounts: &[Amounts], shape: &[Point]) -> i64 {
 }
 
 /// The curve at `utilization`: straight lines between the points, in whole numbers.
-fn interpolate(shape: &[Point], utilization: i64) -> i64 {
+pub fn interpolate(shape: &[Point], utilization: i64) -> i64 {
     let Some(next) = shape.iter().position(|point| utilization <= point.utilization) else {
         return shape.last().map_or(0, |point| point.score);
     };

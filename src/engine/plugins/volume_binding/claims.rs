@@ -1,8 +1,33 @@
-//! The claims of a pod, before any node is looked at.
+//! The claims of a pod, before any node is looked at (VB-001…006).
 
-use crate::api::{PersistentVolumeClaimPhase, Pod};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::{
+    ObjectMeta, PersistentVolumeClaim, PersistentVolumeClaimPhase, Pod, VolumeBindingMode,
+};
 use crate::engine::objects::Objects;
+use crate::engine::pod::NamespacedName;
+use crate::engine::status::Status;
+use crate::engine::volumes::assumed::AssumedVolumes;
 use crate::engine::volumes::{self, ClaimVolume};
+use crate::intern::Symbol;
+
+use super::candidate::Candidate;
+
+/// On a claim: binding is complete. Its value does not matter.
+pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+
+/// The claims of a pod by what must be done for them.
+#[derive(Clone, Default, Debug)]
+pub struct Claims {
+    /// The volumes of claims that are bound, in order; `None` where the volume is not there.
+    pub bound: Vec<Option<Candidate>>,
+    /// Claims whose volume is found or made when the node is known.
+    pub delayed: Vec<Arc<PersistentVolumeClaim>>,
+    /// The volumes of those claims' classes, by name.
+    pub candidates: BTreeMap<Symbol, Vec<Candidate>>,
+}
 
 /// Whether the pod has claims at all; or why it cannot run with them (VB-002).
 pub fn check(pod: &Pod, objects: &Objects) -> Result<bool, String> {
@@ -34,4 +59,67 @@ fn check_one(pod: &Pod, volume: ClaimVolume, objects: &Objects) -> Result<(), St
         return Err(format!("persistentvolumeclaim \"{name}\" is being deleted"));
     }
     if volume.ephemeral { volumes::check_owner(pod, claim) } else { Ok(()) }
+}
+
+/// Sorts the claims of a pod (VB-003…005).
+///
+/// # Errors
+/// A claim that should have been bound by now, or a class without a binding mode.
+pub fn classify(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> Result<Claims, Status> {
+    let mut claims = Claims::default();
+    let mut immediate = false;
+    for key in volumes::claims(pod).map(|claim| claim.key) {
+        let claim = assumed.claims.get(objects, key).ok_or_else(|| {
+            let name = key.to_string();
+            let missing = volumes::not_found("persistentvolumeclaims", (&*name).into());
+            Status::error(&format!("error getting PVC \"{key}\": {missing}"))
+        })?;
+        if is_bound(claim) {
+            let volume = assumed.volume(objects, claim.spec.volume_name);
+            claims.bound.push(volume.map(Candidate::new));
+        } else if is_delayed(claim, objects)? && claim.spec.volume_name.is_empty() {
+            claims.delayed.push(claim.clone());
+        } else {
+            immediate = true;
+        }
+    }
+    if immediate {
+        return Err(Status::unresolvable("pod has unbound immediate PersistentVolumeClaims"));
+    }
+    claims.candidates = candidates(&claims.delayed, objects, assumed);
+    Ok(claims)
+}
+
+/// Whether the claim has its volume for good.
+pub fn is_bound(claim: &PersistentVolumeClaim) -> bool {
+    let ObjectMeta { annotations, .. } = &claim.metadata;
+    !claim.spec.volume_name.is_empty() && annotations.get_str(BIND_COMPLETED).is_some()
+}
+
+fn is_delayed(claim: &PersistentVolumeClaim, objects: &Objects) -> Result<bool, Status> {
+    let name = volumes::class_of(claim);
+    let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
+    let Some(class) = class else { return Ok(false) };
+    let mode = class.volume_binding_mode.ok_or_else(|| {
+        Status::error(&format!("VolumeBindingMode not set for StorageClass \"{name}\""))
+    })?;
+    Ok(mode == VolumeBindingMode::WaitForFirstConsumer)
+}
+
+fn candidates(
+    delayed: &[Arc<PersistentVolumeClaim>],
+    objects: &Objects,
+    assumed: &AssumedVolumes,
+) -> BTreeMap<Symbol, Vec<Candidate>> {
+    let classes = delayed.iter().map(|claim| (volumes::class_of(claim), Vec::new()));
+    let mut candidates: BTreeMap<Symbol, Vec<Candidate>> = classes.collect();
+    if candidates.is_empty() {
+        return candidates;
+    }
+    for candidate in assumed.volumes.iter(objects).map(Candidate::new) {
+        if let Some(of_class) = candidates.get_mut(&candidate.class()) {
+            of_class.push(candidate);
+        }
+    }
+    candidates
 }

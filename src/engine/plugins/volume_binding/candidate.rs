@@ -1,0 +1,71 @@
+//! A persistent volume, with the nodes it can be reached from compiled.
+
+use std::sync::Arc;
+
+use crate::api::selector::NodeMatcher;
+use crate::api::{CsiNode, Node, PersistentVolume};
+use crate::engine::volumes::migration::{self, InTree};
+use crate::intern::Symbol;
+
+/// Lists the old plugins that a node has handed over to CSI drivers, joined by commas.
+pub const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
+
+/// A volume, ready to be tried on nodes.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The volume as the scheduler sees it.
+    pub volume: Arc<PersistentVolume>,
+    nodes: Option<NodeMatcher>,
+    /// The old plugin that it is of, and its nodes once a CSI driver serves it.
+    migrated: Option<(&'static str, Option<NodeMatcher>)>,
+}
+
+impl Candidate {
+    /// Compiles a volume.
+    pub fn new(volume: &Arc<PersistentVolume>) -> Candidate {
+        let in_tree = InTree::of_persistent_volume(volume).filter(|in_tree| in_tree.counts);
+        let translated = |in_tree: InTree| {
+            (in_tree.plugin, compile(&migration::translate_topology(in_tree, volume)))
+        };
+        Candidate {
+            volume: volume.clone(),
+            nodes: compile(volume),
+            migrated: in_tree.map(translated),
+        }
+    }
+
+    /// Whether the volume can be reached from the node, as it stands.
+    pub fn reaches(&self, node: &Node) -> bool {
+        accepts(self.nodes.as_ref(), node)
+    }
+
+    /// The same, for a volume of an old plugin as the node's CSI driver sees it.
+    pub fn reaches_migrated(&self, node: &Node, csi_node: Option<&CsiNode>) -> bool {
+        match &self.migrated {
+            Some((plugin, nodes)) if is_migrated(csi_node, plugin) => accepts(nodes.as_ref(), node),
+            _ => self.reaches(node),
+        }
+    }
+
+    /// The class it belongs to; the old annotation wins over the field.
+    pub fn class(&self) -> Symbol {
+        let annotations = &self.volume.metadata.annotations;
+        let annotated = annotations.get_str("volume.beta.kubernetes.io/storage-class");
+        annotated.copied().unwrap_or(self.volume.spec.storage_class_name)
+    }
+}
+
+fn compile(volume: &PersistentVolume) -> Option<NodeMatcher> {
+    let required = volume.spec.node_affinity.as_ref()?.required.as_ref()?;
+    Some(NodeMatcher::new(required, ""))
+}
+
+/// Only labels are looked at, and what cannot be parsed accepts no node.
+fn accepts(nodes: Option<&NodeMatcher>, node: &Node) -> bool {
+    nodes.is_none_or(|nodes| nodes.matches(&node.metadata.labels, Symbol::EMPTY) == Ok(true))
+}
+
+fn is_migrated(csi_node: Option<&CsiNode>, plugin: &str) -> bool {
+    let annotation = csi_node.and_then(|node| node.metadata.annotations.get_str(MIGRATED_PLUGINS));
+    annotation.is_some_and(|plugins| plugins.split(',').any(|other| other == plugin))
+}
