@@ -19,8 +19,11 @@ use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
+/// Whether a pod needs a feature.
+type Needs = fn(&PodSpec) -> bool;
+
 /// The features that the scheduler knows, sorted, and when a pod needs them. NDF-001
-const REGISTRY: [(&str, fn(&PodSpec) -> bool); 5] = [
+const REGISTRY: [(&str, Needs); 5] = [
     ("ExtendWebSocketsToKubelet", |_| false),
     ("InPlacePodLevelResourcesVerticalScaling", |_| false),
     ("InPlacePodVerticalScalingInitContainers", |_| false),

@@ -111,7 +111,7 @@ impl SchedulingQueue {
         to
     }
 
-    fn leave_unschedulable(&mut self, key: NamespacedName) {
+    pub(super) fn leave_unschedulable(&mut self, key: NamespacedName) {
         if self.unschedulable.get(key).is_some() {
             Arc::make_mut(&mut self.unschedulable).remove(key);
         }

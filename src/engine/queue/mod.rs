@@ -1,14 +1,14 @@
 //! The scheduling queue: which pod is tried next, and when a failed one is tried again.
 //!
-//! Four places: the active queue ([`heap`]), the backoff queue ([`backoff`]), the
-//! unschedulable pods with the gated ones among them ([`unschedulable`]), and the pods in
-//! flight ([`in_flight`]); and beside them the nominations ([`nominator`]). [`entering`] puts
-//! pods into queues, [`requeueing`] decides whether an event is worth a retry, [`updating`]
-//! handles changes of the pods themselves, [`views`] is for people and tests.
+//! Four places: the active queue (`heap`), the backoff queue (`backoff`), the
+//! unschedulable pods with the gated ones among them (`unschedulable`), and the pods in
+//! flight (`in_flight`); and beside them the nominations (`nominator`). `entering` puts
+//! pods into queues, `requeueing` decides whether an event is worth a retry, `updating`
+//! handles changes of the pods themselves, `views` is for people and tests.
 //!
 //! A queue is a value: a clone shares everything until one side changes. Time comes in with
-//! the context. Where upstream leaves an order to chance, pods go in the order in which they
-//! came, plugins in the order of their profile.
+//! the context. Where upstream leaves an order to chance, it is fixed here: waiting pods go in
+//! the order of their slots (see `unschedulable`), plugins in the order of their profile.
 //!
 //! Upstream: `pkg/scheduler/backend/queue/scheduling_queue.go`.
 

@@ -250,6 +250,8 @@ impl SchedulingQueue {
             }
             let verdict = self.judge(cx, &pod, judged);
             if verdict.strategy != Strategy::Skip {
+                // Taken out first, so that a pod that is gated now gives up its slot.
+                self.leave_unschedulable(pod.key());
                 let from = place_among_unschedulable(&pod);
                 self.requeue(cx, Arc::unwrap_or_clone(pod), from, verdict, label);
             }

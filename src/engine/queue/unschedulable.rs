@@ -1,21 +1,24 @@
 //! Pods that wait for an event: unschedulable ones and gated ones.
 //!
-//! Upstream: `pkg/scheduler/backend/queue/unschedulable_pods.go`. Upstream walks its
-//! map in random order; here pods are walked in the order in which they came.
+//! Upstream: `pkg/scheduler/backend/queue/unschedulable_pods.go`. Upstream walks a Go
+//! map, so that the order is left to chance, but not evenly: up to eight entries lie in slots,
+//! a new one takes the first that is free, and a walk goes from a random one of the eight
+//! slots round to it. The likeliest order by far is that of the slots, so it is the one here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 
 use crate::engine::pod::{NamespacedName, QueuedPod};
 
-/// The pods by key, in the order in which they came.
+/// The pods by key, each in a slot.
 #[derive(Clone, Default)]
 pub(super) struct UnschedulablePods {
-    pods: BTreeMap<u64, Arc<QueuedPod>>,
-    index: HashMap<NamespacedName, u64>,
-    next: u64,
+    pods: BTreeMap<usize, Arc<QueuedPod>>,
+    index: HashMap<NamespacedName, usize>,
+    /// Slots below the highest one in use that are free.
+    free: BTreeSet<usize>,
 }
 
 impl UnschedulablePods {
@@ -29,22 +32,71 @@ impl UnschedulablePods {
         self.pods.get(self.index.get(&key)?)
     }
 
-    /// Adds a pod, or replaces the one of the same key, which keeps its place.
+    /// Adds a pod in the first free slot, or replaces the one of the same key in its slot.
     pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPod>) {
-        let place = *self.index.entry(pod.key()).or_insert(self.next);
-        if place == self.next {
-            self.next += 1;
-        }
-        self.pods.insert(place, pod);
+        let slot = match self.index.get(&pod.key()) {
+            Some(slot) => *slot,
+            None => self.free.pop_first().unwrap_or(self.pods.len()),
+        };
+        self.index.insert(pod.key(), slot);
+        self.pods.insert(slot, pod);
     }
 
     /// Takes the pod of that key out.
     pub(super) fn remove(&mut self, key: NamespacedName) -> Option<Arc<QueuedPod>> {
-        self.pods.remove(&self.index.remove(&key)?)
+        let slot = self.index.remove(&key)?;
+        self.free.insert(slot);
+        if self.pods.len() == 1 {
+            self.free.clear();
+        }
+        self.pods.remove(&slot)
     }
 
-    /// All pods, in the order in which they came.
+    /// All pods, in the order of their slots.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<QueuedPod>> {
         self.pods.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Pod, Time};
+    use crate::engine::pod::PodInfo;
+
+    fn queued(name: &str) -> Arc<QueuedPod> {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        Arc::new(QueuedPod::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(0)))
+    }
+
+    fn names(pods: &UnschedulablePods) -> Vec<&'static str> {
+        pods.iter().map(|pod| pod.key().name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_new_pod_takes_the_first_free_slot() {
+        let mut pods = UnschedulablePods::default();
+        let mut add = |pods: &mut UnschedulablePods, name| pods.add_or_update(queued(name));
+        for name in ["a", "b", "c", "d"] {
+            add(&mut pods, name);
+        }
+        pods.remove(queued("c").key());
+        pods.remove(queued("a").key());
+        assert_eq!(names(&pods), ["b", "d"]);
+        add(&mut pods, "e");
+        add(&mut pods, "b");
+        assert_eq!(names(&pods), ["e", "b", "d"]);
+        add(&mut pods, "f");
+        add(&mut pods, "g");
+        assert_eq!(names(&pods), ["e", "b", "f", "d", "g"]);
+        assert_eq!(pods.len(), 5);
+        for name in ["b", "d", "e", "f", "g"] {
+            assert!(pods.remove(queued(name).key()).is_some());
+        }
+        assert!(pods.remove(queued("b").key()).is_none());
+        add(&mut pods, "h");
+        add(&mut pods, "i");
+        assert_eq!(names(&pods), ["h", "i"]);
     }
 }

@@ -22,12 +22,12 @@ impl SchedulingQueue {
         with_orders!(self, |_less, order| self.backoff.in_order(order))
     }
 
-    /// The pods that wait for an event and are not gated, in the order in which they came.
+    /// The pods that wait for an event and are not gated, in the order of their slots.
     pub fn unschedulable(&self) -> Vec<&QueuedPod> {
         self.unschedulable.iter().map(Arc::as_ref).filter(|pod| !pod.is_gated()).collect()
     }
 
-    /// The pods that a PreEnqueue plugin holds, in the order in which they came.
+    /// The pods that a PreEnqueue plugin holds, in the order of their slots.
     pub fn gated(&self) -> Vec<&QueuedPod> {
         self.unschedulable.iter().map(Arc::as_ref).filter(|pod| pod.is_gated()).collect()
     }

@@ -61,13 +61,12 @@ const BOTH: &str = "cpu=1 memory=1";
 fn least_allocated() {
     let small = "cpu=4000 memory=10000";
     let large = "cpu=10000 memory=20000";
-    for (nodes, pods, containers, counted, expected) in [
-        ([small, small], &[][..], &[][..], BOTH, [100, 100]),
+    for (nodes, pods, containers, expected) in [
+        ([small, small], &[][..], &[][..], [100, 100]),
         (
             [small, "cpu=6000 memory=10000"],
             &[],
             &["main cpu=1000 memory=2000", "main cpu=2000 memory=3000"],
-            BOTH,
             [37, 50],
         ),
         (
@@ -79,28 +78,35 @@ fn least_allocated() {
                 "n1 cpu=3000 memory=5000",
             ],
             &[],
-            BOTH,
             [70, 57],
         ),
         (
             [large, "cpu=10000 memory=50000"],
             &["n0 cpu=3000 memory=0", "n1 cpu=3000 memory=5000"],
             &["main cpu=3000 memory=5000"],
-            BOTH,
             [57, 60],
         ),
         (
             [small, small],
             &["n0 cpu=3000 memory=0", "n1 cpu=3000 memory=5000"],
             &["main cpu=3000 memory=0"],
-            BOTH,
             [50, 25],
         ),
-        (["", ""], &["n0 cpu=3000 memory=0"], &[], BOTH, [0, 0]),
+        (["", ""], &["n0 cpu=3000 memory=0"], &[], [0, 0]),
+    ] {
+        let scores = cluster(&nodes, pods)
+            .raw_scores(&fit("LeastAllocated", BOTH, &[]), &new_pod(containers));
+        assert_eq!(scores.unwrap(), expected, "{nodes:?} {pods:?} {containers:?}");
+    }
+}
+
+#[test]
+fn least_allocated_by_configured_resources() {
+    for (nodes, pods, requests, counted, expected) in [
         (
-            [small, "cpu=6000 memory=10000"],
-            &[],
-            &["main cpu=3000 memory=5000"],
+            ["cpu=4000 memory=10000", "cpu=6000 memory=10000"],
+            &[][..],
+            "cpu=3000 memory=5000",
             "memory=2 cpu=1",
             [41, 50],
         ),
@@ -108,28 +114,30 @@ fn least_allocated() {
         (
             ["cpu=6000 memory=10000", "cpu=6000 memory=10000 example.com/x=4"],
             &[],
-            &["main cpu=3000 memory=5000"],
+            "cpu=3000 memory=5000",
             "cpu=1 memory=1 example.com/x=1",
             [50, 50],
         ),
         (
             ["cpu=6000 memory=10000 example.com/x=4", "cpu=6000 memory=10000 example.com/x=10"],
             &[],
-            &["main cpu=3000 memory=5000 example.com/x=2"],
+            "cpu=3000 memory=5000 example.com/x=2",
             "cpu=1 memory=1 example.com/x=1",
             [50, 60],
         ),
         (
             ["ephemeral-storage=100", "ephemeral-storage=200"],
             &["n0 ephemeral-storage=10", "n1 ephemeral-storage=10"],
-            &["main ephemeral-storage=40"],
+            "ephemeral-storage=40",
             "ephemeral-storage=3 gpu=1 pods=1",
             [50, 75],
         ),
     ] {
-        let scores = cluster(&nodes, pods)
-            .raw_scores(&fit("LeastAllocated", counted, &[]), &new_pod(containers));
-        assert_eq!(scores.unwrap(), expected, "{nodes:?} {pods:?} {containers:?}");
+        let scores = cluster(&nodes, pods).raw_scores(
+            &fit("LeastAllocated", counted, &[]),
+            &new_pod(&[&format!("main {requests}")]),
+        );
+        assert_eq!(scores.unwrap(), expected, "{nodes:?} {requests}");
     }
 }
 
