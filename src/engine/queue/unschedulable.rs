@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_new_pod_takes_the_first_free_slot() {
         let mut pods = UnschedulablePods::default();
-        let mut add = |pods: &mut UnschedulablePods, name| pods.add_or_update(queued(name));
+        let add = |pods: &mut UnschedulablePods, name| pods.add_or_update(queued(name));
         for name in ["a", "b", "c", "d"] {
             add(&mut pods, name);
         }
