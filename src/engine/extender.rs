@@ -11,6 +11,7 @@ use crate::api::{Node, Pod};
 use crate::config::types::Extender;
 use crate::engine::host::{ExtenderCall, Host};
 use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::pod::NamespacedName;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -117,6 +118,14 @@ pub fn bind(
     error_text(&answer).map_or(Ok(()), Err)
 }
 
+/// The pod, its UID and the node of a call to bind (`ExtenderBindingArgs`); `None` for any
+/// other call.
+pub fn binding_in(call: &ExtenderCall) -> Option<(NamespacedName, Symbol, Symbol)> {
+    let text = |name| Some(Symbol::new(field(&call.body, name)?.as_str()?));
+    let pod = NamespacedName::new(text("PodNamespace")?, text("PodName")?);
+    Some((pod, text("PodUID")?, text("Node")?))
+}
+
 /// `ExtenderArgs`: names for an extender that knows the nodes, whole nodes otherwise.
 fn node_args(extender: &Extender, pod: &Pod, nodes: &[Arc<NodeInfo>]) -> Value {
     let mut args = Map::new();
@@ -142,7 +151,8 @@ pub(super) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     (!found.is_null()).then_some(found)
 }
 
-fn error_text(answer: &Value) -> Option<String> {
+/// What went wrong, as the extender itself says.
+pub fn error_text(answer: &Value) -> Option<String> {
     field(answer, "Error")?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 

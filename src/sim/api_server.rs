@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::{Kind, Node, Object, Pod, PodPhase, Time};
+use crate::engine::extender;
 use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
 use crate::engine::objects::Objects;
 use crate::engine::pod::NamespacedName;
@@ -117,18 +118,14 @@ impl ApiServer {
         true
     }
 
-    /// Whether a patch of a pod's status gives it a new resource version, as a real API server
-    /// does. The queue then takes the nomination of a preemptor in at once, and tries the
-    /// nominated node first.
-    ///
-    /// Off unless set: the API server of the recorded cycles kept the version, so upstream's
-    /// event handler took the update for a duplicate (E-006), and the queue went on with the
-    /// status it had.
+    /// Whether the scheduler's own writes to a pod give it a new resource version, as a real
+    /// API server does. The queue then takes the nomination of a preemptor in at once, and
+    /// the nominated node is tried first. Off unless set.
     pub fn set_status_patches_count(&mut self, count: bool) {
         self.status_patches_count = count;
     }
 
-    /// Changes a pod in place. Its version stays: in the recorded cycles the scheduler's own
+    /// Changes a pod in place. Its version stays, unless set otherwise: in the recorded cycles the scheduler's own
     /// writes do not make a new one, so that the queue, which ignores updates without a new
     /// version (E-006), goes on with the pod as it was popped.
     fn change_pod(
@@ -136,20 +133,14 @@ impl ApiServer {
         key: NamespacedName,
         change: impl FnOnce(&mut Pod),
     ) -> Result<(), String> {
-        let pod = self.changed_pod(key, change)?;
-        self.store(pod.into());
-        Ok(())
-    }
-
-    fn changed_pod(
-        &self,
-        key: NamespacedName,
-        change: impl FnOnce(&mut Pod),
-    ) -> Result<Pod, String> {
         let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         let mut pod = pod.as_ref().clone();
         change(&mut pod);
-        Ok(pod)
+        match self.status_patches_count {
+            true => self.put(pod.into()),
+            false => self.store(pod.into()),
+        }
+        Ok(())
     }
 }
 
@@ -185,7 +176,7 @@ impl Host for ApiServer {
         patch: PodStatusPatch,
     ) -> Result<(), String> {
         let now = self.now;
-        let pod = self.changed_pod(key, |pod| {
+        self.change_pod(key, |pod| {
             if let Some(node) = patch.nominated_node {
                 pod.status.nominated_node_name = node;
             }
@@ -203,12 +194,7 @@ impl Host for ApiServer {
                     conditions.push(condition);
                 }
             }
-        })?;
-        match self.status_patches_count {
-            true => self.put(pod.into()),
-            false => self.store(pod.into()),
-        }
-        Ok(())
+        })
     }
 
     fn delete_pod(&mut self, key: NamespacedName) -> Result<bool, String> {
@@ -243,10 +229,17 @@ impl Host for ApiServer {
         self.events.push(event);
     }
 
+    /// An extender that binds a pod does so through this API server.
     fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String> {
-        match self.extenders.clone() {
-            Some(answer) => answer(&call, &self.objects),
-            None => Err(format!("extender {} cannot be reached from a snapshot", call.extender)),
+        let Some(extenders) = self.extenders.clone() else {
+            return Err(format!("extender {} cannot be reached from a snapshot", call.extender));
+        };
+        let answer = extenders(&call, &self.objects)?;
+        if let Some((pod, uid, node)) = extender::binding_in(&call)
+            && extender::error_text(&answer).is_none()
+        {
+            self.bind(pod, uid, node)?;
         }
+        Ok(answer)
     }
 }

@@ -25,7 +25,9 @@ use corpus::{Category, Selection};
 
 /// The categories that must agree in every field.
 const COMPLETE: &[&str] = &[
+    "batching",
     "config",
+    "extenders",
     "fit",
     "fit_strategy",
     "images",
@@ -35,7 +37,10 @@ const COMPLETE: &[&str] = &[
     "ports_names",
     "preemption",
     "priority_queue",
+    "profiles",
     "quantity",
+    "sampling",
+    "soup",
     "spread_defaults",
     "taints",
     "topology_spread",

@@ -32,13 +32,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engine", &["intern", "api", "config"]),
     ("trace", &["intern", "api", "config", "engine"]),
     ("source", &["intern", "api", "config"]),
+    ("fixtures", &[]),
     ("sim", &["intern", "api", "config", "engine", "trace", "source"]),
     ("debug", &["intern", "api", "config", "engine", "trace", "source", "sim"]),
     ("report", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug"]),
     ("tui", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug", "report"]),
     (
         "cli",
-        &["intern", "api", "config", "engine", "trace", "source", "sim", "debug", "report", "tui"],
+        &[
+            "intern", "api", "config", "engine", "trace", "source", "fixtures", "sim", "debug",
+            "report", "tui",
+        ],
     ),
 ];
 

@@ -32,7 +32,7 @@ impl Source {
     pub fn new(path: &Path, text: &str) -> Source {
         let code = blank_literals(text);
         let in_tests = !path.starts_with("src") || path.ends_with("tests.rs");
-        let production = if in_tests { blank(&code, &[0..code.len()]) } else { blank_tests(&code) };
+        let production = if in_tests { blank_all(&code) } else { blank_tests(&code) };
         Source { path: path.to_path_buf(), text: text.to_owned(), code, production }
     }
 
@@ -76,7 +76,7 @@ pub fn mark_test_modules(sources: &mut [Source]) {
             source.path.starts_with(prefix) || source.path == prefix.with_extension("rs")
         };
         if prefixes.iter().any(is_test) {
-            source.production = blank(&source.code, &[0..source.code.len()]);
+            source.production = blank_all(&source.code);
         }
     }
 }
@@ -109,6 +109,10 @@ fn blank(text: &str, ranges: &[Range<usize>]) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn blank_all(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect()
 }
 
 /// Blanks out comments and the insides of strings and characters.

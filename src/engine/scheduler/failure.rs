@@ -92,7 +92,10 @@ fn truncated(message: &str) -> String {
         return message.to_owned();
     }
     let suffix = " ...";
-    let end = message.floor_char_boundary(NOTE_LIMIT - suffix.len());
+    let mut end = NOTE_LIMIT - suffix.len();
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
     format!("{}{suffix}", &message[..end])
 }
 
