@@ -272,6 +272,9 @@ pub struct CycleRecord {
     pub pre_bind: Vec<PluginStatus>,
     /// The answers of Bind, in the order run.
     pub bind: Vec<PluginStatus>,
+    /// The answer of the extender that bound the pod in place of the Bind plugins, with its
+    /// URL as the name.
+    pub extender_bind: Option<PluginStatus>,
     /// What became of the pod.
     pub outcome: Outcome,
     /// The whole message, as it goes into the pod's condition.

@@ -115,7 +115,7 @@ impl Scheduler {
                 Err(text) => Status::error(&text),
             };
             let answer = PluginStatus::new(Symbol::new(&extender.url_prefix), status.clone());
-            cycle.record.bind.push(answer);
+            cycle.record.extender_bind = Some(answer);
             return status;
         }
         let (answers, status) = self.with_bind_context(cycle, node, host, |cycle, cx| {
