@@ -18,14 +18,14 @@ struct Stale {
 }
 
 impl Cache {
-    /// Brings `snapshot` up to date.
-    pub fn update_snapshot(&mut self, snapshot: &mut Snapshot) {
+    /// Brings `snapshot` up to date. Gives the slots that changed, in order.
+    pub fn update_snapshot(&mut self, snapshot: &mut Snapshot) -> Vec<NodeId> {
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
         changed.dedup();
         let mut stale = Stale::default();
-        for id in changed {
-            self.refresh_node(snapshot, id, &mut stale);
+        for id in &changed {
+            self.refresh_node(snapshot, *id, &mut stale);
         }
         if snapshot.by_name.len() > self.tree.count() {
             self.drop_vanished(snapshot);
@@ -39,6 +39,7 @@ impl Cache {
         if stale.order || stale.secondary {
             rebuild_secondary(snapshot);
         }
+        changed
     }
 
     /// Takes one node over; ghosts are skipped (C-030).

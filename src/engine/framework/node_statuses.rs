@@ -11,23 +11,66 @@ use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
 
 /// A status per node; nodes without one share the absent status.
+///
+/// Thousands of nodes share a few statuses, so each distinct one is kept once and counted.
 #[derive(Clone, Debug)]
 pub struct NodeStatuses {
-    explicit: IndexMap<NodeId, Status>,
+    /// By slot: 0 for the absent status, else 1 + the place in `distinct`.
+    places: Vec<u16>,
+    distinct: Vec<Distinct>,
+    explicit: usize,
     absent: Status,
+}
+
+/// A status that some nodes have.
+#[derive(Clone, Debug)]
+struct Distinct {
+    status: Status,
+    nodes: usize,
 }
 
 impl Default for NodeStatuses {
     fn default() -> NodeStatuses {
         let absent = Status::with_reasons(Code::UnschedulableAndUnresolvable, Vec::new());
-        NodeStatuses { explicit: IndexMap::new(), absent }
+        NodeStatuses { places: Vec::new(), distinct: Vec::new(), explicit: 0, absent }
     }
 }
 
 impl NodeStatuses {
     /// Sets the status of a node.
     pub fn set(&mut self, node: NodeId, status: Status) {
-        self.explicit.insert(node, status);
+        let place = self.place_of(&status);
+        self.set_place(node, place);
+    }
+
+    /// The place of a status among the distinct ones, for [`NodeStatuses::set_place`].
+    pub fn place_of(&mut self, status: &Status) -> u16 {
+        let known = self.distinct.iter().position(|known| known.status == *status);
+        let at = known.unwrap_or_else(|| {
+            self.distinct.push(Distinct { status: status.clone(), nodes: 0 });
+            self.distinct.len() - 1
+        });
+        // More distinct statuses than a u16 holds would need as many nodes, each with its own.
+        u16::try_from(at + 1).unwrap_or(u16::MAX)
+    }
+
+    /// Gives a node the status at `place`.
+    pub fn set_place(&mut self, node: NodeId, place: u16) {
+        if self.places.len() <= node.index() {
+            self.places.resize(node.index() + 1, 0);
+        }
+        let before = std::mem::replace(&mut self.places[node.index()], place);
+        match self.at_mut(before) {
+            Some(distinct) => distinct.nodes -= 1,
+            None => self.explicit += 1,
+        }
+        if let Some(distinct) = self.at_mut(place) {
+            distinct.nodes += 1;
+        }
+    }
+
+    fn at_mut(&mut self, place: u16) -> Option<&mut Distinct> {
+        self.distinct.get_mut(usize::from(place).checked_sub(1)?)
     }
 
     /// Sets the status of all nodes without their own.
@@ -42,26 +85,27 @@ impl NodeStatuses {
 
     /// The status of a node.
     pub fn get(&self, node: NodeId) -> &Status {
-        self.explicit.get(&node).unwrap_or(&self.absent)
+        let place = self.places.get(node.index()).copied().unwrap_or(0);
+        let distinct = usize::from(place).checked_sub(1).and_then(|at| self.distinct.get(at));
+        distinct.map_or(&self.absent, |distinct| &distinct.status)
     }
 
     /// Number of explicit statuses.
     pub fn len(&self) -> usize {
-        self.explicit.len()
+        self.explicit
     }
 
     /// Whether no node has a status of its own.
     pub fn is_empty(&self) -> bool {
-        self.explicit.is_empty()
-    }
-
-    /// The explicit statuses, in the order set.
-    pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Status)> {
-        self.explicit.iter().map(|(node, status)| (*node, status))
+        self.explicit == 0
     }
 
     /// The nodes whose status has `code`, in node order (FW-011).
     pub fn with_code(&self, code: Code, snapshot: &Snapshot) -> Vec<NodeId> {
+        let possible = self.distinct.iter().any(|known| known.status.code() == code);
+        if !possible && self.absent.code() != code {
+            return Vec::new();
+        }
         let has_code = |node: &NodeId| self.get(*node).code() == code;
         snapshot.order().iter().copied().filter(has_code).collect()
     }
@@ -69,8 +113,10 @@ impl NodeStatuses {
     /// The text about all `nodes` nodes, without what PostFilter adds (FW-280, FW-282).
     pub fn fit_message(&self, nodes: usize) -> String {
         let mut counts: IndexMap<Symbol, usize> = IndexMap::new();
-        for reason in self.explicit.values().flat_map(Status::reasons) {
-            *counts.entry(*reason).or_default() += 1;
+        for distinct in self.distinct.iter().filter(|distinct| distinct.nodes > 0) {
+            for reason in distinct.status.reasons() {
+                *counts.entry(*reason).or_default() += distinct.nodes;
+            }
         }
         if self.len() < nodes {
             for reason in self.absent.reasons() {

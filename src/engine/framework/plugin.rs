@@ -169,6 +169,16 @@ impl From<Status> for PermitAnswer {
     }
 }
 
+/// What a plugin's answer about one node depends on, beside its arguments and the gates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// The pod's spec, labels and namespace, and the node with its pods: nothing else. Such
+    /// answers are kept for all pods that are alike, and asked again only for nodes that change.
+    Node,
+    /// Anything: other nodes, other objects, the time.
+    Cycle,
+}
+
 /// A scheduler plugin.
 pub trait Plugin: Send + Sync {
     /// The name, as configurations spell it.
@@ -200,6 +210,16 @@ pub trait Plugin: Send + Sync {
     /// QueueSort: whether `a` comes before `b`.
     fn less(&self, _a: &QueuedPod, _b: &QueuedPod) -> bool {
         false
+    }
+
+    /// What [`Plugin::filter`] depends on.
+    fn filter_scope(&self) -> Scope {
+        Scope::Cycle
+    }
+
+    /// What [`Plugin::score`] depends on for `pod`, before normalizing.
+    fn score_scope(&self, _pod: &PodInfo) -> Scope {
+        Scope::Cycle
     }
 
     /// PreFilter: prepare, narrow, or refuse at once.

@@ -5,13 +5,17 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use crate::config::ExtensionPoint;
+use crate::engine::column::Column;
 use crate::engine::framework::cycle_state::CycleState;
-use crate::engine::framework::plugin::{CycleContext, Plugin};
+use crate::engine::framework::plugin::{CycleContext, Plugin, Scope};
 use crate::engine::framework::runtime::{Framework, wrap};
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::record::{PluginStatus, ScoreColumn, ScoreRecord};
 use crate::engine::status::{Code, Status};
+use crate::intern::Symbol;
 
 /// The highest score after normalizing (FW-006).
 pub const MAX_NODE_SCORE: i64 = 100;
@@ -42,19 +46,21 @@ impl Framework {
     }
 
     /// Runs Score and Normalize on `nodes` and adds up the totals into `record`. `ids` are the
-    /// slots of `nodes`.
+    /// slots of `nodes`; `kept` has the raw scores of pods that are alike.
     pub fn run_score(
         &self,
         cx: &CycleContext<'_>,
         state: &CycleState,
-        nodes: &[Arc<NodeInfo>],
-        ids: &[NodeId],
+        (nodes, ids): (&[Arc<NodeInfo>], &[NodeId]),
+        kept: &mut KeptScores,
         record: &mut ScoreRecord,
     ) -> Status {
         record.totals = vec![0; nodes.len()];
         let plugins = self.at(ExtensionPoint::Score);
         for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
-            let column = match self.score_column(plugin.as_ref(), cx, state, (nodes, ids)) {
+            let scored = score_all(plugin.as_ref(), cx, state, (nodes, ids), kept)
+                .and_then(|raw| self.score_column(plugin.as_ref(), cx, state, ids, raw));
+            let column = match scored {
                 Ok(column) => column,
                 Err(status) => return status,
             };
@@ -71,21 +77,14 @@ impl Framework {
         plugin: &dyn Plugin,
         cx: &CycleContext<'_>,
         state: &CycleState,
-        (nodes, ids): (&[Arc<NodeInfo>], &[NodeId]),
+        ids: &[NodeId],
+        raw: Vec<i64>,
     ) -> Result<ScoreColumn, Status> {
         let name = plugin.name();
-        let failed = |doing: &str, status: &Status| {
-            Status::error(&format!("{doing}: plugin {name:?} failed with: {}", status.message()))
-        };
-        let mut raw = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            let score = plugin.score(cx, state, node);
-            raw.push(score.map_err(|status| failed("running Score plugins", &status))?);
-        }
         let mut scores = raw.clone();
         let status = plugin.normalize(cx, state, ids, &mut scores);
         if !status.is_success() {
-            return Err(failed("running Normalize on Score plugins", &status));
+            return Err(failed("running Normalize on Score plugins", plugin, &status));
         }
         let normalized: Result<Vec<u8>, Status> =
             scores.iter().map(|score| in_range(plugin, *score)).collect();
@@ -96,6 +95,50 @@ impl Framework {
             normalized: normalized?,
         })
     }
+}
+
+/// Raw scores by plugin and slot that are still right; [`NO_SCORE`] where none is known.
+pub type KeptScores = IndexMap<Symbol, Column<i64>>;
+
+/// A raw score that is not known.
+pub const NO_SCORE: i64 = i64::MIN;
+
+/// The raw scores of all nodes; those that depend on one node alone are taken from `kept`, or
+/// kept there.
+fn score_all(
+    plugin: &dyn Plugin,
+    cx: &CycleContext<'_>,
+    state: &CycleState,
+    (nodes, ids): (&[Arc<NodeInfo>], &[NodeId]),
+    kept: &mut KeptScores,
+) -> Result<Vec<i64>, Status> {
+    let score = |node: &Arc<NodeInfo>| {
+        let score = plugin.score(cx, state, node);
+        score.map_err(|status| failed("running Score plugins", plugin, &status))
+    };
+    if plugin.score_scope(cx.pod) == Scope::Cycle {
+        return nodes.iter().map(score).collect();
+    }
+    let slots = cx.snapshot.slots();
+    let column = kept.entry(plugin.name()).or_default();
+    if column.len() != slots {
+        *column = Column::filled(NO_SCORE, slots);
+    }
+    let mut raw = Vec::with_capacity(nodes.len());
+    for (node, id) in nodes.iter().zip(ids) {
+        let known = column.get(*id).filter(|score| *score != NO_SCORE);
+        let value = known.map_or_else(|| score(node), Ok)?;
+        if known.is_none() {
+            column.set(*id, value);
+        }
+        raw.push(value);
+    }
+    Ok(raw)
+}
+
+fn failed(doing: &str, plugin: &dyn Plugin, status: &Status) -> Status {
+    let name = plugin.name();
+    Status::error(&format!("{doing}: plugin {name:?} failed with: {}", status.message()))
 }
 
 /// The score as a small number, or upstream's complaint about its range (FW-143).

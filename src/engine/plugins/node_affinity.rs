@@ -17,7 +17,9 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use crate::engine::framework::plugin::{
+    CycleContext, Plugin, PreFilterAnswer, QueueContext, Scope,
+};
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
@@ -142,6 +144,14 @@ impl NodeAffinity {
 impl Plugin for NodeAffinity {
     fn name(&self) -> Symbol {
         self.name
+    }
+
+    fn filter_scope(&self) -> Scope {
+        Scope::Node
+    }
+
+    fn score_scope(&self, _pod: &PodInfo) -> Scope {
+        Scope::Node
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

@@ -13,7 +13,9 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use crate::engine::framework::plugin::{
+    CycleContext, Plugin, PreFilterAnswer, QueueContext, Scope,
+};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
@@ -97,6 +99,10 @@ struct NodeDeclaredFeatures {
 impl Plugin for NodeDeclaredFeatures {
     fn name(&self) -> Symbol {
         self.name
+    }
+
+    fn filter_scope(&self) -> Scope {
+        Scope::Node
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

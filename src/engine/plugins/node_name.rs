@@ -8,7 +8,7 @@ use super::signers;
 use crate::config::{FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{Action, EventResource, Registration};
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
@@ -29,6 +29,10 @@ struct NodeName {
 impl Plugin for NodeName {
     fn name(&self) -> Symbol {
         self.name
+    }
+
+    fn filter_scope(&self) -> Scope {
+        Scope::Node
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

@@ -10,7 +10,9 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use crate::engine::framework::plugin::{
+    CycleContext, Plugin, PreFilterAnswer, QueueContext, Scope,
+};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::PodInfo;
 use crate::engine::ports::container_host_ports;
@@ -36,6 +38,10 @@ struct PortsWanted;
 impl Plugin for NodePorts {
     fn name(&self) -> Symbol {
         self.name
+    }
+
+    fn filter_scope(&self) -> Scope {
+        Scope::Node
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

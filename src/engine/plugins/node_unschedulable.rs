@@ -12,7 +12,7 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
@@ -48,6 +48,10 @@ impl NodeUnschedulable {
 impl Plugin for NodeUnschedulable {
     fn name(&self) -> Symbol {
         self.name
+    }
+
+    fn filter_scope(&self) -> Scope {
+        Scope::Node
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

@@ -14,7 +14,7 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
@@ -61,6 +61,14 @@ impl TaintToleration {
 impl Plugin for TaintToleration {
     fn name(&self) -> Symbol {
         self.name
+    }
+
+    fn filter_scope(&self) -> Scope {
+        Scope::Node
+    }
+
+    fn score_scope(&self, _pod: &PodInfo) -> Scope {
+        Scope::Node
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

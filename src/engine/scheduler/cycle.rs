@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::api::Time;
+use crate::engine::column::Column;
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::Diagnosis;
 use crate::engine::framework::nominated::NominatedPods;
@@ -12,8 +13,9 @@ use crate::engine::framework::runtime::Framework;
 use crate::engine::host::{ApiEvent, Host};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::QueuedPod;
-use crate::engine::record::{CycleRecord, NodeNames, Outcome, PluginStatus};
+use crate::engine::record::{CycleRecord, NodeNames, Outcome, PluginStatus, VerdictId};
 use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::classes::ClassKey;
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
 
@@ -54,6 +56,12 @@ pub(super) struct Cycle {
     pub nominated: NominatedPods,
     /// The nodes that passed filters and extenders, as the score plugins see them.
     pub nodes: Vec<Arc<NodeInfo>>,
+    /// What makes the pod like others.
+    pub class: ClassKey,
+    /// By slot: the verdict of the first filter plugin that refuses the node, each run alone.
+    pub first_refusals: Vec<VerdictId>,
+    /// By slot: the official verdict, as far as it is known.
+    pub official: Vec<VerdictId>,
     pub record: CycleRecord,
     /// What the placement depends on, for batching.
     pub signature: Option<String>,
@@ -82,16 +90,24 @@ impl Scheduler {
             self.queue.done(record.uid);
             return Some(record);
         };
-        self.cache.update_snapshot(&mut self.snapshot);
+        let changed = self.cache.update_snapshot(&mut self.snapshot);
+        self.classes.note(&changed, self.snapshot.len());
         self.refresh_node_names();
         record.nodes = self.node_names.clone();
         record.start_index = self.next_start_node_index;
-        let nominated = self.queue.nominated_pods();
-        let state = CycleState::default();
-        let nodes = Vec::new();
-        let signature = None;
-        let mut cycle =
-            Cycle { framework, queued, state, nominated, nodes, record, signature, now };
+        let mut cycle = Cycle {
+            framework,
+            queued,
+            state: CycleState::default(),
+            nominated: self.queue.nominated_pods(),
+            nodes: Vec::new(),
+            class: ClassKey::default(),
+            first_refusals: Vec::new(),
+            official: Vec::new(),
+            record,
+            signature: None,
+            now,
+        };
         cycle.signature = self.sign(&cycle);
         match self.scheduling_algorithm(&mut cycle, host) {
             Ok(node) => {
@@ -133,6 +149,7 @@ impl Scheduler {
         }
         let found = self.find_nodes_that_fit(cycle, host);
         cycle.record.verdicts = self.verdicts.clone();
+        cycle.record.filter.official = Column::from_values(&cycle.official);
         let found = found.map_err(Failure::plain)?;
         cycle.record.evaluated_nodes = found.feasible.len() + found.diagnosis.statuses.len();
         cycle.record.feasible = found.feasible;
@@ -200,6 +217,7 @@ impl Scheduler {
         {
             return;
         }
+        self.classes.clear(); // ImageLocality counts nodes
         let mut names = vec![Symbol::EMPTY; self.snapshot.slots()];
         for node in self.snapshot.iter() {
             names[node.id.index()] = node.name;

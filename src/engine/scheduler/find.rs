@@ -1,12 +1,12 @@
 //! Finding the nodes that fit: PreFilter, the nominated node, Filter (S-006…S-014).
 
 use crate::config::ExtensionPoint;
-use crate::engine::column::Column;
 use crate::engine::framework::node_statuses::{Diagnosis, add_once};
 use crate::engine::host::Host;
 use crate::engine::node::NodeId;
-use crate::engine::record::VerdictId;
+use crate::engine::record::{VerdictId, VerdictTable};
 use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::classes::class_key;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
@@ -35,7 +35,10 @@ impl Scheduler {
             return Ok(Found { feasible: Vec::new(), diagnosis });
         };
         cycle.record.node_hint = self.node_hint(cycle);
-        self.fill_matrix(cycle);
+        cycle.class = class_key(cycle.framework.name(), &cycle.queued.info);
+        let (mut class, stale) = self.classes.take(&cycle.class);
+        self.fill_matrix(cycle, &mut class, &stale);
+        self.classes.put(cycle.class.clone(), class);
         if let Some(feasible) = self.try_nominated_node(cycle, &mut diagnosis, host) {
             return Ok(Found { feasible, diagnosis });
         }
@@ -66,8 +69,7 @@ impl Scheduler {
         let outcome = framework.run_pre_filter(&self.cycle_context(cycle), &mut state);
         cycle.state = state;
         cycle.record.pre_filter = outcome.answers;
-        cycle.record.filter.official =
-            Column::filled(VerdictId::CYCLE_ENDED, self.snapshot.slots());
+        cycle.official = vec![VerdictId::CYCLE_ENDED; self.snapshot.slots()];
         diagnosis.unschedulable_plugins = outcome.narrowed_by; // S-008
         if outcome.status.is_success() {
             return Ok(Some(outcome.nodes));
@@ -98,7 +100,7 @@ impl Scheduler {
             if names.binary_search(&node.name).is_ok() {
                 nodes.push(node.id);
             } else {
-                cycle.record.filter.official.set(node.id, VerdictId::NARROWED);
+                cycle.official[node.id.index()] = VerdictId::NARROWED;
             }
         }
         nodes
@@ -126,7 +128,7 @@ impl Scheduler {
             return None;
         }
         for other in self.snapshot.order().iter().filter(|other| **other != node) {
-            cycle.record.filter.official.set(*other, VerdictId::NOMINATED_TAKEN);
+            cycle.official[other.index()] = VerdictId::NOMINATED_TAKEN;
         }
         Some(feasible)
     }
@@ -146,34 +148,39 @@ impl Scheduler {
             return Ok(());
         }
         let order: Vec<NodeId> = (0..nodes.len()).map(visit).collect();
-        let mut visited = 0;
-        let mut result = Ok(());
-        for node in &order {
-            visited += 1;
-            let status = self.official_status(cycle, *node);
-            let verdict = std::sync::Arc::make_mut(&mut self.verdicts).id_of(&status);
-            cycle.record.filter.official.set(*node, verdict);
-            add_node_once(&mut cycle.record.filter.evaluated, *node);
-            if status.is_success() {
-                if feasible.len() == wanted {
-                    cycle.record.filter.official.set(*node, VerdictId::ENOUGH_FOUND);
-                    break;
+        self.visit(cycle, &order, wanted, feasible, diagnosis)
+    }
+
+    /// Takes the nodes' official verdicts in order, until `wanted` have passed.
+    fn visit(
+        &mut self,
+        cycle: &mut Cycle,
+        order: &[NodeId],
+        wanted: usize,
+        feasible: &mut Vec<NodeId>,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<(), Status> {
+        let names = cycle.record.nodes.clone();
+        let mut places = Places::default();
+        for (at, id) in order.iter().enumerate() {
+            let verdict = self.official_verdict(cycle, *id, names.name(*id));
+            add_node_once(&mut cycle.record.filter.evaluated, *id);
+            let enough = verdict == VerdictId::PASS && feasible.len() == wanted;
+            if enough {
+                for left in &order[at..] {
+                    cycle.official[left.index()] = VerdictId::ENOUGH_FOUND;
                 }
-                feasible.push(*node);
-            } else if status.code() == Code::Error {
-                result = Err(status);
-                break;
-            } else {
-                diagnosis.add_plugin_status(&status);
-                diagnosis.statuses.set(*node, status);
+                return Ok(());
             }
-        }
-        if result.is_ok() {
-            for node in &order[visited..] {
-                cycle.record.filter.official.set(*node, VerdictId::ENOUGH_FOUND);
+            cycle.official[id.index()] = verdict;
+            if verdict == VerdictId::PASS {
+                feasible.push(*id);
+                continue;
             }
+            let place = places.of(verdict, &self.verdicts, diagnosis)?;
+            diagnosis.statuses.set_place(*id, place);
         }
-        result
+        Ok(())
     }
 
     /// How many feasible nodes end the search (CFG-160…164).
@@ -196,6 +203,33 @@ impl Scheduler {
     /// Marks extenders as a rejector when they removed nodes (S-015).
     pub(super) fn note_extender_rejection(diagnosis: &mut Diagnosis) {
         add_once(&mut diagnosis.unschedulable_plugins, Symbol::new("Extender"));
+    }
+}
+
+/// Where the statuses of verdicts are among the diagnosis's distinct ones: looked up once each.
+#[derive(Default)]
+struct Places(Vec<(VerdictId, u16)>);
+
+impl Places {
+    /// The place of a verdict's status, noting its plugin on first sight. An Error ends the
+    /// search.
+    fn of(
+        &mut self,
+        verdict: VerdictId,
+        table: &VerdictTable,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<u16, Status> {
+        if let Some((_, place)) = self.0.iter().find(|(known, _)| *known == verdict) {
+            return Ok(*place);
+        }
+        let status = table.get(verdict).cloned().unwrap_or_default();
+        if status.code() == Code::Error {
+            return Err(status);
+        }
+        diagnosis.add_plugin_status(&status);
+        let place = diagnosis.statuses.place_of(&status);
+        self.0.push((verdict, place));
+        Ok(place)
     }
 }
 

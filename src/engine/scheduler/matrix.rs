@@ -10,12 +10,14 @@ use rayon::prelude::*;
 use crate::config::ExtensionPoint;
 use crate::engine::column::Column;
 use crate::engine::framework::filter::run_one_filter;
-use crate::engine::framework::plugin::{CycleContext, Plugin};
+use crate::engine::framework::plugin::{CycleContext, Plugin, Scope};
 use crate::engine::node::NodeId;
 use crate::engine::record::{FilterColumn, VerdictId, VerdictTable};
 use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::classes::{Class, Verdicts};
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::status::Status;
+use crate::intern::Symbol;
 
 /// Nodes that one thread takes at a time.
 const CHUNK: usize = 256;
@@ -23,39 +25,119 @@ const CHUNK: usize = 256;
 const PARALLEL: usize = 512;
 
 impl Scheduler {
-    /// Runs every filter plugin on every node, nominated pods not counted in.
-    pub(super) fn fill_matrix(&mut self, cycle: &mut Cycle) {
+    /// Runs every filter plugin on every node, nominated pods not counted in. `class` keeps
+    /// what depends on one node alone; `stale` are the nodes where it is out of date.
+    pub(super) fn fill_matrix(&mut self, cycle: &mut Cycle, class: &mut Class, stale: &[NodeId]) {
         let framework = cycle.framework.clone();
-        let slots = self.snapshot.slots();
         let mut columns = Vec::new();
+        let mut refused = Vec::new();
         for plugin in framework.at(ExtensionPoint::Filter) {
-            let verdicts = match cycle.state.skips_filter(plugin.name()) {
-                true => Column::filled(VerdictId::SKIPPED, slots),
-                false => {
-                    let cx = self.cycle_context(cycle);
-                    let statuses = run_on_all(plugin, &cx, cycle, self.snapshot.order());
-                    let table = Arc::make_mut(&mut self.verdicts);
-                    column(table, self.snapshot.order(), &statuses, slots)
-                }
+            let name = plugin.name();
+            let verdicts = if cycle.state.skips_filter(name) {
+                self.skipped_column()
+            } else if plugin.filter_scope() == Scope::Node {
+                self.kept_verdicts(plugin, cycle, class, stale)
+            } else {
+                self.all_verdicts(plugin, cycle)
             };
-            columns.push(FilterColumn { plugin: plugin.name(), verdicts });
+            refused.push(verdicts.refused);
+            columns.push(FilterColumn { plugin: name, verdicts: verdicts.column });
         }
+        cycle.first_refusals = first_refusals(&columns, &refused, self.snapshot.slots());
         cycle.record.filter.plugins = columns;
+    }
+
+    /// The verdicts that are kept for the class, brought up to date.
+    fn kept_verdicts(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: &Cycle,
+        class: &mut Class,
+        stale: &[NodeId],
+    ) -> Verdicts {
+        let kept = class.verdicts.swap_remove(&plugin.name());
+        let kept = kept.filter(|kept| kept.column.len() == self.snapshot.slots());
+        let Some(mut verdicts) = kept else {
+            let verdicts = self.all_verdicts(plugin, cycle);
+            class.verdicts.insert(plugin.name(), verdicts.clone());
+            return verdicts;
+        };
+        for id in stale {
+            let Some(node) = self.snapshot.get(*id).cloned() else { continue };
+            let cx = self.cycle_context(cycle);
+            let status = run_one_filter(plugin, &cx, &cycle.state, &node);
+            verdicts.set(*id, number(&mut self.verdicts, &status));
+        }
+        class.verdicts.insert(plugin.name(), verdicts.clone());
+        verdicts
+    }
+
+    fn all_verdicts(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle) -> Verdicts {
+        let cx = self.cycle_context(cycle);
+        let order = self.snapshot.order().clone();
+        let statuses = run_on_all(plugin, &cx, cycle, &order);
+        let mut verdicts = vec![VerdictId::PASS; self.snapshot.slots()];
+        let mut refused = 0;
+        for (id, status) in order.iter().zip(&statuses) {
+            if !status.is_success() {
+                verdicts[id.index()] = number(&mut self.verdicts, status);
+                refused += 1;
+            }
+        }
+        Verdicts { column: Column::from_values(&verdicts), refused }
+    }
+
+    /// The column of a plugin that had nothing to say.
+    fn skipped_column(&mut self) -> Verdicts {
+        let slots = self.snapshot.slots();
+        if self.skipped.len() != slots {
+            self.skipped = Column::filled(VerdictId::SKIPPED, slots);
+        }
+        Verdicts { column: self.skipped.clone(), refused: 0 }
     }
 
     /// The official verdict on a node: the first plugin that fails, pods nominated to the
     /// node counted in (FW-121).
-    pub(super) fn official_status(&self, cycle: &Cycle, id: NodeId) -> Status {
-        let Some(node) = self.snapshot.get(id) else { return Status::SUCCESS };
-        if !cycle.nominated.for_node(node.name).is_empty() {
-            let cx = self.cycle_context(cycle);
-            return cycle.framework.run_filter_with_nominated(&cx, &cycle.state, node);
+    pub(super) fn official_verdict(
+        &mut self,
+        cycle: &Cycle,
+        id: NodeId,
+        name: Symbol,
+    ) -> VerdictId {
+        let first = cycle.first_refusals.get(id.index()).copied().unwrap_or(VerdictId::PASS);
+        if cycle.nominated.is_empty() || cycle.nominated.for_node(name).is_empty() {
+            return first;
         }
-        let verdicts = cycle.record.filter.plugins.iter();
-        let mut verdicts = verdicts.filter_map(|column| column.verdicts.get(id));
-        let failed = verdicts.find(|verdict| verdict.is_status());
-        failed.and_then(|verdict| self.verdicts.get(verdict)).cloned().unwrap_or_default()
+        let Some(node) = self.snapshot.get(id) else { return first };
+        let cx = self.cycle_context(cycle);
+        let status = cycle.framework.run_filter_with_nominated(&cx, &cycle.state, node);
+        number(&mut self.verdicts, &status)
     }
+}
+
+/// The number of a status. The table is copied only when a status is new.
+fn number(table: &mut Arc<VerdictTable>, status: &Status) -> VerdictId {
+    match table.find(status) {
+        Some(id) => id,
+        None => Arc::make_mut(table).id_of(status),
+    }
+}
+
+/// By slot: the verdict of the first plugin that refuses the node.
+fn first_refusals(columns: &[FilterColumn], refused: &[usize], slots: usize) -> Vec<VerdictId> {
+    let mut first = vec![VerdictId::PASS; slots];
+    // From the last plugin to the first, so that the first has the last word.
+    for (column, refused) in columns.iter().zip(refused).rev() {
+        if *refused == 0 {
+            continue;
+        }
+        for (first, verdict) in first.iter_mut().zip(column.verdicts.iter()) {
+            if verdict.is_status() {
+                *first = verdict;
+            }
+        }
+    }
+    first
 }
 
 /// One plugin on all nodes, in node order; in chunks on several threads when there are many.
@@ -73,17 +155,4 @@ fn run_on_all(
         true => order.iter().map(run).collect(),
         false => order.par_iter().with_min_len(CHUNK).map(run).collect(),
     }
-}
-
-fn column(
-    table: &mut VerdictTable,
-    order: &[NodeId],
-    statuses: &[Status],
-    slots: usize,
-) -> Column<VerdictId> {
-    let mut verdicts = vec![VerdictId::PASS; slots];
-    for (id, status) in order.iter().zip(statuses) {
-        verdicts[id.index()] = table.id_of(status);
-    }
-    Column::from_values(&verdicts)
 }

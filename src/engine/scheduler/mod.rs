@@ -7,6 +7,7 @@
 mod assume;
 mod batch;
 mod bind;
+mod classes;
 mod cycle;
 mod events;
 mod extenders;
@@ -27,6 +28,7 @@ use crate::api::Time;
 use crate::config::types::Extender;
 use crate::config::{Feature, FeatureGates, ResolvedConfig};
 use crate::engine::cache::Cache;
+use crate::engine::column::Column;
 use crate::engine::framework::plugin::QueueContext;
 use crate::engine::framework::registry::Registry;
 use crate::engine::framework::runtime::Framework;
@@ -36,8 +38,9 @@ use crate::engine::node::NodeId;
 use crate::engine::objects::Objects;
 use crate::engine::preemption::executor::Eviction;
 use crate::engine::queue::{QueueSettings, SchedulingQueue};
-use crate::engine::record::{CycleRecord, NodeNames, VerdictTable};
+use crate::engine::record::{CycleRecord, NodeNames, VerdictId, VerdictTable};
 use crate::engine::scheduler::batch::Batch;
+use crate::engine::scheduler::classes::Classes;
 use crate::engine::snapshot::Snapshot;
 use crate::intern::Symbol;
 
@@ -72,6 +75,9 @@ pub struct Scheduler {
     node_names: Arc<NodeNames>,
     /// The order for which `node_names` was made.
     named_order: Arc<Vec<NodeId>>,
+    classes: Classes,
+    /// The column of a plugin that skipped, for all cycles.
+    skipped: Column<VerdictId>,
     finished: Vec<CycleRecord>,
 }
 
@@ -119,6 +125,8 @@ impl Scheduler {
             verdicts: Arc::default(),
             node_names: Arc::default(),
             named_order: Arc::default(),
+            classes: Classes::default(),
+            skipped: Column::default(),
             finished: Vec::new(),
         })
     }

@@ -39,12 +39,18 @@ impl Scheduler {
         let framework = cycle.framework.clone();
         let mut state = std::mem::take(&mut cycle.state);
         let mut record = std::mem::take(&mut cycle.record.score);
+        let (mut class, _) = self.classes.take(&cycle.class);
         let cx = self.cycle_context(cycle);
         let feasible = &cycle.record.feasible;
         let (answers, mut status) = framework.run_pre_score(&cx, &mut state, feasible);
         record.pre_score = answers;
         if status.is_success() {
-            status = framework.run_score(&cx, &state, &cycle.nodes, feasible, &mut record);
+            let nodes = (cycle.nodes.as_slice(), feasible.as_slice());
+            status = framework.run_score(&cx, &state, nodes, &mut class.scores, &mut record);
+        }
+        // An extender may have made up nodes of its own; what was said of them is not kept.
+        if self.extenders.is_empty() {
+            self.classes.put(cycle.class.clone(), class);
         }
         cycle.state = state;
         cycle.record.score = record;

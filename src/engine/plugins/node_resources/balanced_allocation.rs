@@ -11,7 +11,7 @@ use super::amounts::{Amounts, Reading, ScoreInput, Scorer};
 use super::sign_requests;
 use crate::config::{FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
 use crate::engine::framework::scoring::MAX_NODE_SCORE;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::PodInfo;
@@ -71,6 +71,10 @@ fn deviation(shares: &[f64]) -> f64 {
 impl Plugin for BalancedAllocation {
     fn name(&self) -> Symbol {
         self.name
+    }
+
+    fn score_scope(&self, _pod: &PodInfo) -> Scope {
+        Scope::Node
     }
 
     /// BAL-001
