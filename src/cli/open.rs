@@ -1,5 +1,7 @@
 //! Opening a cluster: files, configuration and gates to a session, and the debugger on it.
 
+use std::io::IsTerminal;
+
 use anyhow::{Context, Result, bail};
 
 use crate::api::selector::Selector;
@@ -12,6 +14,8 @@ use crate::intern::Symbol;
 use crate::report;
 use crate::sim::{self, World};
 use crate::source::{self, Exclude, Filter, Progress};
+use crate::tui;
+use crate::tui::settings::{self, Options};
 
 /// A session with what its reader should know about the input.
 pub(super) struct Opened {
@@ -34,7 +38,10 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
 }
 
 /// Opens the debugger on a session; without a terminal, runs it and prints the outcome.
-pub(super) fn show(opened: Opened, _view: &View) -> Result<Exit> {
+pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
+    if std::io::stdout().is_terminal() {
+        return debug(opened, view);
+    }
     for notice in &opened.notices {
         eprintln!("{notice}");
     }
@@ -42,6 +49,16 @@ pub(super) fn show(opened: Opened, _view: &View) -> Result<Exit> {
     session.run_until_idle(usize::MAX, |_| false);
     print!("{}", report::text::outcome(&session));
     Ok(exit_of(&session))
+}
+
+fn debug(opened: Opened, view: &View) -> Result<Exit> {
+    let options = Options { theme: view.theme.clone(), color: Some(view.color), ascii: view.ascii };
+    let settings = settings::load(&options, |name| std::env::var(name).ok());
+    match tui::run::run(opened.session, opened.name, settings, opened.notices)? {
+        0 => Ok(Exit::Fine),
+        // Ended by a signal or Ctrl-C: the code says which.
+        code => std::process::exit(code),
+    }
 }
 
 /// Whether some pod stayed pending.

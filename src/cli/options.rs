@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::tui::color::ColorChoice;
+
 /// The debugger for Kubernetes scheduling: kube-scheduler 1.36, step by step.
 #[derive(Parser, Debug)]
 #[command(name = "kubestep", version, args_conflicts_with_subcommands = true)]
@@ -59,8 +61,8 @@ pub struct View {
     pub theme: Option<String>,
     /// Colours: auto, always or never; NO_COLOR is honoured
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    #[arg(value_parser = ["auto", "always", "never"])]
-    pub color: String,
+    #[arg(value_enum)]
+    pub color: ColorChoice,
     /// Draw with ASCII characters only
     #[arg(long, global = true)]
     pub ascii: bool,

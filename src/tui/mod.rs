@@ -6,9 +6,11 @@
 //! which key lookup, hints, help, completion and the manual are made.
 
 pub mod action;
+pub mod amount;
 pub mod app;
 pub mod color;
 pub mod command;
+pub mod driver;
 pub mod filter;
 pub mod glyph;
 pub mod layout;
@@ -17,7 +19,10 @@ pub mod model;
 pub mod paths;
 pub mod prompt;
 pub mod render;
+pub mod run;
 pub mod sanitize;
+pub mod settings;
+pub mod signals;
 pub mod terminal;
 #[cfg(test)]
 mod testing;

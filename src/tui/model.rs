@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use crate::api::{Labels, Time};
-use crate::config::ExtensionPoint;
-use crate::engine::node::NodeId;
-use crate::engine::pod::NamespacedName;
-use crate::engine::record::{CycleRecord, HintRecord, QueueMove, QueueName};
+use crate::api::{Pod, Time};
+use crate::debug::Position as Frame;
+use crate::engine::node::NodeInfo;
+use crate::engine::pod::{NamespacedName, PodInfo};
+use crate::engine::record::{CycleRecord, QueueName};
 use crate::intern::Symbol;
+use crate::trace::Entry;
 
 /// Everything a view can show.
 #[derive(Clone, Debug, Default)]
@@ -26,109 +27,101 @@ pub struct Model {
     pub cycles: Vec<Arc<CycleRecord>>,
     /// Where the debugger stands; `None` before the first cycle.
     pub position: Option<Position>,
-    /// Whether the position is the newest there is.
+    /// Whether the position is in the newest cycle there is.
     pub at_end: bool,
-    /// Whether nothing is left to do until an event or a timer.
+    /// Whether no pod can be tried until an event or a timer.
     pub idle: bool,
     /// Pods in the queues, by queue and place.
     pub queued: Vec<QueuedPod>,
     /// Pods held at Permit.
     pub waiting: Vec<WaitingPod>,
-    /// Nodes in the cache's order.
-    pub nodes: Vec<NodeRow>,
-    /// Pods in order of appearance.
+    /// Nodes with their pods, in the cache's order.
+    pub nodes: Vec<Arc<NodeInfo>>,
+    /// Pods by name.
     pub pods: Vec<PodRow>,
-    /// Queue moves, oldest first.
-    pub moves: Vec<QueueMove>,
-    /// What queueing hints said, oldest first.
-    pub hints: Vec<HintRecord>,
+    /// Queue moves, hints and events for people, oldest first; no cycles.
+    pub events: Vec<Entry>,
 }
 
-/// Where the debugger stands, from the outside in.
+/// Where the debugger stands: a frame of a recorded cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Index into `Model::cycles`.
     pub cycle: usize,
-    /// The extension point.
-    pub point: Option<ExtensionPoint>,
-    /// The plugin at the point.
-    pub plugin: Option<Symbol>,
-    /// The node the plugin looks at.
-    pub node: Option<NodeId>,
+    /// The frame in that cycle.
+    pub frame: Frame,
 }
 
 /// A pod in a queue.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct QueuedPod {
     /// The pod.
-    pub pod: NamespacedName,
+    pub info: Arc<PodInfo>,
     /// Which queue.
     pub queue: QueueName,
-    /// Its priority.
-    pub priority: i32,
     /// Cycles it has had.
     pub attempts: u32,
     /// When it entered this queue.
     pub since: Time,
     /// When it leaves by itself, if it does.
     pub until: Option<Time>,
-    /// Plugins that refused it last.
+    /// Plugins that refused it last, or hold it.
     pub rejected_by: Vec<Symbol>,
     /// Why it is here, in the scheduler's words.
     pub reason: String,
-    /// Its labels.
-    pub labels: Labels,
 }
 
 /// A pod held at Permit.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct WaitingPod {
     /// The pod.
-    pub pod: NamespacedName,
+    pub info: Arc<PodInfo>,
     /// The node kept for it.
     pub node: Symbol,
     /// The plugins that hold it, each with the moment its patience ends.
     pub plugins: Vec<(Symbol, Time)>,
-    /// Resources kept for it on the node, as `cpu 500m, memory 1Gi`.
-    pub held: String,
-}
-
-/// A node with what is used on it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NodeRow {
-    /// Its name.
-    pub name: Symbol,
-    /// Resource name, requested, allocatable, in the unit the resource is written in.
-    pub resources: Vec<(Symbol, String, String)>,
-    /// Requested share of the scarcest of cpu and memory, in percent.
-    pub used_percent: u32,
-    /// Pods on it.
-    pub pods: usize,
-    /// Taints as kubectl writes them.
-    pub taints: Vec<String>,
-    /// Cordoned.
-    pub unschedulable: bool,
-    /// Its labels.
-    pub labels: Labels,
 }
 
 /// A pod of the cluster.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct PodRow {
-    /// Its name.
-    pub pod: NamespacedName,
-    /// Where it is: `on node-1`, `active`, `waiting`, `no profile` …
-    pub place: String,
-    /// The node it runs on.
-    pub node: Option<Symbol>,
-    /// Its priority.
-    pub priority: i32,
-    /// Requested resources as text.
-    pub requests: String,
-    /// Its labels.
-    pub labels: Labels,
-    /// The parts of its spec that the scheduler reads, a line each.
-    pub summary: Vec<String>,
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where a pod is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Bound to a node.
+    Node(Symbol),
+    /// Held at Permit, with room kept on a node.
+    Waiting(Symbol),
+    /// In a queue.
+    Queue(QueueName),
+    /// Run to its end.
+    Ended,
+    /// No profile serves its scheduler name, so nobody will ever schedule it.
+    NobodyServes,
+}
+
+impl Place {
+    /// The place in words.
+    pub fn words(self) -> String {
+        match self {
+            Place::Node(node) => format!("on {node}"),
+            Place::Waiting(node) => format!("waits for {node}"),
+            Place::Queue(queue) => queue.as_str().to_owned(),
+            Place::Ended => "ended".into(),
+            Place::NobodyServes => "no profile serves it".into(),
+        }
+    }
+
+    /// Whether the pod still has to be scheduled.
+    pub fn is_pending(self) -> bool {
+        !matches!(self, Place::Node(_) | Place::Ended)
+    }
 }
 
 impl Model {
@@ -152,10 +145,33 @@ impl Model {
         };
         let Some(cycle) = self.cycles.get(position.cycle) else { return Vec::new() };
         let mut crumbs = vec![format!("cycle {} {}", cycle.cycle, cycle.pod)];
-        crumbs.extend(position.point.map(|p| p.name().to_owned()));
-        crumbs.extend(position.plugin.map(|p| p.to_string()));
-        crumbs.extend(position.node.map(|n| cycle.nodes.name(n).to_string()));
+        crumbs.extend(position.frame.point.map(|p| p.name().to_owned()));
+        crumbs.extend(position.frame.plugin.map(|p| p.to_string()));
+        crumbs.extend(position.frame.node.map(|n| cycle.nodes.name(n).to_string()));
         crumbs
+    }
+
+    /// The frame the debugger stands in.
+    pub fn frame(&self) -> Option<Frame> {
+        self.position.map(|p| p.frame)
+    }
+
+    /// A frame of the cycle on show, as a position.
+    pub fn at(&self, frame: Frame) -> Option<Position> {
+        let newest = || self.cycles.len().checked_sub(1);
+        let cycle = self.position.map(|p| p.cycle).or_else(newest)?;
+        Some(Position { cycle, frame })
+    }
+
+    /// The start of the newest cycle of a pod.
+    pub fn start_of_last_cycle(&self, pod: NamespacedName) -> Option<Position> {
+        let cycle = self.cycles.iter().rposition(|c| c.pod == pod)?;
+        Some(Position { cycle, frame: Frame::START })
+    }
+
+    /// Whether `pod` is the one of the cycle the debugger stands in.
+    pub fn is_current_pod(&self, pod: NamespacedName) -> bool {
+        self.position.and_then(|p| self.cycles.get(p.cycle)).is_some_and(|c| c.pod == pod)
     }
 }
 
@@ -177,6 +193,7 @@ pub fn span(microseconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ExtensionPoint;
 
     #[test]
     fn spans_read_like_speech() {
@@ -202,12 +219,12 @@ mod tests {
         assert_eq!(model.crumbs(), ["demo", "before the first cycle"]);
         let pod = NamespacedName::new("default".into(), "web".into());
         model.cycles.push(Arc::new(CycleRecord { cycle: 3, pod, ..CycleRecord::default() }));
-        model.position = Some(Position {
-            cycle: 0,
+        let frame = Frame {
             point: Some(ExtensionPoint::Filter),
             plugin: Some("NodeName".into()),
             node: None,
-        });
+        };
+        model.position = Some(Position { cycle: 0, frame });
         assert_eq!(model.crumbs(), ["cycle 3 default/web", "Filter", "NodeName"]);
     }
 }

@@ -21,7 +21,7 @@ use super::model::Model;
 use super::render::render;
 use super::theme::Library;
 
-pub use sample::{model, pod};
+pub use sample::{filter_frame, model, pod};
 
 /// A running interface over a fixed model.
 pub struct Story {

@@ -51,7 +51,7 @@ pub fn apply(action: Waiting, app: &mut App, model: &Model, argument: &str) -> E
     let Some(waiting) = app.selected_row().and_then(|row| model.waiting.get(row)) else {
         return app.fail("no pod waits at Permit".into());
     };
-    let pod = waiting.pod;
+    let pod = waiting.info.key();
     match action {
         Waiting::AllowAll => Effect::Session(Request::Allow { pod, plugin: None }),
         Waiting::Allow => match plugin_of(waiting, argument) {
@@ -71,6 +71,10 @@ fn plugin_of(waiting: &WaitingPod, argument: &str) -> Result<Symbol, String> {
     let found = plugins.find(|p| name.is_empty() || p.as_str() == name);
     found.ok_or_else(|| {
         let holders: Vec<&str> = waiting.plugins.iter().map(|(p, _)| p.as_str()).collect();
-        format!("{} is not held by {name:?}; it is held by {}", waiting.pod, holders.join(", "))
+        format!(
+            "{} is not held by {name:?}; it is held by {}",
+            waiting.info.key(),
+            holders.join(", ")
+        )
     })
 }

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use super::action::{self, Action, Invocation, Key, Keymap, keymap::Match};
 use super::color::Depth;
+use super::driver::Done;
 use super::glyph::Charset;
 use super::model::{Model, Position};
 use super::prompt::Prompt;
@@ -248,7 +249,10 @@ impl App {
             Action::General(a) => action::general::apply(a, self, model, argument),
             Action::Navigation(a) => action::navigation::apply(a, self, model),
             Action::Views(a) => action::views::apply(a, self),
-            Action::Execution(a) => action::execution::apply(a, self, model, argument),
+            Action::Execution(a) => {
+                self.running = false;
+                action::execution::apply(a, self, model, argument)
+            }
             Action::Inspect(a) => action::inspect::apply(a, self, model),
             Action::Waiting(a) => action::waiting::apply(a, self, model, argument),
         }
@@ -283,6 +287,38 @@ impl App {
     /// Whether the session should step on its own.
     pub fn is_playing(&self) -> bool {
         self.playing
+    }
+
+    /// Whether a long run is going on.
+    pub fn is_running(&self) -> bool {
+        self.running
+    }
+
+    /// Takes over what a request led to.
+    pub fn done(&mut self, done: Done) {
+        self.running |= done.running;
+        if let Some((severity, text)) = done.message {
+            self.say(severity, text);
+        }
+        if let Some(view) = done.look_at {
+            self.follow(view);
+        }
+    }
+
+    /// The same after a step of play, which ends where there is nothing to step into.
+    pub fn done_playing(&mut self, done: Done) {
+        self.playing &= done.look_at.is_some() || done.message.is_none();
+        self.done(done);
+    }
+
+    /// The session has begun: the queues come first, and several notices become one line.
+    pub fn start(&mut self) {
+        self.show(ViewId::Queues);
+        if self.messages.len() > 1 {
+            let text =
+                format!("{} notices about input and settings; M shows them", self.messages.len());
+            self.status = Some(Message { severity: Severity::Warning, text });
+        }
     }
 
     /// Whether a long run is going on; drawn as the mode.

@@ -3,7 +3,7 @@
 use crate::tui::action::general::INTERRUPTED;
 use crate::tui::app::{Effect, Request};
 use crate::tui::model::{Model, Position};
-use crate::tui::testing::{Story, model};
+use crate::tui::testing::{Story, filter_frame, model};
 use crate::tui::view::ViewId;
 
 fn story(keys: &str) -> Story {
@@ -223,9 +223,7 @@ fn the_mode_is_a_word() {
 fn the_selection_follows_the_debugger() {
     let mut story = story("3GG");
     assert!(story.lines()[2].contains("5/5"));
-    let position = story.model.position.unwrap();
-    let node = Some(crate::engine::node::NodeId(2));
-    story.model.position = Some(Position { node, ..position });
+    story.model.position = Some(Position { cycle: 0, frame: filter_frame(2) });
     story.model.revision += 1;
     story.app.sync(&story.model);
     assert!(story.lines()[2].contains("3/5"), "{}", story.lines()[2]);

@@ -3,6 +3,7 @@
 use super::{App, Effect, Request};
 use crate::tui::model::Model;
 use crate::tui::view::{self, Open, ViewId};
+use crate::tui::widget::status_line::Severity;
 
 /// Views remembered in the history.
 const HISTORY: usize = 100;
@@ -18,6 +19,14 @@ impl App {
                 self.history.remove(0);
             }
             self.history_at = self.history.len() - 1;
+            self.enter(view);
+        }
+    }
+
+    /// Shows where the debugger went, without a trace in the history: stepping is not browsing.
+    pub(super) fn follow(&mut self, view: ViewId) {
+        if view != self.view && self.popups.is_empty() {
+            self.history[self.history_at] = view;
             self.enter(view);
         }
     }
@@ -54,7 +63,8 @@ impl App {
     /// Closes what is open, from the inside out; at last the view that encloses this one.
     pub fn escape(&mut self) {
         if self.running || self.playing {
-            self.playing = false;
+            (self.running, self.playing) = (false, false);
+            self.say(Severity::Info, "stopped");
         } else if !self.filtered_grid().filter.is_empty() {
             self.filter_by("");
         } else if !self.popups.is_empty() {

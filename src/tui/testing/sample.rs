@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::api::{Labels, Time};
+use crate::api::{Taint, TaintEffect, Time};
 use crate::config::ExtensionPoint;
+use crate::debug::Position as Frame;
 use crate::engine::column::Column;
-use crate::engine::node::NodeId;
-use crate::engine::pod::NamespacedName;
+use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::*;
 use crate::engine::status::{Code, Status};
+use crate::engine::testing;
 use crate::intern::Symbol;
-use crate::tui::model::{Model, NodeRow, PodRow, Position, QueuedPod, WaitingPod};
+use crate::trace::Entry;
+use crate::tui::model::{Model, Place, PodRow, Position, QueuedPod, WaitingPod};
 
 const NODES: [&str; 5] = ["node-a", "node-b", "node-c", "node-d", "node-e"];
 const SECOND: i64 = 1_000_000;
@@ -135,11 +138,21 @@ fn scheduled() -> CycleRecord {
     }
 }
 
+fn info(name: &str) -> Arc<PodInfo> {
+    let mut pod = testing::pod(&format!("shop/{name}"));
+    pod.metadata.labels.insert("app".into(), name.into());
+    let requests = [("cpu", "500m"), ("memory", "256Mi")];
+    for (resource, amount) in requests {
+        let requests = pod.spec.containers[0].resources.requests.get_or_insert_default();
+        requests.insert(resource.into(), amount.parse().unwrap());
+    }
+    Arc::new(PodInfo::new(Arc::new(pod)))
+}
+
 fn queued(name: &str, queue: QueueName, until: Option<i64>) -> QueuedPod {
     QueuedPod {
-        pod: pod(name),
+        info: info(name),
         queue,
-        priority: 0,
         attempts: 1,
         since: Time(2 * SECOND),
         until: until.map(Time),
@@ -149,32 +162,32 @@ fn queued(name: &str, queue: QueueName, until: Option<i64>) -> QueuedPod {
             vec!["NodeResourcesFit".into()]
         },
         reason: String::new(),
-        labels: labels(&[("app", name)]),
     }
 }
 
-fn labels(pairs: &[(&str, &str)]) -> Labels {
-    let mut labels = Labels::new();
-    for (key, value) in pairs {
-        labels.insert((*key).into(), (*value).into());
+fn node(at: usize, name: &str) -> Arc<NodeInfo> {
+    let mut node = testing::node(name);
+    node.metadata.labels.insert("zone".into(), if at < 2 { "one" } else { "two" }.into());
+    node.spec.unschedulable = at == 4;
+    if (2..4).contains(&at) {
+        let effect = TaintEffect::NoSchedule;
+        let (key, value) = ("gpu".into(), "true".into());
+        node.spec.taints = vec![Taint { key, value, effect, time_added: None }];
     }
-    labels
+    let mut info = NodeInfo::new(NodeId(at as u32), name.into());
+    info.set_node(Arc::new(node));
+    for pod in 0..at {
+        info.add_pod(self::info(&format!("on-{at}-{pod}")));
+    }
+    Arc::new(info)
 }
 
-fn node_row(name: &str, at: usize) -> NodeRow {
-    let text = |t: &str| t.to_owned();
-    NodeRow {
-        name: name.into(),
-        resources: vec![
-            ("cpu".into(), text("3500m"), text("4")),
-            ("memory".into(), text("2Gi"), text("8Gi")),
-            ("pods".into(), text("7"), text("110")),
-        ],
-        used_percent: 87,
-        pods: 7,
-        taints: if (2..4).contains(&at) { vec!["gpu=true:NoSchedule".into()] } else { vec![] },
-        unschedulable: at == 4,
-        labels: labels(&[("zone", if at < 2 { "one" } else { "two" })]),
+/// NodeResourcesFit on a node in Filter.
+pub fn filter_frame(node: u32) -> Frame {
+    Frame {
+        point: Some(ExtensionPoint::Filter),
+        plugin: Some("NodeResourcesFit".into()),
+        node: Some(NodeId(node)),
     }
 }
 
@@ -186,12 +199,7 @@ pub fn model() -> Model {
         source: "demo".into(),
         now: Time(14 * SECOND + SECOND / 2),
         cycles,
-        position: Some(Position {
-            cycle: 0,
-            point: Some(ExtensionPoint::Filter),
-            plugin: Some("NodeResourcesFit".into()),
-            node: Some(NodeId(1)),
-        }),
+        position: Some(Position { cycle: 0, frame: filter_frame(1) }),
         queued: vec![
             queued("batch-1", QueueName::Active, None),
             queued("cart-1", QueueName::Backoff, Some(16 * SECOND)),
@@ -199,29 +207,23 @@ pub fn model() -> Model {
             queued("later-1", QueueName::Gated, None),
         ],
         waiting: vec![WaitingPod {
-            pod: pod("api-1"),
+            info: info("api-1"),
             node: "node-b".into(),
             plugins: vec![("ManualPermit".into(), Time(72 * SECOND))],
-            held: "cpu 500m, memory 256Mi".into(),
         }],
-        nodes: NODES.iter().enumerate().map(|(i, n)| node_row(n, i)).collect(),
+        nodes: NODES.iter().enumerate().map(|(i, n)| node(i, n)).collect(),
         pods: vec![PodRow {
-            pod: pod("web-7f"),
-            place: "unschedulable".into(),
-            node: None,
-            priority: 0,
-            requests: "cpu 1, memory 1Gi".into(),
-            labels: labels(&[("app", "web")]),
-            summary: vec!["nodeSelector: zone=one".into()],
+            pod: info("web-7f").pod.clone(),
+            place: Place::Queue(QueueName::Unschedulable),
         }],
-        moves: vec![QueueMove {
+        events: vec![Entry::Move(QueueMove {
             time: Time(SECOND),
             pod: pod("web-7f"),
             from: QueueName::InFlight,
             to: QueueName::Unschedulable,
             event: "ScheduleAttemptFailure".into(),
             plugin: None,
-        }],
+        })],
         at_end: false,
         ..Model::default()
     }

@@ -16,6 +16,7 @@ use indexmap::IndexMap;
 use super::verdict;
 use super::{Open, View, ViewId};
 use crate::config::ExtensionPoint;
+use crate::debug::Position as Frame;
 use crate::engine::record::{
     CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId,
 };
@@ -119,17 +120,15 @@ fn push_filter(rows: &mut Vec<Row>, cycle: &CycleRecord) {
 
 /// What one filter plugin said over all nodes, its reasons counted.
 pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> (Verdict, String) {
-    let mut reasons: IndexMap<String, usize> = IndexMap::new();
+    let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
     let (mut refused, mut skipped, mut asked) = (0, 0, 0);
-    let mut gravest = Verdict::Success;
     for node in &cycle.nodes.order {
         let Some(id) = column.verdicts.get(*node) else { continue };
         asked += usize::from(!id.is_not_evaluated());
         skipped += usize::from(id == VerdictId::SKIPPED);
         if id.is_status() {
             refused += 1;
-            gravest = worst([gravest, verdict::of_id(cycle, id)].into_iter());
-            *reasons.entry(verdict::explain(cycle, id)).or_default() += 1;
+            *reasons.entry(id).or_default() += 1;
         }
     }
     match (asked, refused) {
@@ -138,8 +137,11 @@ pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> (Ver
         (n, 0) => (Verdict::Success, format!("{n} of {n} nodes pass")),
         (n, r) => {
             reasons.sort_by(|_, a, _, b| b.cmp(a));
-            let counted: Vec<String> =
-                reasons.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+            let counted: Vec<String> = reasons
+                .iter()
+                .map(|(id, count)| format!("{} ({count})", verdict::explain(cycle, *id)))
+                .collect();
+            let gravest = worst(reasons.keys().map(|id| verdict::of_id(cycle, *id)));
             (gravest, format!("{r} of {n} nodes refused: {}", counted.join(", ")))
         }
     }
@@ -214,7 +216,8 @@ impl GridSource for CycleView<'_> {
     }
 
     fn is_current(&self, row: usize) -> bool {
-        self.current().is_some_and(|(current, _)| current == row)
+        let within = self.model.frame().is_some_and(|f| f.point.is_some());
+        within && self.current().is_some_and(|(current, _)| current == row)
     }
 
     fn is_failure(&self, row: usize) -> bool {
@@ -248,20 +251,17 @@ impl View for CycleView<'_> {
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
-        let position = self.model.position?;
-        let point = position.point?;
-        let exact = |r: &Row| r.point == point && r.plugin == position.plugin;
+        let frame = self.model.frame()?;
+        // At the start of a cycle nothing is marked, but the rows are shown from the top.
+        let Some(point) = frame.point else { return Some((0, None)) };
+        let exact = |r: &Row| r.point == point && r.plugin == frame.plugin;
         let found = self.rows.iter().position(exact);
         Some((found.or_else(|| self.rows.iter().position(|r| r.point == point))?, None))
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {
         let row = self.rows.get(row)?;
-        let cycle = match self.model.position {
-            Some(position) => position.cycle,
-            None => self.model.cycles.len().checked_sub(1)?,
-        };
-        Some(Position { cycle, point: Some(row.point), plugin: row.plugin, node: None })
+        self.model.at(Frame { point: Some(row.point), plugin: row.plugin, node: None })
     }
 
     fn open(&self, row: usize, _column: usize) -> Open {

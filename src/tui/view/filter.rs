@@ -9,6 +9,8 @@ use std::sync::Arc;
 use super::verdict;
 use super::{View, cycle::filter_summary};
 use crate::config::ExtensionPoint;
+use crate::debug::Position as Frame;
+use crate::engine::column::Column as Verdicts;
 use crate::engine::node::NodeId;
 use crate::engine::record::{CycleRecord, VerdictId};
 use crate::tui::glyph::Verdict;
@@ -24,8 +26,8 @@ const FIXED: usize = 2;
 pub struct FilterView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
-    /// By column: how many nodes were refused.
-    refused: Vec<usize>,
+    /// By column: what the header says of all nodes.
+    notes: Vec<String>,
     name_width: u16,
 }
 
@@ -33,9 +35,9 @@ impl<'a> FilterView<'a> {
     /// The matrix of the cycle at the debugger's position.
     pub fn new(model: &'a Model) -> FilterView<'a> {
         let cycle = model.cycle();
-        let refused = cycle.map(|c| refusals(c)).unwrap_or_default();
+        let notes = cycle.map(|c| notes(c)).unwrap_or_default();
         let name_width = cycle.map_or(0, |c| super::scores::name_width(c));
-        FilterView { model, cycle, refused, name_width }
+        FilterView { model, cycle, notes, name_width }
     }
 
     fn node(&self, row: usize) -> Option<NodeId> {
@@ -52,12 +54,17 @@ impl<'a> FilterView<'a> {
 }
 
 /// Per column, how many nodes are refused; one pass over the compact columns.
-fn refusals(cycle: &CycleRecord) -> Vec<usize> {
+fn notes(cycle: &CycleRecord) -> Vec<String> {
     let columns = cycle.filter.plugins.iter().map(|p| &p.verdicts);
-    let count = |column: &crate::engine::column::Column<VerdictId>| {
-        column.iter().filter(|id| id.is_status()).count()
+    let note = |column: &Verdicts<VerdictId>| {
+        let refused = column.iter().filter(|id| id.is_status()).count();
+        match refused {
+            0 if column.iter().all(|id| id == VerdictId::SKIPPED) => "skipped".to_owned(),
+            0 => "all pass".to_owned(),
+            n => format!("✗ {n}"),
+        }
     };
-    [&cycle.filter.official].into_iter().chain(columns).map(count).collect()
+    [&cycle.filter.official].into_iter().chain(columns).map(note).collect()
 }
 
 impl GridSource for FilterView<'_> {
@@ -70,16 +77,15 @@ impl GridSource for FilterView<'_> {
     }
 
     fn column(&self, column: usize) -> Column {
-        let refused = |at: usize| self.refused.get(at).copied().unwrap_or_default();
-        let note = |n: usize| if n == 0 { "all pass".to_owned() } else { format!("✗ {n}") };
+        let note = |at: usize| self.notes.get(at).cloned().unwrap_or_default();
         match column.checked_sub(FIXED) {
             None if column == 0 => Column::name("node", self.name_width.min(12), self.name_width),
-            None => Column::text("official", 9).with_note(note(refused(0))),
+            None => Column::text("official", 9).with_note(note(0)),
             Some(plugin) => {
                 let name = self.cycle.and_then(|c| c.filter.plugins.get(plugin)).map(|p| p.plugin);
                 let name = name.unwrap_or_default();
                 Column { cut: crate::tui::text::Cut::Middle, ..Column::text(&name, 12) }
-                    .with_note(note(refused(plugin + 1)))
+                    .with_note(note(plugin + 1))
             }
         }
     }
@@ -150,7 +156,7 @@ impl View for FilterView<'_> {
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
-        let position = self.model.position.filter(|p| p.point == Some(ExtensionPoint::Filter))?;
+        let position = self.model.frame().filter(|f| f.point == Some(ExtensionPoint::Filter))?;
         let cycle = self.cycle?;
         let row = cycle.nodes.order.iter().position(|n| Some(*n) == position.node)?;
         let plugin = cycle.filter.plugins.iter().position(|p| Some(p.plugin) == position.plugin);
@@ -159,12 +165,7 @@ impl View for FilterView<'_> {
 
     fn moment(&self, row: usize, column: usize) -> Option<Position> {
         let plugin = self.cycle?.filter.plugins.get(column.saturating_sub(FIXED))?.plugin;
-        let cycle = match self.model.position {
-            Some(position) => position.cycle,
-            None => self.model.cycles.len().checked_sub(1)?,
-        };
-        Some(Position {
-            cycle,
+        self.model.at(Frame {
             point: Some(ExtensionPoint::Filter),
             plugin: Some(plugin),
             node: Some(self.node(row)?),

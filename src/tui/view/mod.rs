@@ -132,7 +132,7 @@ pub fn source(view: ViewId, model: &Model) -> Box<dyn View + '_> {
         ViewId::Pods => Box::new(pods::PodsView(model)),
         ViewId::Waiting => Box::new(waiting::WaitingView(model)),
         ViewId::Preemption => Box::new(preemption::PreemptionView::new(model)),
-        ViewId::Events => Box::new(events::EventsView::new(model)),
+        ViewId::Events => Box::new(events::EventsView(model)),
     }
 }
 

@@ -1,35 +1,68 @@
 //! The nodes with what is requested of them and what is left.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::View;
+use crate::api::Labels;
+use crate::engine::node::NodeInfo;
+use crate::engine::resource::Resource;
 use crate::intern::Symbol;
+use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, NodeRow};
+use crate::tui::model::Model;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
 /// See the module.
 pub struct NodesView<'a>(pub &'a Model);
 
-/// The value of a label of a node called `name`.
+/// The value of a label of the node called `name`.
 pub(super) fn label_of<'a>(model: &'a Model, name: Symbol, key: &str) -> Option<&'a str> {
     let node = model.nodes.iter().find(|n| n.name == name)?;
-    node.labels.get_str(key).map(|v| v.as_str())
+    labels(node)?.get_str(key).map(|v| v.as_str())
 }
 
-impl NodesView<'_> {
-    fn node(&self, row: usize) -> Option<&NodeRow> {
-        self.0.nodes.get(row)
+fn labels(node: &NodeInfo) -> Option<&Labels> {
+    node.node.as_ref().map(|n| &n.metadata.labels)
+}
+
+/// Taints as kubectl writes them.
+fn taints(node: &NodeInfo) -> Vec<String> {
+    let taints = node.node.as_ref().map(|n| n.spec.taints.as_slice()).unwrap_or_default();
+    let text = |taint: &crate::api::Taint| match taint.value.is_empty() {
+        true => format!("{}:{}", taint.key, taint.effect),
+        false => format!("{}={}:{}", taint.key, taint.value, taint.effect),
+    };
+    taints.iter().map(text).collect()
+}
+
+/// Requested share of the scarcer of cpu and memory, in percent.
+fn used_percent(node: &NodeInfo) -> i64 {
+    let share = |used: i64, all: i64| if all > 0 { used.saturating_mul(100) / all } else { 0 };
+    let (used, all) = (&node.requested, &node.allocatable);
+    share(used.milli_cpu, all.milli_cpu).max(share(used.memory, all.memory))
+}
+
+/// `requested/allocatable`.
+fn ratio(name: &str, used: i64, all: i64) -> String {
+    format!("{}/{}", amount::of(name, used), amount::of(name, all))
+}
+
+fn state(node: &NodeInfo) -> (&'static str, Scope) {
+    match &node.node {
+        None => ("! no object", Verdict::Error.scope()),
+        Some(object) if object.spec.unschedulable => ("⊘ cordoned", Verdict::Unresolvable.scope()),
+        Some(_) => ("✓ open", Verdict::Success.scope()),
     }
 }
 
-/// `requested/allocatable` of a resource.
-fn share(node: &NodeRow, resource: &str) -> String {
-    let found = node.resources.iter().find(|(name, _, _)| name.as_str() == resource);
-    found.map(|(_, used, all)| format!("{used}/{all}")).unwrap_or_default()
+impl NodesView<'_> {
+    fn node(&self, row: usize) -> Option<&Arc<NodeInfo>> {
+        self.0.nodes.get(row)
+    }
 }
 
 impl GridSource for NodesView<'_> {
@@ -44,10 +77,10 @@ impl GridSource for NodesView<'_> {
     fn column(&self, column: usize) -> Column {
         match column {
             0 => Column::name("node", 16, 36),
-            1 => Column::text("state", 10),
+            1 => Column::text("state", 11),
             2 => Column::number("used%", 6),
-            3 => Column::number("cpu", 13),
-            4 => Column::number("memory", 17),
+            3 => Column::number("cpu", 11),
+            4 => Column::number("memory", 15),
             5 => Column::number("pods", 8),
             _ => Column::prose("taints", 16).from_tier(Tier::Standard),
         }
@@ -55,34 +88,34 @@ impl GridSource for NodesView<'_> {
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(node) = self.node(row) else { return };
-        // Writing into a cell cannot fail.
-        let _ = match column {
-            0 => out.write_str(&node.name),
+        let (used, all) = (&node.requested, &node.allocatable);
+        let text = match column {
+            0 => node.name.to_string(),
             1 => {
-                match node.unschedulable {
-                    true => out.set("✗ cordoned", Verdict::Unresolvable.scope()),
-                    false => out.set("✓ ready", Verdict::Success.scope()),
-                }
-                Ok(())
+                let (text, scope) = state(node);
+                out.scope = scope;
+                text.to_owned()
             }
-            2 => write!(out, "{}", node.used_percent),
-            3 => out.write_str(&share(node, "cpu")),
-            4 => out.write_str(&share(node, "memory")),
-            5 => out.write_str(&share(node, "pods")),
-            _ => out.write_str(&node.taints.join(", ")),
+            2 => used_percent(node).to_string(),
+            3 => ratio("cpu", used.milli_cpu, all.milli_cpu),
+            4 => ratio("memory", used.memory, all.memory),
+            5 => ratio("pods", node.pods.len() as i64, all.allowed_pods),
+            _ => taints(node).join(", "),
         };
+        out.text.push_str(&text);
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.node(row).map_or(0, |n| super::pods::key_of_text(&n.name))
+        self.node(row).map_or(0, |n| u64::from(n.id.0))
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        self.node(row).is_some_and(|n| n.unschedulable || !n.taints.is_empty())
+        let open = |n: &Arc<NodeInfo>| state(n).1 == Verdict::Success.scope();
+        self.node(row).is_some_and(|n| !open(n) || !taints(n).is_empty())
     }
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
-        self.node(row)?.labels.get_str(key).map(|v| v.as_str())
+        labels(self.node(row)?)?.get_str(key).map(|v| v.as_str())
     }
 }
 
@@ -97,18 +130,37 @@ impl View for NodesView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
         let Some(node) = self.node(row) else { return Vec::new() };
-        let mut lines = vec![Line::heading(node.name)];
-        for (name, used, all) in &node.resources {
-            lines.push(Line::field(name, format!("{used} requested of {all}")));
+        let (text, scope) = state(node);
+        let mut lines = vec![Line::text(format!("{text}: {}", node.name)).scoped(scope)];
+        lines.extend(resource_lines(&node.requested, &node.allocatable));
+        let taints = taints(node);
+        if !taints.is_empty() {
+            lines.push(Line::field("taints", taints.join(", ")));
         }
-        if node.unschedulable {
-            let text = "spec.unschedulable is set (cordoned)";
-            lines.push(Line::field("cordoned", text).scoped(Scope::VerdictNever));
-        }
-        if !node.taints.is_empty() {
-            lines.push(Line::field("taints", node.taints.join(", ")));
-        }
-        lines.push(Line::field("labels", super::pods::labels_text(&node.labels)));
+        lines.extend(labels(node).map(|l| Line::field("labels", super::pods::labels_text(l))));
+        lines.push(Line::field("pods", pods_text(node)));
         lines
     }
+}
+
+/// Each resource: requested, allocatable, free.
+fn resource_lines(used: &Resource, all: &Resource) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (name, allocatable) in amount::parts(all) {
+        let requested = used.amount(name.into());
+        let show = |amount| amount::of(name, amount);
+        let free = show(allocatable.saturating_sub(requested));
+        let text = format!("{} requested of {}, {free} free", show(requested), show(allocatable));
+        lines.push(Line::field(name, text));
+    }
+    lines
+}
+
+fn pods_text(node: &NodeInfo) -> String {
+    let mut text = format!("{} of {}", node.pods.len(), node.allocatable.allowed_pods);
+    for (i, pod) in node.pods.iter().enumerate() {
+        // Writing into a String cannot fail.
+        let _ = write!(text, "{}{}", if i == 0 { ": " } else { ", " }, pod.key());
+    }
+    text
 }

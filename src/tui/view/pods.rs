@@ -4,11 +4,14 @@ use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
 use super::{Open, View, ViewId};
-use crate::api::Labels;
+use crate::api::{Labels, Pod};
 use crate::engine::pod::NamespacedName;
+use crate::engine::requests::accounted;
+use crate::tui::amount;
+use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, PodRow, Position};
+use crate::tui::model::{Model, Place, PodRow, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
@@ -21,7 +24,7 @@ pub(super) fn key_of(pod: NamespacedName) -> u64 {
 }
 
 /// A number that stands for a text while the interface runs (FNV-1a).
-pub(super) fn key_of_text(text: &str) -> u64 {
+fn key_of_text(text: &str) -> u64 {
     let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
@@ -32,15 +35,24 @@ pub(super) fn labels_text(labels: &Labels) -> String {
     if all.is_empty() { "none".into() } else { all.join(", ") }
 }
 
+/// A sign for a place.
+fn sign(place: Place) -> Verdict {
+    match place {
+        Place::Node(_) => Verdict::Success,
+        Place::Waiting(_) => Verdict::Wait,
+        Place::Queue(queue) => super::queues::sign(queue),
+        Place::Ended => Verdict::Skip,
+        Place::NobodyServes => Verdict::Unresolvable,
+    }
+}
+
+fn name(pod: &Pod) -> NamespacedName {
+    NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
+}
+
 impl PodsView<'_> {
     fn pod(&self, row: usize) -> Option<&PodRow> {
         self.0.pods.get(row)
-    }
-
-    fn last_cycle(&self, row: usize) -> Option<Position> {
-        let pod = self.pod(row)?.pod;
-        let cycle = self.0.cycles.iter().rposition(|c| c.pod == pod)?;
-        Some(Position { cycle, point: None, plugin: None, node: None })
     }
 }
 
@@ -56,7 +68,7 @@ impl GridSource for PodsView<'_> {
     fn column(&self, column: usize) -> Column {
         match column {
             0 => Column::name("pod", 22, 44),
-            1 => Column::name("place", 18, 30),
+            1 => Column::name("place", 22, 30),
             2 => Column::number("prio", 8),
             3 => Column::prose("requests", 20),
             _ => Column::prose("labels", 16).from_tier(Tier::Standard),
@@ -64,42 +76,45 @@ impl GridSource for PodsView<'_> {
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
-        let Some(pod) = self.pod(row) else { return };
+        let Some(row) = self.pod(row) else { return };
+        let sign = sign(row.place);
         // Writing into a cell cannot fail.
         let _ = match column {
-            0 => write!(out, "{}", pod.pod),
-            1 => out.write_str(&pod.place),
-            2 => write!(out, "{}", pod.priority),
-            3 => out.write_str(&pod.requests),
+            0 => write!(out, "{}", name(&row.pod)),
+            1 => {
+                out.scope = sign.scope();
+                write!(out, "{} {}", sign.glyph(), row.place.words())
+            }
+            2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
+            3 => out.write_str(&amount::resources(&accounted(&row.pod).resource)),
             _ => {
-                out.set(&labels_text(&pod.labels), Scope::TextDim);
+                out.set(&labels_text(&row.pod.metadata.labels), Scope::TextDim);
                 Ok(())
             }
         };
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| key_of(p.pod))
+        self.pod(row).map_or(0, |p| key_of(name(&p.pod)))
     }
 
     fn is_current(&self, row: usize) -> bool {
-        let current = self.0.position.and_then(|p| self.0.cycles.get(p.cycle));
-        self.pod(row).zip(current).is_some_and(|(pod, cycle)| pod.pod == cycle.pod)
+        self.pod(row).is_some_and(|row| self.0.is_current_pod(name(&row.pod)))
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        self.pod(row).is_some_and(|p| p.node.is_none())
+        self.pod(row).is_some_and(|p| p.place.is_pending())
     }
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
-        self.pod(row)?.labels.get_str(key).map(|v| v.as_str())
+        self.pod(row)?.pod.metadata.labels.get_str(key).map(|v| v.as_str())
     }
 }
 
 impl View for PodsView<'_> {
     fn title(&self) -> String {
-        let pending = self.0.pods.iter().filter(|p| p.node.is_none()).count();
-        format!("Pods: {pending} without a node")
+        let pending = self.0.pods.iter().filter(|p| p.place.is_pending()).count();
+        format!("Pods: {pending} pending")
     }
 
     fn empty(&self) -> String {
@@ -107,25 +122,38 @@ impl View for PodsView<'_> {
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
-        let Some(pod) = self.pod(row) else { return Vec::new() };
-        let mut lines = vec![Line::heading(format!("{}: {}", pod.pod, pod.place))];
-        if let Some(cycle) = self.0.last_cycle_of(pod.pod) {
+        let Some(row) = self.pod(row) else { return Vec::new() };
+        let (key, sign) = (name(&row.pod), sign(row.place));
+        let heading = format!("{} {key}: {}", sign.glyph(), row.place.words());
+        let mut lines = vec![Line::text(heading).scoped(sign.scope())];
+        if row.place == Place::NobodyServes {
+            let scheduler = row.pod.spec.scheduler_name;
+            let text = format!("no profile of the configuration is called {scheduler:?}");
+            lines.push(Line::field("why", text));
+        }
+        if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.extend(outcome_lines(cycle));
         }
-        lines.push(Line::field("requests", &pod.requests));
-        lines.push(Line::field("labels", labels_text(&pod.labels)));
-        lines.extend(pod.summary.iter().map(Line::text));
+        lines.push(Line::field("labels", labels_text(&row.pod.metadata.labels)));
+        lines.push(Line::heading("What the scheduler reads of its spec"));
+        lines.extend(spec_lines(&row.pod));
         lines
     }
 
-    fn open(&self, row: usize, _column: usize) -> Open {
-        match self.last_cycle(row) {
+    fn open(&self, row: usize, column: usize) -> Open {
+        match self.moment(row, column) {
             Some(moment) => Open::Moment(moment, ViewId::Cycle),
             None => Open::Describe,
         }
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {
-        self.last_cycle(row)
+        self.0.start_of_last_cycle(name(&self.pod(row)?.pod))
     }
+}
+
+/// The spec as YAML, without what is not set.
+fn spec_lines(pod: &Pod) -> Vec<Line> {
+    let yaml = serde_yaml::to_string(&pod.spec).unwrap_or_else(|problem| problem.to_string());
+    yaml.lines().map(Line::text).collect()
 }

@@ -26,14 +26,12 @@ impl QueuesView<'_> {
     }
 
     fn last_cycle(&self, row: usize) -> Option<Position> {
-        let pod = self.pod(row)?.pod;
-        let cycle = self.0.cycles.iter().rposition(|c| c.pod == pod)?;
-        Some(Position { cycle, point: None, plugin: None, node: None })
+        self.0.start_of_last_cycle(self.pod(row)?.info.key())
     }
 }
 
 /// A sign for a queue, so that it is told apart before its name is read.
-fn sign(queue: QueueName) -> Verdict {
+pub(super) fn sign(queue: QueueName) -> Verdict {
     match queue {
         QueueName::Active => Verdict::Success,
         QueueName::Backoff => Verdict::Wait,
@@ -71,12 +69,12 @@ impl GridSource for QueuesView<'_> {
         let sign = sign(pod.queue);
         // Writing into a cell cannot fail.
         let _ = match column {
-            0 => write!(out, "{}", pod.pod),
+            0 => write!(out, "{}", pod.info.key()),
             1 => {
                 out.set(sign.glyph(), sign.scope());
                 write!(out, " {}", pod.queue.as_str())
             }
-            2 => write!(out, "{}", pod.priority),
+            2 => write!(out, "{}", pod.info.priority()),
             3 => write!(out, "{}", pod.attempts),
             4 => write!(out, "{}", span(self.0.now.0 - pod.since.0)),
             5 => out.write_str(&self.left(pod).unwrap_or_default()),
@@ -89,12 +87,11 @@ impl GridSource for QueuesView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| super::pods::key_of(p.pod))
+        self.pod(row).map_or(0, |p| super::pods::key_of(p.info.key()))
     }
 
     fn is_current(&self, row: usize) -> bool {
-        let current = self.0.position.and_then(|p| self.0.cycles.get(p.cycle));
-        self.pod(row).zip(current).is_some_and(|(pod, cycle)| pod.pod == cycle.pod)
+        self.pod(row).is_some_and(|pod| self.0.is_current_pod(pod.info.key()))
     }
 
     fn is_failure(&self, row: usize) -> bool {
@@ -103,7 +100,7 @@ impl GridSource for QueuesView<'_> {
     }
 
     fn label(&self, row: usize, key: &str) -> Option<&str> {
-        self.pod(row)?.labels.get_str(key).map(|v| v.as_str())
+        self.pod(row)?.info.pod.metadata.labels.get_str(key).map(|v| v.as_str())
     }
 }
 
@@ -128,7 +125,8 @@ impl View for QueuesView<'_> {
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
         let sign = sign(pod.queue);
-        let text = format!("{} {} is {}", sign.glyph(), pod.pod, pod.queue.as_str());
+        let (key, queue) = (pod.info.key(), pod.queue.as_str());
+        let text = format!("{} {key} is {queue}", sign.glyph());
         let mut lines = vec![Line::text(text).scoped(sign.scope())];
         if let Some(left) = self.left(pod) {
             lines.push(Line::field(
@@ -142,7 +140,7 @@ impl View for QueuesView<'_> {
         if !pod.reason.is_empty() {
             lines.push(Line::field("why", &pod.reason));
         }
-        if let Some(cycle) = self.0.last_cycle_of(pod.pod) {
+        if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.push(Line::heading(format!("Last cycle, {}", cycle.cycle)));
             lines.extend(outcome_lines(cycle));
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::View;
 use crate::config::ExtensionPoint;
+use crate::debug::Position as Frame;
 use crate::engine::record::{CycleRecord, ScoreColumn};
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
@@ -194,7 +195,7 @@ impl View for ScoresView<'_> {
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
-        let position = self.model.position.filter(|p| p.point == Some(ExtensionPoint::Score))?;
+        let position = self.model.frame().filter(|f| f.point == Some(ExtensionPoint::Score))?;
         let cycle = self.cycle?;
         let at = cycle.feasible.iter().position(|n| Some(*n) == position.node)?;
         let row = self.order.iter().position(|o| *o == at)?;
@@ -204,8 +205,7 @@ impl View for ScoresView<'_> {
 
     fn moment(&self, row: usize, column: usize) -> Option<Position> {
         let cycle = self.cycle?;
-        Some(Position {
-            cycle: self.model.position.map_or(self.model.cycles.len() - 1, |p| p.cycle),
+        self.model.at(Frame {
             point: Some(ExtensionPoint::Score),
             plugin: Some(cycle.score.plugins.get(column.saturating_sub(FIXED))?.plugin),
             node: Some(*cycle.feasible.get(*self.order.get(row)?)?),

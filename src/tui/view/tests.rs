@@ -1,13 +1,14 @@
 //! Every view as a golden frame at its widths, and stories through them.
 
-use crate::config::ExtensionPoint;
-use crate::engine::node::NodeId;
+use std::sync::Arc;
+
+use crate::debug::Position as Frame;
 use crate::tui::app::Request;
 use crate::tui::color::Depth;
 use crate::tui::glyph::Charset;
 use crate::tui::model::{Model, Position};
 use crate::tui::sanitize;
-use crate::tui::testing::{Story, model, pod};
+use crate::tui::testing::{Story, filter_frame, model, pod};
 use crate::tui::view::ViewId;
 
 fn at(size: (u16, u16)) -> Story {
@@ -16,7 +17,7 @@ fn at(size: (u16, u16)) -> Story {
 
 /// Standing at the end of the second cycle, the one with scores.
 fn second_cycle() -> Model {
-    let position = Position { cycle: 1, point: None, plugin: None, node: None };
+    let position = Position { cycle: 1, frame: Frame::START };
     Model { position: Some(position), at_end: true, idle: true, ..model() }
 }
 
@@ -77,7 +78,7 @@ fn an_empty_session_says_what_to_do_in_every_view() {
 #[test]
 fn enter_on_a_cycle_goes_to_it() {
     let story = Story::new(model()).keys("1j<Enter>");
-    let position = Position { cycle: 1, point: None, plugin: None, node: None };
+    let position = Position { cycle: 1, frame: Frame::START };
     assert_eq!(story.requests(), [Request::GoTo(position)]);
     assert_eq!(story.app.view(), ViewId::Cycle);
 }
@@ -85,12 +86,7 @@ fn enter_on_a_cycle_goes_to_it() {
 #[test]
 fn run_here_goes_to_the_selected_cell() {
     let story = Story::new(model()).keys("3jt");
-    let position = Position {
-        cycle: 0,
-        point: Some(ExtensionPoint::Filter),
-        plugin: Some("NodeResourcesFit".into()),
-        node: Some(NodeId(2)),
-    };
+    let position = Position { cycle: 0, frame: filter_frame(2) };
     assert_eq!(story.requests(), [Request::GoTo(position)]);
 }
 
@@ -121,9 +117,10 @@ fn a_rejection_needs_its_message() {
 fn hostile_names_reach_no_terminal() {
     let mut hostile = model();
     hostile.source = "\x1b]0;owned\x07".into();
-    hostile.pods[0].labels.insert("app".into(), "\u{202e}x\x1b[2J".into());
-    hostile.pods[0].place = "a\u{200b}\nb".into();
-    hostile.pods[0].summary = vec!["\x1b[31m\tred".into()];
+    let pod = Arc::make_mut(&mut hostile.pods[0].pod);
+    pod.metadata.labels.insert("app".into(), "\u{202e}x\x1b[2J".into());
+    pod.metadata.name = "a\u{200b}\nb".into();
+    pod.spec.scheduler_name = "\x1b[31m\tred".into();
     hostile.queued[0].reason = "\x1b[31mred".into();
     for keys in ["6", "6d", "2d", "26<Ctrl-w>"] {
         let buffer = Story::with(hostile.clone(), (160, 40), "dark", Depth::Rgb, Charset::Unicode)

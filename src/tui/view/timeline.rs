@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::cycle::{outcome_lines, since_start};
 use super::{Open, View, ViewId};
+use crate::debug::Position as Frame;
 use crate::engine::record::{CycleRecord, Outcome};
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
@@ -112,7 +113,7 @@ impl View for TimelineView<'_> {
 
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {
         self.cycle(row)?;
-        Some(Position { cycle: row, point: None, plugin: None, node: None })
+        Some(Position { cycle: row, frame: Frame::START })
     }
 
     fn open(&self, row: usize, column: usize) -> Open {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::View;
 use super::cycle::outcome_lines;
+use crate::tui::amount;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, WaitingPod, span};
 use crate::tui::theme::Scope;
@@ -47,7 +48,7 @@ impl GridSource for WaitingView<'_> {
         let Some(pod) = self.pod(row) else { return };
         // Writing into a cell cannot fail.
         let _ = match column {
-            0 => write!(out, "{}", pod.pod),
+            0 => write!(out, "{}", pod.info.key()),
             1 => out.write_str(&pod.node),
             2 => {
                 out.scope = Scope::VerdictWait;
@@ -57,12 +58,12 @@ impl GridSource for WaitingView<'_> {
                 let names: Vec<&str> = pod.plugins.iter().map(|(p, _)| p.as_str()).collect();
                 out.write_str(&names.join(", "))
             }
-            _ => out.write_str(&pod.held),
+            _ => out.write_str(&amount::resources(&pod.info.resource.resource)),
         };
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.pod(row).map_or(0, |p| super::pods::key_of(p.pod))
+        self.pod(row).map_or(0, |p| super::pods::key_of(p.info.key()))
     }
 }
 
@@ -77,14 +78,16 @@ impl View for WaitingView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
-        let heading = format!("◷ {} waits for {}", pod.pod, pod.node);
+        let key = pod.info.key();
+        let heading = format!("◷ {key} waits for {}", pod.node);
         let mut lines = vec![Line::text(heading).scoped(Scope::VerdictWait)];
         for (plugin, deadline) in &pod.plugins {
             let left = span((deadline.0 - self.0.now.0).max(0));
             lines.push(Line::field("held by", format!("{plugin}, gives up in {left}")));
         }
-        lines.push(Line::field("kept", format!("{} on {}", pod.held, pod.node)));
-        if let Some(cycle) = self.0.last_cycle_of(pod.pod) {
+        let kept = amount::resources(&pod.info.resource.resource);
+        lines.push(Line::field("kept", format!("{kept} on {}", pod.node)));
+        if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.extend(outcome_lines(cycle));
         }
         lines

@@ -1,0 +1,234 @@
+//! The event loop: waits for keys, signals and timers, updates, draws.
+//!
+//! Nothing runs while nothing happens: there are no ticks. Keys draw at once, after everything typed so far
+//! is taken in, so that held keys and resize storms cost one frame; what the running session changes draws
+//! at most every 33 ms. A long run is cut into slices between which keys are read.
+
+use std::io;
+use std::task::Poll;
+use std::time::Duration;
+
+use crossterm::event::{Event, EventStream, KeyEventKind};
+use futures::StreamExt;
+use tokio::time::{Instant, sleep_until};
+
+use super::action::Key;
+use super::app::{App, Effect, Request};
+use super::driver::{Done, Driver};
+use super::render::render;
+use super::settings::Settings;
+use super::signals::Signals;
+use super::terminal::Screen;
+use super::widget::status_line::Severity;
+use crate::debug::Session;
+
+/// Between frames while the session runs.
+const RUN_FRAME: Duration = Duration::from_millis(33);
+/// How long the session runs before keys are looked at again.
+const SLICE: Duration = Duration::from_millis(20);
+/// Between the steps of play.
+const PLAY_STEP: Duration = Duration::from_millis(250);
+/// Events taken in before a frame is drawn all the same.
+const BATCH: usize = 256;
+
+/// How urgently the screen has to be drawn; the highest of several counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Redraw {
+    /// Nothing changed.
+    None,
+    /// The running session changed something: soon.
+    Data,
+    /// A person did something: now.
+    Now,
+    /// Nothing on the screen can be trusted: every cell.
+    Full,
+}
+
+/// Shows `session` until the person leaves; gives the exit code. `notices` are said at the start.
+pub fn run(
+    session: Session,
+    source: String,
+    settings: Settings,
+    notices: Vec<String>,
+) -> anyhow::Result<i32> {
+    let mut app = App::new(settings.appearance, settings.keymap)?;
+    let notices = settings.warnings.into_iter().chain(notices);
+    notices.for_each(|notice| app.say(Severity::Warning, notice));
+    app.start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let driver = Driver::new(session, source);
+    Ok(runtime.block_on(async { Loop::new(app, driver)?.run().await })?)
+}
+
+struct Loop {
+    app: App,
+    driver: Driver,
+    screen: Screen,
+    events: EventStream,
+    signals: Signals,
+    redraw: Redraw,
+    last_frame: Instant,
+    next_step: Instant,
+}
+
+impl Loop {
+    fn new(app: App, driver: Driver) -> io::Result<Loop> {
+        let signals = Signals::new()?;
+        let screen = Screen::enter()?;
+        let now = Instant::now();
+        let mut this = Loop {
+            app,
+            driver,
+            screen,
+            events: EventStream::new(),
+            signals,
+            redraw: Redraw::Full,
+            last_frame: now,
+            next_step: now,
+        };
+        let (width, height) = crossterm::terminal::size()?;
+        this.app.resize(width, height);
+        this.sync();
+        Ok(this)
+    }
+
+    async fn run(mut self) -> io::Result<i32> {
+        loop {
+            self.draw_if_due()?;
+            if let Some(code) = self.wait().await? {
+                return Ok(code);
+            }
+        }
+    }
+
+    /// Waits for one thing to happen and does it; the exit code when it was the last.
+    async fn wait(&mut self) -> io::Result<Option<i32>> {
+        let draw_at = self.last_frame + RUN_FRAME;
+        tokio::select! {
+            biased;
+            code = self.signals.exit_code() => return Ok(Some(code)),
+            event = self.events.next() => {
+                let Some(event) = event else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+                return self.take_in(event?).await;
+            }
+            () = sleep_until(draw_at), if self.redraw == Redraw::Data => self.redraw = Redraw::Now,
+            () = sleep_until(self.next_step), if self.app.is_playing() => self.play(),
+            () = std::future::ready(()), if self.app.is_running() => self.run_slice(),
+        }
+        Ok(None)
+    }
+
+    /// Takes in an event and all that wait behind it.
+    async fn take_in(&mut self, first: Event) -> io::Result<Option<i32>> {
+        let mut next = Some(first);
+        for _ in 0..BATCH {
+            let Some(event) = next.take() else { break };
+            if let Some(code) = self.event(event)? {
+                return Ok(Some(code));
+            }
+            next = self.ready_event().await.transpose()?;
+        }
+        match next {
+            Some(event) => self.event(event),
+            None => Ok(None),
+        }
+    }
+
+    /// An event that is there already. Polled with the loop's own waker: the stream keeps the first waker
+    /// it sees until an event comes, so polling with another one would put the loop to sleep for good.
+    async fn ready_event(&mut self) -> Option<io::Result<Event>> {
+        std::future::poll_fn(|cx| match self.events.poll_next_unpin(cx) {
+            Poll::Ready(event) => Poll::Ready(event),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
+    }
+
+    fn event(&mut self, event: Event) -> io::Result<Option<i32>> {
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => {
+                self.ask_for(Redraw::Now);
+                let model = self.driver.model(self.app.view());
+                let effect = self.app.key(Key::from(key), model);
+                self.sync();
+                return self.do_effect(effect);
+            }
+            Event::Paste(text) => {
+                let model = self.driver.model(self.app.view());
+                self.app.paste(&text, model);
+                self.ask_for(Redraw::Now);
+            }
+            Event::Resize(width, height) => {
+                self.app.resize(width, height);
+                self.sync();
+                self.ask_for(Redraw::Now);
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn do_effect(&mut self, effect: Effect) -> io::Result<Option<i32>> {
+        match effect {
+            Effect::None => {}
+            Effect::Quit(code) => return Ok(Some(code)),
+            Effect::Clear => self.ask_for(Redraw::Full),
+            Effect::Suspend => {
+                self.screen.suspend()?;
+                self.ask_for(Redraw::Full);
+            }
+            Effect::Session(request) => self.perform(&request),
+        }
+        Ok(None)
+    }
+
+    fn perform(&mut self, request: &Request) {
+        let done = self.driver.perform(request);
+        self.app.done(done);
+        self.sync();
+    }
+
+    fn play(&mut self) {
+        self.next_step = Instant::now() + PLAY_STEP;
+        let done = self.driver.perform(&Request::Step { count: 1, back: false });
+        // Play stops where nothing can be stepped into any more.
+        self.app.done_playing(done);
+        self.sync();
+        self.ask_for(Redraw::Now);
+    }
+
+    fn run_slice(&mut self) {
+        if let Some(words) = self.driver.run_slice(SLICE) {
+            let message = Some((Severity::Info, words));
+            self.app.set_running(false);
+            self.app.done(Done { message, ..Done::default() });
+            self.ask_for(Redraw::Now);
+        }
+        self.sync();
+        self.ask_for(Redraw::Data);
+    }
+
+    fn sync(&mut self) {
+        let model = self.driver.model(self.app.view());
+        self.app.sync(model);
+    }
+
+    fn ask_for(&mut self, redraw: Redraw) {
+        self.redraw = self.redraw.max(redraw);
+    }
+
+    fn draw_if_due(&mut self) -> io::Result<()> {
+        if matches!(self.redraw, Redraw::None | Redraw::Data) {
+            return Ok(());
+        }
+        if self.redraw == Redraw::Full {
+            self.screen.clear()?;
+        }
+        let model = self.driver.model(self.app.view());
+        let app = &mut self.app;
+        self.screen.draw(|frame| render(frame, app, model))?;
+        self.redraw = Redraw::None;
+        self.last_frame = Instant::now();
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! Signals that end the program; the terminal is given back before it goes.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Waits for SIGTERM, SIGHUP and SIGINT.
+pub struct Signals {
+    terminate: Signal,
+    hangup: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Begins to listen.
+    pub fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The exit code for the first signal to come, 128 and its number.
+    pub async fn exit_code(&mut self) -> i32 {
+        let kind = tokio::select! {
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = self.hangup.recv() => SignalKind::hangup(),
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+        };
+        128 + kind.as_raw_value()
+    }
+}
