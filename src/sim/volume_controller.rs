@@ -120,3 +120,69 @@ fn only_on(host: Symbol) -> VolumeNodeAffinity {
     let term = NodeSelectorTerm { match_expressions: vec![expression], match_fields: Vec::new() };
     VolumeNodeAffinity { required: Some(NodeSelector { node_selector_terms: vec![term] }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::engine::host::Host;
+
+    fn claim(annotations: Value) -> PersistentVolumeClaim {
+        serde_json::from_value(json!({
+            "metadata": {"name": "c", "namespace": "d", "uid": "1", "annotations": annotations},
+            "spec": {
+                "storageClassName": "k", "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "5Gi"}},
+            },
+        }))
+        .unwrap()
+    }
+
+    fn volume(uid: &str) -> PersistentVolume {
+        let reference = json!({"namespace": "d", "name": "c", "uid": uid});
+        let json = json!({"metadata": {"name": "v"}, "spec": {"claimRef": reference}});
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn now(api: &ApiServer) -> (Arc<PersistentVolumeClaim>, PersistentVolumePhase) {
+        let objects = api.objects();
+        let claim = objects.persistent_volume_claims.values().next().unwrap().clone();
+        let name = NamespacedName::new(Symbol::EMPTY, claim.spec.volume_name);
+        let volume = objects.persistent_volumes.get(&name);
+        (claim, volume.map(|volume| volume.status.phase).unwrap_or_default())
+    }
+
+    #[test]
+    fn a_volume_with_a_claim_is_bound_to_it() {
+        let mut api = ApiServer::default();
+        api.put(claim(json!({})).into());
+        api.put(volume("2").into());
+        api.update(volume("2").into()).unwrap();
+        assert_eq!(now(&api).0.spec.volume_name, "");
+        api.update(volume("1").into()).unwrap();
+        let (claim, phase) = now(&api);
+        assert_eq!((claim.spec.volume_name, phase), ("v".into(), PersistentVolumePhase::Bound));
+        assert!(claim.metadata.annotations.get_str(BIND_COMPLETED).is_some());
+    }
+
+    #[test]
+    fn a_claim_with_a_node_gets_a_volume_there() {
+        let mut api = ApiServer::default();
+        let node = json!({"metadata": {"name": "n", "labels": {HOSTNAME: "host-n"}}});
+        api.put(Object::Node(Arc::new(serde_json::from_value(node).unwrap())));
+        let chosen = claim(json!({SELECTED_NODE: "n"}));
+        api.put(chosen.clone().into());
+        assert_eq!(now(&api).0.spec.volume_name, "");
+        api.update(chosen.into()).unwrap();
+        let (claim, phase) = now(&api);
+        assert_eq!(
+            (claim.spec.volume_name, phase),
+            ("pvc-d-c".into(), PersistentVolumePhase::Bound)
+        );
+        let key = NamespacedName::new(Symbol::EMPTY, "pvc-d-c".into());
+        let volume = &api.objects().persistent_volumes[&key];
+        assert_eq!(volume.spec.node_affinity, Some(only_on("host-n".into())));
+        assert_eq!(volume.spec.capacity, claim.spec.resources.requests);
+    }
+}

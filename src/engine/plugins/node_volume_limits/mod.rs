@@ -157,3 +157,6 @@ impl Plugin for NodeVolumeLimits {
         Ok(volumes::sign(&pod.pod))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -225,3 +225,6 @@ impl Plugin for VolumeBinding {
         Ok(volumes::sign(&pod.pod))
     }
 }
+
+#[cfg(test)]
+mod tests;

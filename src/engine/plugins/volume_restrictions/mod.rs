@@ -189,3 +189,6 @@ fn deletion_helps(pod: &Pod, objects: &EventObjects) -> Option<bool> {
     let shared = |key| volumes::named_claims(deleted).any(|other| other == key);
     Some(pods_conflict(pod, deleted) || volumes::named_claims(pod).any(shared))
 }
+
+#[cfg(test)]
+mod tests;

@@ -194,3 +194,6 @@ impl Plugin for VolumeZone {
         Ok(volumes::sign(&pod.pod))
     }
 }
+
+#[cfg(test)]
+mod tests;

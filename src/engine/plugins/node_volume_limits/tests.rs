@@ -1,0 +1,183 @@
+//! Tests of NodeVolumeLimits on small clusters.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::build;
+use crate::api::{
+    CsiDriver, CsiNode, Object, PersistentVolume, PersistentVolumeClaim, StorageClass,
+    VolumeAttachment,
+};
+use crate::config::{Feature, FeatureGates, ProfileArgs};
+use crate::engine::fixture::{Fixture, object, plugin, pod};
+use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
+use crate::engine::framework::plugin::Plugin;
+use crate::engine::pod::PodInfo;
+use crate::engine::status::Code;
+
+const EXCEEDED: &str = "node(s) exceed max volume count";
+const DRIVER: &str = "csi.example.com";
+
+fn default_plugin() -> Arc<dyn Plugin> {
+    plugin(build, &ProfileArgs::default())
+}
+
+fn pod_json(name: &str, node: &str, claims: &[&str]) -> Value {
+    let volume = |claim: &&str| json!({"persistentVolumeClaim": {"claimName": claim}});
+    let volumes: Vec<Value> = claims.iter().map(volume).collect();
+    json!({
+        "metadata": {"name": name, "namespace": "d", "uid": name},
+        "spec": {"nodeName": node, "volumes": volumes},
+    })
+}
+
+fn claim(name: &str, spec: Value) -> Object {
+    let json = json!({"metadata": {"name": name, "namespace": "d"}, "spec": spec});
+    Object::from(object::<PersistentVolumeClaim>(json))
+}
+
+fn csi_node(drivers: Value) -> CsiNode {
+    object(json!({"metadata": {"name": "n"}, "spec": {"drivers": drivers}}))
+}
+
+fn limited(driver: &str, count: i32) -> Value {
+    json!([{"name": driver, "allocatable": {"count": count}}])
+}
+
+/// A node with a pod that uses the claim `used`; claims named like their volumes.
+fn cluster(limit: Option<i32>) -> Fixture {
+    let node = json!({"metadata": {"name": "n"}});
+    let mut fixture = Fixture::new(vec![node], vec![pod_json("there", "n", &["used"])]);
+    for name in ["used", "new", "more"] {
+        fixture.objects.insert(claim(name, json!({"volumeName": name})));
+        fixture.objects.insert(Object::from(object::<PersistentVolume>(json!({
+            "metadata": {"name": name}, "spec": {"csi": {"driver": DRIVER, "volumeHandle": name}},
+        }))));
+    }
+    if let Some(count) = limit {
+        fixture.objects.insert(Object::from(csi_node(limited(DRIVER, count))));
+    }
+    fixture
+}
+
+fn refusal(fixture: &Fixture, pod: &Arc<PodInfo>) -> String {
+    fixture.refusals(&default_plugin(), pod)[0].clone()
+}
+
+#[test]
+fn each_volume_counts_once() {
+    let refusal_of = |limit: Option<i32>, claims: &[&str]| {
+        refusal(&cluster(limit), &pod(pod_json("p", "", claims)))
+    };
+    assert_eq!(refusal_of(Some(1), &["new"]), EXCEEDED);
+    assert_eq!(refusal_of(Some(1), &["used"]), "");
+    assert_eq!(refusal_of(Some(2), &["new", "used"]), "");
+    assert_eq!(refusal_of(Some(2), &["new", "more"]), EXCEEDED);
+    assert_eq!(refusal_of(None, &["new", "more"]), "");
+}
+
+#[test]
+fn volumes_to_be_made_count_by_their_class() {
+    let mut fixture = cluster(Some(1));
+    fixture.objects.insert(claim("new", json!({"storageClassName": "k"})));
+    let new = pod(pod_json("p", "", &["new"]));
+    assert_eq!(refusal(&fixture, &new), "");
+    let class = json!({"metadata": {"name": "k"}, "provisioner": DRIVER});
+    fixture.objects.insert(Object::from(object::<StorageClass>(class)));
+    assert_eq!(refusal(&fixture, &new), EXCEEDED);
+}
+
+#[test]
+fn attachments_that_no_pod_uses_count_too() {
+    let mut fixture = cluster(Some(2));
+    let new = pod(pod_json("p", "", &["new"]));
+    let attach = |volume: &str| {
+        Object::from(object::<VolumeAttachment>(json!({
+            "metadata": {"name": volume},
+            "spec": {"attacher": DRIVER, "nodeName": "n", "source": {"persistentVolumeName": volume}},
+        })))
+    };
+    fixture.objects.insert(attach("used"));
+    assert_eq!(refusal(&fixture, &new), "");
+    fixture.objects.insert(attach("more"));
+    assert_eq!(refusal(&fixture, &new), EXCEEDED);
+}
+
+#[test]
+fn old_inline_disks_count_as_their_drivers() {
+    let inline = |name: &str, node: &str, disk: &str| {
+        json!({
+            "metadata": {"name": name, "namespace": "d", "uid": name},
+            "spec": {"nodeName": node, "volumes": [{"gcePersistentDisk": {"pdName": disk}}]},
+        })
+    };
+    let node = json!({"metadata": {"name": "n"}});
+    let mut fixture = Fixture::new(vec![node], vec![inline("there", "n", "a")]);
+    let other = pod(inline("p", "", "b"));
+    assert_eq!(refusal(&fixture, &other), "");
+    fixture.objects.insert(Object::from(csi_node(limited("pd.csi.storage.gke.io", 1))));
+    assert_eq!(refusal(&fixture, &other), EXCEEDED);
+    assert_eq!(refusal(&fixture, &pod(inline("p", "", "a"))), "");
+}
+
+#[test]
+fn a_missing_claim_refuses_only_the_new_pod() {
+    let mut fixture = cluster(Some(1));
+    let unknown = fixture.filter(&default_plugin(), &pod(pod_json("p", "", &["x"]))).unwrap();
+    assert_eq!(unknown[0].code(), Code::UnschedulableAndUnresolvable);
+    let text = "looking up PVC d/x: persistentvolumeclaim \"x\" not found";
+    assert_eq!(unknown[0].message(), text);
+    fixture.objects.remove(&claim("used", json!({})));
+    assert_eq!(refusal(&fixture, &pod(pod_json("p", "", &["new"]))), "");
+}
+
+#[test]
+fn a_driver_may_insist_on_being_there() {
+    let mut fixture = cluster(None);
+    fixture.objects.insert(Object::from(object::<CsiDriver>(json!({
+        "metadata": {"name": DRIVER}, "spec": {"preventPodSchedulingIfMissing": true},
+    }))));
+    let gates = FeatureGates::default().with(Feature::VolumeLimitScaling, true);
+    let plugin = build(&ProfileArgs::default(), &gates).unwrap();
+    let new = pod(pod_json("p", "", &["new"]));
+    let missing = "csi.example.com CSI driver is not installed on the node";
+    assert_eq!(fixture.refusals(&plugin, &new), [missing]);
+    fixture.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
+    assert_eq!(fixture.refusals(&plugin, &new), [""]);
+}
+
+#[test]
+fn pods_without_claims_are_skipped() {
+    let fixture = cluster(Some(0));
+    let plain = pod(json!({"spec": {"volumes": [{"emptyDir": {}}]}}));
+    assert!(fixture.filter(&default_plugin(), &plain).unwrap_err().is_skip());
+}
+
+#[test]
+fn hints() {
+    let (fixture, plugin) = (Fixture::default(), default_plugin());
+    let new = pod(pod_json("p", "", &["new"]));
+    let hint = |resource, old: Option<Object>, next: Option<Object>| {
+        let event = ClusterEvent::new(resource, Action::UPDATE);
+        fixture.hint(&plugin, &new, event, old, next)
+    };
+    let nodes = |old: Value, next: Value| {
+        let [old, next] = [old, next].map(|drivers| Some(Object::from(csi_node(drivers))));
+        hint(EventResource::CsiNode, old, next)
+    };
+    assert_eq!(nodes(limited(DRIVER, 1), limited(DRIVER, 2)), Hint::Queue);
+    assert_eq!(nodes(limited(DRIVER, 2), limited(DRIVER, 1)), Hint::Skip);
+    assert_eq!(nodes(json!([]), limited(DRIVER, 1)), Hint::Queue);
+    let deleted = |node: &str, claims: &[&str]| {
+        let old = Object::Pod(pod(pod_json("gone", node, claims)).pod.clone());
+        hint(EventResource::AssignedPod, Some(old), None)
+    };
+    assert_eq!(deleted("n", &["x"]), Hint::Queue);
+    assert_eq!([deleted("", &["x"]), deleted("n", &[])], [Hint::Skip, Hint::Skip]);
+    let claims =
+        |name| hint(EventResource::PersistentVolumeClaim, None, Some(claim(name, json!({}))));
+    assert_eq!([claims("new"), claims("x")], [Hint::Queue, Hint::Skip]);
+    let attachment = Object::from(VolumeAttachment::default());
+    assert_eq!(hint(EventResource::VolumeAttachment, Some(attachment), None), Hint::Queue);
+}
