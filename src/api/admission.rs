@@ -85,17 +85,22 @@ impl PriorityClasses {
 /// out; an absent selector stays absent. Exported pods, which have been merged, do not change.
 pub fn merge_label_keys(pod: &mut Pod) {
     let labels = pod.metadata.labels.clone();
-    for constraint in &mut pod.spec.topology_spread_constraints {
-        let keys = &constraint.match_label_keys;
-        if let Some(selector) = &mut constraint.label_selector {
-            merge(selector, keys, LabelSelectorOperator::In, &labels);
+    pod.spec.topology_spread_constraints.update(|constraints| {
+        for constraint in constraints {
+            let keys = &constraint.match_label_keys;
+            if let Some(selector) = &mut constraint.label_selector {
+                merge(selector, keys, LabelSelectorOperator::In, &labels);
+            }
         }
-    }
-    for term in pod.spec.affinity.iter_mut().flat_map(pod_affinity_terms) {
-        let Some(selector) = &mut term.label_selector else { continue };
-        merge(selector, &term.match_label_keys, LabelSelectorOperator::In, &labels);
-        merge(selector, &term.mismatch_label_keys, LabelSelectorOperator::NotIn, &labels);
-    }
+    });
+    let Some(affinity) = &mut pod.spec.affinity else { return };
+    affinity.update(|affinity| {
+        for term in pod_affinity_terms(affinity) {
+            let Some(selector) = &mut term.label_selector else { continue };
+            merge(selector, &term.match_label_keys, LabelSelectorOperator::In, &labels);
+            merge(selector, &term.mismatch_label_keys, LabelSelectorOperator::NotIn, &labels);
+        }
+    });
 }
 
 fn pod_affinity_terms(affinity: &mut Affinity) -> impl Iterator<Item = &mut PodAffinityTerm> {

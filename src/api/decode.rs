@@ -80,7 +80,9 @@ pub fn decode(text: Text<'_>, expected: Option<Kind>) -> Result<Decoded, DecodeE
             None => return Ok(Decoded::Unread(types.kind)),
         },
     };
-    decode_kind(text, kind, &types.api_version).map(Decoded::Object)
+    let mut object = decode_kind(text, kind, &types.api_version)?;
+    object.compact();
+    Ok(Decoded::Object(object))
 }
 
 fn decode_kind(text: Text<'_>, kind: Kind, api_version: &str) -> Result<Object, DecodeError> {

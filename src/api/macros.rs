@@ -23,7 +23,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 macro_rules! api_structs {
     ($($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* pub $field:ident: $type:ty),* $(,)? })*) => {$(
         $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Hash, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "camelCase", default)]
         #[allow(missing_docs)]
         pub struct $name {$(

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::macros::{api_structs, is_default, open_enum, or_default};
 use crate::api::map::Key;
-use crate::api::{Labels, Time};
+use crate::api::shared::pooled;
+use crate::api::{Labels, SharedList, Time};
 use crate::intern::Symbol;
 
 /// kubectl's copy of the whole object, which would double what an object takes.
@@ -16,7 +17,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// `metav1.ObjectMeta`, without managed fields and without the annotation in which kubectl
 /// keeps a copy of the object.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)]
 pub struct ObjectMeta {
@@ -41,7 +42,7 @@ pub struct ObjectMeta {
     #[serde(deserialize_with = "annotations", skip_serializing_if = "is_default")]
     pub annotations: Labels,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub owner_references: Vec<OwnerReference>,
+    pub owner_references: SharedList<OwnerReference>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub finalizers: Vec<Symbol>,
 }
@@ -135,6 +136,8 @@ api_structs! {
         pub field_path: Symbol,
     }
 }
+
+pooled!(Vec<OwnerReference>);
 
 open_enum! {
     /// A condition's status.

@@ -66,6 +66,23 @@ object! {
     ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass,
 }
 
+impl Object {
+    /// Gives back the memory that decoding took beyond the object's need.
+    pub(crate) fn compact(&mut self) {
+        match self {
+            Object::Pod(pod) => Arc::make_mut(pod).compact(),
+            Object::Node(node) => {
+                let status = &mut Arc::make_mut(node).status;
+                status.images.iter_mut().for_each(|image| image.names.shrink_to_fit());
+                status.images.shrink_to_fit();
+                status.conditions.shrink_to_fit();
+            }
+            // Of the others there are few.
+            _ => {}
+        }
+    }
+}
+
 /// What identifies an object: kind, namespace ("" where there is none) and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api::macros::{api_structs, closed_enum, is_default, open_enum, or_default};
+use crate::api::shared::pooled;
 use crate::api::{Affinity, Condition, LabelSelector, Labels, ObjectMeta, Quantity};
-use crate::api::{ResourceList, Time, Volume};
+use crate::api::{ResourceList, Shared, SharedList, Time, Volume};
 use crate::intern::Symbol;
 
 api_structs! {
@@ -23,14 +24,14 @@ api_structs! {
         pub priority_class_name: Symbol,
         pub preemption_policy: Option<PreemptionPolicy>,
         pub node_selector: Option<Labels>,
-        pub affinity: Option<Affinity>,
-        pub tolerations: Vec<Toleration>,
-        pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
-        pub containers: Vec<Container>,
-        pub init_containers: Vec<Container>,
+        pub affinity: Option<Shared<Affinity>>,
+        pub tolerations: SharedList<Toleration>,
+        pub topology_spread_constraints: SharedList<TopologySpreadConstraint>,
+        pub containers: SharedList<Container>,
+        pub init_containers: SharedList<Container>,
         pub overhead: Option<ResourceList>,
-        pub resources: Option<ResourceRequirements>,
-        pub volumes: Vec<Volume>,
+        pub resources: Option<Box<ResourceRequirements>>,
+        pub volumes: SharedList<Volume>,
         pub resource_claims: Vec<PodResourceClaim>,
         pub scheduling_gates: Vec<PodSchedulingGate>,
         pub scheduling_group: Option<PodSchedulingGroup>,
@@ -128,13 +129,13 @@ api_structs! {
         pub nominated_node_name: Symbol,
         pub start_time: Option<Time>,
         pub observed_generation: i64,
-        pub container_statuses: Vec<ContainerStatus>,
-        pub init_container_statuses: Vec<ContainerStatus>,
+        pub container_statuses: SharedList<ContainerStatus>,
+        pub init_container_statuses: SharedList<ContainerStatus>,
         pub resource_claim_statuses: Vec<PodResourceClaimStatus>,
-        pub extended_resource_claim_status: Option<PodExtendedResourceClaimStatus>,
+        pub extended_resource_claim_status: Option<Box<PodExtendedResourceClaimStatus>>,
         pub node_allocatable_resource_claim_statuses: Vec<NodeAllocatableResourceClaimStatus>,
         pub allocated_resources: Option<ResourceList>,
-        pub resources: Option<ResourceRequirements>,
+        pub resources: Option<Box<ResourceRequirements>>,
     }
 
     /// A container's state, as far as resizing in place needs it.
@@ -175,7 +176,7 @@ api_structs! {
 ///
 /// Not among the structs above because `when_unsatisfiable` is written out even where it is
 /// the default: extenders are sent pods and know no default for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)]
 pub struct TopologySpreadConstraint {
@@ -196,6 +197,15 @@ pub struct TopologySpreadConstraint {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub match_label_keys: Vec<Symbol>,
 }
+
+pooled!(
+    Affinity,
+    Vec<Container>,
+    Vec<ContainerStatus>,
+    Vec<Toleration>,
+    Vec<TopologySpreadConstraint>,
+    Vec<Volume>,
+);
 
 closed_enum! {
     /// Whether a pod may preempt others.
@@ -258,6 +268,10 @@ open_enum! {
     }
 }
 
+/// The conditions that the scheduler reads or writes.
+const READ_CONDITIONS: [&str; 4] =
+    ["PodScheduled", "DisruptionTarget", "PodResizePending", "PodResizeInProgress"];
+
 impl Pod {
     /// `namespace/name`.
     pub fn full_name(&self) -> String {
@@ -277,6 +291,24 @@ impl Pod {
     /// True once deletion has been asked for.
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
+    }
+}
+
+impl Pod {
+    /// Leaves out of the status what no scheduler looks at: most of what a running pod's
+    /// status says. Clusters have very many pods.
+    pub(crate) fn compact(&mut self) {
+        let status = &mut self.status;
+        status.conditions.retain(|condition| READ_CONDITIONS.contains(&condition.type_.as_str()));
+        status.conditions.shrink_to_fit();
+        for statuses in [&mut status.container_statuses, &mut status.init_container_statuses] {
+            let says_nothing = |container: &ContainerStatus| {
+                container.resources.is_none() && container.allocated_resources.is_none()
+            };
+            if statuses.iter().any(says_nothing) {
+                statuses.update(|statuses| statuses.retain(|status| !says_nothing(status)));
+            }
+        }
     }
 }
 
@@ -320,5 +352,19 @@ mod tests {
         pod.spec.priority = Some(-5);
         pod.status.phase = PodPhase::Succeeded;
         assert_eq!((pod.priority(), pod.is_terminal(), pod.is_terminating()), (-5, true, false));
+    }
+
+    #[test]
+    fn a_compacted_status_has_what_the_scheduler_reads() {
+        let mut pod: Pod = serde_yaml::from_str(
+            "{status: {conditions: [{type: Ready}, {type: PodScheduled, status: 'True'}], containerStatuses: [{name: a, ready: true}, {name: b, allocatedResources: {cpu: 1}}]}}",
+        )
+        .unwrap();
+        pod.compact();
+        assert_eq!(pod.status.conditions.len(), 1);
+        assert_eq!(pod.status.conditions[0].type_, "PodScheduled");
+        let names: Vec<&str> =
+            pod.status.container_statuses.iter().map(|status| status.name.as_str()).collect();
+        assert_eq!(names, ["b"]);
     }
 }

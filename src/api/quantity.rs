@@ -11,6 +11,7 @@ mod parse;
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -251,6 +252,13 @@ impl PartialEq for Quantity {
 }
 
 impl Eq for Quantity {}
+
+/// By the number, as equality is.
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.decimal().reduced().hash(state);
+    }
+}
 
 impl FromStr for Quantity {
     type Err = QuantityError;

@@ -8,7 +8,7 @@ use crate::api::{ObjectMeta, PersistentVolumeClaimSpec};
 use crate::intern::Symbol;
 
 /// A source of which only the presence matters; its content is ignored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Present {}
 

@@ -112,7 +112,7 @@ api_structs! {
 }
 
 /// A count or a percentage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum IntOrString {
     /// A count.

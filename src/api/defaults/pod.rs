@@ -13,15 +13,13 @@ const HUGE_PAGES: &str = "hugepages-";
 
 pub(super) fn apply(pod: &mut Pod) {
     let host_network = pod.spec.host_network;
-    for container in containers_mut(pod) {
-        requests_from_limits(&mut container.resources);
-    }
+    each_container(pod, |container| requests_from_limits(&mut container.resources));
     pod_level_limits(pod);
     pod_level_requests(pod);
-    for container in containers_mut(pod) {
+    each_container(pod, |container| {
         ports(container, host_network);
         round(&mut container.resources);
-    }
+    });
     let spec = &mut pod.spec;
     set_if_empty(&mut spec.scheduler_name, DEFAULT_SCHEDULER);
     if spec.restart_policy.is_unset() {
@@ -29,8 +27,8 @@ pub(super) fn apply(pod: &mut Pod) {
     }
     spec.termination_grace_period_seconds.get_or_insert(GRACE_PERIOD_SECONDS);
     spec.overhead.iter_mut().for_each(round_up);
-    spec.resources.iter_mut().for_each(round);
-    spec.volumes.iter_mut().for_each(volume);
+    spec.resources.iter_mut().for_each(|resources| round(resources));
+    spec.volumes.update(|volumes| volumes.iter_mut().for_each(volume));
     if pod.status.phase.is_unset() {
         // The registry's, not the decoder's: a created pod is pending.
         pod.status.phase = crate::api::PodPhase::Pending;
@@ -38,8 +36,11 @@ pub(super) fn apply(pod: &mut Pod) {
     statuses(pod);
 }
 
-fn containers_mut(pod: &mut Pod) -> impl Iterator<Item = &mut Container> {
-    pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers)
+/// Containers are shared by many pods, and are to be so afterwards.
+fn each_container(pod: &mut Pod, change: impl Fn(&mut Container)) {
+    for containers in [&mut pod.spec.containers, &mut pod.spec.init_containers] {
+        containers.update(|containers| containers.iter_mut().for_each(&change));
+    }
 }
 
 fn requests_from_limits(resources: &mut ResourceRequirements) {
@@ -80,13 +81,16 @@ fn volume(volume: &mut Volume) {
 
 fn statuses(pod: &mut Pod) {
     let status = &mut pod.status;
-    let containers = status.container_statuses.iter_mut();
-    for container in containers.chain(&mut status.init_container_statuses) {
-        container.allocated_resources.iter_mut().for_each(round_up);
-        container.resources.iter_mut().for_each(round);
+    for statuses in [&mut status.container_statuses, &mut status.init_container_statuses] {
+        statuses.update(|statuses| {
+            for container in statuses {
+                container.allocated_resources.iter_mut().for_each(round_up);
+                container.resources.iter_mut().for_each(round);
+            }
+        });
     }
     status.allocated_resources.iter_mut().for_each(round_up);
-    status.resources.iter_mut().for_each(round);
+    status.resources.iter_mut().for_each(|resources| round(resources));
 }
 
 /// Huge pages limited by containers but not by the pod are limited for the pod too.

@@ -132,6 +132,19 @@ impl Decimal {
         Decimal { mantissa: self.mantissa.saturating_mul(factor.into()), ..self }
     }
 
+    /// Mantissa and scale without trailing zeros: the same for all notations of a number.
+    pub fn reduced(self) -> (i128, i32) {
+        let Decimal { mut mantissa, mut scale } = self;
+        if mantissa == 0 {
+            return (0, 0);
+        }
+        while mantissa % 10 == 0 {
+            mantissa /= 10;
+            scale = scale.saturating_add(1);
+        }
+        (mantissa, scale)
+    }
+
     /// At exactly this scale, rounded away from zero, and whether nothing was lost.
     pub fn round_up(self, scale: i32) -> (Decimal, bool) {
         if self.scale >= scale {

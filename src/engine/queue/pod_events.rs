@@ -98,8 +98,8 @@ mod tests {
             ..Default::default()
         };
         changed(|pod| {
-            pod.spec.containers = vec![container];
-            pod.status.container_statuses = vec![status];
+            pod.spec.containers = vec![container].into();
+            pod.status.container_statuses = vec![status].into();
         })
     }
 
@@ -121,7 +121,7 @@ mod tests {
             resource_claim_name: name.into(),
             ..Default::default()
         };
-        changed(|pod| pod.status.extended_resource_claim_status = Some(claim))
+        changed(|pod| pod.status.extended_resource_claim_status = Some(claim.into()))
     }
 
     /// Upstream's Test_podSchedulingPropertiesChange.
@@ -132,7 +132,7 @@ mod tests {
         let annotated = changed(|pod| {
             pod.metadata.annotations.insert("foo".into(), "bar".into());
         });
-        let tolerating = changed(|pod| pod.spec.tolerations = vec![Toleration::default()]);
+        let tolerating = changed(|pod| pod.spec.tolerations = vec![Toleration::default()].into());
         let plain = Pod::default();
         let generic = "UnschedulablePodUpdate";
         let claim = "UnschedulablePodUpdatePodGeneratedResourceClaim";

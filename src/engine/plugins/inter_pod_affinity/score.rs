@@ -86,7 +86,8 @@ pub fn prepare(
     cx: &CycleContext<'_>,
     args: &InterPodAffinityArgs,
 ) -> Result<Option<Weights>, Status> {
-    let has_preferences = cx.pod.pod.spec.affinity.as_ref().is_some_and(has_preferences);
+    let has_preferences =
+        cx.pod.pod.spec.affinity.as_ref().is_some_and(|affinity| has_preferences(affinity));
     if args.ignore_preferred_terms_of_existing_pods && !has_preferences {
         return Ok(None);
     }

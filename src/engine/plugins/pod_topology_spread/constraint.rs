@@ -159,7 +159,7 @@ impl Constraints {
     ) -> Result<Constraints, String> {
         let own = !pod.spec.topology_spread_constraints.is_empty();
         let (doing, written) = match own {
-            true => ("obtaining pod's", &pod.spec.topology_spread_constraints),
+            true => ("obtaining pod's", &*pod.spec.topology_spread_constraints),
             false => ("setting default", &defaults.constraints),
         };
         let list = written

@@ -228,7 +228,8 @@ fn listed_defaults_use_the_owners_selector() {
     let mut owned = (*web(json!([])).pod).clone();
     owned.metadata.owner_references = vec![object(json!({
         "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "controller": true,
-    }))];
+    }))]
+    .into();
     let owned = Arc::new(PodInfo::new(Arc::new(owned)));
     assert!(plugin(&args).sign(&fixture.queue(), &owned).is_ok());
     args.pod_topology_spread.default_constraints = vec![crate::config::types::DefaultConstraint {
@@ -282,7 +283,7 @@ fn a_new_toleration_helps_only_where_taints_are_honored() {
         constraint["nodeTaintsPolicy"] = json!(policy);
         let old = web(json!([constraint]));
         let mut new = (*old.pod).clone();
-        new.spec.tolerations = vec![object(json!({"key": "k", "operator": "Exists"}))];
+        new.spec.tolerations = vec![object(json!({"key": "k", "operator": "Exists"}))].into();
         let new = Some(Object::Pod(Arc::new(new)));
         fixture.hint(&plugin, &old, event, Some(Object::Pod(old.pod.clone())), new)
     };

@@ -67,7 +67,8 @@ fn an_update_in_flight_counts_when_the_pod_comes_back() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[toleration], Hint::Queue)]);
     let old = pod("a", 0);
     let mut new = old.clone();
-    new.spec.tolerations = vec![crate::api::Toleration { key: "k".into(), ..Default::default() }];
+    new.spec.tolerations =
+        vec![crate::api::Toleration { key: "k".into(), ..Default::default() }].into();
     bench.add(&old);
     let popped = bench.pop();
     bench.update(&old, &new);
