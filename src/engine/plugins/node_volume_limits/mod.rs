@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use crate::api::{CsiNode, VolumeAttachment};
 use crate::config::{Feature, FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
@@ -66,17 +68,35 @@ fn limit(csi_node: &CsiNode, driver: Symbol) -> Option<i64> {
     entry.allocatable.as_ref()?.count.map(i64::from)
 }
 
-/// Volumes attached to the node that no pod on it uses count as well (CSI-008).
-fn add_attachments(objects: &Objects, node: Symbol, attached: &mut Attachable) {
-    let here = |attachment: &&Arc<VolumeAttachment>| attachment.spec.node_name == node;
-    for attachment in objects.volume_attachments.values().filter(here) {
-        let Some(name) = attachment.spec.source.persistent_volume_name else { continue };
-        let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name));
-        let source = volume.and_then(|volume| volume.spec.csi.as_ref());
-        if let Some(source) = source.filter(|_| !attachment.spec.attacher.is_empty()) {
-            attached.add(attachment.spec.attacher, source.volume_handle);
+/// The attached volumes by node, as (driver, handle): made once per cycle, as each node needs
+/// its own.
+#[derive(Clone, Default)]
+struct Attachments(Arc<HashMap<Symbol, Vec<(Symbol, Symbol)>>>);
+
+impl Attachments {
+    fn new(objects: &Objects) -> Attachments {
+        let mut by_node: HashMap<Symbol, Vec<(Symbol, Symbol)>> = HashMap::new();
+        for attachment in objects.volume_attachments.values() {
+            if let Some(volume) = attached_volume(objects, attachment) {
+                by_node.entry(attachment.spec.node_name).or_default().push(volume);
+            }
+        }
+        Attachments(Arc::new(by_node))
+    }
+
+    /// Volumes attached to the node that no pod on it uses count as well (CSI-008).
+    fn add_to(&self, node: Symbol, attached: &mut Attachable) {
+        for (driver, handle) in self.0.get(&node).into_iter().flatten() {
+            attached.add(*driver, *handle);
         }
     }
+}
+
+fn attached_volume(objects: &Objects, attachment: &VolumeAttachment) -> Option<(Symbol, Symbol)> {
+    let name = attachment.spec.source.persistent_volume_name?;
+    let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name))?;
+    let driver = attachment.spec.attacher;
+    (!driver.is_empty()).then_some((driver, volume.spec.csi.as_ref()?.volume_handle))
 }
 
 impl Plugin for NodeVolumeLimits {
@@ -106,15 +126,16 @@ impl Plugin for NodeVolumeLimits {
     }
 
     /// CSI-001
-    fn pre_filter(&self, cx: &CycleContext<'_>, _state: &mut CycleState) -> PreFilterAnswer {
-        match cx.pod.pod.spec.volumes.iter().any(count::may_attach) {
-            true => PreFilterAnswer::default(),
-            false => Status::skip().into(),
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        if !cx.pod.pod.spec.volumes.iter().any(count::may_attach) {
+            return Status::skip().into();
         }
+        state.write(Attachments::new(cx.objects));
+        PreFilterAnswer::default()
     }
 
     /// CSI-002…009
-    fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         let csi_node = cx.objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, node.name));
         let csi_node = csi_node.map(|csi_node| csi_node.as_ref());
         let mut new = Attachable::default();
@@ -138,7 +159,10 @@ impl Plugin for NodeVolumeLimits {
             }
         }
         new.remove_all(&attached);
-        add_attachments(cx.objects, node.name, &mut attached);
+        match state.read::<Attachments>() {
+            Some(attachments) => attachments.add_to(node.name, &mut attached),
+            None => Attachments::new(cx.objects).add_to(node.name, &mut attached),
+        }
         let exceeds = |driver: Symbol| {
             let wanted = attached.count(driver) + new.count(driver);
             limit(csi_node, driver).is_some_and(|limit| wanted > limit)

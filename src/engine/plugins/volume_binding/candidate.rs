@@ -46,13 +46,12 @@ impl Candidate {
             _ => self.reaches(node),
         }
     }
+}
 
-    /// The class it belongs to; the old annotation wins over the field.
-    pub fn class(&self) -> Symbol {
-        let annotations = &self.volume.metadata.annotations;
-        let annotated = annotations.get_str("volume.beta.kubernetes.io/storage-class");
-        annotated.copied().unwrap_or(self.volume.spec.storage_class_name)
-    }
+/// The class a volume belongs to; the old annotation wins over the field.
+pub fn class_of_volume(volume: &PersistentVolume) -> Symbol {
+    let annotated = volume.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
+    annotated.copied().unwrap_or(volume.spec.storage_class_name)
 }
 
 fn compile(volume: &PersistentVolume) -> Option<NodeMatcher> {

@@ -13,7 +13,7 @@ use crate::engine::volumes::assumed::AssumedVolumes;
 use crate::engine::volumes::{self, ClaimVolume};
 use crate::intern::Symbol;
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, class_of_volume};
 
 /// On a claim: binding is complete. Its value does not matter.
 pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
@@ -116,9 +116,9 @@ fn candidates(
     if candidates.is_empty() {
         return candidates;
     }
-    for candidate in assumed.volumes.iter(objects).map(Candidate::new) {
-        if let Some(of_class) = candidates.get_mut(&candidate.class()) {
-            of_class.push(candidate);
+    for volume in assumed.volumes.iter(objects) {
+        if let Some(of_class) = candidates.get_mut(&class_of_volume(volume)) {
+            of_class.push(Candidate::new(volume));
         }
     }
     candidates

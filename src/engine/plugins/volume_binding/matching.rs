@@ -10,7 +10,6 @@ use crate::api::{
     Node, PersistentVolume, PersistentVolumeClaim, PersistentVolumeMode, PersistentVolumePhase,
     Quantity,
 };
-use crate::engine::volumes;
 use crate::intern::Symbol;
 
 use super::candidate::Candidate;
@@ -34,7 +33,8 @@ pub fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> 
 }
 
 /// The volume promised to the claim if there is one, else the smallest that is large enough.
-/// `chosen` are taken already by other claims of the pod.
+/// `candidates` are those of the claim's class, `chosen` those that other claims of the pod
+/// have taken.
 ///
 /// # Errors
 /// The claim's selector cannot be parsed.
@@ -63,7 +63,6 @@ pub fn best<'a>(
         let available = volume.status.phase == PersistentVolumePhase::Available;
         if available
             && selector.as_ref().is_none_or(|selector| selector.matches(&volume.metadata.labels))
-            && candidate.class() == volumes::class_of(claim)
             && reachable
             && has_modes(volume, claim)
             && smallest.as_ref().is_none_or(|(_, least)| *least > size)
