@@ -89,9 +89,9 @@ impl Driver {
             Finish { count, back: true } => self.steps(*count, Session::back_out),
             Cycles { count, back } => self.cycles(*count, *back),
             Continue { back: false } => self.begin_run(),
-            Continue { back: true } => self.to_cycle(1),
+            Continue { back: true } => self.show_cycle(1),
             GoTo(position) => self.go_to(*position),
-            GoToCycle(number) => self.to_cycle(*number),
+            GoToCycle(number) => self.show_cycle(*number),
             Advance(micros) => self.advance(*micros),
             Allow { pod, plugin } => self.decide(*pod, |session, pod| {
                 let plugins = plugin.map_or("all plugins".to_owned(), |p| p.to_string());
@@ -163,7 +163,7 @@ impl Driver {
         Done::default()
     }
 
-    fn to_cycle(&mut self, number: u64) -> Done {
+    fn show_cycle(&mut self, number: u64) -> Done {
         let message = match self.session.go_to_cycle(number) {
             true => None,
             false => Some((Severity::Error, format!("no cycle {number} is recorded"))),

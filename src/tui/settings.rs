@@ -74,15 +74,12 @@ pub fn load(options: &Options, env: impl Fn(&str) -> Option<String>) -> Settings
 fn read(path: &Path, warnings: &mut Vec<String>) -> File {
     let Ok(text) = std::fs::read_to_string(path) else { return File::default() };
     let shown = path.display();
-    match serde_yaml::from_str::<serde_yaml::Value>(&text) {
-        Ok(serde_yaml::Value::Mapping(map)) => {
-            for key in map.keys().filter_map(|k| k.as_str()).filter(|k| !KEYS.contains(k)) {
-                let near = suggest::closest(key, KEYS);
-                let hint = near.map(|n| format!(", did you mean {n:?}?")).unwrap_or_default();
-                warnings.push(format!("{shown}: unknown key {key:?}{hint}"));
-            }
+    if let Ok(map) = serde_yaml::from_str::<serde_yaml::Mapping>(&text) {
+        for key in map.keys().filter_map(|k| k.as_str()).filter(|k| !KEYS.contains(k)) {
+            let near = suggest::closest(key, KEYS);
+            let hint = near.map(|n| format!(", did you mean {n:?}?")).unwrap_or_default();
+            warnings.push(format!("{shown}: unknown key {key:?}{hint}"));
         }
-        Ok(_) | Err(_) => {}
     }
     let parsed: Result<Option<File>, _> = serde_yaml::from_str(&text);
     parsed.map(Option::unwrap_or_default).unwrap_or_else(|problem| {

@@ -17,6 +17,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
 use ratatui::{Frame, Terminal};
 
 use super::sanitize;
@@ -86,8 +87,12 @@ impl Screen {
     }
 
     /// Forgets what is on the screen, so that the next draw writes every cell.
+    ///
+    /// By way of a resize: ratatui's own `clear` asks the terminal where its cursor is, and the answer would
+    /// arrive among the keys, late or never.
     pub fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::new(0, 0, size.width, size.height))
     }
 
     /// Gives the terminal back, stops the whole job as the terminal's own Ctrl-Z would, and takes the

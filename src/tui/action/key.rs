@@ -27,10 +27,10 @@ impl Key {
     /// The code and modifiers, normalised: letters carry shift exactly when upper case, other characters
     /// never do, because keyboards differ in what they need shift for.
     fn normal(code: KeyCode, mut modifiers: KeyModifiers) -> Key {
-        if let KeyCode::Char(c) = code {
-            if !c.is_alphabetic() {
-                modifiers.remove(KeyModifiers::SHIFT);
-            }
+        if let KeyCode::Char(c) = code
+            && !c.is_alphabetic()
+        {
+            modifiers.remove(KeyModifiers::SHIFT);
         }
         Key(KeyCombination::one_key(code, modifiers).normalized())
     }

@@ -47,11 +47,11 @@ fn fitting(crumbs: &[String], room: usize) -> Vec<String> {
             _ => drop(shown.remove(at + 1)),
         }
     }
-    if total(&shown) > room {
-        if let Some(last) = shown.pop() {
-            let left = room.saturating_sub(total(&shown) + width(CRUMB));
-            shown.push(fit(&last, left, Cut::Middle).into_owned());
-        }
+    if total(&shown) > room
+        && let Some(last) = shown.pop()
+    {
+        let left = room.saturating_sub(total(&shown) + width(CRUMB));
+        shown.push(fit(&last, left, Cut::Middle).into_owned());
     }
     shown
 }

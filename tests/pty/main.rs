@@ -1,0 +1,246 @@
+//! The real program in a pseudo-terminal: it opens, steps, redraws, and gives the terminal back however
+//! it ends.
+
+mod terminal;
+
+use std::time::Duration;
+
+use portable_pty::CommandBuilder;
+use terminal::{Terminal, kubestep, plain_environment};
+
+fn demo(args: &[&str], width: u16, height: u16) -> Terminal {
+    let args: Vec<&str> = ["demo"].iter().chain(args).copied().collect();
+    let terminal = Terminal::start(kubestep(&args), width, height);
+    terminal.wait_for("? help");
+    terminal
+}
+
+#[test]
+fn the_demo_opens_steps_and_quits() {
+    let mut terminal = demo(&[], 80, 24);
+    assert!(terminal.screen(|s| s.alternate_screen() && s.bracketed_paste()));
+    terminal.wait_for("Queues: active");
+    terminal.send("n");
+    terminal.wait_for("cycle 1 of default/");
+    terminal.send("s");
+    terminal.wait_for("PreFilter");
+    terminal.send("c");
+    terminal.wait_for("IDLE");
+    terminal.send("1");
+    terminal.wait_for("Timeline: recorded cycles");
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+}
+
+#[test]
+fn ctrl_c_leaves_at_once() {
+    let mut terminal = demo(&[], 80, 24);
+    terminal.send("\x03");
+    assert_eq!(terminal.exit_code(), 130);
+    terminal.assert_restored();
+}
+
+#[test]
+fn signals_end_it_with_the_terminal_restored() {
+    for (name, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+        let mut terminal = demo(&[], 80, 24);
+        terminal.signal(name);
+        assert_eq!(terminal.exit_code(), code, "{name}");
+        terminal.assert_restored();
+    }
+}
+
+#[test]
+fn resizing_redraws_and_a_tiny_terminal_gets_a_sentence() {
+    let mut terminal = demo(&[], 80, 24);
+    terminal.send("5");
+    terminal.wait_for("Nodes: requested of allocatable");
+    terminal.resize(30, 8);
+    terminal.wait_for("30×8.");
+    for width in (60..=200).step_by(20) {
+        terminal.resize(width, 40);
+    }
+    terminal.wait("the last column of 200", |screen| {
+        screen.rows(0, 200).next().is_some_and(|row| row.trim_end().ends_with("PAUSED"))
+            && screen.contents().contains("taints")
+    });
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+/// The first line that is reversed over at least half of its width.
+fn reversed_line(screen: &vt100::Screen) -> Option<u16> {
+    (2..20).find(|y| {
+        let reversed = (0..80).filter(|x| screen.cell(*y, *x).is_some_and(|c| c.inverse()));
+        reversed.count() > 40
+    })
+}
+
+fn is_coloured(screen: &vt100::Screen) -> bool {
+    let cells = (0..24).flat_map(|y| (0..80).filter_map(move |x| screen.cell(y, x)));
+    let mut colours = cells.flat_map(|c| [c.fgcolor(), c.bgcolor()]);
+    colours.any(|colour| colour != vt100::Color::Default)
+}
+
+#[test]
+fn no_color_keeps_the_selection_and_drops_every_colour() {
+    let mut command = kubestep(&["demo"]);
+    command.env("NO_COLOR", "1");
+    let mut terminal = Terminal::start(command, 80, 24);
+    terminal.wait("a reversed line", |screen| reversed_line(screen).is_some());
+    let first = terminal.screen(reversed_line).unwrap();
+    assert!(!terminal.screen(is_coloured));
+    terminal.send("j");
+    terminal.wait("the selection one lower", |screen| reversed_line(screen) == Some(first + 1));
+}
+
+#[test]
+fn colours_are_used_where_there_are_some_and_on_request() {
+    assert!(demo(&[], 80, 24).screen(is_coloured));
+    assert!(!demo(&["--color", "never"], 80, 24).screen(is_coloured));
+    let mut command = kubestep(&["demo", "--color", "always"]);
+    command.env("NO_COLOR", "1");
+    let terminal = Terminal::start(command, 80, 24);
+    terminal.wait_for("? help");
+    assert!(terminal.screen(is_coloured));
+}
+
+#[test]
+fn ascii_sends_no_byte_beyond_it() {
+    let mut terminal = demo(&["--ascii"], 80, 24);
+    terminal.send("ssssss3d");
+    terminal.wait_for("+-");
+    assert!(terminal.bytes().is_ascii());
+}
+
+#[test]
+fn themes_change_what_is_drawn() {
+    let mut terminal = demo(&[], 80, 24);
+    let background = |s: &vt100::Screen| s.cell(3, 0).map(|c| c.bgcolor());
+    let tab = |s: &vt100::Screen| s.cell(0, 20).map(|c| c.bgcolor());
+    let before = terminal.screen(|s| (background(s), tab(s)));
+    terminal.send(":theme high-contrast\r");
+    terminal.wait("another background", |s| (background(s), tab(s)) != before);
+    terminal.wait_for("theme high-contrast");
+}
+
+#[test]
+fn without_a_terminal_it_prints_and_ends() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_kubestep"))
+        .args(["demo", "tainted"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!output.stdout.contains(&0x1b));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("nodes are available"));
+}
+
+#[test]
+fn hostile_text_from_a_file_stays_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.yaml");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: default, labels: \
+               {note: \"\\e]0;owned\\a\\e[2J\\u202e\"}}\nspec:\n  schedulerName: \"\\e]0;owned\\a\"\n  \
+               containers: [{name: c, image: i}]\n";
+    std::fs::write(&file, pod).unwrap();
+    let mut terminal = Terminal::start(kubestep(&["-f", file.to_str().unwrap()]), 200, 40);
+    terminal.wait_for("? help");
+    terminal.send("6d");
+    terminal.wait_for("\\u{1b}]0;owned");
+    let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
+    assert!(!bytes.contains("\x1b]0;") && !bytes.contains('\u{202e}') && !bytes.contains('\x07'));
+}
+
+#[test]
+fn suspended_it_leaves_the_shell_its_terminal_and_returns() {
+    let mut shell = CommandBuilder::new("bash");
+    shell.args(["--norc", "--noprofile", "-i"]);
+    plain_environment(&mut shell);
+    shell.env("PS1", "shell> ");
+    let mut terminal = Terminal::start(shell, 80, 24);
+    terminal.wait_for("shell>");
+    terminal.send(&format!("{} demo\r", env!("CARGO_BIN_EXE_kubestep")));
+    terminal.wait_for("? help");
+    terminal.send("5");
+    terminal.wait_for("Nodes: requested");
+    terminal.send("\x1a");
+    terminal.wait("the shell", |s| !s.alternate_screen() && s.contents().contains("Stopped"));
+    assert!(!terminal.screen(|s| s.hide_cursor()));
+    terminal.send("fg\r");
+    terminal.wait("the view as it was", |s| {
+        s.alternate_screen() && s.contents().contains("Nodes: requested")
+    });
+    terminal.send("q");
+    terminal.wait("the shell", |s| !s.alternate_screen());
+    terminal.send("echo code $?\r");
+    terminal.wait_for("code 0");
+}
+
+/// Set in the process that is to panic.
+const CHILD: &str = "KUBESTEP_TEST_PANIC";
+
+/// Not a test by itself: the process that the next test starts. Takes the terminal over, and panics on
+/// another thread while this one keeps drawing.
+#[test]
+fn child_that_panics_on_a_worker() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let mut screen = kubestep::tui::terminal::Screen::enter().unwrap();
+    let worker = std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_millis(300));
+        panic!("the worker broke");
+    });
+    while !worker.is_finished() {
+        screen.draw(|frame| frame.render_widget("STILL DRAWING", frame.area())).unwrap();
+    }
+    std::thread::sleep(Duration::from_secs(5));
+}
+
+#[test]
+fn a_panic_on_any_thread_restores_the_terminal_and_ends() {
+    let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child_that_panics_on_a_worker", "--nocapture"]);
+    plain_environment(&mut command);
+    command.env(CHILD, "1");
+    command.env("RUST_BACKTRACE", "0");
+    let mut terminal = Terminal::start(command, 80, 24);
+    terminal.wait_for("STILL DRAWING");
+    assert_eq!(terminal.exit_code(), 101);
+    terminal.assert_restored();
+    let text = terminal.text();
+    assert!(text.contains("the worker broke"), "{text}");
+    assert!(!text.contains("STILL DRAWING"), "{text}");
+}
+
+#[test]
+fn random_keys_and_sizes_leave_a_terminal_that_works() {
+    let keys: Vec<&str> =
+        "s S n N f F c C } { . j k h l G g z o i T M ? / : d - [ ] 0 1 2 3 4 5 6 7 8 9 \
+                           a A x + t \x1b \r \t"
+            .split(' ')
+            .collect();
+    for seed in [1_u64, 2] {
+        let mut terminal = demo(&[], 80, 24);
+        let mut state = seed;
+        let mut next = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % n
+        };
+        for _ in 0..150 {
+            terminal.send(keys[next(keys.len())]);
+            if next(12) == 0 {
+                terminal.resize(1 + next(150) as u16, 1 + next(50) as u16);
+            }
+        }
+        terminal.resize(80, 24);
+        std::thread::sleep(Duration::from_millis(100));
+        terminal.send("\x03");
+        // In a prompt the first one only closes it.
+        std::thread::sleep(Duration::from_millis(100));
+        terminal.send("\x03");
+        assert_eq!(terminal.exit_code(), 130, "seed {seed}");
+        terminal.assert_restored();
+    }
+}

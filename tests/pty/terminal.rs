@@ -1,0 +1,155 @@
+//! A pseudo-terminal with a program in it: type, look at the screen, wait for what should appear.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// Longest wait for anything; reached only by a failing test.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a terminal would show of the program, and every byte it was sent.
+struct Seen {
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+}
+
+/// A program in a pseudo-terminal; killed when dropped.
+pub struct Terminal {
+    seen: Arc<Mutex<Seen>>,
+    writer: Box<dyn Write + Send>,
+    master: Box<dyn MasterPty + Send>,
+    child: Box<dyn Child + Send + Sync>,
+}
+
+/// The program under test with arguments, in a plain environment of 256 colours.
+pub fn kubestep(args: &[&str]) -> CommandBuilder {
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kubestep"));
+    command.args(args);
+    plain_environment(&mut command);
+    command
+}
+
+/// Nothing of the machine's own settings reaches the program.
+pub fn plain_environment(command: &mut CommandBuilder) {
+    for name in ["NO_COLOR", "COLORTERM", "COLORFGBG", "LC_ALL", "LC_CTYPE"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm-256color");
+    command.env("LANG", "C.UTF-8");
+    command.env("KUBESTEP_CONFIG_DIR", "/nonexistent/kubestep");
+}
+
+impl Terminal {
+    /// Starts `command` in a terminal of `width` × `height`.
+    pub fn start(command: CommandBuilder, width: u16, height: u16) -> Terminal {
+        let size = PtySize { rows: height, cols: width, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let parser = vt100::Parser::new(at_least_one(height), at_least_one(width), 0);
+        let seen = Arc::new(Mutex::new(Seen { parser, bytes: Vec::new() }));
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let sink = seen.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 65_536];
+            while let Ok(read @ 1..) = reader.read(&mut buffer) {
+                let mut seen = sink.lock().unwrap();
+                seen.parser.process(&buffer[..read]);
+                seen.bytes.extend_from_slice(&buffer[..read]);
+            }
+        });
+        let writer = pair.master.take_writer().unwrap();
+        Terminal { seen, writer, master: pair.master, child }
+    }
+
+    /// Types.
+    pub fn send(&mut self, keys: &str) {
+        self.writer.write_all(keys.as_bytes()).unwrap();
+        self.writer.flush().unwrap();
+    }
+
+    /// Waits until `wanted` holds of the screen.
+    pub fn wait(&self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
+        let start = Instant::now();
+        while !wanted(self.seen.lock().unwrap().parser.screen()) {
+            assert!(start.elapsed() < PATIENCE, "no {what} on the screen:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until the screen holds `text`.
+    pub fn wait_for(&self, text: &str) {
+        self.wait(text, |screen| screen.contents().contains(text));
+    }
+
+    /// Everything on the screen.
+    pub fn text(&self) -> String {
+        self.seen.lock().unwrap().parser.screen().contents()
+    }
+
+    /// Asks something of the screen.
+    pub fn screen<T>(&self, ask: impl FnOnce(&vt100::Screen) -> T) -> T {
+        ask(self.seen.lock().unwrap().parser.screen())
+    }
+
+    /// Every byte sent so far.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.seen.lock().unwrap().bytes.clone()
+    }
+
+    /// Changes the terminal's size.
+    pub fn resize(&self, width: u16, height: u16) {
+        let size = PtySize { rows: height, cols: width, pixel_width: 0, pixel_height: 0 };
+        self.seen
+            .lock()
+            .unwrap()
+            .parser
+            .screen_mut()
+            .set_size(at_least_one(height), at_least_one(width));
+        self.master.resize(size).unwrap();
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.process_id().unwrap().to_string();
+        let sent = std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for the end; gives the exit code once everything it wrote was read.
+    pub fn exit_code(&mut self) -> u32 {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                // What was written last may still be on its way through the terminal.
+                std::thread::sleep(Duration::from_millis(50));
+                return status.exit_code();
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not end:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Holds the terminal to the state in which it was before the program.
+    pub fn assert_restored(&self) {
+        self.screen(|screen| {
+            assert!(!screen.alternate_screen(), "still on the alternate screen");
+            assert!(!screen.hide_cursor(), "the cursor is hidden");
+            assert!(!screen.bracketed_paste(), "bracketed paste is on");
+            assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+        });
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+    }
+}
+
+fn at_least_one(n: u16) -> NonZeroU16 {
+    NonZeroU16::new(n).unwrap_or(NonZeroU16::MIN)
+}
