@@ -153,7 +153,7 @@ pub fn identify(object: &mut Object) {
 }
 
 /// Something of a uid's shape, from two different 64-bit hashes of the text (FNV-1a).
-fn made_up_uid(text: &str) -> Symbol {
+pub fn made_up_uid(text: &str) -> Symbol {
     let hash = |basis: u64| {
         text.bytes()
             .fold(basis, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))

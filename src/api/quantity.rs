@@ -141,6 +141,14 @@ impl Quantity {
         if scale == 0 { mantissa } else { mantissa * 10f64.powi(scale) }
     }
 
+    /// True if not only the number but also its notation is the same: Go's `==` on the structs.
+    /// Numbers beyond 64 bits are behind pointers there, and never the same.
+    pub fn is_identical(&self, other: &Quantity) -> bool {
+        let (Amount::Int(a), Amount::Int(b)) = (&self.amount, &other.amount) else { return false };
+        (a.value, a.scale) == (b.value, b.scale)
+            && (self.written, self.format) == (other.written, other.format)
+    }
+
     /// True if nothing.
     pub fn is_zero(&self) -> bool {
         self.sign() == Ordering::Equal

@@ -3,7 +3,7 @@
 //! The engine has no I/O of its own. A simulation answers at once from memory; a live
 //! scheduler sends the write to the API server.
 
-use crate::api::{Condition, Kind, Object};
+use crate::api::{Condition, Kind, Object, PodExtendedResourceClaimStatus};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
@@ -60,6 +60,14 @@ pub trait Host {
     fn update(&mut self, object: Object) -> Result<Object, String>;
     /// Creates an object and gives back what the server made of it.
     fn create(&mut self, object: Object) -> Result<Object, String>;
+    /// Deletes an object of any kind but pods. `Ok(false)`: it was gone already.
+    fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String>;
+    /// Says in a pod's status which claim stands for its extended resources, as one PATCH.
+    fn set_extended_resource_claim(
+        &mut self,
+        pod: NamespacedName,
+        status: PodExtendedResourceClaimStatus,
+    ) -> Result<(), String>;
     /// Records an event for people.
     fn event(&mut self, event: ApiEvent);
     /// Calls an extender: the response body, or what went wrong.

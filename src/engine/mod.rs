@@ -7,6 +7,7 @@
 pub mod cache;
 pub mod column;
 pub mod conditions;
+pub mod dra;
 pub mod extended_resources;
 pub mod extender;
 #[cfg(test)]

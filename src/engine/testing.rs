@@ -10,7 +10,9 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde_json::{Value, json};
 
-use crate::api::{Kind, Node, Object, Pod, PodPhase, Quantity, Time};
+use crate::api::{
+    Kind, Node, Object, Pod, PodExtendedResourceClaimStatus, PodPhase, Quantity, Time,
+};
 use crate::config::{
     ExtensionPoint, FeatureGates, Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile,
 };
@@ -309,6 +311,10 @@ pub enum Asked {
     Patch(NamespacedName, PodStatusPatch),
     /// To delete a pod.
     Delete(NamespacedName),
+    /// To delete an object.
+    DeleteObject(Kind, NamespacedName),
+    /// To say which claim stands for a pod's extended resources.
+    SetExtendedResourceClaim(NamespacedName, PodExtendedResourceClaimStatus),
     /// To update an object.
     Update(Object),
     /// To create an object.
@@ -372,6 +378,19 @@ impl Host for FakeHost {
     fn create(&mut self, object: Object) -> Result<Object, String> {
         self.answer(object.metadata().name, Asked::Create(object.clone()))?;
         Ok(object)
+    }
+
+    fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String> {
+        self.answer(key.name, Asked::DeleteObject(kind, key))?;
+        Ok(!self.gone.contains(&key.name))
+    }
+
+    fn set_extended_resource_claim(
+        &mut self,
+        pod: NamespacedName,
+        status: PodExtendedResourceClaimStatus,
+    ) -> Result<(), String> {
+        self.answer(pod.name, Asked::SetExtendedResourceClaim(pod, status))
     }
 
     fn event(&mut self, event: ApiEvent) {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::api::{Kind, Node, Object, Pod, PodPhase, Time};
+use crate::api::admission::identify;
+use crate::api::{Kind, Node, Object, Pod, PodExtendedResourceClaimStatus, PodPhase, Time};
 use crate::engine::extender;
 use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
 use crate::engine::objects::Objects;
@@ -125,6 +126,18 @@ impl ApiServer {
         self.status_patches_count = count;
     }
 
+    /// Gives an object that leaves its name to the server one that no other has, and a UID.
+    fn name(&self, object: &mut Object) {
+        let revision = self.revision + 1;
+        let metadata = object.metadata_mut();
+        if metadata.name.is_empty() && !metadata.generate_name.is_empty() {
+            // Upstream's suffix is five random characters.
+            let name = format!("{}{revision:05}", metadata.generate_name);
+            metadata.name = Symbol::new(&name);
+        }
+        identify(object);
+    }
+
     /// Changes a pod in place. Its version stays, unless set otherwise: in the recorded cycles the scheduler's own
     /// writes do not make a new one, so that the queue, which ignores updates without a new
     /// version (E-006), goes on with the pod as it was popped.
@@ -216,13 +229,26 @@ impl Host for ApiServer {
         Ok(written)
     }
 
-    fn create(&mut self, object: Object) -> Result<Object, String> {
+    fn create(&mut self, mut object: Object) -> Result<Object, String> {
+        self.name(&mut object);
         let (kind, key) = (object.kind(), NamespacedName::of(&object));
         if self.get(kind, key).is_some() {
             return Err(format!("{} {:?} already exists", kind.plural(), key.name.as_str()));
         }
         self.put(object);
         self.get(kind, key).ok_or_else(|| not_found(key))
+    }
+
+    fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String> {
+        Ok(self.remove(kind, key))
+    }
+
+    fn set_extended_resource_claim(
+        &mut self,
+        pod: NamespacedName,
+        status: PodExtendedResourceClaimStatus,
+    ) -> Result<(), String> {
+        self.change_pod(pod, |pod| pod.status.extended_resource_claim_status = Some(status.into()))
     }
 
     fn event(&mut self, event: ApiEvent) {

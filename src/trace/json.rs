@@ -189,12 +189,21 @@ fn filter_all(record: &CycleRecord) -> Value {
         let mut failing = Fields::default();
         for column in &record.filter.plugins {
             if let Some(status) = status(record, column.verdicts.get(node)) {
-                failing.set(&column.plugin, verdict(status).into());
+                failing.set(&column.plugin, verdict(&own_words(status)).into());
             }
         }
         out.set(&record.nodes.name(node), failing.into());
     }
     out.into()
+}
+
+/// An error without what the framework puts in front of it: each plugin was run alone.
+fn own_words(status: &Status) -> Status {
+    let prefix = format!("running {:?} filter plugin: ", status.plugin().as_str());
+    match (status.code(), status.message().strip_prefix(&prefix)) {
+        (Code::Error, Some(text)) => Status::error(text).by(status.plugin()),
+        _ => status.clone(),
+    }
 }
 
 fn extender_filter(record: &CycleRecord) -> Value {

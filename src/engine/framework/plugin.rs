@@ -169,16 +169,6 @@ impl From<Status> for PermitAnswer {
     }
 }
 
-/// What a plugin's answer about one node depends on, beside its arguments and the gates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
-    /// The pod's spec, labels and namespace, and the node with its pods: nothing else. Such
-    /// answers are kept for all pods that are alike, and asked again only for nodes that change.
-    Node,
-    /// Anything: other nodes, other objects, the time.
-    Cycle,
-}
-
 /// A scheduler plugin.
 pub trait Plugin: Send + Sync {
     /// The name, as configurations spell it.
@@ -212,14 +202,16 @@ pub trait Plugin: Send + Sync {
         false
     }
 
-    /// What [`Plugin::filter`] depends on.
-    fn filter_scope(&self) -> Scope {
-        Scope::Cycle
+    /// What of `pod` [`Plugin::filter`] looks at, if its answer about a node depends on that, on
+    /// the node with its pods, and on nothing else. Such answers are shared by all pods with
+    /// the same text, and asked again only for nodes that change. `None`: it depends on more.
+    fn filter_key(&self, _pod: &PodInfo) -> Option<String> {
+        None
     }
 
-    /// What [`Plugin::score`] depends on for `pod`, before normalizing.
-    fn score_scope(&self, _pod: &PodInfo) -> Scope {
-        Scope::Cycle
+    /// The same for [`Plugin::score`] before normalizing.
+    fn score_key(&self, _pod: &PodInfo) -> Option<String> {
+        None
     }
 
     /// PreFilter: prepare, narrow, or refuse at once.

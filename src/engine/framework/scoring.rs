@@ -3,19 +3,13 @@
 //! Upstream: `RunPreScorePlugins` and `RunScorePlugins` in
 //! `pkg/scheduler/framework/runtime/framework.go`.
 
-use std::sync::Arc;
-
-use indexmap::IndexMap;
-
 use crate::config::ExtensionPoint;
-use crate::engine::column::Column;
 use crate::engine::framework::cycle_state::CycleState;
-use crate::engine::framework::plugin::{CycleContext, Plugin, Scope};
+use crate::engine::framework::plugin::{CycleContext, Plugin};
 use crate::engine::framework::runtime::{Framework, wrap};
-use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::node::NodeId;
 use crate::engine::record::{PluginStatus, ScoreColumn, ScoreRecord};
 use crate::engine::status::{Code, Status};
-use crate::intern::Symbol;
 
 /// The highest score after normalizing (FW-006).
 pub const MAX_NODE_SCORE: i64 = 100;
@@ -45,20 +39,21 @@ impl Framework {
         (answers, Status::SUCCESS)
     }
 
-    /// Runs Score and Normalize on `nodes` and adds up the totals into `record`. `ids` are the
-    /// slots of `nodes`; `kept` has the raw scores of pods that are alike.
+    /// Runs Score and Normalize and adds up the totals into `record`. `ids` are the
+    /// slots of the nodes; `raw` gives the raw scores of a plugin.
     pub fn run_score(
         &self,
         cx: &CycleContext<'_>,
         state: &CycleState,
-        (nodes, ids): (&[Arc<NodeInfo>], &[NodeId]),
-        kept: &mut KeptScores,
+        ids: &[NodeId],
+        mut raw: impl FnMut(&dyn Plugin) -> Result<Vec<i64>, Status>,
         record: &mut ScoreRecord,
     ) -> Status {
-        record.totals = vec![0; nodes.len()];
+        record.totals = vec![0; ids.len()];
         let plugins = self.at(ExtensionPoint::Score);
         for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
-            let scored = score_all(plugin.as_ref(), cx, state, (nodes, ids), kept)
+            let scored = raw(plugin.as_ref())
+                .map_err(|status| failed("running Score plugins", plugin.as_ref(), &status))
                 .and_then(|raw| self.score_column(plugin.as_ref(), cx, state, ids, raw));
             let column = match scored {
                 Ok(column) => column,
@@ -95,45 +90,6 @@ impl Framework {
             normalized: normalized?,
         })
     }
-}
-
-/// Raw scores by plugin and slot that are still right; [`NO_SCORE`] where none is known.
-pub type KeptScores = IndexMap<Symbol, Column<i64>>;
-
-/// A raw score that is not known.
-pub const NO_SCORE: i64 = i64::MIN;
-
-/// The raw scores of all nodes; those that depend on one node alone are taken from `kept`, or
-/// kept there.
-fn score_all(
-    plugin: &dyn Plugin,
-    cx: &CycleContext<'_>,
-    state: &CycleState,
-    (nodes, ids): (&[Arc<NodeInfo>], &[NodeId]),
-    kept: &mut KeptScores,
-) -> Result<Vec<i64>, Status> {
-    let score = |node: &Arc<NodeInfo>| {
-        let score = plugin.score(cx, state, node);
-        score.map_err(|status| failed("running Score plugins", plugin, &status))
-    };
-    if plugin.score_scope(cx.pod) == Scope::Cycle {
-        return nodes.iter().map(score).collect();
-    }
-    let slots = cx.snapshot.slots();
-    let column = kept.entry(plugin.name()).or_default();
-    if column.len() != slots {
-        *column = Column::filled(NO_SCORE, slots);
-    }
-    let mut raw = Vec::with_capacity(nodes.len());
-    for (node, id) in nodes.iter().zip(ids) {
-        let known = column.get(*id).filter(|score| *score != NO_SCORE);
-        let value = known.map_or_else(|| score(node), Ok)?;
-        if known.is_none() {
-            column.set(*id, value);
-        }
-        raw.push(value);
-    }
-    Ok(raw)
 }
 
 fn failed(doing: &str, plugin: &dyn Plugin, status: &Status) -> Status {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::engine::dra::tracker::ClaimTracker;
 use crate::engine::pod::NamespacedName;
 use crate::engine::volumes::assumed::AssumedVolumes;
 use crate::intern::Symbol;
@@ -14,6 +15,8 @@ pub struct Shared {
     pub preempting: BTreeMap<Symbol, Preempting>,
     /// Volumes and claims that were decided and not yet written (VB-035).
     pub volumes: AssumedVolumes,
+    /// Resource claims that were just written or decided on (DRA-001).
+    pub claims: ClaimTracker,
 }
 
 /// A preemption under way.

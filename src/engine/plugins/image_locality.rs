@@ -9,7 +9,7 @@ use super::signers;
 use crate::api::Pod;
 use crate::config::{FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
 use crate::engine::framework::scoring::MAX_NODE_SCORE;
 use crate::engine::node::{ImageState, NodeInfo};
 use crate::engine::pod::{PodInfo, normalized_image_name};
@@ -57,8 +57,8 @@ impl Plugin for ImageLocality {
         self.name
     }
 
-    fn score_scope(&self, _pod: &PodInfo) -> Scope {
-        Scope::Node
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        Some(format!("{:?} {}", pod.images, containers(&pod.pod)))
     }
 
     fn score(

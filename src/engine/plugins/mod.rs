@@ -11,6 +11,7 @@ pub mod default_preemption;
 pub mod dynamic_resources;
 pub mod image_locality;
 pub mod inter_pod_affinity;
+pub mod keys;
 pub mod manual_permit;
 pub mod node_affinity;
 pub mod node_declared_features;

@@ -17,10 +17,9 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{
-    CycleContext, Plugin, PreFilterAnswer, QueueContext, Scope,
-};
+use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::plugins::keys;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -146,12 +145,12 @@ impl Plugin for NodeAffinity {
         self.name
     }
 
-    fn filter_scope(&self) -> Scope {
-        Scope::Node
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::node_affinity(pod)
     }
 
-    fn score_scope(&self, _pod: &PodInfo) -> Scope {
-        Scope::Node
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::node_affinity(pod)
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

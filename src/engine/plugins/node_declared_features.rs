@@ -13,10 +13,9 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{
-    CycleContext, Plugin, PreFilterAnswer, QueueContext, Scope,
-};
+use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use crate::engine::node::NodeInfo;
+use crate::engine::plugins::keys;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -101,8 +100,8 @@ impl Plugin for NodeDeclaredFeatures {
         self.name
     }
 
-    fn filter_scope(&self) -> Scope {
-        Scope::Node
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::key_of(&pod.pod.spec)
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

@@ -8,7 +8,7 @@ use super::signers;
 use crate::config::{FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{Action, EventResource, Registration};
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
@@ -31,8 +31,8 @@ impl Plugin for NodeName {
         self.name
     }
 
-    fn filter_scope(&self) -> Scope {
-        Scope::Node
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        Some(pod.pod.spec.node_name.to_string())
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

@@ -10,9 +10,7 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{
-    CycleContext, Plugin, PreFilterAnswer, QueueContext, Scope,
-};
+use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::PodInfo;
 use crate::engine::ports::container_host_ports;
@@ -40,8 +38,8 @@ impl Plugin for NodePorts {
         self.name
     }
 
-    fn filter_scope(&self) -> Scope {
-        Scope::Node
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        Some(format!("{:?}", pod.host_ports))
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

@@ -12,8 +12,9 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
 use crate::engine::node::NodeInfo;
+use crate::engine::plugins::keys;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -50,8 +51,8 @@ impl Plugin for NodeUnschedulable {
         self.name
     }
 
-    fn filter_scope(&self) -> Scope {
-        Scope::Node
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::tolerations(pod)
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

@@ -14,8 +14,9 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
 use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::plugins::keys;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -63,12 +64,12 @@ impl Plugin for TaintToleration {
         self.name
     }
 
-    fn filter_scope(&self) -> Scope {
-        Scope::Node
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::tolerations(pod)
     }
 
-    fn score_scope(&self, _pod: &PodInfo) -> Scope {
-        Scope::Node
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::tolerations(pod)
     }
 
     fn events(&self) -> Option<Vec<Registration>> {

@@ -15,7 +15,6 @@ use crate::engine::node::NodeInfo;
 use crate::engine::pod::QueuedPod;
 use crate::engine::record::{CycleRecord, NodeNames, Outcome, PluginStatus, VerdictId};
 use crate::engine::scheduler::Scheduler;
-use crate::engine::scheduler::classes::ClassKey;
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
 
@@ -56,8 +55,6 @@ pub(super) struct Cycle {
     pub nominated: NominatedPods,
     /// The nodes that passed filters and extenders, as the score plugins see them.
     pub nodes: Vec<Arc<NodeInfo>>,
-    /// What makes the pod like others.
-    pub class: ClassKey,
     /// By slot: the verdict of the first filter plugin that refuses the node, each run alone.
     pub first_refusals: Vec<VerdictId>,
     /// By slot: the official verdict, as far as it is known.
@@ -91,7 +88,7 @@ impl Scheduler {
             return Some(record);
         };
         let changed = self.cache.update_snapshot(&mut self.snapshot);
-        self.classes.note(&changed, self.snapshot.len());
+        self.kept.note(&changed, self.snapshot.len());
         self.refresh_node_names();
         record.nodes = self.node_names.clone();
         record.start_index = self.next_start_node_index;
@@ -101,7 +98,6 @@ impl Scheduler {
             state: CycleState::default(),
             nominated: self.queue.nominated_pods(),
             nodes: Vec::new(),
-            class: ClassKey::default(),
             first_refusals: Vec::new(),
             official: Vec::new(),
             record,
@@ -217,7 +213,7 @@ impl Scheduler {
         {
             return;
         }
-        self.classes.clear(); // ImageLocality counts nodes
+        self.kept.clear(); // ImageLocality counts nodes
         let mut names = vec![Symbol::EMPTY; self.snapshot.slots()];
         for node in self.snapshot.iter() {
             names[node.id.index()] = node.name;

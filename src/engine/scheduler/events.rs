@@ -224,7 +224,7 @@ impl Scheduler {
     fn other_changed(&mut self, action: Action, objects: EventObjects, now: Time) {
         let kind = objects.new.as_ref().or(objects.old.as_ref()).map(Object::kind);
         if matches!(kind, Some(Kind::DeviceClass | Kind::ResourceSlice | Kind::ResourceClaim)) {
-            self.classes.clear(); // NodeResourcesFit leaves some resources to devices
+            self.kept.clear(); // NodeResourcesFit leaves some resources to devices
         }
         if let Some(resource) = kind.and_then(resource_of) {
             self.tell_queue(resource, action, &objects, now);

@@ -6,7 +6,6 @@ use crate::engine::host::Host;
 use crate::engine::node::NodeId;
 use crate::engine::record::{VerdictId, VerdictTable};
 use crate::engine::scheduler::Scheduler;
-use crate::engine::scheduler::classes::class_key;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
@@ -35,10 +34,7 @@ impl Scheduler {
             return Ok(Found { feasible: Vec::new(), diagnosis });
         };
         cycle.record.node_hint = self.node_hint(cycle);
-        cycle.class = class_key(cycle.framework.name(), &cycle.queued.info);
-        let (mut class, stale) = self.classes.take(&cycle.class);
-        self.fill_matrix(cycle, &mut class, &stale);
-        self.classes.put(cycle.class.clone(), class);
+        self.fill_matrix(cycle);
         if let Some(feasible) = self.try_nominated_node(cycle, &mut diagnosis, host) {
             return Ok(Found { feasible, diagnosis });
         }

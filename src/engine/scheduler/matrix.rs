@@ -10,12 +10,12 @@ use rayon::prelude::*;
 use crate::config::ExtensionPoint;
 use crate::engine::column::Column;
 use crate::engine::framework::filter::run_one_filter;
-use crate::engine::framework::plugin::{CycleContext, Plugin, Scope};
+use crate::engine::framework::plugin::{CycleContext, Plugin};
 use crate::engine::node::NodeId;
 use crate::engine::record::{FilterColumn, VerdictId, VerdictTable};
 use crate::engine::scheduler::Scheduler;
-use crate::engine::scheduler::classes::{Class, Verdicts};
 use crate::engine::scheduler::cycle::Cycle;
+use crate::engine::scheduler::kept::{Answers, KeptColumn, Key};
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
@@ -25,54 +25,47 @@ const CHUNK: usize = 256;
 const PARALLEL: usize = 512;
 
 impl Scheduler {
-    /// Runs every filter plugin on every node, nominated pods not counted in. `class` keeps
-    /// what depends on one node alone; `stale` are the nodes where it is out of date.
-    pub(super) fn fill_matrix(&mut self, cycle: &mut Cycle, class: &mut Class, stale: &[NodeId]) {
+    /// Runs every filter plugin on every node, nominated pods not counted in.
+    pub(super) fn fill_matrix(&mut self, cycle: &mut Cycle) {
         let framework = cycle.framework.clone();
         let mut columns = Vec::new();
         let mut refused = Vec::new();
         for plugin in framework.at(ExtensionPoint::Filter) {
             let name = plugin.name();
-            let verdicts = if cycle.state.skips_filter(name) {
+            let answers = if cycle.state.skips_filter(name) {
                 self.skipped_column()
-            } else if plugin.filter_scope() == Scope::Node {
-                self.kept_verdicts(plugin, cycle, class, stale)
+            } else if let Some(pod) = plugin.filter_key(&cycle.queued.info) {
+                let (profile, point) = (framework.name(), ExtensionPoint::Filter);
+                self.kept_answers(plugin, cycle, Key { profile, plugin: name, point, pod })
             } else {
-                self.all_verdicts(plugin, cycle)
+                self.all_answers(plugin, cycle)
             };
-            refused.push(verdicts.refused);
-            columns.push(FilterColumn { plugin: name, verdicts: verdicts.column });
+            refused.push(answers.refused);
+            columns.push(FilterColumn { plugin: name, verdicts: answers.column });
         }
         cycle.first_refusals = first_refusals(&columns, &refused, self.snapshot.slots());
         cycle.record.filter.plugins = columns;
     }
 
-    /// The verdicts that are kept for the class, brought up to date.
-    fn kept_verdicts(
-        &mut self,
-        plugin: &Arc<dyn Plugin>,
-        cycle: &Cycle,
-        class: &mut Class,
-        stale: &[NodeId],
-    ) -> Verdicts {
-        let kept = class.verdicts.swap_remove(&plugin.name());
-        let kept = kept.filter(|kept| kept.column.len() == self.snapshot.slots());
-        let Some(mut verdicts) = kept else {
-            let verdicts = self.all_verdicts(plugin, cycle);
-            class.verdicts.insert(plugin.name(), verdicts.clone());
-            return verdicts;
+    /// The answers that are kept for pods like this one, brought up to date.
+    fn kept_answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle, key: Key) -> Answers {
+        let answers = match self.kept.take(&key) {
+            Some((KeptColumn::Verdicts(mut answers), stale)) => {
+                for id in stale {
+                    let Some(node) = self.snapshot.get(id) else { continue };
+                    let cx = self.cycle_context(cycle);
+                    let status = run_one_filter(plugin, &cx, &cycle.state, node);
+                    answers.set(id, number(&mut self.verdicts, &status));
+                }
+                answers
+            }
+            _ => self.all_answers(plugin, cycle),
         };
-        for id in stale {
-            let Some(node) = self.snapshot.get(*id).cloned() else { continue };
-            let cx = self.cycle_context(cycle);
-            let status = run_one_filter(plugin, &cx, &cycle.state, &node);
-            verdicts.set(*id, number(&mut self.verdicts, &status));
-        }
-        class.verdicts.insert(plugin.name(), verdicts.clone());
-        verdicts
+        self.kept.put(key, KeptColumn::Verdicts(answers.clone()));
+        answers
     }
 
-    fn all_verdicts(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle) -> Verdicts {
+    fn all_answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle) -> Answers {
         let cx = self.cycle_context(cycle);
         let order = self.snapshot.order().clone();
         let statuses = run_on_all(plugin, &cx, cycle, &order);
@@ -84,16 +77,16 @@ impl Scheduler {
                 refused += 1;
             }
         }
-        Verdicts { column: Column::from_values(&verdicts), refused }
+        Answers { column: Column::from_values(&verdicts), refused }
     }
 
     /// The column of a plugin that had nothing to say.
-    fn skipped_column(&mut self) -> Verdicts {
+    fn skipped_column(&mut self) -> Answers {
         let slots = self.snapshot.slots();
         if self.skipped.len() != slots {
             self.skipped = Column::filled(VerdictId::SKIPPED, slots);
         }
-        Verdicts { column: self.skipped.clone(), refused: 0 }
+        Answers { column: self.skipped.clone(), refused: 0 }
     }
 
     /// The official verdict on a node: the first plugin that fails, pods nominated to the

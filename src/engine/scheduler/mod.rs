@@ -7,12 +7,12 @@
 mod assume;
 mod batch;
 mod bind;
-mod classes;
 mod cycle;
 mod events;
 mod extenders;
 mod failure;
 mod find;
+mod kept;
 mod matrix;
 mod preempt;
 mod prioritize;
@@ -40,7 +40,7 @@ use crate::engine::preemption::executor::Eviction;
 use crate::engine::queue::{QueueSettings, SchedulingQueue};
 use crate::engine::record::{CycleRecord, NodeNames, VerdictId, VerdictTable};
 use crate::engine::scheduler::batch::Batch;
-use crate::engine::scheduler::classes::Classes;
+use crate::engine::scheduler::kept::Kept;
 use crate::engine::snapshot::Snapshot;
 use crate::intern::Symbol;
 
@@ -75,7 +75,7 @@ pub struct Scheduler {
     node_names: Arc<NodeNames>,
     /// The order for which `node_names` was made.
     named_order: Arc<Vec<NodeId>>,
-    classes: Classes,
+    kept: Kept,
     /// The column of a plugin that skipped, for all cycles.
     skipped: Column<VerdictId>,
     finished: Vec<CycleRecord>,
@@ -125,7 +125,7 @@ impl Scheduler {
             verdicts: Arc::default(),
             node_names: Arc::default(),
             named_order: Arc::default(),
-            classes: Classes::default(),
+            kept: Kept::default(),
             skipped: Column::default(),
             finished: Vec::new(),
         })

@@ -23,7 +23,8 @@ fn filtered() -> CycleRecord {
     let reasons = symbols(&["Too many pods", "Insufficient cpu"]);
     let fit = Status::with_reasons(Code::Unschedulable, reasons).by("NodeResourcesFit".into());
     let refused = verdicts.id_of(&fit);
-    let broken = verdicts.id_of(&Status::error("no such key").by("DynamicResources".into()));
+    let broken = "running \"DynamicResources\" filter plugin: no such key";
+    let broken = verdicts.id_of(&Status::error(broken).by("DynamicResources".into()));
     let column = |plugin: &str, values: &[VerdictId]| FilterColumn {
         plugin: plugin.into(),
         verdicts: Column::from_values(values),

@@ -1,32 +1,33 @@
-//! The resource claims of a pod: which they are, and whether they can be used (DRA-010, DRA-014).
+//! The resource claims of a pod: which they are, and whether their requests are sound
+//! (DRA-010, DRA-014).
 //!
 //! Upstream: `staging/src/k8s.io/dynamic-resource-allocation/resourceclaim/resourceclaim.go`.
 
 use std::sync::Arc;
 
-use crate::api::selector::NodeMatcher;
-use crate::api::{DeviceRequest, Node, Pod, PodResourceClaim, ResourceClaim};
-use crate::engine::objects::Objects;
+use crate::api::{DeviceRequest, Pod, PodResourceClaim, ResourceClaim};
+use crate::config::Feature;
+use crate::engine::framework::plugin::{CycleContext, QueueContext};
 use crate::engine::pod::NamespacedName;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
 /// The claims of a pod in the order written; those that were found not to be needed are left
 /// out. The error says which one cannot be used, and why (DRA-010).
-pub fn resolve(pod: &Pod, objects: &Objects) -> Result<Vec<Arc<ResourceClaim>>, String> {
+pub fn resolve(pod: &Pod, cx: &QueueContext<'_>) -> Result<Vec<Arc<ResourceClaim>>, String> {
     let mut claims = Vec::new();
     for written in &pod.spec.resource_claims {
         let Some(name) = claim_name(pod, written)? else { continue };
         let key = NamespacedName::new(pod.metadata.namespace, name);
-        let claim = objects.resource_claims.get(&key);
+        let claim = cx.shared.claims.get(cx.objects, key);
         let claim = claim.ok_or_else(|| format!("could not find ResourceClaim \"{key}\""))?;
         if claim.metadata.deletion_timestamp.is_some() {
             return Err(format!("resourceclaim \"{name}\" is being deleted"));
         }
         if written.resource_claim_name.is_none() {
-            check_owner(pod, claim)?;
+            check_owner(pod, &claim)?;
         }
-        claims.push(claim.clone());
+        claims.push(claim);
     }
     Ok(claims)
 }
@@ -64,15 +65,21 @@ fn check_owner(pod: &Pod, claim: &ResourceClaim) -> Result<(), String> {
     }
 }
 
-/// Whether all device classes of a claim exist (DRA-014).
-pub fn check_classes(claim: &ResourceClaim, objects: &Objects) -> Result<(), Status> {
+/// Whether the pod is among the users of the claim.
+pub fn is_reserved_for(claim: &ResourceClaim, pod: &Pod) -> bool {
+    claim.status.reserved_for.iter().any(|user| user.uid == pod.metadata.uid)
+}
+
+/// Whether all requests of a claim can be read and their device classes exist (DRA-014).
+pub fn check_requests(claim: &ResourceClaim, cx: &CycleContext<'_>) -> Result<(), Status> {
     for request in &claim.spec.devices.requests {
-        for (name, class) in classes(claim, request)? {
+        for (name, class) in classes(claim, request, cx)? {
             if class.is_empty() {
                 let text = format!("request {name}: unsupported request type");
                 return Err(Status::error(&text));
             }
-            if !objects.device_classes.contains_key(&NamespacedName::new(Symbol::EMPTY, class)) {
+            let key = NamespacedName::new(Symbol::EMPTY, class);
+            if !cx.objects.device_classes.contains_key(&key) {
                 let text = format!("request {name}: device class {class} does not exist");
                 return Err(Status::unresolvable(&text));
             }
@@ -85,32 +92,23 @@ pub fn check_classes(claim: &ResourceClaim, objects: &Objects) -> Result<(), Sta
 fn classes(
     claim: &ResourceClaim,
     request: &DeviceRequest,
+    cx: &CycleContext<'_>,
 ) -> Result<Vec<(String, Symbol)>, Status> {
     if let Some(exactly) = &request.exactly {
         return Ok(vec![(request.name.to_string(), exactly.device_class_name)]);
     }
-    if request.first_available.is_empty() {
-        return Err(Status::unresolvable(&format!(
-            "resource claim {}/{}, request {}: unknown request type",
-            claim.metadata.namespace, claim.metadata.name, request.name
-        )));
-    }
-    let alternatives = request.first_available.iter();
-    Ok(alternatives
-        .map(|sub| (format!("{}/{}", request.name, sub.name), sub.device_class_name))
-        .collect())
-}
-
-/// Whether the node can use what was allocated to the claim (DRA-021).
-pub fn fits(claim: &ResourceClaim, node: &Node) -> Status {
-    let Some(allocation) = &claim.status.allocation else {
-        return Status::unresolvable("cannot allocate all claims");
+    let problem = if request.first_available.is_empty() {
+        "unknown request type"
+    } else if !cx.features.enabled(Feature::DRAPrioritizedList) {
+        "has subrequests, but the DRAPrioritizedList feature is disabled"
+    } else {
+        let alternatives = request.first_available.iter();
+        return Ok(alternatives
+            .map(|sub| (format!("{}/{}", request.name, sub.name), sub.device_class_name))
+            .collect());
     };
-    let selector = allocation.node_selector.as_ref();
-    let reachable =
-        selector.is_none_or(|selector| NodeMatcher::new(selector, "").matches_node(node));
-    match reachable {
-        true => Status::SUCCESS,
-        false => Status::unresolvable("resourceclaim not available on the node"),
-    }
+    Err(Status::unresolvable(&format!(
+        "resource claim {}/{}, request {}: {problem}",
+        claim.metadata.namespace, claim.metadata.name, request.name
+    )))
 }

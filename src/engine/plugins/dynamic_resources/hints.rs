@@ -2,7 +2,7 @@
 
 use crate::api::{Object, ResourceClaim};
 use crate::engine::framework::events::EventObjects;
-use crate::engine::objects::Objects;
+use crate::engine::framework::plugin::QueueContext;
 use crate::engine::pod::PodInfo;
 
 use super::claims::resolve;
@@ -11,29 +11,29 @@ use super::claims::resolve;
 ///
 /// # Errors
 /// The event carries neither.
-pub fn helps(objects: &Objects, pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
+pub fn helps(cx: &QueueContext<'_>, pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
     match (&event.old, &event.new) {
         (old, Some(Object::ResourceClaim(new))) => {
             let old = match old {
                 Some(Object::ResourceClaim(old)) => Some(old.as_ref()),
                 _ => None,
             };
-            Ok(claim_helps(objects, pod, old, new))
+            Ok(claim_helps(cx, pod, old, new))
         }
         (_, Some(Object::Pod(new))) => {
-            Ok(new.metadata.uid == pod.uid() && resolve(new, objects).is_ok())
+            Ok(new.metadata.uid == pod.uid() && resolve(new, cx).is_ok())
         }
         _ => Err("unexpected object in isSchedulableAfterClaimChange".to_owned()),
     }
 }
 
 fn claim_helps(
-    objects: &Objects,
+    cx: &QueueContext<'_>,
     pod: &PodInfo,
     old: Option<&ResourceClaim>,
     new: &ResourceClaim,
 ) -> bool {
-    let Ok(claims) = resolve(&pod.pod, objects) else { return false };
+    let Ok(claims) = resolve(&pod.pod, cx) else { return false };
     let freed =
         |old: &ResourceClaim| old.status.allocation.is_some() && new.status.allocation.is_none();
     if old.is_some_and(freed) {

@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::api::ResourceClaim;
-use crate::config::{FeatureGates, ProfileArgs};
+use crate::config::{Feature, FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -21,22 +20,43 @@ use crate::engine::status::Status;
 use crate::intern::Symbol;
 
 mod claims;
+mod conditions;
+mod extended;
+mod filter;
 mod hints;
+mod post_filter;
+mod pre_bind;
+mod pre_filter;
+mod reserve;
+mod score;
+mod state;
+
+use state::ClaimState;
+
+/// How long PreBind waits for binding conditions unless the arguments say: 10 minutes, in
+/// microseconds (CFG-119).
+const BINDING_TIMEOUT: i64 = 600_000_000;
 
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    Ok(Arc::new(DynamicResources { name: "DynamicResources".into() }))
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let args = &args.dynamic_resources;
+    let limited = features.enabled(Feature::DRASchedulerFilterTimeout);
+    let timeout = args.filter_timeout.filter(|_| limited).map_or(0, |timeout| timeout.nanos);
+    // A part of a second counts as a whole one.
+    let filter_seconds = u64::try_from(timeout).unwrap_or(0).div_ceil(1_000_000_000);
+    Ok(Arc::new(DynamicResources {
+        name: "DynamicResources".into(),
+        filter_seconds,
+        binding_timeout: args.binding_timeout.map_or(BINDING_TIMEOUT, |t| t.as_micros()),
+    }))
 }
 
 struct DynamicResources {
     name: Symbol,
-}
-
-/// The claims of the pod. Written as soon as PreFilter runs, so that its absence tells
-/// PostFilter that an earlier plugin ended PreFilter (DRA-033).
-#[derive(Clone, Default, PartialEq, Debug)]
-struct ClaimState {
-    claims: Vec<Arc<ResourceClaim>>,
+    /// How long the search on a node may take; 0: as long as it needs.
+    filter_seconds: u64,
+    /// In microseconds.
+    binding_timeout: i64,
 }
 
 /// What reading the state says when PreFilter never ran.
@@ -69,68 +89,56 @@ impl Plugin for DynamicResources {
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        Ok(if hints::helps(cx.objects, pod, objects)? { Hint::Queue } else { Hint::Skip })
+        Ok(if hints::helps(cx, pod, objects)? { Hint::Queue } else { Hint::Skip })
     }
 
     /// DRA-011
     fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
-        match claims::resolve(&pod.pod, cx.objects) {
+        match claims::resolve(&pod.pod, cx) {
             Ok(_) => Status::SUCCESS,
             Err(text) => Status::unresolvable(&text),
         }
     }
 
-    /// DRA-012…014
+    /// DRA-012
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         state.write(ClaimState::default());
-        let claims = match claims::resolve(&cx.pod.pod, cx.objects) {
-            Ok(claims) => claims,
-            Err(text) => return Status::unresolvable(&text).into(),
-        };
-        if claims.is_empty() {
-            return Status::skip().into();
-        }
-        for claim in claims.iter().filter(|claim| claim.status.allocation.is_none()) {
-            if let Err(status) = claims::check_classes(claim, cx.objects) {
-                return status.into();
+        match pre_filter::prepare(cx, self.filter_seconds) {
+            Ok(prepared) => {
+                state.write(prepared);
+                PreFilterAnswer::default()
             }
+            Err(status) => status.into(),
         }
-        state.write(ClaimState { claims });
-        PreFilterAnswer::default()
     }
 
-    fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
-        let (Some(state), Some(node)) = (state.read::<ClaimState>(), &node.node) else {
-            return not_found();
-        };
-        for claim in &state.claims {
-            let status = claims::fits(claim, node);
-            if !status.is_success() {
-                return status;
-            }
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        match state.read::<ClaimState>() {
+            None => not_found(),
+            Some(state) if state.is_empty() => Status::SUCCESS,
+            Some(state) => filter::filter(cx, state, node, self.binding_timeout),
         }
-        Status::SUCCESS
     }
 
     /// DRA-030, DRA-033
-    fn post_filter(&self, _cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
+    fn post_filter(&self, cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
         let status = match state.read::<ClaimState>() {
             None => not_found(),
-            Some(state) if state.claims.is_empty() => {
-                Status::unschedulable("no new claims to deallocate")
-            }
-            Some(_) => Status::unschedulable("still not schedulable"),
+            Some(state) => post_filter::post_filter(cx, state, self.name),
         };
         PostFilterAnswer { status, ..PostFilterAnswer::default() }
     }
 
     fn score(
         &self,
-        _cx: &CycleContext<'_>,
+        cx: &CycleContext<'_>,
         state: &CycleState,
-        _node: &NodeInfo,
+        node: &NodeInfo,
     ) -> Result<i64, Status> {
-        state.read::<ClaimState>().map(|_| 0).ok_or_else(not_found)
+        if !cx.features.enabled(Feature::DRAPrioritizedList) {
+            return Ok(0);
+        }
+        score::score(state.read::<ClaimState>().ok_or_else(not_found)?, node.name)
     }
 
     fn normalize(
@@ -144,10 +152,16 @@ impl Plugin for DynamicResources {
         Status::SUCCESS
     }
 
-    fn reserve(&self, _cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
-        match state.read::<ClaimState>() {
+    fn reserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        match state.read_mut::<ClaimState>() {
             None => not_found(),
-            Some(_) => Status::SUCCESS,
+            Some(state) => reserve::reserve(cx, state),
+        }
+    }
+
+    fn unreserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
+        if let Some(state) = state.read_mut::<ClaimState>() {
+            reserve::unreserve(cx, state);
         }
     }
 
@@ -155,8 +169,16 @@ impl Plugin for DynamicResources {
     fn pre_bind_pre_flight(&self, _cx: &BindContext<'_>, state: &CycleState) -> Status {
         match state.read::<ClaimState>() {
             None => not_found(),
-            Some(state) if state.claims.is_empty() => Status::skip(),
+            Some(state) if state.is_empty() => Status::skip(),
             Some(_) => Status::SUCCESS,
+        }
+    }
+
+    fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        let Some(state) = state.read_mut::<ClaimState>() else { return not_found() };
+        match pre_bind::bind_claims(cx, state) {
+            Ok(()) => Status::SUCCESS,
+            Err(text) => Status::error(&text),
         }
     }
 

@@ -11,9 +11,10 @@ use super::amounts::{Amounts, Reading, ScoreInput, Scorer};
 use super::sign_requests;
 use crate::config::{FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
-use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext, Scope};
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
 use crate::engine::framework::scoring::MAX_NODE_SCORE;
 use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::plugins::keys;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -73,8 +74,8 @@ impl Plugin for BalancedAllocation {
         self.name
     }
 
-    fn score_scope(&self, _pod: &PodInfo) -> Scope {
-        Scope::Node
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::requests(pod)
     }
 
     /// BAL-001

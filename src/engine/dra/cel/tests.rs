@@ -1,0 +1,144 @@
+//! Tests of CEL on devices: upstream's table, with its values.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const DRIVER: &str = "dra.example.com";
+
+fn evaluate(expression: &str, device: Value) -> Result<bool, String> {
+    let device: Device = serde_json::from_value(device).unwrap();
+    compile(expression.into()).matches(DRIVER.into(), &device)
+}
+
+/// `expression` on a device with this attribute `name` of the driver.
+fn with_name(expression: &str, value: Value) -> Result<bool, String> {
+    evaluate(expression, json!({"attributes": {"name": value}}))
+}
+
+#[test]
+fn attributes_of_every_type() {
+    let name = |rest: &str| format!("device.attributes[\"dra.example.com\"].name{rest}");
+    assert_eq!(with_name(&name(""), json!({"bool": true})), Ok(true));
+    assert_eq!(with_name(&name(" > 0"), json!({"int": 1})), Ok(true));
+    assert_eq!(with_name(&name(" == \"fish\""), json!({"string": "fish"})), Ok(true));
+    assert_eq!(with_name(&name(" in [\"bird\", \"cat\"]"), json!({"string": "fish"})), Ok(false));
+    let newer = name(".isGreaterThan(semver(\"0.0.1\"))");
+    assert_eq!(with_name(&newer, json!({"version": "1.0.0"})), Ok(true));
+    let relaxed = name(".isGreaterThan(semver(\"v0.0.1\", true)) && isSemver(\"v1\", true)");
+    assert_eq!(with_name(&relaxed, json!({"version": "1.0.0"})), Ok(true));
+    let lookup = "device.attributes[\"dra.example.com\"][\"name\"]";
+    assert_eq!(with_name(lookup, json!({"bool": true})), Ok(true));
+}
+
+#[test]
+fn unqualified_names_are_of_the_drivers_domain() {
+    let device = json!({"attributes": {"other.example.com/name": {"bool": true}}});
+    let of =
+        |domain: &str| evaluate(&format!("device.attributes[{domain:?}].name"), device.clone());
+    assert_eq!(of("other.example.com"), Ok(true));
+    assert_eq!(of(DRIVER), Err("CEL runtime error: no such key: name".to_owned()));
+    assert_eq!(evaluate("device.driver == \"dra.example.com\"", json!({})), Ok(true));
+}
+
+#[test]
+fn a_domain_that_is_not_there_is_empty_an_attribute_an_error() {
+    let device = json!({"attributes": {"dra.example.com/something": {"bool": true}}});
+    let evaluate = |expression: &str| evaluate(expression, device.clone());
+    let missing = "device.attributes[\"no-such-domain\"].noSuchAttr.isGreaterThan(quantity(\"0\"))";
+    assert_eq!(evaluate(missing), Err("CEL runtime error: no such key: noSuchAttr".to_owned()));
+    assert_eq!(evaluate("\"no-such-domain\" in device.attributes"), Ok(false));
+    assert_eq!(evaluate("\"dra.example.com\" in device.attributes"), Ok(true));
+    assert_eq!(evaluate("has(device.attributes[\"dra.example.com\"].something)"), Ok(true));
+    assert_eq!(evaluate("has(device.attributes[\"dra.example.com\"].other)"), Ok(false));
+    assert_eq!(evaluate("has(device.attributes[\"x\"].other)"), Ok(false));
+    // What decides the result absorbs the error, on either side.
+    let absorbed = "device.attributes[\"x\"].y == 1 && device.driver == \"z\"";
+    assert_eq!(evaluate(absorbed), Ok(false));
+}
+
+#[test]
+fn capacities_are_quantities() {
+    let device = json!({"capacity": {"name": {"value": "1Mi"}}});
+    let evaluate = |rest: &str| {
+        evaluate(&format!("device.capacity[\"dra.example.com\"].name{rest}"), device.clone())
+    };
+    assert_eq!(evaluate(".isGreaterThan(quantity(\"1Ki\"))"), Ok(true));
+    assert_eq!(evaluate(".isLessThan(quantity(\"1Ki\"))"), Ok(false));
+    assert_eq!(evaluate(".compareTo(quantity(\"1024Ki\")) == 0"), Ok(true));
+    assert_eq!(evaluate(" == quantity(\"1024Ki\")"), Ok(true));
+    assert_eq!(evaluate(".sub(quantity(\"1Ki\")).asInteger() == 1047552"), Ok(true));
+    assert_eq!(evaluate(".add(1).sign() == 1"), Ok(true));
+    let wrong = evaluate(".isGreaterThan(quantity(\"much\"))").unwrap_err();
+    assert!(wrong.starts_with("CEL runtime error: quantities must match"), "{wrong}");
+}
+
+#[test]
+fn macros_and_strings() {
+    let device = json!({
+        "attributes": {"services": {"string": "some_example_value"}},
+        "capacity": {"memory": {"value": "1Mi"}},
+    });
+    for expression in [
+        "cel.bind(dra, device.attributes[\"dra.example.com\"], dra.services != \"\")",
+        "device.attributes.exists_one(x, x == \"dra.example.com\")",
+        "device.attributes[\"dra.example.com\"].exists_one(x, x == \"services\")",
+        "device.attributes[\"dra.example.com\"].services.split(\"example\").size() >= 2",
+        "device.attributes[\"dra.example.com\"].services.matches(\"[^a]?me_\")",
+        "device.capacity.exists_one(x, x == \"dra.example.com\")",
+        "device.capacity[\"dra.example.com\"].exists_one(x, x == \"memory\")",
+        "size(device.attributes) == 1",
+        "device.allowMultipleAllocations == false",
+        "[1, 2].all(x, x > 0) && [1, 2].exists(x, x == 2) ? true : false",
+    ] {
+        assert_eq!(evaluate(expression, device.clone()), Ok(true), "{expression}");
+    }
+    let shared = json!({"allowMultipleAllocations": true});
+    assert_eq!(evaluate("device.allowMultipleAllocations", shared), Ok(true));
+}
+
+#[test]
+fn mistakes_are_found_before_any_device_is_looked_at() {
+    let error = |expression: &str| evaluate(expression, json!({})).unwrap_err();
+    assert!(error("?!").contains("Syntax error"));
+    assert_eq!(error("1"), "CEL compile error: must evaluate to bool or the unknown type, not int");
+    assert_eq!(
+        error("true && nosuch"),
+        "CEL compile error: compilation failed: ERROR: <input>:1:9: undeclared reference to \
+         'nosuch' (in container '')\n | true && nosuch\n | ........^"
+    );
+    assert!(error("device.nosuch == 1").contains("undefined field 'nosuch'"));
+    assert!(error("device.driver.nosuch()").contains("undeclared reference to 'nosuch'"));
+    assert!(error("1 && true").contains("found no matching overload for '_&&_'"));
+}
+
+#[test]
+fn mistakes_that_only_a_device_shows() {
+    let name = "device.attributes[\"dra.example.com\"].name";
+    assert_eq!(
+        with_name(name, json!({"string": "fish"})).unwrap_err(),
+        "CEL runtime error: CEL result of type string could not be converted to bool: \
+         unsupported native conversion from string to 'bool'"
+    );
+    assert_eq!(
+        with_name("true", json!({"version": "1.0"})).unwrap_err(),
+        "CEL runtime error: attribute name: parse semantic version: No Major.Minor.Patch \
+         elements found"
+    );
+    assert_eq!(
+        with_name("true", json!({"strings": ["fish", "bird"]})).unwrap_err(),
+        "CEL runtime error: attribute name: unsupported attribute value"
+    );
+}
+
+#[test]
+fn an_expression_cannot_run_for_ever() {
+    let ten = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
+    let nested = |depth: usize| {
+        let open: String = (0..depth).map(|at| format!("{ten}.all(x{at}, ")).collect();
+        format!("{open}true{}", ")".repeat(depth))
+    };
+    assert_eq!(evaluate(&nested(2), json!({})), Ok(true));
+    let error = evaluate(&nested(7), json!({})).unwrap_err();
+    assert_eq!(error, "CEL runtime error: operation cancelled: actual cost limit exceeded");
+}

@@ -1,0 +1,260 @@
+//! The variable `device` (CEL-001, CEL-002): a view of a device, nothing of it copied.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use ::cel::ExecutionError;
+use ::cel::common::traits::{self, Container, Indexer, Iterable, Sizer};
+use ::cel::common::types::{CelBool, CelInt, CelString, MAP_TYPE, Type};
+use ::cel::common::value::{CowVal, Val};
+
+use crate::api::{Device, DeviceAttribute, DeviceCapacity};
+use crate::engine::dra::cel::quantity::QuantityValue;
+use crate::engine::dra::cel::version::{self, VersionValue};
+use crate::intern::Symbol;
+
+static DEVICE: Type = Type::new_unspecified_type("kubernetes.DRADevice");
+
+/// The fields of `device`.
+pub const FIELDS: [&str; 4] = ["driver", "attributes", "capacity", "allowMultipleAllocations"];
+
+/// Whether all attributes can be shown to expressions, used or not.
+///
+/// # Errors
+/// One is no version, or of a type that needs DRAListTypeAttributes.
+pub fn check_attributes(device: &Device) -> Result<(), String> {
+    for (name, attribute) in &device.attributes {
+        attribute.to_val().map_err(|text| format!("attribute {name}: {text}"))?;
+    }
+    Ok(())
+}
+
+/// Domain and identifier of an attribute or capacity; the driver's own have no domain.
+fn qualified(name: Symbol, driver: Symbol) -> (&'static str, &'static str) {
+    name.as_str().split_once('/').unwrap_or((driver.as_str(), name.as_str()))
+}
+
+fn text<'c>(value: &'c dyn Val) -> Result<&'c str, ExecutionError> {
+    let text = value.downcast_ref::<CelString<'_>>();
+    text.map(CelString::inner).ok_or_else(|| ExecutionError::UnexpectedType {
+        got: value.get_type().name().to_owned(),
+        want: "string".to_owned(),
+    })
+}
+
+/// An attribute or a capacity.
+trait Shown: Debug + Send + Sync {
+    fn to_val<'v>(&self) -> Result<Box<dyn Val + 'v>, String>;
+}
+
+impl Shown for DeviceAttribute {
+    fn to_val<'v>(&self) -> Result<Box<dyn Val + 'v>, String> {
+        if let Some(value) = self.int_value {
+            return Ok(Box::new(CelInt::from(value)));
+        }
+        if let Some(value) = self.bool_value {
+            return Ok(Box::new(CelBool::from(value)));
+        }
+        if let Some(value) = self.string_value {
+            return Ok(Box::new(CelString::from(value.as_str())));
+        }
+        let Some(value) = self.version_value else {
+            return Err("unsupported attribute value".to_owned());
+        };
+        let version = version::parse(&value);
+        let version = version.map_err(|text| format!("parse semantic version: {text}"))?;
+        Ok(Box::new(VersionValue(version)))
+    }
+}
+
+impl Shown for DeviceCapacity {
+    fn to_val<'v>(&self) -> Result<Box<dyn Val + 'v>, String> {
+        Ok(Box::new(QuantityValue(self.value.clone())))
+    }
+}
+
+/// `device`.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceValue<'a> {
+    driver: Symbol,
+    device: &'a Device,
+}
+
+impl<'a> DeviceValue<'a> {
+    /// A device of that driver.
+    pub fn new(driver: Symbol, device: &'a Device) -> DeviceValue<'a> {
+        DeviceValue { driver, device }
+    }
+}
+
+impl Val for DeviceValue<'_> {
+    fn get_type(&self) -> &Type {
+        &DEVICE
+    }
+
+    fn cel_type() -> &'static Type {
+        &DEVICE
+    }
+
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(*self)
+    }
+}
+
+impl Indexer for DeviceValue<'_> {
+    fn get<'b, 'v>(&'b self, field: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let (driver, device) = (self.driver, self.device);
+        Ok(match text(field)? {
+            "driver" => CowVal::owned(CelString::from(driver.as_str())),
+            "allowMultipleAllocations" => {
+                CowVal::owned(CelBool::from(device.allow_multiple_allocations == Some(true)))
+            }
+            "attributes" => CowVal::owned(Names::new(driver, &device.attributes, None)),
+            "capacity" => CowVal::owned(Names::new(driver, &device.capacity, None)),
+            other => return Err(ExecutionError::no_such_key(other)),
+        })
+    }
+
+    fn steal<'v>(self: Box<Self>, field: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.get(field).map(CowVal::into_owned)
+    }
+}
+
+/// A map of attributes or capacities: by domain, or within a domain by identifier. A domain
+/// that is not there is an empty map, an identifier that is not there an error.
+#[derive(Clone, Debug)]
+struct Names<'a, T> {
+    driver: Symbol,
+    values: &'a BTreeMap<Symbol, T>,
+    domain: Option<&'static str>,
+    keys: Vec<CelString<'static>>,
+}
+
+impl<'a, T: Shown> Names<'a, T> {
+    fn new(driver: Symbol, values: &'a BTreeMap<Symbol, T>, domain: Option<&str>) -> Self {
+        let names = values.keys().map(|name| qualified(*name, driver));
+        let keys: BTreeSet<&'static str> = names
+            .filter(|(of, _)| domain.is_none_or(|domain| domain == *of))
+            .map(|(of, id)| if domain.is_none() { of } else { id })
+            .collect();
+        let keys = keys.into_iter().map(CelString::from).collect();
+        // An interned text outlives every value.
+        let domain = domain.map(|domain| Symbol::new(domain).as_str());
+        Names { driver, values, domain, keys }
+    }
+
+    fn find(&self, key: &str) -> Option<&'a T> {
+        let of_domain = |name: &Symbol| {
+            let (domain, id) = qualified(*name, self.driver);
+            Some(domain) == self.domain && id == key
+        };
+        self.values.iter().find(|(name, _)| of_domain(name)).map(|(_, value)| value)
+    }
+}
+
+impl<T: Shown + Clone> Val for Names<'_, T> {
+    fn get_type(&self) -> &Type {
+        &MAP_TYPE
+    }
+
+    fn cel_type() -> &'static Type {
+        &MAP_TYPE
+    }
+
+    fn as_container(&self) -> Option<&dyn Container> {
+        Some(self)
+    }
+
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn as_sizer(&self) -> Option<&dyn Sizer> {
+        Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+}
+
+impl<T: Shown + Clone> Indexer for Names<'_, T> {
+    fn get<'b, 'v>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let key = text(key)?;
+        if self.domain.is_none() {
+            return Ok(CowVal::owned(Names::new(self.driver, self.values, Some(key))));
+        }
+        let value = self.find(key).ok_or_else(|| ExecutionError::no_such_key(key))?;
+        let value = value.to_val().map_err(|text| ExecutionError::function_error(key, text))?;
+        Ok(CowVal::Owned(value))
+    }
+
+    fn steal<'v>(self: Box<Self>, key: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.get(key).map(CowVal::into_owned)
+    }
+}
+
+impl<T: Shown> Container for Names<'_, T> {
+    fn contains(&self, key: &dyn Val) -> Result<bool, ExecutionError> {
+        let key = text(key)?;
+        Ok(self.keys.iter().any(|known| known.inner() == key))
+    }
+}
+
+impl<T> Sizer for Names<'_, T> {
+    fn size(&self) -> CelInt {
+        CelInt::from(i64::try_from(self.keys.len()).unwrap_or(i64::MAX))
+    }
+}
+
+impl<T: Shown> Iterable for Names<'_, T> {
+    fn iter<'b, 'v>(&'b self) -> Box<dyn traits::Iterator<'b, 'v> + 'b>
+    where
+        Self: 'v,
+    {
+        Box::new(Keys(self.keys.iter()))
+    }
+}
+
+struct Keys<'b>(std::slice::Iter<'b, CelString<'static>>);
+
+impl<'b, 'v> traits::Iterator<'b, 'v> for Keys<'b> {
+    fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
+        self.0.next().map(|key| key as &(dyn Val + 'v))
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of the allocator: facts of upstream's table, with its values.

@@ -1,0 +1,178 @@
+//! The resource claims as the scheduler believes they are: the listed ones, those it has just
+//! written itself, and the allocations it has decided on but not written yet (DRA-001…004).
+//!
+//! Upstream: `claimTracker` in
+//! `pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go` and the assume cache.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::{AllocationResult, ResourceClaim};
+use crate::engine::dra::AllocatedDevices;
+use crate::engine::objects::Objects;
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
+
+/// What is known of claims beside the listed objects.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct ClaimTracker {
+    /// Claims as written by the scheduler, until the list is as new.
+    assumed: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
+    /// Allocations that are decided but not written, by the claim's UID.
+    in_flight: BTreeMap<Symbol, InFlight>,
+}
+
+/// An allocation that is decided but not written.
+#[derive(Clone, PartialEq, Debug)]
+struct InFlight {
+    claim: Arc<ResourceClaim>,
+    /// How many pods of a group rely on it.
+    sharers: usize,
+}
+
+impl ClaimTracker {
+    /// The claim of that name.
+    pub fn get(&self, objects: &Objects, key: NamespacedName) -> Option<Arc<ResourceClaim>> {
+        objects.resource_claims.get(&key).map(|listed| self.newest(key, listed).clone())
+    }
+
+    /// All claims, by namespace and name.
+    pub fn all<'a>(&'a self, objects: &'a Objects) -> impl Iterator<Item = &'a Arc<ResourceClaim>> {
+        objects.resource_claims.iter().map(|(key, listed)| self.newest(*key, listed))
+    }
+
+    fn newest<'a>(
+        &'a self,
+        key: NamespacedName,
+        listed: &'a Arc<ResourceClaim>,
+    ) -> &'a Arc<ResourceClaim> {
+        let assumed = self.assumed.get(&key);
+        assumed.filter(|assumed| version(assumed) > version(listed)).unwrap_or(listed)
+    }
+
+    /// All devices that are allocated, written or not. Without `shares` a shared device counts
+    /// as taken whole.
+    pub fn allocated(&self, objects: &Objects, shares: bool) -> AllocatedDevices {
+        let mut allocated = AllocatedDevices::default();
+        for claim in self.all(objects) {
+            allocated.add(claim, shares);
+        }
+        for in_flight in self.in_flight.values() {
+            allocated.add(&in_flight.claim, shares);
+        }
+        allocated
+    }
+
+    /// The allocation that is decided for the claim but not written.
+    pub fn pending(&self, uid: Symbol) -> Option<&AllocationResult> {
+        self.in_flight.get(&uid)?.claim.status.allocation.as_ref()
+    }
+
+    /// An allocation was decided, or another pod relies on it.
+    pub fn signal_pending(&mut self, uid: Symbol, claim: Arc<ResourceClaim>) {
+        let known = self.in_flight.entry(uid).or_insert(InFlight { claim, sharers: 0 });
+        known.sharers += 1;
+    }
+
+    /// A pod no longer relies on a decided allocation. `true` if it was the last, or if with
+    /// `force` nothing is left to be decided.
+    pub fn remove_pending(&mut self, uid: Symbol, force: bool) -> bool {
+        let Some(known) = self.in_flight.get_mut(&uid) else { return false };
+        if force || known.sharers <= 1 {
+            self.in_flight.remove(&uid);
+            return true;
+        }
+        known.sharers -= 1;
+        false
+    }
+
+    /// Remembers a claim as the API server gave it back. `false` if the list knows better.
+    pub fn assume(&mut self, objects: &Objects, claim: Arc<ResourceClaim>) -> bool {
+        let newer = |key: &NamespacedName, claim: &ResourceClaim| {
+            let listed = objects.resource_claims.get(key);
+            listed.is_none_or(|listed| version(claim) >= version(listed))
+        };
+        self.assumed.retain(|key, claim| newer(key, claim));
+        let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+        if !newer(&key, &claim) {
+            return false;
+        }
+        self.assumed.insert(key, claim);
+        true
+    }
+
+    /// Forgets what was assumed of a claim.
+    pub fn restore(&mut self, key: NamespacedName) {
+        self.assumed.remove(&key);
+    }
+}
+
+fn version(claim: &ResourceClaim) -> u64 {
+    claim.metadata.resource_version.as_str().parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Object;
+
+    fn claim(version: &str, devices: &[&str]) -> Arc<ResourceClaim> {
+        let results: Vec<_> = devices
+            .iter()
+            .map(|name| json!({"driver": "d", "pool": "p", "device": name}))
+            .collect();
+        let allocation = (!results.is_empty()).then(|| json!({"devices": {"results": results}}));
+        let json = json!({
+            "metadata": {"namespace": "n", "name": "c", "uid": "u", "resourceVersion": version},
+            "status": {"allocation": allocation},
+        });
+        Arc::new(serde_json::from_value(json).unwrap())
+    }
+
+    fn key() -> NamespacedName {
+        NamespacedName::new("n".into(), "c".into())
+    }
+
+    #[test]
+    fn an_allocation_is_pending_until_the_last_sharer_gives_it_up() {
+        let mut tracker = ClaimTracker::default();
+        assert!(!tracker.remove_pending("u".into(), false));
+        tracker.signal_pending("u".into(), claim("1", &["a"]));
+        tracker.signal_pending("u".into(), claim("1", &["b"]));
+        // The first one decides.
+        let pending = tracker.pending("u".into()).unwrap();
+        assert_eq!(pending.devices.results[0].device, "a");
+        assert!(!tracker.remove_pending("u".into(), false));
+        assert!(tracker.remove_pending("u".into(), false));
+        assert_eq!(tracker.pending("u".into()), None);
+        tracker.signal_pending("u".into(), claim("1", &["a"]));
+        tracker.signal_pending("u".into(), claim("1", &["a"]));
+        assert!(tracker.remove_pending("u".into(), true));
+        assert_eq!(tracker.pending("u".into()), None);
+    }
+
+    #[test]
+    fn what_was_written_counts_until_the_list_is_as_new() {
+        let mut objects = Objects::default();
+        objects.insert(Object::ResourceClaim(claim("5", &[])));
+        let mut tracker = ClaimTracker::default();
+        assert!(!tracker.assume(&objects, claim("4", &["old"])));
+        assert!(tracker.assume(&objects, claim("6", &["a"])));
+        assert_eq!(tracker.get(&objects, key()), Some(claim("6", &["a"])));
+        assert_eq!(tracker.allocated(&objects, true).dedicated.len(), 1);
+        objects.insert(Object::ResourceClaim(claim("7", &[])));
+        assert_eq!(tracker.get(&objects, key()), Some(claim("7", &[])));
+        tracker.assume(&objects, claim("8", &["a"]));
+        tracker.restore(key());
+        assert_eq!(tracker.get(&objects, key()), Some(claim("7", &[])));
+    }
+
+    #[test]
+    fn pending_allocations_count_as_allocated() {
+        let mut tracker = ClaimTracker::default();
+        tracker.signal_pending("u".into(), claim("1", &["a", "b"]));
+        assert_eq!(tracker.allocated(&Objects::default(), true).dedicated.len(), 2);
+    }
+}

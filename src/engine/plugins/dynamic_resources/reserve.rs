@@ -1,0 +1,89 @@
+//! Reserve and Unreserve: devices are taken for the pod, or given back (DRA-025, DRA-026).
+
+use std::sync::Arc;
+
+use crate::api::{AllocationResult, ResourceClaim};
+use crate::engine::framework::plugin::BindContext;
+use crate::engine::status::Status;
+use crate::intern::Symbol;
+
+use super::claims::is_reserved_for;
+use super::extended::{IN_MEMORY_NAME, delete_claim};
+use super::post_filter::key;
+use super::pre_bind::current;
+use super::state::ClaimState;
+
+/// What keeps a claim from being deleted while it is allocated.
+pub const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+
+/// Takes what Filter found for the chosen node.
+pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
+    let to_allocate = state.to_allocate();
+    if to_allocate.is_empty() || state.allocator.is_none() {
+        return Status::SUCCESS;
+    }
+    let found = state.allocation_on(cx.node).filter(|found| !found.results.is_empty());
+    let Some(found) = found else {
+        let only_extended = to_allocate.iter().all(|at| Some(*at) == state.extended_index());
+        return match only_extended {
+            true => Status::SUCCESS,
+            false => Status::error("claim allocation not found for node"),
+        };
+    };
+    let (have, want) = (found.results.len(), to_allocate.len());
+    if have != want {
+        return Status::error(&format!(
+            "internal error, have {have} allocations, {want} claims to allocate, want {want} claims"
+        ));
+    }
+    let extended = state.extended_index();
+    for (at, allocation) in to_allocate.into_iter().zip(&found.results) {
+        let claim = &mut state.claims[at];
+        claim.allocation = Some(allocation.clone());
+        let special = found.extended.as_ref().filter(|_| Some(at) == extended);
+        let pending = allocated(special.unwrap_or(&claim.claim), allocation);
+        cx.shared.claims.signal_pending(pending.metadata.uid, Arc::new(pending));
+    }
+    Status::SUCCESS
+}
+
+/// The claim as it will be.
+fn allocated(claim: &ResourceClaim, allocation: &AllocationResult) -> ResourceClaim {
+    let mut claim = claim.clone();
+    add_finalizer(&mut claim);
+    claim.status.allocation = Some(allocation.clone());
+    claim
+}
+
+/// Adds the finalizer; `false` if it was there.
+pub fn add_finalizer(claim: &mut ResourceClaim) -> bool {
+    let finalizer = Symbol::new(FINALIZER);
+    let missing = !claim.metadata.finalizers.contains(&finalizer);
+    if missing {
+        claim.metadata.finalizers.push(finalizer);
+    }
+    missing
+}
+
+/// Gives everything back.
+pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
+    let pod = &cx.pod.pod;
+    for claim in state.claims.iter().take(state.user_owned).map(|claim| &claim.claim) {
+        if cx.shared.claims.remove_pending(claim.metadata.uid, false) {
+            cx.shared.claims.restore(key(claim));
+        }
+        if claim.status.allocation.is_some() && is_reserved_for(claim, pod) {
+            let mut claim = current(cx.host, claim.clone());
+            claim.status.reserved_for.retain(|user| user.uid != pod.metadata.uid);
+            // Upstream only logs when that does not work.
+            let _updated = cx.host.update(claim.into());
+        }
+    }
+    let Some(extended) = state.extended() else { return };
+    if cx.shared.claims.remove_pending(state.initial_uid, false) {
+        cx.shared.claims.restore(key(extended));
+    }
+    if extended.metadata.name != IN_MEMORY_NAME {
+        let _deleted = delete_claim(extended, cx.host);
+    }
+}

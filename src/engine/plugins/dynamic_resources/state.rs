@@ -1,0 +1,114 @@
+//! What the plugin keeps of a pod from PreFilter to PreBind.
+//!
+//! Upstream: `stateData` in `dynamicresources.go` and `claimStore` in `claims.go`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+
+use crate::api::selector::NodeMatcher;
+use crate::api::{AllocationResult, ContainerExtendedResourceRequest, ResourceClaim};
+use crate::engine::dra::Allocator;
+use crate::engine::status::Status;
+use crate::intern::Symbol;
+
+/// What Filter found for a node.
+#[derive(Clone, Default, Debug)]
+pub struct NodeAllocation {
+    /// One for each claim that has to be allocated.
+    pub results: Vec<AllocationResult>,
+    /// The claim for extended resources as this node needs it.
+    pub extended: Option<Arc<ResourceClaim>>,
+    /// Which request of it is for which container.
+    pub mappings: Vec<ContainerExtendedResourceRequest>,
+}
+
+/// What Filter found so far, by the node's name. Within a cycle the answer for a node does not
+/// change, so it is computed once.
+#[derive(Clone, Default, Debug)]
+pub struct Found {
+    /// The verdicts.
+    pub statuses: HashMap<Symbol, Status>,
+    /// The nodes where something was to be allocated.
+    pub allocations: HashMap<Symbol, Arc<NodeAllocation>>,
+    /// Which allocated claims cannot be used on the node.
+    pub unavailable: HashMap<Symbol, Vec<usize>>,
+}
+
+/// A claim of the pod.
+#[derive(Clone, Debug)]
+pub struct ClaimOfPod {
+    /// The claim as at the start of the cycle, later as written by the plugin.
+    pub claim: Arc<ResourceClaim>,
+    /// Where it can be used, if it is allocated and not everywhere.
+    pub available_on: Option<NodeMatcher>,
+    /// What it is to get: set in Reserve, or in PreFilter if another pod decided it.
+    pub allocation: Option<AllocationResult>,
+}
+
+impl ClaimOfPod {
+    /// Nothing is known of it yet.
+    pub fn new(claim: Arc<ResourceClaim>) -> ClaimOfPod {
+        ClaimOfPod { claim, available_on: None, allocation: None }
+    }
+
+    /// Whether it has no allocation.
+    pub fn is_unallocated(&self) -> bool {
+        self.claim.status.allocation.is_none()
+    }
+}
+
+/// The state of a pod. Written as soon as PreFilter runs, so that its absence tells PostFilter
+/// that an earlier plugin ended PreFilter (DRA-033).
+#[derive(Clone, Default, Debug)]
+pub struct ClaimState {
+    /// The claims: those in the spec, then the one for extended resources.
+    pub claims: Vec<ClaimOfPod>,
+    /// How many of them are in the spec.
+    pub user_owned: usize,
+    /// The UID that the claim for extended resources has until it is created.
+    pub initial_uid: Symbol,
+    /// The extended resources and the like that the pod requests.
+    pub scalars: Vec<(Symbol, i64)>,
+    /// Set if anything has to be allocated.
+    pub allocator: Option<Arc<Allocator>>,
+    found: Arc<Mutex<Found>>,
+}
+
+impl ClaimState {
+    /// Whether there is nothing to do for the pod.
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
+    }
+
+    /// Where the claim for extended resources is, if there is one.
+    pub fn extended_index(&self) -> Option<usize> {
+        (self.user_owned < self.claims.len()).then_some(self.user_owned)
+    }
+
+    /// The claim for extended resources.
+    pub fn extended(&self) -> Option<&Arc<ResourceClaim>> {
+        self.claims.get(self.user_owned).map(|claim| &claim.claim)
+    }
+
+    /// Whether the pod's spec names no claims.
+    pub fn has_no_user_claims(&self) -> bool {
+        self.user_owned == 0
+    }
+
+    /// The places of the claims that are not allocated.
+    pub fn to_allocate(&self) -> Vec<usize> {
+        let places = self.claims.iter().enumerate();
+        places.filter(|(_, claim)| claim.is_unallocated()).map(|(at, _)| at).collect()
+    }
+
+    /// What Filter found.
+    pub fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What Filter found for a node.
+    pub fn allocation_on(&self, node: Symbol) -> Option<Arc<NodeAllocation>> {
+        self.found().allocations.get(&node).cloned()
+    }
+}
