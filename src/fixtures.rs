@@ -37,11 +37,13 @@ stories! {
     "anti-affinity-deadlock": "one replica more than nodes",
     "spread-skew": "a full zone holds the others back",
     "preemption-budget": "a disruption budget decides who has to go",
+    "preemption-violates": "a disruption budget is no shield where there is no choice",
     "preemption-never": "important, but it may not push anybody out",
     "gated": "a scheduling gate nobody removed",
     "wrong-scheduler": "a scheduler name that no profile serves",
     "host-port": "every node has somebody on that port",
     "held-at-permit": "a plugin waits for a person's word",
+    "zone-volume": "the disk is in a zone that is full",
     "cordoned": "every node is out of service",
 }
 

@@ -8,6 +8,8 @@ mod open;
 mod options;
 mod run;
 
+use std::io::{self, ErrorKind, Write};
+
 use clap::Parser;
 
 pub use exit::Exit;
@@ -32,4 +34,15 @@ pub fn main() -> Exit {
         eprintln!("kubestep: {error:#}");
         Exit::Usage
     })
+}
+
+/// Prints to standard output. A reader that has seen enough, as `head` does, is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::from(error).context("standard output"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,12 +1,13 @@
 //! Opening a cluster: files, configuration and gates to a session, and the debugger on it.
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 
 use anyhow::{Context, Result, bail};
 
 use crate::api::selector::Selector;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Input, View};
+use crate::cli::print;
 use crate::config::{self, FeatureGates};
 use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
@@ -28,12 +29,6 @@ pub(super) struct Opened {
 
 /// Opens the debugger on the files of `-f`.
 pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
-    if input.files.is_empty() {
-        bail!(
-            "nothing to open: name a file or folder with -f PATH (\"-\" reads standard input), \
-             or try the built-in cluster with \"kubestep demo\""
-        );
-    }
     show(session(input, None)?, view)
 }
 
@@ -47,7 +42,7 @@ pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
     }
     let mut session = opened.session;
     session.run_until_idle(usize::MAX, |_| false);
-    print!("{}", report::text::outcome(&session));
+    print(&report::text::outcome(&session))?;
     Ok(exit_of(&session))
 }
 
@@ -71,6 +66,12 @@ pub(super) fn exit_of(session: &Session) -> Exit {
 
 /// Reads the input and loads it into a new cluster.
 pub(super) fn session(input: &Input, percentage: Option<i32>) -> Result<Opened> {
+    if input.files.is_empty() {
+        bail!(
+            "nothing to open: name a file or folder with -f PATH (\"-\" reads standard input), \
+             or try the built-in cluster with \"kubestep demo\""
+        );
+    }
     let read = source::read(&input.files, &filter(input)?, &Progress::default())?;
     let names: Vec<String> = input.files.iter().map(|path| path.display().to_string()).collect();
     build(read, input, percentage, names.join(", "))
@@ -110,11 +111,20 @@ pub(super) fn build(
 fn config_text(input: &Input, read: &source::Input) -> Result<(Option<String>, String)> {
     if let Some(path) = &input.config {
         let from = path.display().to_string();
-        let text = std::fs::read_to_string(path).with_context(|| from.clone())?;
-        return Ok((Some(text), from));
+        return match std::fs::read_to_string(path) {
+            Ok(text) => Ok((Some(text), from)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!("{from}: there is no such file")
+            }
+            Err(error) => Err(error).context(from),
+        };
     }
     Ok(match &read.scheduler_config {
-        Some(found) => (Some(found.text.clone()), found.origin.to_string()),
+        // Empty lines in front, so that a place in the text is one in the file.
+        Some(found) => {
+            let before = "\n".repeat(found.origin.line.saturating_sub(1) as usize);
+            (Some(before + &found.text), found.origin.file.to_string())
+        }
         None => (None, "the default configuration".into()),
     })
 }

@@ -55,6 +55,7 @@ pub struct Input {
 
 /// How the debugger looks.
 #[derive(Args, Debug, Default, Clone)]
+#[command(next_help_heading = "Screen")]
 pub struct View {
     /// Theme: a built-in one or a file of the themes folder beside the configuration
     #[arg(long, value_name = "NAME", global = true)]

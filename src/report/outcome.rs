@@ -17,6 +17,17 @@ pub struct Placed {
     pub attempt: u32,
 }
 
+/// A pod that had to go for another.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Evicted {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// The node it was on.
+    pub node: Symbol,
+    /// For whom.
+    pub by: NamespacedName,
+}
+
 /// A pod that has no node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pending {
@@ -39,6 +50,19 @@ pub fn placed(session: &Session) -> Vec<Placed> {
             Some(Placed { pod: record.pod, node: record.node?, attempt: record.attempt })
         })
         .collect()
+}
+
+/// The pods that preemption evicted in this session, in that order.
+pub fn evicted(session: &Session) -> Vec<Evicted> {
+    let pods = &session.world().api().objects().pods;
+    let mut evicted = Vec::new();
+    for record in session.history().cycles() {
+        let Some(chosen) = &record.preemption else { continue };
+        // A victim that waited at Permit was only sent back to the queue.
+        let gone = chosen.victims.iter().filter(|victim| pods.get(*victim).is_none());
+        evicted.extend(gone.map(|pod| Evicted { pod: *pod, node: chosen.node, by: record.pod }));
+    }
+    evicted
 }
 
 /// The pods without a node, by name.

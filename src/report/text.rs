@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use crate::debug::Session;
-use crate::report::outcome::{pending, placed};
+use crate::engine::record::QueueName;
+use crate::report::outcome::{evicted, pending, placed};
 
-/// Which pods were placed where, which stayed pending and why.
+/// Which pods were placed where, who had to go for them, which stayed pending and why.
 pub fn outcome(session: &Session) -> String {
-    let (placed, pending) = (placed(session), pending(session));
-    let cycles = session.world().scheduler().cycles();
+    let (placed, evicted, pending) = (placed(session), evicted(session), pending(session));
     let mut text = String::new();
     let width = placed.iter().map(|entry| entry.pod.to_string().len()).max().unwrap_or(0);
     // Writing into a String cannot fail.
@@ -20,15 +20,22 @@ pub fn outcome(session: &Session) -> String {
             attempt => writeln!(text, " (attempt {attempt})"),
         };
     }
-    for entry in &pending {
-        let _ = writeln!(text, "{}  pending, {}", entry.pod, entry.place.as_str());
-        let _ = writeln!(text, "    {}", entry.reason);
+    for entry in &evicted {
+        let _ = writeln!(text, "{}  evicted from {} for {}", entry.pod, entry.node, entry.by);
     }
-    let _ = writeln!(
-        text,
-        "{} placed, {} pending, {cycles} scheduling cycles",
-        placed.len(),
-        pending.len()
-    );
+    for entry in &pending {
+        let place = match entry.place {
+            QueueName::None => "in no queue",
+            place => place.as_str(),
+        };
+        let _ = writeln!(text, "{}  pending, {place}\n    {}", entry.pod, entry.reason);
+    }
+    let _ = write!(text, "{} placed, ", placed.len());
+    if !evicted.is_empty() {
+        let _ = write!(text, "{} evicted, ", evicted.len());
+    }
+    let cycles = session.world().scheduler().cycles();
+    let plural = if cycles == 1 { "" } else { "s" };
+    let _ = writeln!(text, "{} pending, {cycles} scheduling cycle{plural}", pending.len());
     text
 }

@@ -90,13 +90,15 @@ fn shorten(line: &str, column: usize) -> (String, usize) {
 
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for part in [&self.object, &self.path] {
+        let of_file = self.document == 0 && !self.file.is_empty();
+        let subject = if of_file { self.place() } else { String::new() };
+        for part in [&subject, &self.object, &self.path] {
             if !part.is_empty() {
                 write!(f, "{part}: ")?;
             }
         }
         write!(f, "{}", self.message)?;
-        if !self.file.is_empty() {
+        if !self.file.is_empty() && !of_file {
             write!(f, "\n  --> {}", self.place())?;
         }
         if let Some((text, at)) = &self.snippet {
@@ -109,6 +111,36 @@ impl fmt::Display for SourceError {
         }
         Ok(())
     }
+}
+
+/// The decoder's message in the words that people use for YAML and JSON.
+pub(super) fn plain(message: &str) -> String {
+    let wrong = ["invalid type: ", "invalid value: "];
+    let wrong = wrong.iter().find_map(|prefix| message.strip_prefix(prefix));
+    let Some((got, expected)) = wrong.and_then(|text| text.split_once(", expected ")) else {
+        return message.into();
+    };
+    let got = match got.split_once(' ') {
+        Some(("string", text)) => format!("the text {text}"),
+        Some(("integer" | "boolean", value)) => value.replace('`', ""),
+        Some(("floating", value)) => value.trim_start_matches("point ").replace('`', ""),
+        _ => match got {
+            "map" => "a mapping".into(),
+            "sequence" => "a list".into(),
+            "null" | "unit value" => "nothing".into(),
+            other => other.into(),
+        },
+    };
+    let expected = match expected {
+        "a sequence" => "a list",
+        "a map" => "a mapping",
+        "a string" => "a text",
+        "a boolean" => "true or false",
+        "i32" | "i64" | "u32" | "u64" => "a whole number",
+        other if other.starts_with("struct ") => "a mapping",
+        other => other,
+    };
+    format!("expected {expected}, got {got}")
 }
 
 /// What to do about a decoder's message.
@@ -132,5 +164,40 @@ pub(super) fn help_for(path: &str, message: &str) -> &'static str {
         "the text ends too early: was the file cut off?"
     } else {
         "correct this and try again; nothing of the input was used"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoders_speak_of_lists_and_mappings() {
+        for (message, expected) in [
+            (
+                "invalid type: string \"a\", expected a sequence",
+                "expected a list, got the text \"a\"",
+            ),
+            ("invalid type: integer `2`, expected a string", "expected a text, got 2"),
+            ("invalid type: boolean `true`, expected i32", "expected a whole number, got true"),
+            (
+                "invalid type: floating point `1.5`, expected i64",
+                "expected a whole number, got 1.5",
+            ),
+            ("invalid type: map, expected a boolean", "expected true or false, got a mapping"),
+            (
+                "invalid type: sequence, expected struct ObjectMeta",
+                "expected a mapping, got a list",
+            ),
+            ("duplicate field `image`", "duplicate field `image`"),
+        ] {
+            assert_eq!(plain(message), expected);
+        }
+    }
+
+    #[test]
+    fn an_error_about_a_file_begins_with_its_name() {
+        let error = SourceError::of_file("-", "is UTF-16 text".into(), "save it as UTF-8");
+        assert_eq!(error.to_string(), "standard input: is UTF-16 text\n  help: save it as UTF-8");
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::error::{SourceError, help_for};
+use super::error::{SourceError, help_for, plain};
 use super::item::Item;
 use super::{Origin, Progress, STDIN, add};
 use crate::api::DecodeError;
@@ -69,7 +69,7 @@ impl File {
             help: help_for(&error.path, &error.message).into(),
             object: error.object,
             path: error.path,
-            message: error.message,
+            message: plain(&error.message),
             snippet: None,
         }
         .with_snippet(&self.text)

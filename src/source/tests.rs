@@ -184,7 +184,7 @@ fn gzip_is_recognised_by_its_content() {
     let error = read_text("cluster.gz", cut, &Filter::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "is gzip data that is cut off\n  --> cluster.gz\n  help: copy the file again; nothing of it was used"
+        "cluster.gz: is gzip data that is cut off\n  help: copy the file again; nothing of it was used"
     );
 }
 
@@ -231,7 +231,7 @@ fn numbers_with_leading_zeros_are_refused_where_they_count() {
     let error = error_of("p.yaml", &pod("{containers: [{ports: [{hostPort: 0600}]}]}"));
     assert_eq!(
         (error.path.as_str(), error.message.as_str()),
-        ("spec.containers[0].ports[0].hostPort", "invalid type: string \"0600\", expected i32")
+        ("spec.containers[0].ports[0].hostPort", "expected a whole number, got the text \"0600\"")
     );
     assert_eq!(error.help, "write a whole number, without quotes and without leading zeros");
 }

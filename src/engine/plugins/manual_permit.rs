@@ -9,6 +9,7 @@ use crate::api::selector::Selector;
 use crate::config::intree::MANUAL_PERMIT;
 use crate::config::{FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::events::Registration;
 use crate::engine::framework::plugin::{BindContext, PermitAnswer, Plugin};
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
@@ -34,6 +35,12 @@ struct ManualPermit {
 impl Plugin for ManualPermit {
     fn name(&self) -> Symbol {
         MANUAL_PERMIT.into()
+    }
+
+    /// No event: what a person rejected is not held again at once, but waits until the queue
+    /// looks after pods that nothing called back.
+    fn events(&self) -> Option<Vec<Registration>> {
+        Some(Vec::new())
     }
 
     fn permit(&self, cx: &mut BindContext<'_>, _state: &mut CycleState) -> PermitAnswer {
@@ -76,6 +83,12 @@ mod tests {
         assert!(answer.status.is_wait());
         assert_eq!(answer.status.message(), "held for a decision by hand");
         assert_eq!(answer.timeout, 900_000_000);
+    }
+
+    #[test]
+    fn no_event_undoes_a_rejection() {
+        let plugin = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();
+        assert_eq!(plugin.events().map(|events| events.len()), Some(0));
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! Runs the real program in a folder of its own and compares all it says with a file below
+//! `tests/cli/`.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// One call of the program.
+pub struct Call {
+    folder: TempDir,
+    stdin: Vec<u8>,
+    files: Vec<(String, String)>,
+}
+
+/// What it said.
+pub struct Said {
+    pub stdout: String,
+    pub stderr: String,
+    pub code: Option<i32>,
+}
+
+impl Call {
+    /// In an empty folder.
+    pub fn new() -> Call {
+        Call { folder: TempDir::new().unwrap(), stdin: Vec::new(), files: Vec::new() }
+    }
+
+    /// With a text file.
+    pub fn file(mut self, name: &str, text: &str) -> Call {
+        self.files.push((name.into(), text.into()));
+        self.bytes(name, text.as_bytes())
+    }
+
+    /// With a file of any bytes.
+    pub fn bytes(self, name: &str, bytes: &[u8]) -> Call {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+        self
+    }
+
+    /// With something on standard input.
+    pub fn stdin(mut self, text: &str) -> Call {
+        self.stdin = text.as_bytes().to_vec();
+        self
+    }
+
+    /// Runs it; the words of `line` are separated by single spaces.
+    pub fn run(&self, line: &str) -> Said {
+        let mut command = Command::cargo_bin("kubestep").unwrap();
+        command.current_dir(self.folder.path()).env_clear().write_stdin(self.stdin.clone());
+        let output = command.args(line.split(' ').filter(|word| !word.is_empty())).output();
+        let output = output.unwrap();
+        Said {
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+            code: output.status.code(),
+        }
+    }
+
+    /// A file that the program wrote.
+    pub fn written(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+
+    /// Runs it and compares with `tests/cli/NAME.txt`, or rewrites that with `UPDATE_GOLDEN`.
+    pub fn says(&self, name: &str, line: &str) {
+        compare(name, self.transcript(line));
+    }
+
+    /// The same with a file that the program wrote.
+    pub fn says_with(&self, name: &str, line: &str, written: &str) {
+        let transcript = self.transcript(line);
+        compare(name, format!("{transcript}# {written}\n{}", self.written(written)));
+    }
+
+    fn transcript(&self, line: &str) -> String {
+        let said = self.run(line);
+        let mut text = String::new();
+        for (file, content) in &self.files {
+            let _ = writeln!(text, "# {file}\n{}", content.trim_end());
+        }
+        let code = said.code.map_or_else(|| "none".into(), |code| code.to_string());
+        let _ = writeln!(text, "$ kubestep {line}");
+        let _ = write!(text, "# output\n{}# errors\n{}# exit {code}\n", said.stdout, said.stderr);
+        text
+    }
+}
+
+fn compare(name: &str, text: String) {
+    let path: PathBuf =
+        [env!("CARGO_MANIFEST_DIR"), "tests", "cli", &format!("{name}.txt")].iter().collect();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &text).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, expected, "{name}: see {}", path.display());
+}

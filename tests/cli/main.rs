@@ -1,0 +1,44 @@
+//! The command line as it is used: the real program, its whole output and its exit code.
+//!
+//! `UPDATE_GOLDEN=1 cargo test --test cli` rewrites the expected texts.
+
+mod errors;
+mod harness;
+mod odd;
+mod run;
+mod shapes;
+
+use harness::Call;
+use kubestep::fixtures::STORIES;
+
+#[test]
+fn help() {
+    Call::new().says("help", "--help");
+    Call::new().says("help-run", "run --help");
+    Call::new().says("help-demo", "demo --help");
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let said = Call::new().run("--version");
+    assert_eq!(said.stdout, format!("kubestep {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!((said.stderr.as_str(), said.code), ("", Some(0)));
+}
+
+#[test]
+fn demo_lists_its_stories() {
+    Call::new().says("demo-list", "demo --list");
+}
+
+#[test]
+fn every_story_is_reported_when_there_is_no_terminal() {
+    for story in STORIES {
+        Call::new().says(&format!("stories/{}", story.name), &format!("demo {}", story.name));
+    }
+}
+
+#[test]
+fn demo_alone_is_the_tour() {
+    let (alone, tour) = (Call::new().run("demo"), Call::new().run("demo tour"));
+    assert_eq!((alone.stdout, alone.code), (tour.stdout, tour.code));
+}

@@ -1,0 +1,114 @@
+//! Input that is odd but usable: what is done with it, and what is said about it.
+
+use crate::harness::Call;
+
+const NODE: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: node-0}
+status:
+  allocatable: {cpu: \"2\", memory: 4Gi, pods: \"10\"}
+";
+
+/// A pod that wants 500m CPU, with more of `metadata` and `spec`.
+fn pod(metadata: &str, spec: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{{metadata}}}\nspec:\n{spec}  containers:\n  \
+         - name: main\n    resources: {{requests: {{cpu: 500m}}}}\n"
+    )
+}
+
+fn says(name: &str, text: &str, options: &str) {
+    let line = format!("run -f cluster.yaml {options}");
+    Call::new().file("cluster.yaml", text).says(&format!("odd/{name}"), line.trim_end());
+}
+
+#[test]
+fn an_empty_cluster() {
+    says("empty", "", "");
+    says("only-comments", "# nothing here\n---\n", "");
+}
+
+#[test]
+fn no_pending_pod() {
+    says("no-pending-pod", &format!("{NODE}{}", pod("name: web", "  nodeName: node-0\n")), "");
+}
+
+#[test]
+fn no_node() {
+    says("no-node", &pod("name: web", ""), "");
+}
+
+#[test]
+fn a_pod_on_a_node_that_is_not_there() {
+    let pods = [pod("name: lost", "  nodeName: node-7\n"), pod("name: web", "")].concat();
+    says("unknown-node", &format!("{NODE}{pods}"), "");
+}
+
+#[test]
+fn kinds_that_the_scheduler_does_not_read() {
+    let others = "---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n---\nkind: ConfigMap\n\
+                  apiVersion: v1\nmetadata: {name: b}\n---\nkind: Deployment\napiVersion: apps/v1\n\
+                  metadata: {name: web}\n";
+    says("other-kinds", &format!("{NODE}{}{others}", pod("name: web", "")), "");
+}
+
+#[test]
+fn a_priority_class_that_is_not_there() {
+    says(
+        "no-priority-class",
+        &format!("{NODE}{}", pod("name: web", "  priorityClassName: high\n")),
+        "",
+    );
+}
+
+#[test]
+fn pods_that_have_ended() {
+    let ended = pod("name: done", "  nodeName: node-0\n") + "status: {phase: Succeeded}\n";
+    says("ended-pod", &format!("{NODE}{ended}{}", pod("name: web", "")), "");
+}
+
+/// Two namespaces, two applications, a class of its own.
+fn choice() -> String {
+    let pods = [
+        pod("name: web-0, namespace: shop, labels: {app: web}", ""),
+        pod("name: web-1, namespace: shop, labels: {app: web}", ""),
+        pod("name: db-0, namespace: shop, labels: {app: db}", ""),
+        pod("name: web-0, namespace: test, labels: {app: web}", "  nodeName: node-0\n"),
+    ];
+    format!("{NODE}{}", pods.concat())
+}
+
+#[test]
+fn what_is_chosen_is_taken() {
+    says("namespace", &choice(), "-n shop");
+    says("two-namespaces", &choice(), "-n shop -n test");
+    says("labels", &choice(), "-l app=web");
+    says("exclude", &choice(), "--exclude pod/web-* --exclude Pod/test/*");
+    says("nothing-left", &choice(), "-n nowhere");
+}
+
+#[test]
+fn a_configuration_beside_another() {
+    let config = |name: &str| {
+        format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+             profiles:\n- schedulerName: {name}\n"
+        )
+    };
+    let cluster = format!("{NODE}{}---\n{}---\n{}", pod("name: web", ""), config("a"), config("b"));
+    says("two-configurations", &cluster, "");
+    Call::new()
+        .file("cluster.yaml", &format!("{NODE}{}---\n{}", pod("name: web", ""), config("a")))
+        .file("scheduler.yaml", &config("default-scheduler"))
+        .says("odd/own-configuration", "run -f cluster.yaml --config scheduler.yaml");
+}
+
+#[test]
+fn a_gate_that_changes_what_happens() {
+    says(
+        "gate",
+        &format!("{NODE}{}", pod("name: web", "")),
+        "--feature-gates GenericWorkload=true",
+    );
+}

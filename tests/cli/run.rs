@@ -1,0 +1,69 @@
+//! `kubestep run` with what it can write: times and traces.
+
+use serde_json::Value;
+
+use crate::harness::Call;
+
+const CLUSTER: &str = include_str!("../../fixtures/preemption-budget/cluster.yaml");
+
+fn call() -> Call {
+    Call::new().bytes("cluster.yaml", CLUSTER.as_bytes())
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_times_are_one_json_object() {
+    let said = call().run("run -f cluster.yaml --timings");
+    assert_eq!((said.stderr.as_str(), said.code), ("", Some(0)));
+    let timings: Value = serde_json::from_str(&said.stdout).unwrap();
+    let counts = ["nodes", "pods", "cycles", "scheduled", "unschedulable"];
+    let counts: Vec<_> = counts.iter().map(|name| timings[name].as_u64()).collect();
+    assert_eq!(counts, [2, 2, 2, 1, 1].map(Some), "{timings}");
+    let (load, cycles) =
+        (timings["load_s"].as_f64().unwrap(), timings["cycle_s"].as_f64().unwrap());
+    assert!(load > 0.0 && cycles > 0.0 && cycles < 60.0, "{timings}");
+    assert_eq!(timings["cycles_per_s"].as_f64(), Some(2.0 / cycles));
+    assert!(timings["peak_rss_bytes"].is_u64(), "{timings}");
+}
+
+#[test]
+fn the_trace_has_a_line_a_cycle() {
+    let call = call();
+    let said = call.run("run -f cluster.yaml --trace trace.jsonl");
+    assert_eq!(said.stdout, call.run("run -f cluster.yaml").stdout);
+    let lines = lines(&call.written("trace.jsonl"));
+    let tries: Vec<_> = lines.iter().map(|line| line["attempt"].as_u64()).collect();
+    assert_eq!(tries, [Some(1), Some(2)], "{lines:?}");
+}
+
+#[test]
+fn the_trace_in_full_and_in_short() {
+    call().says_with("trace-summary", "run -f cluster.yaml --trace trace.jsonl", "trace.jsonl");
+    let line = "run -f cluster.yaml --trace trace.jsonl --trace-detail full";
+    call().says_with("trace-full", line, "trace.jsonl");
+}
+
+#[test]
+fn cycles_can_be_limited() {
+    call().says("max-cycles", "run -f cluster.yaml --max-cycles 1");
+    call().says("no-cycles", "run -f cluster.yaml --max-cycles 0");
+}
+
+#[test]
+fn a_reader_that_stops_reading_is_no_error() {
+    use std::process::{Command, Stdio};
+
+    let program = assert_cmd::cargo::cargo_bin("kubestep");
+    let mut child = Command::new(program)
+        .args(["demo", "--list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
