@@ -3,6 +3,9 @@
 //! The picture is brought up to date part by part, and only the parts that changed and that the view on
 //! screen needs, so that a step costs the same in a small and in a large cluster.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -310,10 +313,13 @@ fn queued_row(session: &Session, queue: QueueName, pod: &Queued, until: Option<T
     let mut rejected_by: Vec<_> = rejected.copied().collect();
     rejected_by.extend(pod.gating_plugin.filter(|p| !rejected_by.contains(p)));
     let last = session.history().cycles_of(pod.key()).next_back();
-    let reason = match (pod.gating_message, last) {
-        (Some(message), _) => message.to_string(),
-        (None, Some(record)) => record.message.clone(),
-        (None, None) => String::new(),
+    let mut waiting = session.world().scheduler().waiting().iter();
+    let reason = if let Some(message) = pod.gating_message {
+        message.to_string()
+    } else if let Some(held) = waiting.find(|w| w.pod().key() == pod.key()) {
+        format!("held at Permit with room on {}; 7 shows it", held.node())
+    } else {
+        last.map(|record| record.message.clone()).unwrap_or_default()
     };
     QueuedPod {
         info: pod.info.clone(),

@@ -12,10 +12,11 @@ use super::model::{Model, span};
 use super::prompt::Purpose;
 use super::text::{Cut, fit, width};
 use super::theme::Scope;
-use super::view::{self, View};
+use super::view::{self, View, ViewId};
 use super::widget::grid::{self, GridState};
 use super::widget::prompt::PromptLine;
 use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
+use crate::api::Time;
 
 /// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
 pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
@@ -48,8 +49,15 @@ fn too_small(buffer: &mut Buffer, area: Rect, paint: &Paint) {
 
 fn draw_top(buffer: &mut Buffer, screen: &layout::Screen, app: &App, model: &Model, paint: &Paint) {
     tabs::draw(buffer, screen.tabs, app.view(), app.mode(model), paint);
-    let clock = format!("{} +{}", model.source, span(model.now.0 - model.start.0));
+    let clock =
+        format!("{} +{}", model.source, span(shown_time(app.view(), model).0 - model.start.0));
     breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock, paint);
+}
+
+/// Of a recorded cycle its own time, of the cluster the present.
+fn shown_time(view: ViewId, model: &Model) -> Time {
+    let earlier = model.cycle().filter(|_| !model.at_end && !view.shows_cluster());
+    earlier.map_or(model.now, |cycle| cycle.time)
 }
 
 fn draw_view(
@@ -65,7 +73,11 @@ fn draw_view(
     let source = view::source(id, model);
     let (detail_focused, _) = app.detail_state();
     let grid = app.grid(id);
-    draw_title(buffer, rows, &*source, grid, !detail_focused, paint);
+    let mut notes = title_notes(&*source, grid);
+    if id.shows_cluster() && !model.at_end {
+        notes.push("as of the end, not of the position".into());
+    }
+    draw_rule(buffer, rows, &notes, !detail_focused, paint);
     let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
     let mut cursor = grid::draw(buffer, inner, &*source, grid, paint, !detail_focused);
     if grid.shown() == 0 {
@@ -79,14 +91,7 @@ fn draw_view(
 }
 
 /// `─ Filter of default/web ─ 38/5000 ─ /gpu ─ failures ───`
-fn draw_title(
-    buffer: &mut Buffer,
-    area: Rect,
-    source: &dyn View,
-    grid: &GridState,
-    focused: bool,
-    paint: &Paint,
-) {
+fn title_notes(source: &dyn View, grid: &GridState) -> Vec<String> {
     let mut notes = vec![source.title()];
     notes.push(match grid.shown() == grid.total() {
         true => format!("{}/{}", (grid.selected_line() + 1).min(grid.shown()), grid.total()),
@@ -98,7 +103,7 @@ fn draw_title(
     if grid.failures_only {
         notes.push("failures only".into());
     }
-    draw_rule(buffer, area, &notes, focused, paint);
+    notes
 }
 
 fn draw_rule(buffer: &mut Buffer, area: Rect, notes: &[String], focused: bool, paint: &Paint) {

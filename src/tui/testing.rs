@@ -3,6 +3,7 @@
 //! A golden file has three parts, glyphs, one letter per cell for its style, and what the letters mean,
 //! because a frame without styles does not show where the selection is. `UPDATE_GOLDEN=1` rewrites them.
 
+mod live;
 mod sample;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use super::model::Model;
 use super::render::render;
 use super::theme::Library;
 
+pub use live::Live;
 pub use sample::{filter_frame, model, pod};
 
 /// A running interface over a fixed model.
@@ -44,10 +46,7 @@ impl Story {
         depth: Depth,
         charset: Charset,
     ) -> Story {
-        let library = Library::default();
-        let appearance = Appearance { library, theme: theme.into(), depth, charset };
-        let mut app = App::new(appearance, Keymap::default()).unwrap();
-        app.resize(size.0, size.1);
+        let mut app = app(size, theme, depth, charset);
         app.sync(&model);
         let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
         Story { app, model, effects: Vec::new(), terminal }
@@ -82,10 +81,7 @@ impl Story {
 
     /// The screen's lines, without blanks at their ends.
     pub fn lines(&mut self) -> Vec<String> {
-        let buffer = self.draw();
-        let width = usize::from(buffer.area.width);
-        let line = |cells: &[Cell]| cells.iter().map(Cell::symbol).collect::<String>();
-        buffer.content.chunks(width).map(|c| line(c).trim_end().to_owned()).collect()
+        lines_of(&self.draw())
     }
 
     pub fn text(&mut self) -> String {
@@ -123,6 +119,22 @@ impl Story {
             file.display()
         );
     }
+}
+
+/// An interface with default keys and built-in themes.
+fn app(size: (u16, u16), theme: &str, depth: Depth, charset: Charset) -> App {
+    let library = Library::default();
+    let appearance = Appearance { library, theme: theme.into(), depth, charset };
+    let mut app = App::new(appearance, Keymap::default()).unwrap();
+    app.resize(size.0, size.1);
+    app
+}
+
+/// The screen's lines, without blanks at their ends.
+fn lines_of(buffer: &Buffer) -> Vec<String> {
+    let width = usize::from(buffer.area.width);
+    let line = |cells: &[Cell]| cells.iter().map(Cell::symbol).collect::<String>();
+    buffer.content.chunks(width).map(|c| line(c).trim_end().to_owned()).collect()
 }
 
 /// Keys of a story.

@@ -1,6 +1,8 @@
 //! The real program in a pseudo-terminal: it opens, steps, redraws, and gives the terminal back however
 //! it ends.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
+
 mod terminal;
 
 use std::time::Duration;

@@ -71,7 +71,7 @@ pub const SPECS: &[Spec] = &[
     spec(Execution::Continue, "continue", &["c", "f5", "f8"], Argument::None, "run", "Run until nothing is left to schedule"),
     spec(Execution::ContinueBack, "continue-back", &["C"], Argument::None, "", "Back to the beginning of the recording"),
     Spec { place: MOMENTS, ..spec(Execution::RunHere, "run-here", &["t"], Argument::None, "", "Run to the selected row's moment") },
-    spec(Execution::Play, "play", &["space"], Argument::None, "play", "Step by step on its own, or pause"),
+    spec(Execution::Play, "play", &["space"], Argument::None, "", "Step by step on its own, or pause"),
     spec(Execution::Repeat, "repeat", &["."], Argument::None, "", "Repeat the last debugger command"),
     spec(Execution::Cycle, "cycle", &[], Argument::Required("NUMBER"), "", "Go to a recorded cycle by its number"),
     spec(Execution::Advance, "advance", &["+"], Argument::Optional("TIME"), "", "Let virtual time pass: to the next timer, or 30s, 5m"),

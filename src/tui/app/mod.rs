@@ -314,11 +314,12 @@ impl App {
     /// The session has begun: the queues come first, and several notices become one line.
     pub fn start(&mut self) {
         self.show(ViewId::Queues);
-        if self.messages.len() > 1 {
-            let text =
-                format!("{} notices about input and settings; M shows them", self.messages.len());
-            self.status = Some(Message { severity: Severity::Warning, text });
-        }
+        let (severity, text) = match self.messages.len() {
+            0 => (Severity::Info, "s steps into the first cycle, n runs it, c runs all".into()),
+            1 => return,
+            n => (Severity::Warning, format!("{n} notices about input and settings; M shows them")),
+        };
+        self.status = Some(Message { severity, text });
     }
 
     /// Whether a long run is going on; drawn as the mode.

@@ -103,6 +103,11 @@ impl ViewId {
         char::from(b'0' + self as u8)
     }
 
+    /// Whether it shows the cluster as it is now, whatever cycle the debugger stands in.
+    pub fn shows_cluster(self) -> bool {
+        matches!(self, ViewId::Queues | ViewId::Nodes | ViewId::Pods | ViewId::Waiting)
+    }
+
     /// Its name in the first line.
     pub fn title(self) -> &'static str {
         match self {

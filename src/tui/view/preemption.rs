@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::View;
-use crate::config::ExtensionPoint;
-use crate::engine::record::{Candidate, CycleRecord};
+use super::{View, verdict};
+use crate::engine::record::{Candidate, CycleRecord, PluginStatus};
 use crate::tui::lines::Line;
 use crate::tui::model::Model;
 use crate::tui::theme::Scope;
@@ -97,14 +96,12 @@ impl View for PreemptionView<'_> {
 
     fn empty(&self) -> String {
         let Some(cycle) = self.cycle else { return "No cycle yet: n runs the next one.".into() };
-        let said = cycle.post_filter.iter().map(|a| a.status.message()).find(|m| !m.is_empty());
-        match (cycle.post_filter.is_empty(), said) {
-            (true, _) => "Preemption did not run in this cycle.".into(),
-            (false, Some(said)) => format!("No candidate. {said}"),
-            (false, None) => {
-                format!("No candidate; {} ran and said nothing.", ExtensionPoint::PostFilter.name())
-            }
+        if cycle.post_filter.is_empty() {
+            return "Preemption did not run in this cycle.".into();
         }
+        let said = |a: &PluginStatus| format!("\n{}: {}", a.plugin, verdict::reasons(&a.status));
+        let answers: String = cycle.post_filter.iter().map(said).collect();
+        format!("No candidate node. What PostFilter said:{answers}")
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {

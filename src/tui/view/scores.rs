@@ -150,10 +150,6 @@ impl GridSource for ScoresView<'_> {
         self.current().is_some_and(|(current, _)| current == row)
     }
 
-    fn is_failure(&self, row: usize) -> bool {
-        self.mark(row).is_none()
-    }
-
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         super::nodes::label_of(self.model, self.node_name(row)?, key)
     }

@@ -1,0 +1,114 @@
+//! The interface on real sessions: the built-in stories from their beginning to their end.
+
+use crate::fixtures;
+use crate::tui::sanitize;
+use crate::tui::testing::Live;
+use crate::tui::view::ViewId;
+
+#[test]
+fn stepping_goes_forward_and_back_through_the_same_positions() {
+    let mut live = Live::demo("tour");
+    let crumbs = |live: &mut Live| live.lines()[1].clone();
+    let mut seen = vec![crumbs(&mut live)];
+    live = live.keys("n");
+    for _ in 0..60 {
+        seen.push(crumbs(&mut live));
+        live = live.keys("s");
+    }
+    for expected in seen.iter().skip(1).rev() {
+        live = live.keys("S");
+        let now = crumbs(&mut live);
+        // The clock of an earlier position is that cycle's own.
+        let place = |line: &str| line.split("  ").next().unwrap().to_owned();
+        assert_eq!(place(&now), place(expected));
+    }
+}
+
+#[test]
+fn stepping_into_nodes_shows_the_matrix_and_out_the_overview() {
+    let live = Live::demo("tainted").keys("s");
+    assert_eq!(live.app.view(), ViewId::Queues);
+    let mut live = live.keys("s");
+    assert_eq!(live.app.view(), ViewId::Cycle);
+    for _ in 0..80 {
+        if live.app.view() == ViewId::Filter {
+            break;
+        }
+        live = live.keys("s");
+    }
+    assert_eq!(live.app.view(), ViewId::Filter);
+    assert!(live.text().contains("▶ "));
+    assert_eq!(live.keys("f").app.view(), ViewId::Cycle);
+}
+
+#[test]
+fn the_first_key_is_named_and_the_end_says_what_helps() {
+    let mut live = Live::demo("tainted");
+    assert!(live.lines()[22].contains("s steps into the first cycle"));
+    let mut live = live.keys("c");
+    assert!(live.lines()[0].ends_with("IDLE"));
+    assert!(live.lines()[22].contains("no pod can be tried now; + lets"), "{}", live.lines()[22]);
+    let mut live = live.keys("C");
+    assert!(live.lines()[0].ends_with("IDLE") || live.lines()[0].ends_with("REPLAY"));
+    assert!(live.keys("SS").lines()[22].contains("this is the beginning"));
+}
+
+#[test]
+fn a_held_pod_is_allowed_from_the_waiting_view() {
+    let mut live = Live::demo("held-at-permit").keys("c7");
+    let text = live.text();
+    assert!(text.contains("default/release-1") && text.contains("ManualPermit"), "{text}");
+    let mut live = live.keys("A");
+    assert!(live.lines()[22].contains("allowed default/release-1 for all plugins"));
+    assert!(!live.lines()[4].contains("release-1"));
+    assert!(live.keys("6/release-1<Enter>").text().contains("on node-0"));
+}
+
+#[test]
+fn a_held_pod_is_rejected_with_a_message_that_its_cycle_keeps() {
+    let mut live = Live::demo("held-at-permit").keys("c7xnot today<Enter>");
+    assert!(live.lines()[22].contains("rejected default/release-1 in the name of ManualPermit"));
+    let mut live = live.keys("C0d");
+    assert!(live.text().contains("not today"), "{}", live.text());
+}
+
+#[test]
+fn time_passes_to_the_next_timer() {
+    let mut live = Live::demo("tainted").keys("c+");
+    assert!(live.lines()[22].contains(" passed; "), "{}", live.lines()[22]);
+    let mut live = live.keys(":advance 10s<Enter>");
+    assert!(live.lines()[22].contains("10s passed"), "{}", live.lines()[22]);
+}
+
+#[test]
+fn a_pod_that_nobody_serves_is_named_in_the_pods_view() {
+    let mut live = Live::demo("wrong-scheduler").keys("c6z");
+    assert!(live.text().contains("no profile serves it"), "{}", live.text());
+}
+
+#[test]
+fn every_story_can_be_walked_through_every_view() {
+    for story in fixtures::STORIES {
+        let mut live = Live::demo(story.name).keys("ssssc");
+        for view in ViewId::ALL {
+            live = live.keys(&format!("{}Gd<Esc>ggllz", view.digit()));
+            let buffer = live.draw();
+            let clean = buffer.content.iter().all(|c| c.symbol().chars().all(sanitize::is_safe));
+            assert!(clean, "{}", story.name);
+            live = live.keys("z");
+        }
+        let mut live = live.keys("C}}{nnNNffFF.");
+        assert!(
+            live.text().contains("cycle")
+                || story.name == "wrong-scheduler"
+                || story.name == "gated"
+        );
+    }
+}
+
+#[test]
+fn the_cluster_is_marked_as_newer_than_the_position() {
+    let mut live = Live::demo("tour").keys("cC2");
+    assert!(live.lines()[2].contains("as of the end, not of the position"), "{}", live.lines()[2]);
+    assert!(!live.keys("0").lines()[2].contains("as of the end"));
+}

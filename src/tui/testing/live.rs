@@ -1,0 +1,92 @@
+//! Stories over a real session: what the keys ask for is done, as in the program.
+
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+
+use super::{app, lines_of, parse_keys};
+use crate::config::{self, FeatureGates};
+use crate::debug::Session;
+use crate::engine::framework::registry::Registry;
+use crate::fixtures;
+use crate::sim::{self, World};
+use crate::source::{self, Filter};
+use crate::tui::app::{App, Effect};
+use crate::tui::color::Depth;
+use crate::tui::driver::{Done, Driver};
+use crate::tui::glyph::Charset;
+use crate::tui::render::render;
+use crate::tui::widget::status_line::Severity;
+
+/// The interface on a session.
+pub struct Live {
+    pub app: App,
+    pub driver: Driver,
+    terminal: Terminal<TestBackend>,
+}
+
+/// A session on a cluster written as YAML.
+pub fn session(cluster: &str) -> Session {
+    let read = source::read_text("test", cluster.into(), &Filter::default()).unwrap();
+    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
+    let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
+    let mut world = World::new(&resolved, features, &registry).unwrap();
+    sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
+    Session::new(world)
+}
+
+impl Live {
+    /// A built-in story at 80×24.
+    pub fn demo(name: &str) -> Live {
+        Live::new(session(fixtures::find(name).unwrap().cluster), (80, 24))
+    }
+
+    pub fn new(session: Session, size: (u16, u16)) -> Live {
+        let mut app = app(size, "dark", Depth::Rgb, Charset::Unicode);
+        app.start();
+        let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        let mut live = Live { app, driver: Driver::new(session, "test".into()), terminal };
+        live.draw();
+        live
+    }
+
+    /// Types, does what the keys ask for, and finishes long runs.
+    pub fn keys(mut self, keys: &str) -> Live {
+        for key in parse_keys(keys) {
+            let model = self.driver.model(self.app.view());
+            let effect = self.app.key(key, model);
+            if let Effect::Session(request) = effect {
+                let done = self.driver.perform(&request);
+                self.app.done(done);
+            }
+            while self.app.is_running() {
+                if let Some(words) = self.driver.run_slice(Duration::from_millis(5)) {
+                    self.app.set_running(false);
+                    self.app
+                        .done(Done { message: Some((Severity::Info, words)), ..Done::default() });
+                }
+            }
+            self.draw();
+        }
+        self
+    }
+
+    pub fn draw(&mut self) -> Buffer {
+        self.app.sync(self.driver.model(self.app.view()));
+        let model = self.driver.model(self.app.view());
+        let app = &mut self.app;
+        self.terminal.draw(|frame| render(frame, app, model)).unwrap();
+        self.terminal.backend().buffer().clone()
+    }
+
+    pub fn lines(&mut self) -> Vec<String> {
+        lines_of(&self.draw())
+    }
+
+    pub fn text(&mut self) -> String {
+        self.lines().join("\n")
+    }
+}
