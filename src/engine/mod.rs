@@ -19,6 +19,7 @@ pub mod node;
 pub mod objects;
 pub mod plugins;
 pub mod pod;
+pub mod pod_groups;
 pub mod ports;
 pub mod preemption;
 pub mod queue;

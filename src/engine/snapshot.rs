@@ -75,6 +75,18 @@ impl Snapshot {
         self.with_required_anti_affinity.iter().filter_map(|id| self.get(*id))
     }
 
+    /// Changes a node in this snapshot alone. Lists and order stay.
+    pub(in crate::engine) fn change_node(
+        &mut self,
+        name: Symbol,
+        change: impl FnOnce(&mut NodeInfo),
+    ) {
+        let Some(id) = self.by_name.get(&name) else { return };
+        if let Some(Some(node)) = Arc::make_mut(&mut self.nodes).get_mut(id.index()) {
+            change(Arc::make_mut(node));
+        }
+    }
+
     /// Whether some pod in the snapshot names the claim.
     pub fn is_claim_used(&self, claim: NamespacedName) -> bool {
         self.used_claims.contains(&claim)

@@ -149,6 +149,11 @@ impl Status {
         self.code() == Code::Skip
     }
 
+    /// Whether the code is Error.
+    pub fn is_error(&self) -> bool {
+        self.code() == Code::Error
+    }
+
     /// Whether the code is Wait.
     pub fn is_wait(&self) -> bool {
         self.code() == Code::Wait

@@ -30,6 +30,7 @@ const COMPLETE: &[&str] = &[
     "extenders",
     "fit",
     "fit_strategy",
+    "gang",
     "images",
     "interpod",
     "node_affinity",

@@ -8,6 +8,7 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
+use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
 /// A value a plugin keeps in the cycle state.
@@ -45,6 +46,10 @@ pub struct CycleState {
     pub skip_pre_bind: Vec<Symbol>,
     /// Pods that a plugin wants in the active queue after this cycle, as (namespace, name) (FW-021).
     pub pods_to_activate: Vec<(Symbol, Symbol)>,
+    /// Pods that a Permit plugin wants in the active queue right now.
+    pub activate_at_once: Vec<NamespacedName>,
+    /// Waiting pods, by UID, that a Permit plugin allows right now, with the plugin's name.
+    pub allow_at_once: Vec<(Symbol, Symbol)>,
 }
 
 impl CycleState {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::dra::tracker::ClaimTracker;
 use crate::engine::pod::NamespacedName;
+use crate::engine::pod_groups::PodGroups;
 use crate::engine::volumes::assumed::AssumedVolumes;
 use crate::intern::Symbol;
 
@@ -17,6 +18,8 @@ pub struct Shared {
     pub volumes: AssumedVolumes,
     /// Resource claims that were just written or decided on (DRA-001).
     pub claims: ClaimTracker,
+    /// The pods of each pod group; empty while groups are no feature.
+    pub pod_groups: PodGroups,
 }
 
 /// A preemption under way.

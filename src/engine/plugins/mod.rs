@@ -9,6 +9,7 @@ use crate::engine::framework::registry::{Entry, Factory};
 pub mod default_binder;
 pub mod default_preemption;
 pub mod dynamic_resources;
+pub mod gang_scheduling;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod keys;
@@ -34,6 +35,7 @@ pub mod volume_zone;
 const FACTORIES: &[(&str, Factory)] = &[
     ("DefaultBinder", default_binder::build),
     ("DynamicResources", dynamic_resources::build),
+    ("GangScheduling", gang_scheduling::build),
     ("InterPodAffinity", inter_pod_affinity::build),
     ("ManualPermit", manual_permit::build),
     ("NodeVolumeLimits", node_volume_limits::build),

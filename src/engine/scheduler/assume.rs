@@ -28,15 +28,34 @@ impl Scheduler {
         if !status.is_success() {
             return Err(self.undo_assume(cycle, node, status, host));
         }
-        let mut outcome = self.with_bind_context(cycle, node, host, |cycle, cx| {
-            cycle.framework.clone().run_permit(cx, &mut cycle.state)
-        });
+        let mut outcome = self.permit(cycle, node, host);
         cycle.record.permit = std::mem::take(&mut outcome.answers);
         if !outcome.status.is_success() && !outcome.status.is_wait() {
             return Err(self.undo_assume(cycle, node, outcome.status, host));
         }
         self.activate_requested(cycle);
         Ok(outcome)
+    }
+
+    /// Runs Permit, and does at once what its plugins ask for other pods.
+    pub(super) fn permit(
+        &mut self,
+        cycle: &mut Cycle,
+        node: Symbol,
+        host: &mut dyn Host,
+    ) -> PermitOutcome {
+        let outcome = self.with_bind_context(cycle, node, host, |cycle, cx| {
+            cycle.framework.clone().run_permit(cx, &mut cycle.state)
+        });
+        let wanted = std::mem::take(&mut cycle.state.activate_at_once);
+        if !wanted.is_empty() {
+            let (queue, cx) = self.queue_context(cycle.now);
+            queue.activate(&cx, &wanted);
+        }
+        for (uid, plugin) in std::mem::take(&mut cycle.state.allow_at_once) {
+            self.allow_waiting(uid, Some(plugin), cycle.now, host);
+        }
+        outcome
     }
 
     /// Puts the pod on its node in the cache (S-030).
@@ -46,6 +65,7 @@ impl Scheduler {
         pod.spec.node_name = node;
         let assumed = Arc::new(PodInfo { pod: Arc::new(pod), ..info.as_ref().clone() });
         self.cache.assume_pod(assumed.clone()).map_err(|text| Status::error(&text))?;
+        self.shared.pod_groups.assume(&assumed.pod);
         self.queue.delete_nominated_pod_if_exists(assumed.uid());
         cycle.queued.info = assumed;
         Ok(())
@@ -90,7 +110,9 @@ impl Scheduler {
         self.with_bind_context(cycle, node, host, |cycle, cx| {
             cycle.framework.clone().run_unreserve(cx, &mut cycle.state);
         });
-        self.cache.forget_pod(&cycle.queued.info)
+        self.cache.forget_pod(&cycle.queued.info)?;
+        self.shared.pod_groups.forget(&cycle.queued.info.pod);
+        Ok(())
     }
 
     /// Moves pods that plugins want tried next into the active queue (S-033).

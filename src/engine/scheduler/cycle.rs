@@ -19,6 +19,7 @@ use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
 
 /// Why a cycle failed, as the failure handler needs it.
+#[derive(Clone)]
 pub(super) struct Failure {
     /// The final status; its message is the pod's.
     pub status: Status,
@@ -71,6 +72,33 @@ impl Scheduler {
     pub fn schedule_one(&mut self, now: Time, host: &mut dyn Host) -> Option<CycleRecord> {
         let (queue, cx) = self.queue_context(now);
         let queued = queue.pop(&cx)?;
+        if let Some(group) = self.group(&queued.info.pod) {
+            return Some(self.schedule_group(queued, group, now, host));
+        }
+        let mut cycle = match self.begin(queued, now, host) {
+            Ok(cycle) => cycle,
+            Err(dropped) => return Some(*dropped),
+        };
+        match self.scheduling_algorithm(&mut cycle, host) {
+            Ok(node) => {
+                cycle.record.node = Some(node);
+                Some(self.start_binding(cycle, node, host))
+            }
+            Err(failure) => {
+                self.fail(&mut cycle, failure, host);
+                Some(cycle.record)
+            }
+        }
+    }
+
+    /// Brings the snapshot up to date for the cycle of a pod. The error is the record of a pod
+    /// that is not worth one (S-002).
+    pub(super) fn begin(
+        &mut self,
+        queued: QueuedPod,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> Result<Cycle, Box<CycleRecord>> {
         let mut record = CycleRecord {
             pod: queued.key(),
             uid: queued.uid(),
@@ -85,7 +113,7 @@ impl Scheduler {
         let framework = self.frameworks.get(&record.profile).cloned();
         let Some(framework) = framework.filter(|_| !self.skips(&queued, host)) else {
             self.queue.done(record.uid);
-            return Some(record);
+            return Err(Box::new(record));
         };
         let changed = self.cache.update_snapshot(&mut self.snapshot);
         self.kept.note(&changed, self.snapshot.len());
@@ -105,16 +133,7 @@ impl Scheduler {
             now,
         };
         cycle.signature = self.sign(&cycle);
-        match self.scheduling_algorithm(&mut cycle, host) {
-            Ok(node) => {
-                cycle.record.node = Some(node);
-                Some(self.start_binding(cycle, node, host))
-            }
-            Err(failure) => {
-                self.fail(&mut cycle, failure, host);
-                Some(cycle.record)
-            }
-        }
+        Ok(cycle)
     }
 
     /// Whether the pod is not worth a cycle (S-002).
@@ -134,7 +153,7 @@ impl Scheduler {
     }
 
     /// Filter and Score, or PostFilter when no node was left (S-005…S-022).
-    fn scheduling_algorithm(
+    pub(super) fn scheduling_algorithm(
         &mut self,
         cycle: &mut Cycle,
         host: &mut dyn Host,

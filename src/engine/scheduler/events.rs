@@ -117,6 +117,7 @@ impl Scheduler {
         if !pod.spec.node_name.is_empty() {
             self.assigned_pod_added(pod, now);
         } else if self.is_ours(&pod) {
+            self.note_member(&pod);
             let info = Arc::new(PodInfo::new(pod.clone()));
             let gangs = self.features.enabled(Feature::GangScheduling);
             let (queue, cx) = self.queue_context(now);
@@ -131,6 +132,7 @@ impl Scheduler {
 
     fn assigned_pod_added(&mut self, pod: Arc<Pod>, now: Time) {
         self.cache.add_pod(Arc::new(PodInfo::new(pod.clone())));
+        self.note_member(&pod);
         let objects = EventObjects { old: None, new: Some(pod.into()) };
         self.tell_queue(EventResource::AssignedPod, Action::ADD, &objects, now);
     }
@@ -140,6 +142,7 @@ impl Scheduler {
         if !old.spec.node_name.is_empty() {
             // A pod the cache does not know is only logged upstream.
             let _updated = self.cache.update_pod(Arc::new(PodInfo::new(new.clone())));
+            self.note_member(&new);
             let events = pod_update_events(old, &new);
             let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
             let (queue, cx) = self.queue_context(now);
@@ -167,6 +170,7 @@ impl Scheduler {
         if old.metadata.resource_version == new.metadata.resource_version {
             return;
         }
+        self.shared.pod_groups.update(&new);
         if self.cache.is_assumed(new.metadata.uid) {
             if new.is_terminating() && !old.is_terminating() {
                 self.assumed_pod_deleted(new.metadata.uid, now, host);
@@ -186,11 +190,13 @@ impl Scheduler {
         if !pod.spec.node_name.is_empty() {
             // A pod the cache does not know is only logged upstream.
             let _removed = self.cache.remove_pod(pod);
+            self.shared.pod_groups.remove(pod);
             let objects = EventObjects { old: Some(pod.clone().into()), new: None };
             let (queue, cx) = self.queue_context(now);
             queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
         } else if self.is_ours(pod) {
             self.queue.delete(pod);
+            self.shared.pod_groups.remove(pod);
             if self.cache.is_assumed(pod.metadata.uid) {
                 self.assumed_pod_deleted(pod.metadata.uid, now, host);
             } else if !pod.status.nominated_node_name.is_empty() {
@@ -205,6 +211,7 @@ impl Scheduler {
         if !self.reject_waiting(uid, Symbol::EMPTY, "removed", now, host) {
             // Upstream only logs when it cannot be forgotten.
             let _forgotten = self.cache.forget_pod(&assumed);
+            self.shared.pod_groups.forget(&assumed.pod);
         }
         let objects = EventObjects { old: Some(assumed.pod.clone().into()), new: None };
         let (queue, cx) = self.queue_context(now);
@@ -240,6 +247,13 @@ impl Scheduler {
     ) {
         let (queue, cx) = self.queue_context(now);
         queue.move_all(&cx, ClusterEvent::new(resource, action), objects, None);
+    }
+
+    /// Enters the pod among those of its group, if it has one.
+    fn note_member(&mut self, pod: &Pod) {
+        if self.group(pod).is_some() {
+            self.shared.pod_groups.add(pod);
+        }
     }
 
     /// Whether a profile serves the pod (E-010).

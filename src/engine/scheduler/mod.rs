@@ -13,6 +13,7 @@ mod extenders;
 mod failure;
 mod find;
 mod kept;
+mod groups;
 mod matrix;
 mod preempt;
 mod prioritize;
