@@ -75,16 +75,16 @@ impl Snapshot {
         self.with_required_anti_affinity.iter().filter_map(|id| self.get(*id))
     }
 
-    /// Changes a node in this snapshot alone. Lists and order stay.
+    /// Changes a node in this snapshot alone, and says which it was. Lists and order stay.
     pub(in crate::engine) fn change_node(
         &mut self,
         name: Symbol,
         change: impl FnOnce(&mut NodeInfo),
-    ) {
-        let Some(id) = self.by_name.get(&name) else { return };
-        if let Some(Some(node)) = Arc::make_mut(&mut self.nodes).get_mut(id.index()) {
-            change(Arc::make_mut(node));
-        }
+    ) -> Option<NodeId> {
+        let id = *self.by_name.get(&name)?;
+        let node = Arc::make_mut(&mut self.nodes).get_mut(id.index())?.as_mut()?;
+        change(Arc::make_mut(node));
+        Some(id)
     }
 
     /// Whether some pod in the snapshot names the claim.

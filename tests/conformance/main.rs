@@ -27,6 +27,7 @@ use corpus::{Category, Selection};
 const COMPLETE: &[&str] = &[
     "batching",
     "config",
+    "dra",
     "extenders",
     "fit",
     "fit_strategy",

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::api::{Condition, ConditionStatus, Object, Pod, Time, find_condition};
 use crate::config::Feature;
 use crate::engine::host::Host;
+use crate::engine::node::NodeInfo;
 use crate::engine::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::engine::pod_groups::group_of;
 use crate::engine::record::CycleRecord;
@@ -232,10 +233,15 @@ impl Scheduler {
         let mut pod = info.pod.as_ref().clone();
         pod.spec.node_name = node;
         let assumed = Arc::new(PodInfo { pod: Arc::new(pod), ..info.clone() });
-        self.snapshot.change_node(node, |info| info.add_pod(assumed.clone()));
+        self.change_in_snapshot(node, |info| info.add_pod(assumed.clone()));
         self.shared.pod_groups.assume(&assumed.pod);
         self.queue.delete_nominated_pod_if_exists(assumed.uid());
         cycle.queued.info = assumed;
+    }
+
+    fn change_in_snapshot(&mut self, node: Symbol, change: impl FnOnce(&mut NodeInfo)) {
+        let changed = self.snapshot.change_node(node, change);
+        self.kept.note(changed.as_slice(), self.snapshot.len());
     }
 
     /// Undoes what [`Scheduler::try_pod`] did to the pod (PG-010).
@@ -244,7 +250,7 @@ impl Scheduler {
             cycle.framework.clone().run_unreserve(cx, &mut cycle.state);
         });
         let assumed = std::mem::replace(&mut cycle.queued.info, placed.original.clone());
-        self.snapshot.change_node(placed.node, |info| {
+        self.change_in_snapshot(placed.node, |info| {
             info.remove_pod(assumed.uid());
         });
         self.shared.pod_groups.forget(&assumed.pod);
