@@ -1,6 +1,7 @@
 //! Opening a cluster: files, configuration and gates to a session, and the debugger on it.
 
 use std::io::{ErrorKind, IsTerminal};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
@@ -73,7 +74,11 @@ pub(super) fn session(input: &Input, percentage: Option<i32>) -> Result<Opened> 
         );
     }
     let read = source::read(&input.files, &filter(input)?, &Progress::default())?;
-    let names: Vec<String> = input.files.iter().map(|path| path.display().to_string()).collect();
+    let name = |path: &PathBuf| match path.as_os_str() == source::STDIN {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
+    let names: Vec<String> = input.files.iter().map(name).collect();
     build(read, input, percentage, names.join(", "))
 }
 

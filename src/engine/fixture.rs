@@ -17,6 +17,7 @@ use crate::engine::framework::shared::Shared;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::objects::Objects;
 use crate::engine::pod::PodInfo;
+use crate::engine::pod_index::PodIndex;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::status::Status;
 
@@ -116,6 +117,7 @@ impl Fixture {
             used_claims: Arc::new(
                 infos.iter().flat_map(|node| node.pvc_ref_counts.keys().copied()).collect(),
             ),
+            pod_index: PodIndex::of(infos.iter()),
             nodes: Arc::new(infos.into_iter().map(|node| Some(Arc::new(node))).collect()),
         };
     }

@@ -20,6 +20,7 @@ pub mod objects;
 pub mod plugins;
 pub mod pod;
 pub mod pod_groups;
+pub mod pod_index;
 pub mod ports;
 pub mod preemption;
 pub mod queue;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::api::selector::Selector;
-use crate::api::{Object, Pod, PodAffinityTerm, Time, WeightedPodAffinityTerm};
+use crate::api::{Labels, Object, Pod, PodAffinityTerm, Time, WeightedPodAffinityTerm};
 use crate::engine::ports::{HostPort, container_host_ports};
 use crate::engine::requests::{self, PodResource};
 use crate::intern::Symbol;
@@ -42,7 +42,7 @@ impl std::fmt::Display for NamespacedName {
 }
 
 /// A pod (anti-)affinity term, compiled (FW-041).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AffinityTerm {
     /// Namespaces named by the term; the pod's own when it names none and has no selector.
     pub namespaces: Vec<Symbol>,
@@ -75,10 +75,15 @@ impl AffinityTerm {
     }
 
     /// Whether `pod` is meant, given the labels of its namespace (FW-041).
-    pub fn matches(&self, pod: &Pod, namespace_labels: &crate::api::Labels) -> bool {
-        let namespace_fits = self.namespaces.contains(&pod.metadata.namespace)
+    pub fn matches(&self, pod: &Pod, namespace_labels: &Labels) -> bool {
+        self.means(pod.metadata.namespace, &pod.metadata.labels, namespace_labels)
+    }
+
+    /// Whether pods with these labels in that namespace are meant.
+    pub fn means(&self, namespace: Symbol, labels: &Labels, namespace_labels: &Labels) -> bool {
+        let namespace_fits = self.namespaces.contains(&namespace)
             || self.namespace_selector.matches(namespace_labels);
-        namespace_fits && self.selector.matches(&pod.metadata.labels)
+        namespace_fits && self.selector.matches(labels)
     }
 }
 

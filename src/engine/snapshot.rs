@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::NamespacedName;
+use crate::engine::pod_index::PodIndex;
 use crate::intern::Symbol;
 
 /// All nodes with their pods, as of the start of a cycle.
@@ -25,6 +26,7 @@ pub struct Snapshot {
     pub(in crate::engine) with_affinity: Arc<Vec<NodeId>>,
     /// Nodes with pods that have required anti-affinity, in order.
     pub(in crate::engine) with_required_anti_affinity: Arc<Vec<NodeId>>,
+    pub(in crate::engine) pod_index: PodIndex,
     /// Claims that some pod in the snapshot names (VR-002).
     pub(in crate::engine) used_claims: Arc<BTreeSet<NamespacedName>>,
 }
@@ -83,8 +85,15 @@ impl Snapshot {
     ) -> Option<NodeId> {
         let id = *self.by_name.get(&name)?;
         let node = Arc::make_mut(&mut self.nodes).get_mut(id.index())?.as_mut()?;
+        let before = node.clone();
         change(Arc::make_mut(node));
+        self.pod_index.refresh(Some(&before), Some(node));
         Some(id)
+    }
+
+    /// The pods by what selectors can tell apart.
+    pub fn pod_index(&self) -> &PodIndex {
+        &self.pod_index
     }
 
     /// Whether some pod in the snapshot names the claim.

@@ -25,6 +25,7 @@ use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
 use crate::engine::node::{ImageState, NodeId, NodeInfo, claim_keys};
 use crate::engine::objects::Objects;
 use crate::engine::pod::{NamespacedName, PodInfo};
+use crate::engine::pod_index::PodIndex;
 use crate::engine::snapshot::Snapshot;
 use crate::intern::Symbol;
 
@@ -238,6 +239,7 @@ pub fn snapshot(mut nodes: Vec<NodeInfo>) -> Snapshot {
         with_required_anti_affinity: ids(|node| !node.pods_with_required_anti_affinity.is_empty()),
         by_name: Arc::new(nodes.iter().map(|node| (node.name, node.id)).collect()),
         used_claims: Arc::new(used_claims),
+        pod_index: PodIndex::of(nodes.iter()),
         nodes: Arc::new(nodes.into_iter().map(|node| Some(Arc::new(node))).collect()),
     }
 }

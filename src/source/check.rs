@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::error::SourceError;
 use super::files::File;
 use super::{Input, Loaded};
-use crate::api::{Kind, Object, ObjectKey, Pod};
+use crate::api::{Kind, Object, ObjectKey, Pod, TaintEffect};
 
 /// Names listed in a warning before it says how many more there are.
 const LISTED: usize = 3;
@@ -54,6 +54,7 @@ pub(super) fn warn(input: &mut Input) {
         return;
     }
     unknown_nodes(input);
+    unknown_effects(input);
     if !pods(input).any(|pod| pod.spec.node_name.is_empty() && !pod.is_terminal()) {
         input.warnings.push("no pod is pending: there is nothing to schedule".into());
     }
@@ -106,6 +107,37 @@ fn unknown_nodes(input: &mut Input) {
         count(names.len(), "node"),
         listed.join(", ")
     ));
+}
+
+/// An effect that Kubernetes does not know has none: most likely it is a slip.
+fn unknown_effects(input: &mut Input) {
+    let is_unknown = |effect: &TaintEffect| matches!(effect, TaintEffect::Other(_));
+    let mut found = Vec::new();
+    for Loaded { object, origin } in &input.objects {
+        let effect = match object {
+            Object::Node(node) => {
+                node.spec.taints.iter().map(|taint| taint.effect).find(is_unknown)
+            }
+            Object::Pod(pod) => pod
+                .spec
+                .tolerations
+                .iter()
+                .map(|toleration| toleration.effect)
+                .find(|effect| is_unknown(effect) && !effect.is_unset()),
+            _ => None,
+        };
+        if let Some(effect) = effect {
+            let (key, effect) = (object.key(), effect.as_str());
+            found
+                .push(format!("{key} at {origin}: {effect:?} is no taint effect, it does nothing"));
+        }
+    }
+    let more = found.len().saturating_sub(LISTED);
+    found.truncate(LISTED);
+    input.warnings.extend(found);
+    if more > 0 {
+        input.warnings.push(format!("{} more with such an effect", count(more, "object")));
+    }
 }
 
 fn count(number: usize, noun: &str) -> String {

@@ -214,7 +214,8 @@ impl Driver {
             return None;
         }
         let ran = self.model.cycles.len() - self.run_from;
-        Some(format!("{ran} cycles ran; {}", self.idle_words()))
+        let plural = if ran == 1 { "" } else { "s" };
+        Some(format!("{ran} cycle{plural} ran; {}", self.idle_words()))
     }
 
     fn reject(&mut self, pod: NamespacedName, message: &str) -> Done {

@@ -151,7 +151,9 @@ fn draw_detail(
     let mut notes = vec!["Details".to_owned()];
     if last > 0 {
         let hint = if focused { "" } else { "; Tab scrolls, d shows all" };
-        notes.push(format!("{} more lines{hint}", last - *scroll));
+        let more = last - *scroll;
+        let plural = if more == 1 { "" } else { "s" };
+        notes.push(format!("{more} more line{plural}{hint}"));
     }
     draw_rule(buffer, area, &notes, focused, paint);
     for (y, (label, text, scope)) in (area.y + 1..area.bottom()).zip(lines.iter().skip(*scroll)) {

@@ -80,6 +80,23 @@ fn choice() -> String {
 }
 
 #[test]
+fn taint_effects_that_do_not_exist() {
+    let tainted =
+        NODE.replace("status:", "spec:\n  taints: [{key: a, effect: NoScheduling}]\nstatus:");
+    let tolerant = pod("name: web", "  tolerations: [{operator: Exists, effect: Any}]\n");
+    let all = pod("name: db", "  tolerations: [{operator: Exists}]\n");
+    says("taint-effect", &format!("{tainted}{tolerant}{all}"), "");
+}
+
+#[test]
+fn a_selector_that_is_not_valid() {
+    let term = "  affinity:\n    podAffinity:\n      \
+                requiredDuringSchedulingIgnoredDuringExecution:\n      - topologyKey: zone\n        \
+                labelSelector: {matchExpressions: [{key: app, operator: Is, values: [web]}]}\n";
+    says("selector", &format!("{NODE}{}", pod("name: web", term)), "");
+}
+
+#[test]
 fn what_is_chosen_is_taken() {
     says("namespace", &choice(), "-n shop");
     says("two-namespaces", &choice(), "-n shop -n test");

@@ -60,6 +60,7 @@ impl Cache {
                 Arc::make_mut(&mut snapshot.by_name).insert(info.name, id);
             }
         }
+        snapshot.pod_index.refresh(slots[id.index()].as_deref(), Some(&info));
         slots[id.index()] = Some(info);
     }
 
@@ -75,7 +76,8 @@ impl Cache {
             .filter(|(_, id)| !real(self, *id))
             .collect();
         for (name, id) in vanished {
-            Arc::make_mut(&mut snapshot.nodes)[id.index()] = None;
+            let gone = Arc::make_mut(&mut snapshot.nodes)[id.index()].take();
+            snapshot.pod_index.refresh(gone.as_deref(), None);
             Arc::make_mut(&mut snapshot.by_name).remove(&name);
             if self.nodes[id.index()].is_none() {
                 self.slots.remove(&name);

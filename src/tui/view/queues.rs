@@ -126,7 +126,8 @@ impl View for QueuesView<'_> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
         let sign = sign(pod.queue);
         let (key, queue) = (pod.info.key(), pod.queue.as_str());
-        let text = format!("{} {key} is {queue}", sign.glyph());
+        let within = if pod.queue == QueueName::Backoff { "in " } else { "" };
+        let text = format!("{} {key} is {within}{queue}", sign.glyph());
         let mut lines = vec![Line::text(text).scoped(sign.scope())];
         if let Some(left) = self.left(pod) {
             lines.push(Line::field(

@@ -9,11 +9,12 @@ use crate::api::Labels;
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{AffinityTerm, PodInfo};
+use crate::engine::pod_index::{Places, TermKind};
 use crate::engine::status::Status;
 use crate::engine::topology::{CountMap, Counts, Domain};
 use crate::intern::Symbol;
 
-use super::terms::{all_match, expand, matches};
+use super::terms::{all_match, expand, matches, means};
 
 /// The three refusals, built once (IPA-004).
 pub struct Refusals {
@@ -162,28 +163,30 @@ fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (CountMap<Domain>, CountM
     if own.affinity.is_empty() && own.anti_affinity.is_empty() {
         return (affinity, anti_affinity);
     }
-    for node in cx.snapshot.iter() {
-        let attracted = node.pods.iter().filter(|other| all_match(&own.affinity, &other.pod));
-        add_domains(&mut affinity, node, &own.affinity, attracted.count());
-        for term in &own.anti_affinity {
-            let repelled = node.pods.iter().filter(|other| matches(term, &other.pod));
-            add_domains(&mut anti_affinity, node, std::slice::from_ref(term), repelled.count());
+    for (kind, places) in cx.snapshot.pod_index().pods() {
+        let all_mean = own.affinity.iter().all(|term| means(term, kind));
+        if all_mean && !own.affinity.is_empty() {
+            add_domains(&mut affinity, cx, places, &own.affinity);
+        }
+        for term in own.anti_affinity.iter().filter(|term| means(term, kind)) {
+            add_domains(&mut anti_affinity, cx, places, std::slice::from_ref(term));
         }
     }
     (affinity, anti_affinity)
 }
 
+/// Counts the pods at `places` into the domains of `terms`.
 fn add_domains(
     counts: &mut CountMap<Domain>,
-    node: &NodeInfo,
+    cx: &CycleContext<'_>,
+    places: &Places,
     terms: &[AffinityTerm],
-    pods: usize,
 ) {
-    if pods == 0 {
-        return;
-    }
-    for domain in terms.iter().filter_map(|term| domain(node, term)) {
-        *counts.entry(domain).or_default() += pods as i64;
+    for (id, pods) in places {
+        let Some(node) = cx.snapshot.get(*id) else { continue };
+        for domain in terms.iter().filter_map(|term| domain(node, term)) {
+            *counts.entry(domain).or_default() += i64::from(*pods);
+        }
     }
 }
 
@@ -193,15 +196,10 @@ fn count_existing(
     namespace_labels: &Labels,
 ) -> (CountMap<Domain>, SmallVec<[Symbol; 2]>) {
     let (mut counts, mut keys) = (CountMap::default(), SmallVec::new());
-    for node in cx.snapshot.with_required_anti_affinity() {
-        let terms = node.pods_with_required_anti_affinity.iter();
-        for term in terms.flat_map(|other| &other.required_anti_affinity) {
-            if term.matches(&cx.pod.pod, namespace_labels)
-                && let Some(domain) = domain(node, term)
-            {
-                *counts.entry(domain).or_default() += 1;
-                add_key(&mut keys, domain.0);
-            }
+    for (kind, term, places) in cx.snapshot.pod_index().terms() {
+        if kind == TermKind::AntiAffinity && term.matches(&cx.pod.pod, namespace_labels) {
+            add_domains(&mut counts, cx, places, std::slice::from_ref(term));
+            add_key(&mut keys, term.topology_key);
         }
     }
     (counts, keys)

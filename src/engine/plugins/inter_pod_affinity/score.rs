@@ -9,10 +9,11 @@ use crate::engine::framework::plugin::CycleContext;
 use crate::engine::framework::scoring::MAX_NODE_SCORE;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{AffinityTerm, PodInfo, WeightedTerm};
+use crate::engine::pod_index::{Places, PodKind, TermKind};
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
-use super::terms::{expand_weighted, matches};
+use super::terms::{expand_weighted, means};
 
 /// What a node is worth by the values of its labels: for each topology key, weight by value.
 #[derive(Clone, Default, Debug)]
@@ -27,6 +28,21 @@ impl Weights {
             node.label(*key).and_then(|value| values.get(&value)).copied().unwrap_or(0)
         };
         self.keys.iter().map(of_key).sum()
+    }
+
+    /// Adds `weight` for each pod at `places`.
+    fn add_all(
+        &mut self,
+        cx: &CycleContext<'_>,
+        term: &AffinityTerm,
+        places: &Places,
+        weight: i64,
+    ) {
+        for (id, pods) in places {
+            if let Some(node) = cx.snapshot.get(*id) {
+                self.add(term, node, weight * i64::from(*pods));
+            }
+        }
     }
 
     fn add(&mut self, term: &AffinityTerm, node: &NodeInfo, weight: i64) {
@@ -54,26 +70,32 @@ struct Scoring<'a> {
 }
 
 impl Scoring<'_> {
-    /// IPA-022
-    fn count(&mut self, other: &PodInfo, node: &NodeInfo) {
-        let weights = &mut self.weights;
-        for own in self.affinity.iter().filter(|own| matches(&own.term, &other.pod)) {
-            weights.add(&own.term, node, own.weight);
-        }
-        for own in self.anti_affinity.iter().filter(|own| matches(&own.term, &other.pod)) {
-            weights.add(&own.term, node, -own.weight);
-        }
-        let sees = |term: &AffinityTerm| term.matches(&self.pod.pod, &self.namespace_labels);
-        if self.hard_weight > 0 {
-            for term in other.required_affinity.iter().filter(|term| sees(term)) {
-                weights.add(term, node, self.hard_weight);
+    /// What the pod's own preferences give for pods of a kind (IPA-022).
+    fn count_own(&mut self, cx: &CycleContext<'_>, kind: &PodKind, places: &Places) {
+        let attracted = self.affinity.iter().map(|own| (own, own.weight));
+        let repelled = self.anti_affinity.iter().map(|own| (own, -own.weight));
+        for (own, weight) in attracted.chain(repelled) {
+            if means(&own.term, kind) {
+                self.weights.add_all(cx, &own.term, places, weight);
             }
         }
-        for theirs in other.preferred_affinity.iter().filter(|theirs| sees(&theirs.term)) {
-            weights.add(&theirs.term, node, theirs.weight);
-        }
-        for theirs in other.preferred_anti_affinity.iter().filter(|theirs| sees(&theirs.term)) {
-            weights.add(&theirs.term, node, -theirs.weight);
+    }
+
+    /// What a term of placed pods gives (IPA-022).
+    fn count_theirs(
+        &mut self,
+        cx: &CycleContext<'_>,
+        (kind, term): (TermKind, &AffinityTerm),
+        places: &Places,
+    ) {
+        let weight = match kind {
+            TermKind::Affinity if self.hard_weight > 0 => self.hard_weight,
+            TermKind::Prefers(weight) => weight,
+            TermKind::Avoids(weight) => -weight,
+            TermKind::Affinity | TermKind::AntiAffinity => return,
+        };
+        if term.matches(&self.pod.pod, &self.namespace_labels) {
+            self.weights.add_all(cx, term, places, weight);
         }
     }
 }
@@ -103,17 +125,11 @@ pub fn prepare(
         weights: Weights::default(),
     };
     // IPA-021: without preferences of its own, only pods with affinity can weigh in.
-    match has_preferences {
-        true => {
-            let pods = cx.snapshot.iter().flat_map(|node| node.pods.iter().map(move |p| (node, p)));
-            pods.for_each(|(node, other)| scoring.count(other, node));
-        }
-        false => {
-            for node in cx.snapshot.with_affinity() {
-                node.pods_with_affinity.iter().for_each(|other| scoring.count(other, node));
-            }
-        }
+    let index = cx.snapshot.pod_index();
+    if has_preferences {
+        index.pods().for_each(|(kind, places)| scoring.count_own(cx, kind, places));
     }
+    index.terms().for_each(|(kind, term, places)| scoring.count_theirs(cx, (kind, term), places));
     Ok(Some(scoring.weights).filter(|weights| !weights.keys.is_empty()))
 }
 

@@ -4,6 +4,7 @@
 use crate::api::{Labels, Pod};
 use crate::engine::objects::Objects;
 use crate::engine::pod::{AffinityTerm, WeightedTerm};
+use crate::engine::pod_index::PodKind;
 
 /// Own terms, ready to be matched with other pods.
 pub fn expand(terms: &[AffinityTerm], objects: &Objects) -> Vec<AffinityTerm> {
@@ -40,6 +41,11 @@ fn expand_one(term: &AffinityTerm, objects: &Objects) -> AffinityTerm {
 /// taken for empty.
 pub fn matches(term: &AffinityTerm, pod: &Pod) -> bool {
     term.matches(pod, &Labels::default())
+}
+
+/// Whether an own term means pods of a kind.
+pub fn means(term: &AffinityTerm, kind: &PodKind) -> bool {
+    term.means(kind.namespace, &kind.labels, &Labels::default())
 }
 
 /// Whether all own terms mean `pod`; no terms mean no pod.

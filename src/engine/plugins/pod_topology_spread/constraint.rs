@@ -9,9 +9,8 @@ use crate::api::{
 };
 use crate::config::types::PodTopologySpreadArgs;
 use crate::config::{Feature, FeatureGates};
-use crate::engine::node::NodeInfo;
 use crate::engine::objects::Objects;
-use crate::engine::pod::PodInfo;
+use crate::engine::pod_index::PodKind;
 use crate::intern::Symbol;
 
 use super::default_selector::default_selector;
@@ -104,19 +103,13 @@ impl Constraint {
         })
     }
 
-    /// How many pods on the node count: in that namespace, not terminating, selected. A
-    /// selector of everything counts none (PTS-011).
-    pub fn count(&self, node: &NodeInfo, namespace: Symbol) -> i64 {
-        if self.selector.is_everything() {
-            return 0;
-        }
-        let counts = |other: &&std::sync::Arc<PodInfo>| {
-            let metadata = &other.pod.metadata;
-            metadata.namespace == namespace
-                && metadata.deletion_timestamp.is_none()
-                && self.selector.matches(&metadata.labels)
-        };
-        node.pods.iter().filter(counts).count() as i64
+    /// Whether pods of a kind count: in that namespace, not terminating, selected. A selector
+    /// of everything counts none (PTS-011).
+    pub fn counts(&self, kind: &PodKind, namespace: Symbol) -> bool {
+        kind.namespace == namespace
+            && !kind.terminating
+            && !self.selector.is_everything()
+            && self.selector.matches(&kind.labels)
     }
 }
 

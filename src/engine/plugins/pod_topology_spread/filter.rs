@@ -10,6 +10,7 @@ use crate::engine::topology::{CountMap, Counts};
 use crate::intern::Symbol;
 
 use super::constraint::{Constraint, Constraints};
+use super::counting::count_pods;
 use super::critical_paths::CriticalPaths;
 
 /// The two refusals, built once (PTS-014).
@@ -48,16 +49,16 @@ impl FilterState {
     pub fn new(cx: &CycleContext<'_>, constraints: Constraints) -> FilterState {
         let pod = &cx.pod.pod;
         let mut counts: Vec<CountMap<Symbol>> = vec![CountMap::default(); constraints.list.len()];
+        let pods_of = count_pods(cx, &constraints);
         for info in cx.snapshot.iter() {
             let Some(node) = &info.node else { continue };
             if !constraints.has_all_keys(&node.metadata.labels) {
                 continue;
             }
-            for (constraint, counts) in constraints.list.iter().zip(&mut counts) {
+            for (at, (constraint, counts)) in constraints.list.iter().zip(&mut counts).enumerate() {
                 let Some(value) = info.label(constraint.key) else { continue };
                 if constraints.includes(constraint, pod, node) {
-                    let pods = constraint.count(info, pod.metadata.namespace);
-                    *counts.entry(value).or_default() += pods;
+                    *counts.entry(value).or_default() += pods_of[at].on(info.id);
                 }
             }
         }

@@ -18,6 +18,7 @@ use crate::engine::status::Status;
 use crate::intern::Symbol;
 
 mod constraint;
+mod counting;
 mod critical_paths;
 mod default_selector;
 mod filter;
@@ -146,12 +147,12 @@ impl Plugin for PodTopologySpread {
 
     fn score(
         &self,
-        cx: &CycleContext<'_>,
+        _cx: &CycleContext<'_>,
         state: &CycleState,
         node: &NodeInfo,
     ) -> Result<i64, Status> {
         let state = state.read::<ScoreState>().ok_or_else(score_state_missing)?;
-        Ok(state.score(cx.pod.pod.metadata.namespace, node))
+        Ok(state.score(node))
     }
 
     fn normalize(

@@ -9,11 +9,14 @@ use crate::engine::node::{NodeId, NodeInfo};
 use crate::intern::Symbol;
 
 use super::constraint::{Constraint, Constraints};
+use super::counting::{PodsByNode, count_pods};
 
 /// A constraint with what is known of its domains.
 #[derive(Clone, Debug)]
 struct Soft {
     constraint: Constraint,
+    /// The pods it counts.
+    pods: PodsByNode,
     /// Pods by domain, for the domains of the nodes in question; empty for hosts, where the
     /// node's own pods are counted when it is scored.
     domains: HashMap<Symbol, i64>,
@@ -40,10 +43,14 @@ impl ScoreState {
                 continue;
             }
             for soft in state.soft.iter_mut().filter(|soft| !soft.per_host) {
+                let pods = soft.pods.on(info.id);
+                if pods == 0 {
+                    continue;
+                }
                 let value = info.label(soft.constraint.key).unwrap_or_default();
                 let Some(count) = soft.domains.get_mut(&value) else { continue };
                 if constraints.includes(&soft.constraint, pod, node) {
-                    *count += soft.constraint.count(info, pod.metadata.namespace);
+                    *count += pods;
                 }
             }
         }
@@ -52,14 +59,16 @@ impl ScoreState {
 
     /// The domains and their weights, without counts (PTS-031, PTS-032).
     fn of_nodes(cx: &CycleContext<'_>, constraints: &Constraints, nodes: &[NodeId]) -> ScoreState {
-        let soft = |constraint: &Constraint| Soft {
+        let soft = |(constraint, pods): (&Constraint, PodsByNode)| Soft {
             constraint: constraint.clone(),
+            pods,
             domains: HashMap::new(),
             per_host: constraint.key == "kubernetes.io/hostname",
             weight: 0.0,
         };
         let ignored = FixedBitSet::with_capacity(cx.snapshot.slots());
-        let soft = constraints.list.iter().map(soft).collect();
+        let pods = count_pods(cx, constraints);
+        let soft = constraints.list.iter().zip(pods).map(soft).collect();
         let mut state = ScoreState { soft, ignored };
         for info in nodes.iter().filter_map(|id| cx.snapshot.get(*id)) {
             let labels = info.node.as_ref().map(|node| &node.metadata.labels);
@@ -83,7 +92,7 @@ impl ScoreState {
     }
 
     /// PTS-034
-    pub fn score(&self, namespace: Symbol, node: &NodeInfo) -> i64 {
+    pub fn score(&self, node: &NodeInfo) -> i64 {
         if self.ignored.contains(node.id.index()) {
             return 0;
         }
@@ -91,7 +100,7 @@ impl ScoreState {
         for soft in &self.soft {
             let Some(value) = node.label(soft.constraint.key) else { continue };
             let count = match soft.per_host {
-                true => soft.constraint.count(node, namespace),
+                true => soft.pods.on(node.id),
                 false => soft.domains.get(&value).copied().unwrap_or(0),
             };
             score += count as f64 * soft.weight + (soft.constraint.max_skew - 1) as f64;
