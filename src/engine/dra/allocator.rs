@@ -45,7 +45,7 @@ pub struct Allocator {
     features: Features,
     allocated: AllocatedDevices,
     classes: ByKey<DeviceClass>,
-    slices: Slices,
+    pub(super) slices: Slices,
     look_limit: u64,
     /// What is left of the counters, by the pool's name alone: as upstream, pools of the same
     /// name are taken for one (AL-018).

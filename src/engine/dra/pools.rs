@@ -4,10 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::api::{CounterSet, Node};
+use crate::api::{CounterSet, Node, ResourceSlice};
 use crate::engine::dra::device::PreparedSlice;
 use crate::engine::objects::Objects;
 use crate::intern::Symbol;
@@ -65,10 +66,13 @@ pub struct Slices {
 impl Slices {
     /// The slices of the cluster.
     pub fn new(objects: &Objects) -> Slices {
+        Slices::of(objects.resource_slices.values().cloned())
+    }
+
+    /// These slices.
+    pub fn of(written: impl IntoIterator<Item = Arc<ResourceSlice>>) -> Slices {
         let mut slices = Slices::default();
-        for slice in objects.resource_slices.values() {
-            slices.add(PreparedSlice::new(slice.clone()));
-        }
+        written.into_iter().for_each(|slice| slices.add(PreparedSlice::new(slice)));
         slices
     }
 
