@@ -14,4 +14,6 @@ pub use load::load;
 pub use world::{START, World};
 
 #[cfg(test)]
+mod device_tests;
+#[cfg(test)]
 mod preemption_tests;

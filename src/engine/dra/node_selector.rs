@@ -69,3 +69,72 @@ fn add_new(to: &mut Vec<NodeSelectorRequirement>, from: &[NodeSelectorRequiremen
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::engine::dra::device::PreparedSlice;
+
+    /// The selector for the first device of each slice, or the error.
+    fn selector(slices: &[Value]) -> Result<Value, String> {
+        let prepare = |spec: &Value| {
+            let json = json!({"spec": spec});
+            PreparedSlice::new(Arc::new(serde_json::from_value(json).unwrap()))
+        };
+        let slices: Vec<PreparedSlice> = slices.iter().map(prepare).collect();
+        let devices = slices.iter().map(|slice| {
+            let device = &slice.slice.spec.devices[0];
+            DeviceRef { id: slice.id(device), device, slice, index: 0, pool: 0 }
+        });
+        let selector = node_selector(devices, "n".into())?;
+        Ok(serde_json::to_value(selector).unwrap())
+    }
+
+    fn label(key: &str, values: &[&str]) -> Value {
+        json!({"key": key, "operator": "In", "values": values})
+    }
+
+    fn selected(terms: &[Value]) -> Value {
+        let terms: Vec<_> = terms.iter().map(|term| json!({"matchExpressions": [term]})).collect();
+        json!({"devices": [{}], "nodeSelector": {"nodeSelectorTerms": terms}})
+    }
+
+    fn on_n() -> Value {
+        let name = json!({"key": "metadata.name", "operator": "In", "values": ["n"]});
+        json!({"nodeSelectorTerms": [{"matchFields": [name]}]})
+    }
+
+    #[test]
+    fn what_all_slices_require_is_joined_without_repeating() {
+        let found = selector(&[
+            selected(&[label("zone", &["a", "b"])]),
+            selected(&[label("zone", &["b", "a"])]),
+            selected(&[label("rack", &["1"])]),
+        ]);
+        let joined = [label("zone", &["a", "b"]), label("rack", &["1"])];
+        assert_eq!(found, Ok(json!({"nodeSelectorTerms": [{"matchExpressions": joined}]})));
+        assert_eq!(selector(&[json!({"devices": [{}], "allNodes": true})]), Ok(Value::Null));
+    }
+
+    #[test]
+    fn one_device_of_a_node_binds_the_claim_to_it() {
+        let anywhere = selected(&[label("zone", &["a"])]);
+        let local = json!({"devices": [{}], "nodeName": "n"});
+        assert_eq!(selector(&[anywhere.clone(), local]), Ok(on_n()));
+        let binding = json!({"devices": [{"bindsToNode": true}], "allNodes": true});
+        assert_eq!(selector(&[anywhere, binding]), Ok(on_n()));
+        let each = json!({"devices": [{"nodeName": "n"}], "perDeviceNodeSelection": true});
+        assert_eq!(selector(&[each]), Ok(on_n()));
+    }
+
+    #[test]
+    fn several_terms_cannot_be_joined() {
+        let two = selected(&[label("zone", &["a"]), label("zone", &["b"])]);
+        let error = "unsupported ResourceSlice.NodeSelector with 2 terms";
+        assert_eq!(selector(&[two]), Err(error.to_owned()));
+    }
+}

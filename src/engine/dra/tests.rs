@@ -174,10 +174,9 @@ fn a_constraint_sends_the_search_back() {
 
 #[test]
 fn the_first_alternative_that_works_out_is_taken() {
-    let sub = |name: &str, count: i64| {
-        json!({"name": name, "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count})
-    };
-    let list = json!({"requests": [{"name": "x", "firstAvailable": [sub("big", 3), sub("small", 1)]}]});
+    let sub = |name: &str, count: i64| json!({"name": name, "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count});
+    let list =
+        json!({"requests": [{"name": "x", "firstAvailable": [sub("big", 3), sub("small", 1)]}]});
     let devices = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
     let found = allocate(list.clone(), slice(devices.clone()), json!(["d/p/a"]));
     assert_eq!(found, Ok(vec!["x/small=b".to_owned()]));
@@ -195,9 +194,7 @@ fn a_claim_cannot_ask_for_more_devices_than_it_can_hold() {
 
 #[test]
 fn taints_keep_devices_from_claims_that_do_not_tolerate_them() {
-    let tainted = |effect: &str| {
-        json!({"name": effect, "taints": [{"key": "k", "value": "v", "effect": effect}]})
-    };
+    let tainted = |effect: &str| json!({"name": effect, "taints": [{"key": "k", "value": "v", "effect": effect}]});
     let devices = json!([tainted("NoSchedule"), tainted("NoExecute"), tainted("None")]);
     let one = json!({"requests": [exactly("x", 1)]});
     let found = allocate(one.clone(), slice(devices.clone()), json!([])).unwrap();

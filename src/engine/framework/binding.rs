@@ -101,15 +101,21 @@ impl Framework {
         answer
     }
 
-    /// Runs PreBind of the plugins that did not skip (FW-172…174).
+    /// Runs PreBind of the plugins that did not skip (FW-172…174). Wait means that a plugin
+    /// wants to be asked again later; those before it are done.
     pub fn run_pre_bind(
         &self,
         cx: &mut BindContext<'_>,
         state: &mut CycleState,
     ) -> (Vec<PluginStatus>, Status) {
-        self.run_until_failure(ExtensionPoint::PreBind, "PreBind", |plugin| {
+        let ran = self.run_until_failure(ExtensionPoint::PreBind, "PreBind", |plugin| {
             (!state.skips_pre_bind(plugin.name())).then(|| plugin.pre_bind(cx, state))
-        })
+        });
+        if ran.1.is_wait() {
+            let done = ran.0.iter().filter(|answer| answer.status.is_success());
+            state.skip_pre_bind.extend(done.map(|answer| answer.plugin));
+        }
+        ran
     }
 
     /// Runs Bind until a plugin does not skip (FW-180).
@@ -157,7 +163,7 @@ impl Framework {
             let Some(status) = call(plugin.as_ref()) else { continue };
             let status = status.by(name);
             answers.push(PluginStatus::new(name, status.clone()));
-            if status.is_rejected() {
+            if status.is_rejected() || (status.is_wait() && point == ExtensionPoint::PreBind) {
                 return (answers, status);
             }
             if !status.is_success() {

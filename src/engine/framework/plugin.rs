@@ -304,7 +304,7 @@ pub trait Plugin: Send + Sync {
         Status::skip()
     }
 
-    /// PreBind: what must be done before the binding.
+    /// PreBind: what must be done before the binding. Wait: ask again in five seconds.
     fn pre_bind(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) -> Status {
         Status::SUCCESS
     }

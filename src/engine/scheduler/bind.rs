@@ -77,7 +77,11 @@ impl Scheduler {
         let (answers, status) = self.with_bind_context(&mut cycle, node, host, |cycle, cx| {
             cycle.framework.clone().run_pre_bind(cx, &mut cycle.state)
         });
-        cycle.record.pre_bind = answers;
+        cycle.record.pre_bind.retain(|answer| !answer.status.is_wait());
+        cycle.record.pre_bind.extend(answers);
+        if status.is_wait() {
+            return self.wait_on_pre_bind(cycle, node, status.plugin());
+        }
         let status = match status.is_success() {
             true => self.bind(&mut cycle, node, host),
             false => status,

@@ -183,12 +183,13 @@ impl Scheduler {
     }
 
     /// Moves what is due at `now`: completed backoffs, leftovers of five minutes, timeouts of
-    /// waiting pods.
+    /// waiting pods, and looks again whether devices are ready.
     pub fn flush(&mut self, now: Time, host: &mut dyn Host) {
         let (queue, cx) = self.queue_context(now);
         queue.flush_backoff_completed(&cx);
         queue.flush_unschedulable_leftover(&cx);
         self.expire_waiting(now, host);
+        self.poll_pre_bind(now, host);
     }
 
     /// The queue together with what it needs to see.

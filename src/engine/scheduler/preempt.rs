@@ -86,7 +86,7 @@ impl Scheduler {
 
 /// Victims that are on their way to a node but not bound.
 struct UnboundVictims {
-    /// UIDs of the pods that wait at Permit.
+    /// UIDs of the pods that wait at Permit, or in PreBind.
     waiting: Vec<Symbol>,
     /// Those of them that are preempted, by whom and with what message.
     preempted: Vec<(Symbol, Symbol, String)>,
@@ -101,7 +101,7 @@ impl VictimHooks for UnboundVictims {
         Some(true)
     }
 
-    /// PreBind ends within the cycle that began it, so no victim is ever found in it.
+    /// A victim in PreBind is among those that wait.
     fn cancel_binding(&mut self, _: Symbol, _: &str) -> Option<bool> {
         None
     }

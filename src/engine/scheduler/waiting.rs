@@ -1,4 +1,5 @@
-//! Pods that wait at Permit: allowed, rejected, or timed out (FW-162…167).
+//! Pods that wait at Permit: allowed, rejected, or timed out (FW-162…167); and pods that wait
+//! in PreBind until their devices are ready (DRA-029).
 
 use std::sync::Arc;
 
@@ -24,12 +25,17 @@ pub struct Hold {
     pub deadline: Time,
 }
 
-/// A pod that waits at Permit. Its place on the node is taken meanwhile.
+/// How often PreBind looks whether devices are ready: every five seconds, in microseconds.
+const POLL: i64 = 5_000_000;
+
+/// A pod that waits at Permit or in PreBind. Its place on the node is taken meanwhile.
 #[derive(Clone)]
 pub struct WaitingPod {
     cycle: Box<Cycle>,
     node: Symbol,
     holds: Vec<Hold>,
+    /// In PreBind: who waits, and when it looks again.
+    poll: Option<(Symbol, Time)>,
 }
 
 impl WaitingPod {
@@ -43,7 +49,12 @@ impl WaitingPod {
         self.node
     }
 
-    /// The plugins that still hold it.
+    /// Whether it waits in PreBind, and then for which plugin.
+    pub fn in_pre_bind(&self) -> Option<Symbol> {
+        self.poll.map(|(plugin, _)| plugin)
+    }
+
+    /// The plugins that still hold it at Permit.
     pub fn holds(&self) -> &[Hold] {
         &self.holds
     }
@@ -75,8 +86,48 @@ impl Scheduler {
             deadline: Time(cycle.now.0 + timeout),
         };
         let holds = waits.iter().map(hold).collect();
-        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds });
+        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds, poll: None });
         record
+    }
+
+    /// Lets the pod wait until the plugin looks again.
+    pub(super) fn wait_on_pre_bind(
+        &mut self,
+        mut cycle: Cycle,
+        node: Symbol,
+        plugin: Symbol,
+    ) -> CycleRecord {
+        cycle.record.outcome = Outcome::Waiting;
+        let record = cycle.record.clone();
+        let poll = Some((plugin, Time(cycle.now.0 + POLL)));
+        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds: Vec::new(), poll });
+        record
+    }
+
+    /// Goes on with the pods in PreBind whose plugin looks again now.
+    pub(super) fn poll_pre_bind(&mut self, now: Time, host: &mut dyn Host) {
+        let is_due = |waiting: &mut WaitingPod| waiting.poll.is_some_and(|(_, at)| at <= now);
+        let due: Vec<WaitingPod> = self.waiting.extract_if(.., is_due).collect();
+        for WaitingPod { cycle, node, .. } in due {
+            let mut cycle = *cycle;
+            cycle.now = now;
+            let record = self.finish_binding(cycle, node, host);
+            if record.outcome != Outcome::Waiting {
+                self.finished.push(record);
+            }
+        }
+    }
+
+    /// Ends the wait of a pod in PreBind, as its context is cancelled upstream.
+    fn cancel_pre_bind(&mut self, at: usize, now: Time, host: &mut dyn Host) {
+        let waiting = self.waiting.remove(at);
+        let plugin = waiting.in_pre_bind().unwrap_or_default();
+        let mut cycle = *waiting.cycle;
+        cycle.now = now;
+        let text = format!("running PreBind plugin {:?}: context canceled", plugin.as_str());
+        let failure = super::cycle::Failure::plain(Status::error(&text).by(plugin));
+        let record = self.fail_binding(cycle, failure, host);
+        self.finished.push(record);
     }
 
     /// Allows a waiting pod for one plugin, or for all with `None`. When no plugin holds it any
@@ -122,8 +173,12 @@ impl Scheduler {
         now: Time,
         host: &mut dyn Host,
     ) {
+        let in_pre_bind =
+            |waiting: &WaitingPod| waiting.pod().uid() == uid && waiting.in_pre_bind().is_some();
         if let Some(at) = self.waiting_index(uid) {
             self.decide(at, Status::new(Code::Error, message).by(plugin), now, host);
+        } else if let Some(at) = self.waiting.iter().position(in_pre_bind) {
+            self.cancel_pre_bind(at, now, host);
         }
     }
 
@@ -137,13 +192,17 @@ impl Scheduler {
         }
     }
 
-    /// When the next hold of a waiting pod ends.
+    /// When the next hold of a waiting pod ends, or a plugin looks again.
     pub fn next_permit_timeout(&self) -> Option<Time> {
-        self.waiting.iter().flat_map(|waiting| &waiting.holds).map(|hold| hold.deadline).min()
+        let holds = self.waiting.iter().flat_map(|waiting| &waiting.holds);
+        let polls = self.waiting.iter().filter_map(|waiting| waiting.poll);
+        holds.map(|hold| hold.deadline).chain(polls.map(|(_, at)| at)).min()
     }
 
+    /// The pod at Permit.
     fn waiting_index(&self, uid: Symbol) -> Option<usize> {
-        self.waiting.iter().position(|waiting| waiting.pod().uid() == uid)
+        let at_permit = |waiting: &WaitingPod| waiting.poll.is_none();
+        self.waiting.iter().position(|waiting| at_permit(waiting) && waiting.pod().uid() == uid)
     }
 
     /// The hold that is over the longest.

@@ -1,7 +1,16 @@
 //! Conditions that devices have to meet before the pod is bound (DRA-021, DRA-029).
 
-use crate::api::{AllocatedDeviceStatus, DeviceRequestAllocationResult};
-use crate::api::{ConditionStatus, ResourceClaim, Time, find_condition};
+use crate::api::{
+    AllocatedDeviceStatus, ConditionStatus, DeviceRequestAllocationResult, ResourceClaim, Time,
+    find_condition,
+};
+use crate::engine::dra::binding_conditions;
+use crate::engine::framework::plugin::BindContext;
+use crate::engine::host::ApiEvent;
+use crate::engine::status::{Code, Status};
+
+use super::post_filter::key;
+use super::state::ClaimState;
 
 /// How far the devices of a claim are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,4 +68,54 @@ pub fn is_timed_out(claim: &ResourceClaim, timeout: i64, now: Time) -> bool {
     let allocated = claim.status.allocation.as_ref();
     let since = allocated.and_then(|allocation| allocation.allocation_timestamp);
     since.is_some_and(|since| has_conditions(claim) && since.0 + timeout < now.0)
+}
+
+/// Success once all devices are ready, Wait before; an error after `timeout` microseconds.
+pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> Status {
+    let waits = state.claims.iter().any(|claim| has_conditions(&claim.claim));
+    if !binding_conditions(cx.features) || !waits {
+        return Status::SUCCESS;
+    }
+    if state.waiting_since.is_none() {
+        cx.host.event(ApiEvent {
+            regarding: cx.pod.key(),
+            kind: "Normal",
+            reason: "BindingConditionsPending",
+            action: "Scheduling",
+            note: format!("waiting for binding conditions for device on node {}", cx.node),
+        });
+    }
+    let since = *state.waiting_since.get_or_insert(cx.now);
+    match pod_readiness(cx, state, timeout) {
+        Ok(Readiness::Ready) => Status::SUCCESS,
+        Ok(Readiness::Waiting) if cx.now.0 < since.0 + timeout => {
+            Status::with_reasons(Code::Wait, Vec::new())
+        }
+        Ok(Readiness::Waiting) => {
+            Status::error("device binding timeout: context deadline exceeded")
+        }
+        Ok(Readiness::Failed(text)) | Err(text) => Status::error(&text),
+    }
+}
+
+/// How far the devices of all claims are, as they are now.
+fn pod_readiness(
+    cx: &BindContext<'_>,
+    state: &mut ClaimState,
+    timeout: i64,
+) -> Result<Readiness, String> {
+    for of_pod in &mut state.claims {
+        let name = key(&of_pod.claim);
+        let claim = cx.shared.claims.get(cx.objects, name);
+        let claim = claim.ok_or_else(|| format!("could not find ResourceClaim \"{name}\""))?;
+        let found = readiness(&claim);
+        if found == Readiness::Waiting && is_timed_out(&claim, timeout, cx.now) {
+            return Err(format!("device binding timeout: claim={}", claim.metadata.name));
+        }
+        of_pod.claim = claim;
+        if found != Readiness::Ready {
+            return Ok(found);
+        }
+    }
+    Ok(Readiness::Ready)
 }

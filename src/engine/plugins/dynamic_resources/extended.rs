@@ -250,3 +250,85 @@ pub fn delete_claim(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), St
     updated.map_err(|error| format!("update resourceclaim {name}: {error}"))?;
     host.delete(CLAIM, name).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Containers as `name=amount` of example.com/gpu; init containers first, sidecars with `*`.
+    fn requests(init: &[&str], main: &[&str]) -> (Vec<String>, Vec<String>) {
+        let container = |text: &&str| -> Value {
+            let (name, amount) = text.split_once('=').unwrap();
+            let mut json = json!({
+                "name": name.trim_end_matches('*'),
+                "resources": {"requests": {"cpu": "1", "example.com/gpu": amount}},
+            });
+            if name.ends_with('*') {
+                json["restartPolicy"] = json!("Always");
+            }
+            json
+        };
+        let list = |texts: &[&str]| texts.iter().map(container).collect::<Value>();
+        let spec = json!({"initContainers": list(init), "containers": list(main)});
+        let pod: Pod = serde_json::from_value(json!({"spec": spec})).unwrap();
+        let wanted = Wanted { resource: "example.com/gpu".into(), class: "gpu".into() };
+        let (mut requests, mappings) = wanted.requests(&pod);
+        requests.sort_by_key(|request| request.name);
+        (
+            requests.iter().map(|request| format!("{}={}", request.name, count(request))).collect(),
+            mappings.iter().map(|m| format!("{}: {}", m.container_name, m.request_name)).collect(),
+        )
+    }
+
+    #[test]
+    fn containers_that_stay_have_requests_of_their_own() {
+        let (requests, mappings) = requests(&["side*=1"], &["a=2", "b=0", "c=1"]);
+        assert_eq!(
+            requests,
+            ["container-0-request-1=1", "container-1-request-1=2", "container-3-request-1=1"]
+        );
+        assert_eq!(
+            mappings,
+            ["side: container-0-request-1", "a: container-1-request-1", "c: container-3-request-1"]
+        );
+    }
+
+    #[test]
+    fn init_containers_use_what_later_containers_have() {
+        let (requests, mappings) = requests(&["init=3"], &["a=2", "b=2"]);
+        assert_eq!(requests, ["container-1-request-1=2", "container-2-request-1=2"]);
+        assert_eq!(
+            mappings,
+            [
+                "a: container-1-request-1",
+                "b: container-2-request-1",
+                "init: container-1-request-1",
+                "init: container-2-request-1",
+            ]
+        );
+    }
+
+    #[test]
+    fn init_containers_share_what_they_need_beyond_that() {
+        // The sidecar comes too early for the second init container.
+        let (requests, mappings) = requests(&["first=4", "side*=1", "second=4"], &["a=1"]);
+        assert_eq!(
+            requests,
+            ["container-1-request-1=1", "container-2-request-1=3", "container-3-request-1=1"]
+        );
+        assert_eq!(
+            mappings,
+            [
+                "side: container-1-request-1",
+                "a: container-3-request-1",
+                "first: container-1-request-1",
+                "first: container-3-request-1",
+                "first: container-2-request-1",
+                "second: container-3-request-1",
+                "second: container-2-request-1",
+            ]
+        );
+    }
+}

@@ -177,7 +177,7 @@ impl Plugin for DynamicResources {
     fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
         let Some(state) = state.read_mut::<ClaimState>() else { return not_found() };
         match pre_bind::bind_claims(cx, state) {
-            Ok(()) => Status::SUCCESS,
+            Ok(()) => conditions::wait(cx, state, self.binding_timeout),
             Err(text) => Status::error(&text),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 
 use crate::api::selector::NodeMatcher;
-use crate::api::{AllocationResult, ContainerExtendedResourceRequest, ResourceClaim};
+use crate::api::{AllocationResult, ContainerExtendedResourceRequest, ResourceClaim, Time};
 use crate::engine::dra::Allocator;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -72,6 +72,8 @@ pub struct ClaimState {
     pub scalars: Vec<(Symbol, i64)>,
     /// Set if anything has to be allocated.
     pub allocator: Option<Arc<Allocator>>,
+    /// When PreBind began to wait for binding conditions.
+    pub waiting_since: Option<Time>,
     found: Arc<Mutex<Found>>,
 }
 

@@ -136,7 +136,7 @@ impl Scorer {
         let mut names = self.counted.iter().map(|counted| counted.kind.name());
         names
             .any(|name| is_device_resource(&name) && classes.class_for(name).is_some())
-            .then(|| DeviceTotals::new(cx.objects))
+            .then(|| DeviceTotals::new(cx))
     }
 
     /// The resources of a node that take part in the score. FIT-008

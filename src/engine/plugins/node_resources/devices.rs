@@ -3,38 +3,31 @@
 //!
 //! Upstream: `calculateDRAResourceTotals` in `resource_allocation.go`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::api::selector::NodeMatcher;
 use crate::api::{Device, DeviceClass, Node, NodeSelector, ResourceSlice, ResourceSliceSpec};
+use crate::config::Feature;
+use crate::engine::dra::{AllocatedDevices, DeviceId, cel};
 use crate::engine::extended_resources::DEVICE_CLASS_PREFIX;
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::node::NodeInfo;
-use crate::engine::objects::Objects;
 use crate::engine::resource::is_extended_name;
 use crate::intern::Symbol;
-
-/// Driver, pool and name of a device.
-type DeviceId = (Symbol, Symbol, Symbol);
 
 /// All slices, and which of their devices are allocated.
 #[derive(Clone)]
 pub struct DeviceTotals {
     slices: Arc<Vec<Arc<ResourceSlice>>>,
-    allocated: Arc<BTreeSet<DeviceId>>,
+    allocated: Arc<AllocatedDevices>,
 }
 
 impl DeviceTotals {
     /// As of now.
-    pub fn new(objects: &Objects) -> DeviceTotals {
-        let claims = objects.resource_claims.values();
-        let results = claims
-            .filter_map(|claim| claim.status.allocation.as_ref())
-            .flat_map(|allocation| &allocation.devices.results)
-            .filter(|result| result.admin_access != Some(true));
-        let allocated = results.map(|result| (result.driver, result.pool, result.device)).collect();
-        let slices = objects.resource_slices.values().cloned().collect();
+    pub fn new(cx: &CycleContext<'_>) -> DeviceTotals {
+        let shares = cx.features.enabled(Feature::DRAConsumableCapacity);
+        let allocated = cx.shared.claims.allocated(cx.objects, shares);
+        let slices = cx.objects.resource_slices.values().cloned().collect();
         DeviceTotals { slices: Arc::new(slices), allocated: Arc::new(allocated) }
     }
 
@@ -51,11 +44,12 @@ impl DeviceTotals {
         for slice in self.slices.iter() {
             let spec = &slice.spec;
             for device in devices_on(spec, node)? {
-                if !is_in_class(device, class)? {
+                if !is_in_class(spec.driver, device, class)? {
                     continue;
                 }
                 capacity += 1;
-                let id = (spec.driver, spec.pool.name, device.name);
+                let (driver, pool) = (spec.driver, spec.pool.name);
+                let id = DeviceId { driver, pool, device: device.name };
                 allocated += i64::from(self.allocated.contains(&id));
             }
         }
@@ -117,10 +111,18 @@ fn node_matches(
     Ok(matcher.matches_node(node))
 }
 
-/// Whether the device meets the class's selectors.
-fn is_in_class(_device: &Device, class: &DeviceClass) -> Result<bool, String> {
-    match class.spec.selectors.iter().find_map(|selector| selector.cel.as_ref()) {
-        None => Ok(true),
-        Some(cel) => Err(format!("cannot evaluate {:?}", cel.expression)),
+/// Whether the device meets the class's selectors. As upstream, none of them sees that it may
+/// be shared.
+fn is_in_class(driver: Symbol, device: &Device, class: &DeviceClass) -> Result<bool, String> {
+    let mut unshared = None;
+    if device.allow_multiple_allocations.is_some() {
+        unshared = Some(Device { allow_multiple_allocations: None, ..device.clone() });
     }
+    let device = unshared.as_ref().unwrap_or(device);
+    for cel in class.spec.selectors.iter().filter_map(|selector| selector.cel.as_ref()) {
+        if !cel::compile(cel.expression).matches(driver, device)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
