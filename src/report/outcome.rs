@@ -90,8 +90,8 @@ fn why_pending(session: &Session, key: NamespacedName, pod: &Pod) -> Pending {
     } else if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
         format!("no profile serves the scheduler name {:?}", pod.spec.scheduler_name.as_str())
     } else {
-        let cycles = session.history().cycles_of(key);
-        let last = cycles.filter(|record| record.uid == pod.metadata.uid).next_back();
+        let mut cycles = session.history().cycles_of(key);
+        let last = cycles.rfind(|record| record.uid == pod.metadata.uid);
         last.map_or_else(|| "not tried yet".to_owned(), |record| record.message.clone())
     };
     Pending { pod: key, place, reason }

@@ -2,6 +2,13 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test --test cli` rewrites the expected texts.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has to stop"
+)]
+
 mod errors;
 mod harness;
 mod odd;

@@ -24,7 +24,7 @@ pub(super) struct Failure {
     /// The final status; its message is the pod's.
     pub status: Status,
     /// Set for a FitError: which plugins rejected the pod.
-    pub diagnosis: Option<Diagnosis>,
+    pub diagnosis: Option<Box<Diagnosis>>,
     /// Nominates a node; empty clears; `None` leaves the nomination.
     pub nominate: Option<Symbol>,
 }
@@ -43,7 +43,7 @@ impl Failure {
         nominate: Option<Symbol>,
     ) -> Failure {
         let status = Status::new(code, &diagnosis.message(nodes));
-        Failure { status, diagnosis: Some(diagnosis), nominate }
+        Failure { status, diagnosis: Some(Box::new(diagnosis)), nominate }
     }
 }
 

@@ -34,7 +34,7 @@ fn qualified(name: Symbol, driver: Symbol) -> (&'static str, &'static str) {
     name.as_str().split_once('/').unwrap_or((driver.as_str(), name.as_str()))
 }
 
-fn text<'c>(value: &'c dyn Val) -> Result<&'c str, ExecutionError> {
+fn text(value: &dyn Val) -> Result<&str, ExecutionError> {
     let text = value.downcast_ref::<CelString<'_>>();
     text.map(CelString::inner).ok_or_else(|| ExecutionError::UnexpectedType {
         got: value.get_type().name().to_owned(),

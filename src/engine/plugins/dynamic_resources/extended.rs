@@ -32,10 +32,13 @@ const ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
 /// Which request of the claim is for which container.
 pub type Mappings = Vec<ContainerExtendedResourceRequest>;
 
+/// A claim, with all scalars that the pod requests.
+pub type ClaimWithScalars = (Arc<ResourceClaim>, Vec<(Symbol, i64)>);
+
 /// The claim for the pod's extended resources, with all scalars that it requests, if a device
 /// class serves any of them: one that an earlier attempt created, or one without requests
 /// that is only in memory.
-pub fn claim_for(cx: &CycleContext<'_>) -> Option<(Arc<ResourceClaim>, Vec<(Symbol, i64)>)> {
+pub fn claim_for(cx: &CycleContext<'_>) -> Option<ClaimWithScalars> {
     if !cx.features.enabled(Feature::DRAExtendedResource)
         || cx.objects.extended_resources.is_empty()
     {
