@@ -1,0 +1,194 @@
+//! A random cluster and what happens to it. Everything follows from the seed alone, so that
+//! every run of a case sees the same.
+
+use kubestep::api::{Kind, Object};
+use kubestep::config::{self, FeatureGates};
+use kubestep::engine::framework::registry::Registry;
+use kubestep::sim::World;
+use serde_json::{Value, json};
+
+use crate::objects;
+use crate::random::Random;
+
+/// Profiles and settings to be tried.
+const CONFIGS: &[Option<&str>] = &[
+    None,
+    None,
+    Some("percentageOfNodesToScore: 30"),
+    Some(
+        "profiles:
+- plugins: {permit: {enabled: [{name: ManualPermit}]}}
+  pluginConfig:
+  - {name: ManualPermit, args: {selector: {matchLabels: {held: 'yes'}}}}",
+    ),
+    Some(
+        "profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 3}]}}
+  - {name: PodTopologySpread, args: {defaultingType: System}}",
+    ),
+];
+
+/// Something that happens to the cluster.
+pub enum Step {
+    /// Up to so many cycles.
+    Run(usize),
+    /// Objects appear.
+    Create(Vec<Value>),
+    /// An object changes, as by `kubectl patch --type merge`; nothing if it is gone.
+    Patch(Kind, String, Value),
+    /// An object disappears.
+    Delete(Kind, String),
+    /// So many seconds go by.
+    Advance(i64),
+    /// The first pod that waits at Permit is allowed, or rejected.
+    Decide(bool),
+}
+
+/// A cluster and what happens to it.
+pub struct Case {
+    config: Option<String>,
+    features: Vec<(&'static str, bool)>,
+    /// Whether the scheduler's own writes change a pod's resource version.
+    status_patches_count: bool,
+    /// Objects whose order of arrival matters only within a list.
+    lists: Vec<Vec<Value>>,
+    /// Pending pods, which come last.
+    pending: Vec<Value>,
+    /// What happens then.
+    pub steps: Vec<Step>,
+}
+
+impl Case {
+    /// A few nodes and much that happens.
+    pub fn small(seed: u64) -> Case {
+        let mut r = Random::new(seed);
+        let nodes = 2 + r.below(28);
+        Case::new(&mut r, nodes, 15, 40)
+    }
+
+    /// So many nodes that threads share the work.
+    pub fn large(seed: u64) -> Case {
+        let mut r = Random::new(seed);
+        let nodes = 600 + r.below(60);
+        Case::new(&mut r, nodes, 6, 8)
+    }
+
+    fn new(r: &mut Random, nodes: usize, pending: usize, steps: usize) -> Case {
+        let names: Vec<String> = (0..nodes).map(|i| format!("n{i}")).collect();
+        let mut lists = vec![names.iter().map(|name| objects::node(r, name)).collect()];
+        lists.extend(objects::unrelated(r).into_iter().map(|object| vec![object]));
+        for name in &names {
+            lists.extend(objects::beside_node(r, name).into_iter().map(|object| vec![object]));
+            let pods =
+                (0..r.below(4)).flat_map(|i| objects::pod(r, &format!("{name}-{i}"), Some(name)));
+            lists.push(pods.collect());
+        }
+        let pods = (0..=r.below(pending)).flat_map(|i| objects::pod(r, &format!("p{i}"), None));
+        let (pending, claims): (Vec<Value>, Vec<Value>) =
+            pods.partition(|object| object["kind"] == "Pod");
+        lists.extend(claims.into_iter().map(|claim| vec![claim]));
+        let mut case = Case {
+            config: CONFIGS[r.below(CONFIGS.len())].map(document),
+            features: Vec::new(),
+            status_patches_count: r.chance(50),
+            lists,
+            pending,
+            steps: Vec::new(),
+        };
+        for gate in
+            ["OpportunisticBatching", "SchedulerAsyncPreemption", "SchedulerPopFromBackoffQ"]
+        {
+            if r.chance(25) {
+                case.features.push((gate, false));
+            }
+        }
+        case.steps = (0..steps).map(|i| step(r, i, nodes)).collect();
+        case
+    }
+
+    /// The cluster before the first step, its objects in the order they were made.
+    pub fn world(&self) -> Result<World, String> {
+        self.filled(self.lists.concat())
+    }
+
+    /// The same, but with the lists shuffled into one another.
+    pub fn shuffled_world(&self, r: &mut Random) -> Result<World, String> {
+        let mut lists: Vec<_> = self.lists.iter().map(|list| list.iter()).collect();
+        let mut order = Vec::new();
+        while !lists.is_empty() {
+            let at = r.below(lists.len());
+            match lists[at].next() {
+                Some(object) => order.push(object.clone()),
+                None => drop(lists.swap_remove(at)),
+            }
+        }
+        self.filled(order)
+    }
+
+    fn filled(&self, objects: Vec<Value>) -> Result<World, String> {
+        let features = FeatureGates::from_pairs(self.features.iter().copied())
+            .map_err(|error| error.to_string())?;
+        let registry = Registry::in_tree();
+        let config = config::resolve(self.config.as_deref(), &features, &registry.descriptors())
+            .map_err(|error| error.to_string())?;
+        let mut world = World::new(&config, features, &registry)?;
+        world.api_mut().set_status_patches_count(self.status_patches_count);
+        for object in objects.iter().chain(&self.pending) {
+            world.create(read(object)?);
+        }
+        Ok(world)
+    }
+}
+
+fn document(settings: &str) -> String {
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    format!("{head}{settings}\n")
+}
+
+/// The object that a JSON document describes.
+pub fn read(json: &Value) -> Result<Object, String> {
+    let kind = json["kind"].as_str().and_then(Kind::by_name).ok_or("an unknown kind")?;
+    Object::deserialize_as(kind, json).map_err(|error| format!("{error}: {json}"))
+}
+
+fn step(r: &mut Random, number: usize, nodes: usize) -> Step {
+    let node = format!("n{}", r.below(nodes));
+    let placed = format!("n{}-{}", r.below(nodes), r.below(3));
+    let pod = if r.chance(50) { placed } else { format!("p{}", r.below(15)) };
+    match r.below(100) {
+        0..40 => Step::Run(1 + r.below(4)),
+        40..55 => Step::Advance([1, 3, 12, 301][r.below(4)]),
+        55..68 => Step::Create(objects::pod(r, &format!("p{}", 100 + number), None)),
+        68..73 => Step::Create(vec![objects::node(r, &format!("n{}", 1000 + number))]),
+        73..83 => Step::Patch(Kind::Node, node, node_patch(r)),
+        83..91 => Step::Patch(Kind::Pod, pod, pod_patch(r)),
+        91..95 => Step::Delete(Kind::Pod, pod),
+        95..97 => Step::Delete(Kind::Node, node),
+        _ => Step::Decide(r.chance(50)),
+    }
+}
+
+fn node_patch(r: &mut Random) -> Value {
+    match r.below(7) {
+        0 => json!({"spec": {"unschedulable": true}}),
+        1 => json!({"spec": {"unschedulable": null}}),
+        2 => json!({"spec": {"taints": objects::taints(r)}}),
+        3 => json!({"spec": {"taints": null}}),
+        4 => json!({"metadata": {"labels": {objects::ZONE: objects::zone(r)}}}),
+        5 => json!({"status": {"allocatable": objects::allocatable(r)}}),
+        _ => json!({"status": {"images": objects::images(r)}}),
+    }
+}
+
+fn pod_patch(r: &mut Random) -> Value {
+    match r.below(5) {
+        0 => json!({"metadata": {"labels": {"app": objects::app(r)}}}),
+        1 => json!({"spec": {"schedulingGates": null}}),
+        2 => json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:05Z"}}),
+        3 => json!({"status": {"phase": "Succeeded"}}),
+        _ => json!({"spec": {"containers":
+            [{"name": "c", "resources": {"requests": objects::requests(r)}}]}}),
+    }
+}

@@ -1,0 +1,205 @@
+//! Random clusters, run in two ways that must come to the same.
+//!
+//! Decisions must not depend on threads, on the order in which unrelated objects arrive, on
+//! what is recorded, on copies, nor on what is remembered only to be fast.
+//!
+//! - `KUBESTEP_FUZZ_SEEDS`: `100` for seeds 0 to 99, `17..18` for one.
+
+mod case;
+mod objects;
+mod random;
+mod run;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use kubestep::engine::node::NodeId;
+use kubestep::engine::pod_index::PodIndex;
+use kubestep::engine::record::CycleRecord;
+use kubestep::engine::snapshot::Snapshot;
+use kubestep::sim::World;
+use serde_json::Value;
+
+use case::{Case, Step};
+use random::Random;
+
+/// The seeds to be tried: those of the environment, or the first few.
+fn seeds(few: u64) -> Range<u64> {
+    let Ok(text) = std::env::var("KUBESTEP_FUZZ_SEEDS") else { return 0..few };
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let range = match text.split_once("..") {
+        Some((from, to)) => number(from).zip(number(to)),
+        None => Some(0).zip(number(&text)),
+    };
+    range.map_or(0..few, |(from, to)| from..to)
+}
+
+/// What went wrong, with how to see it again.
+fn failures(
+    test: &str,
+    seeds: Range<u64>,
+    property: impl Fn(u64) -> Result<(), String>,
+) -> Vec<String> {
+    let of_seed = |seed: u64| {
+        let text = property(seed).err()?;
+        let again =
+            format!("KUBESTEP_FUZZ_SEEDS={seed}..{} cargo test --test fuzz {test}", seed + 1);
+        Some(format!("seed {seed}: {text}\n    again: {again}"))
+    };
+    seeds.filter_map(of_seed).collect()
+}
+
+fn none(failures: Vec<String>) {
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn threads() {
+    none(failures("threads", seeds(2), |seed| {
+        let case = Case::large(seed);
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.map_err(|error| error.to_string())?;
+            pool.install(|| run::take_all(&mut case.world()?, &case.steps))
+        };
+        let one = on(1)?;
+        run::compare(&one, &on(2)?)?;
+        run::compare(&one, &on(4)?)
+    }));
+}
+
+#[test]
+fn order_of_arrival() {
+    none(failures("order_of_arrival", seeds(16), |seed| {
+        let case = Case::small(seed);
+        let mut shuffled = case.shuffled_world(&mut Random::new(!seed))?;
+        let first = run::take_all(&mut case.world()?, &case.steps)?;
+        run::compare(&first, &run::take_all(&mut shuffled, &case.steps)?)
+    }));
+}
+
+#[test]
+fn recording() {
+    none(failures("recording", seeds(16), |seed| {
+        let case = Case::small(seed);
+        let drained = drained(&mut case.world()?, &case.steps)?;
+        run::compare(&kept(&mut case.world()?, &case.steps)?, &drained)
+    }));
+}
+
+/// Everything recorded is taken away after each step, and records are dropped at once.
+fn drained(world: &mut World, steps: &[Step]) -> Result<Vec<Value>, String> {
+    let mut all = Vec::new();
+    for step in steps {
+        all.push(run::take(world, step)?);
+        let scheduler = world.scheduler_mut();
+        scheduler.take_finished();
+        scheduler.queue_mut().drain_moves();
+        scheduler.queue_mut().drain_hints();
+        world.api_mut().take_events();
+        world.api_mut().take_deleted_pods();
+    }
+    Ok(all)
+}
+
+/// Nothing is taken away, and records are looked at only after the last step.
+fn kept(world: &mut World, steps: &[Step]) -> Result<Vec<Value>, String> {
+    let mut moments: Vec<(World, Vec<Arc<CycleRecord>>)> = Vec::new();
+    for step in steps {
+        let cycles = run::act(world, step)?;
+        moments.push((world.clone(), cycles));
+    }
+    Ok(moments.iter().map(|(world, cycles)| run::seen(world, cycles)).collect())
+}
+
+#[test]
+fn copies() {
+    none(failures("copies", seeds(16), |seed| {
+        let (case, other) = (Case::small(seed), Case::small(seed + 1_000_000));
+        let first = run::take_all(&mut case.world()?, &case.steps)?;
+        let mut world = case.world()?;
+        let mut copies = Vec::new();
+        let mut again = Vec::new();
+        for (number, step) in case.steps.iter().enumerate() {
+            if number % 7 == 3 {
+                copies.push((number, world.clone()));
+            }
+            if number % 11 == 5 {
+                // A copy goes another way; nothing of that may come back.
+                run::take_all(&mut world.clone(), &other.steps)?;
+            }
+            again.push(run::take(&mut world, step)?);
+        }
+        run::compare(&first, &again)?;
+        for (number, mut copy) in copies {
+            let rest = run::take_all(&mut copy, &case.steps[number..])?;
+            let result = run::compare(&first[number..], &rest);
+            result.map_err(|text| format!("from the copy before step {number}: {text}"))?;
+        }
+        Ok(())
+    }));
+}
+
+#[test]
+fn kept_answers() {
+    let forgetful = |case: &Case| {
+        let mut world = case.world()?;
+        let take = |step: &Step| {
+            let Step::Run(cycles) = step else { return run::take(&mut world, step) };
+            let mut records = Vec::new();
+            for _ in 0..*cycles {
+                world.scheduler_mut().forget_kept_answers();
+                records.extend(world.step());
+            }
+            Ok(run::seen(&world, &records))
+        };
+        case.steps.iter().map(take).collect::<Result<Vec<_>, String>>()
+    };
+    none(failures("kept_answers", seeds(24), |seed| {
+        let case = Case::small(seed);
+        run::compare(&forgetful(&case)?, &run::take_all(&mut case.world()?, &case.steps)?)
+    }));
+}
+
+#[test]
+fn pod_index() {
+    none(failures("pod_index", seeds(16), |seed| {
+        let case = Case::small(seed);
+        let mut world = case.world()?;
+        for (number, step) in case.steps.iter().enumerate() {
+            run::act(&mut world, step)?;
+            let snapshot = world.scheduler().snapshot();
+            let anew = PodIndex::of(snapshot.iter().map(|node| &**node));
+            if counts(snapshot.pod_index()) != counts(&anew) {
+                return Err(format!("step {number}: {}", described(snapshot, &anew)));
+            }
+        }
+        Ok(())
+    }));
+}
+
+/// What an index counts, by a text for each kind.
+fn counts(index: &PodIndex) -> BTreeMap<String, BTreeMap<NodeId, u32>> {
+    let pods = index.pods().map(|(kind, places)| (format!("{kind:?}"), places.clone()));
+    let terms = index.terms();
+    pods.chain(terms.map(|(kind, term, at)| (format!("{kind:?} {term:?}"), at.clone()))).collect()
+}
+
+fn described(snapshot: &Snapshot, anew: &PodIndex) -> String {
+    format!("{:?} should be {:?}", counts(snapshot.pod_index()), counts(anew))
+}
+
+#[test]
+fn cases_are_worth_their_time() {
+    let mut scheduled = 0;
+    let mut refused = 0;
+    for seed in 0..8 {
+        let case = Case::small(seed);
+        let seen = run::take_all(&mut case.world().unwrap(), &case.steps).unwrap();
+        let text = serde_json::to_string(&seen).unwrap();
+        scheduled += text.matches("\"result\":\"Scheduled\"").count();
+        refused += text.matches("\"result\":\"Unschedulable\"").count();
+    }
+    assert!(scheduled > 20 && refused > 10, "{scheduled} scheduled, {refused} refused");
+}
