@@ -201,6 +201,10 @@ impl Driver {
 
     fn begin_run(&mut self) -> Done {
         self.run_from = self.session.history().cycles().count();
+        // From an earlier position one wants to be at the end, also when nothing is left to run.
+        if let Some(newest) = self.session.history().last_cycle().map(|record| record.cycle) {
+            self.session.go_to_cycle(newest);
+        }
         Done { running: true, ..Done::default() }
     }
 

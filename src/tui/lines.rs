@@ -42,6 +42,25 @@ impl Line {
     }
 }
 
+/// All of `lines` under a title, as plain text.
+pub fn as_text(title: &str, lines: &[Line]) -> String {
+    let line = |line: &Line| match line.label.is_empty() {
+        true => format!("{}\n", line.text),
+        false => format!("{}: {}\n", line.label, line.text),
+    };
+    std::iter::once(format!("{title}\n")).chain(lines.iter().map(line)).collect()
+}
+
+/// All of `lines` under a title, as Markdown: headings, sentences, and a list of the labelled values.
+pub fn as_markdown(title: &str, lines: &[Line]) -> String {
+    let line = |line: &Line| match (line.label.is_empty(), line.scope) {
+        (false, _) => format!("- **{}**: {}\n", line.label, line.text),
+        (true, Scope::TextStrong) => format!("\n### {}\n\n", line.text),
+        (true, _) => format!("{}\n\n", line.text),
+    };
+    std::iter::once(format!("## {title}\n\n")).chain(lines.iter().map(line)).collect()
+}
+
 /// A line after wrapping: label (or nothing), text, style.
 pub type Wrapped = (String, String, Scope);
 
@@ -87,6 +106,16 @@ impl GridSource for LineGrid {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_decision_copies_as_text_and_as_markdown() {
+        let lines = [Line::heading("Last cycle, 3"), Line::field("node", "a-0")];
+        assert_eq!(as_text("web", &lines), "web\nLast cycle, 3\nnode: a-0\n");
+        assert_eq!(
+            as_markdown("web", &lines),
+            "## web\n\n\n### Last cycle, 3\n\n- **node**: a-0\n"
+        );
+    }
 
     #[test]
     fn values_stand_under_each_other_when_wrapped() {

@@ -17,6 +17,7 @@ pub mod layout;
 pub mod lines;
 pub mod model;
 pub mod paths;
+pub mod picture;
 pub mod prompt;
 pub mod render;
 pub mod run;

@@ -5,6 +5,7 @@
 //! at most every 33 ms. A long run is cut into slices between which keys are read.
 
 use std::io;
+use std::path::Path;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::action::Key;
 use super::app::{App, Effect, Request};
 use super::driver::{Done, Driver};
+use super::picture;
 use super::render::render;
 use super::settings::Settings;
 use super::signals::Signals;
@@ -158,6 +160,13 @@ impl Loop {
                 self.app.paste(&text, model);
                 self.ask_for(Redraw::Now);
             }
+            Event::Mouse(mouse) => {
+                let model = self.driver.model(self.app.view());
+                if self.app.mouse(mouse, model) {
+                    self.sync();
+                    self.ask_for(Redraw::Now);
+                }
+            }
             Event::Resize(width, height) => {
                 self.app.resize(width, height);
                 self.sync();
@@ -178,8 +187,27 @@ impl Loop {
                 self.ask_for(Redraw::Full);
             }
             Effect::Session(request) => self.perform(&request),
+            Effect::Copy(text) => self.copy(&text)?,
+            Effect::Save(file) => self.save(&file),
+            Effect::Mouse(on) => self.screen.set_mouse(on)?,
         }
         Ok(None)
+    }
+
+    fn copy(&mut self, text: &str) -> io::Result<()> {
+        match self.screen.copy(text)? {
+            Ok(bytes) => self.app.say(Severity::Info, format!("copied {bytes} bytes (OSC 52)")),
+            Err(problem) => self.app.say(Severity::Error, problem),
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, file: &str) {
+        let model = self.driver.model(self.app.view());
+        match picture::save(&mut self.app, model, Path::new(file)) {
+            Ok(()) => self.app.say(Severity::Info, format!("saved {file}")),
+            Err(problem) => self.app.say(Severity::Error, format!("cannot save {file}: {problem}")),
+        }
     }
 
     fn perform(&mut self, request: &Request) {

@@ -7,6 +7,7 @@
 use std::io::{self, BufWriter, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
+use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{MoveTo, Show};
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -27,6 +28,9 @@ pub const PANIC_EXIT_CODE: i32 = 101;
 
 /// Bytes collected before a write: a full frame of a large terminal fits, so it leaves in one piece.
 const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Most that is copied: base64 makes it 100,000 bytes, where several terminals stop.
+const CLIPBOARD_BYTES: usize = 74_994;
 
 /// Whether the terminal is in our hands. Held while writing, so that giving it back waits for the write.
 static OWNED: Mutex<bool> = Mutex::new(false);
@@ -107,6 +111,19 @@ impl Screen {
         claim(self.mouse)?;
         self.clear()?;
         stopped.map(drop)
+    }
+
+    /// Hands text to the terminal's clipboard (OSC 52), which also works over ssh; says how many bytes, or
+    /// why not. Terminals do not answer, so success is theirs to show.
+    pub fn copy(&mut self, text: &str) -> io::Result<Result<usize, String>> {
+        if text.len() > CLIPBOARD_BYTES {
+            let size = text.len();
+            return Ok(Err(format!(
+                "{size} bytes are more than terminals take ({CLIPBOARD_BYTES})"
+            )));
+        }
+        execute!(self.terminal.backend_mut(), CopyToClipboard::to_clipboard_from(text))?;
+        Ok(Ok(text.len()))
     }
 
     /// Reports mouse events, or leaves the mouse to the terminal so that text can be selected.

@@ -29,6 +29,10 @@ pub enum General {
     Breadcrumbs,
     /// Show columns meant for wide terminals.
     Wide,
+    /// The screen into a file.
+    Save,
+    /// The mouse on or off.
+    Mouse,
     /// Draw everything again.
     Redraw,
     /// Back to the shell for now.
@@ -69,6 +73,8 @@ pub const SPECS: &[Spec] = &[
     Spec { argument: Argument::Optional("NAME"), ..spec(General::Theme, "theme", &["T"], "", "Use a theme; without a name, the next one") },
     spec(General::Wide, "wide", &["ctrl-w"], "", "Show the columns meant for wide terminals, or not"),
     spec(General::Breadcrumbs, "breadcrumbs", &["ctrl-g"], "", "Show or hide the line with the position"),
+    Spec { argument: Argument::Required("FILE"), ..spec(General::Save, "save", &["ctrl-s"], "", "Save the screen to FILE: .svg as a picture, else text") },
+    Spec { argument: Argument::Optional("on|off"), ..spec(General::Mouse, "mouse", &[], "", "Click rows, headers and views, and scroll; off selects text") },
     spec(General::Escape, "escape", &["esc"], "", "Close the window, drop the filter, or go to the enclosing view"),
     spec(General::Redraw, "redraw", &["ctrl-l"], "", "Draw the whole screen again"),
     spec(General::Suspend, "suspend", &["ctrl-z"], "", "Back to the shell; fg returns"),
@@ -88,6 +94,8 @@ pub fn apply(action: General, app: &mut App, model: &Model, argument: &str) -> E
         General::Wide => app.toggle_wide(),
         General::Breadcrumbs => app.toggle_breadcrumbs(),
         General::Escape => app.escape(),
+        General::Save => return Effect::Save(argument.trim().to_owned()),
+        General::Mouse => return app.switch_mouse(argument.trim()),
         General::Redraw => return Effect::Clear,
         General::Suspend => return Effect::Suspend,
         General::Quit => return app.quit(),

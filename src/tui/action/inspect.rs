@@ -2,6 +2,7 @@
 
 use super::{Action, Argument, Place, Spec};
 use crate::tui::app::{App, Effect};
+use crate::tui::lines;
 use crate::tui::model::Model;
 
 /// Actions on the selected row.
@@ -11,6 +12,10 @@ pub enum Inspect {
     Open,
     /// Everything about it.
     Describe,
+    /// Copies that as text.
+    Copy,
+    /// Copies that as Markdown.
+    CopyMarkdown,
 }
 
 const fn spec(
@@ -37,6 +42,8 @@ const fn spec(
 pub const SPECS: &[Spec] = &[
     spec(Inspect::Open, "open", &["enter"], "open", "Go into the selected row: its cycle, view or node"),
     spec(Inspect::Describe, "describe", &["d"], "describe", "Everything about the selected row, in one window"),
+    spec(Inspect::Copy, "copy", &["y"], "", "Copy what is to be said about the selected row, as text"),
+    spec(Inspect::CopyMarkdown, "copy-markdown", &["Y"], "", "The same as Markdown, for an issue or a chat"),
 ];
 
 /// Does it.
@@ -47,5 +54,7 @@ pub fn apply(action: Inspect, app: &mut App, model: &Model) -> Effect {
             app.describe(model);
             Effect::None
         }
+        Inspect::Copy => app.copy(model, lines::as_text),
+        Inspect::CopyMarkdown => app.copy(model, lines::as_markdown),
     }
 }

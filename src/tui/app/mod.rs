@@ -5,6 +5,7 @@
 
 mod ask;
 mod look;
+mod mouse;
 mod popup;
 mod select;
 #[cfg(test)]
@@ -40,6 +41,12 @@ pub enum Effect {
     Clear,
     /// Back to the shell for now.
     Suspend,
+    /// Text for the terminal's clipboard.
+    Copy(String),
+    /// What is on the screen, into a file.
+    Save(String),
+    /// Mouse events, or none.
+    Mouse(bool),
     /// Leave with this exit code.
     Quit(i32),
 }
@@ -142,6 +149,7 @@ pub struct App {
     theme: Theme,
     wide: bool,
     breadcrumbs: bool,
+    mouse_on: bool,
     playing: bool,
     running: bool,
     size: (u16, u16),
@@ -182,6 +190,7 @@ impl App {
             theme,
             wide: false,
             breadcrumbs: true,
+            mouse_on: false,
             playing: false,
             running: false,
             size: (80, 24),
@@ -330,6 +339,11 @@ impl App {
     /// The keys typed of an unfinished sequence.
     pub fn pending_keys(&self) -> &[Key] {
         &self.pending
+    }
+
+    /// Columns and lines of the terminal.
+    pub fn size(&self) -> (u16, u16) {
+        self.size
     }
 
     /// The view on screen.

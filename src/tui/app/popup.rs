@@ -159,6 +159,16 @@ impl App {
         self.push_popup(Popup::new(&title, "/ filter  Esc close", Content::Lines(lines)));
     }
 
+    /// The details of the selected cell for the clipboard, under the view's title.
+    pub fn copy(&mut self, model: &Model, write: fn(&str, &[Line]) -> String) -> Effect {
+        let column = self.grid(self.view).column;
+        let Some(row) = self.selected_row() else {
+            return self.fail("there is no row to copy".into());
+        };
+        let view = view::source(self.view, model);
+        Effect::Copy(write(&view.title(), &view.detail(row, column)))
+    }
+
     fn push_popup(&mut self, popup: Popup) {
         self.popups.push(popup);
         self.sync_popup();

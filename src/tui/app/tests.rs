@@ -278,3 +278,45 @@ fn random_keys_and_sizes_never_panic() {
         assert_eq!(story.keys("qqqqq").effects.first(), Some(&Effect::Quit(0)), "seed {seed}");
     }
 }
+
+#[test]
+fn a_decision_is_copied_as_text_or_markdown() {
+    let story = story("3yY");
+    let [Effect::Copy(text), Effect::Copy(markdown)] = story.effects.as_slice() else {
+        panic!("{:?}", story.effects)
+    };
+    assert!(text.starts_with("Filter of shop/web-7f in cycle 1\n✗ NodeResourcesFit on node-b"));
+    assert!(text.contains("all nodes: 3 of 5 nodes refused: Insufficient cpu (3)\n"));
+    assert!(markdown.starts_with("## Filter of shop/web-7f in cycle 1\n\n"));
+    assert!(markdown.contains("- **all nodes**: 3 of 5"));
+}
+
+#[test]
+fn saving_asks_for_the_file() {
+    let mut story = story("<Ctrl-s>");
+    assert_eq!(story.lines()[22], "save file:");
+    assert_eq!(story.keys("a.svg<Enter>").effects, [Effect::Save("a.svg".into())]);
+}
+
+#[test]
+fn the_mouse_chooses_rows_columns_and_views_once_it_is_on() {
+    use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+    let mut story = story("3:mouse on<Enter>");
+    assert_eq!(story.effects, [Effect::Mouse(true)]);
+    let mouse = |story: &mut Story, kind, column, row| {
+        let event = MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE };
+        story.app.mouse(event, &story.model);
+        story.lines()
+    };
+    let click = MouseEventKind::Down(MouseButton::Left);
+    let lines = mouse(&mut story, click, 20, 8);
+    assert!(lines[2].contains("4/5"), "{}", lines[2]);
+    assert!(lines[17].contains("NodeUnschedulable on node-d"), "{}", lines[17]);
+    let lines = mouse(&mut story, MouseEventKind::ScrollUp, 20, 8);
+    assert!(lines[2].contains("1/5"), "{}", lines[2]);
+    let lines = mouse(&mut story, click, 3, 3);
+    assert!(lines[3].starts_with("  node▲"), "{}", lines[3]);
+    mouse(&mut story, click, 12, 0);
+    assert_eq!(story.app.view(), ViewId::Timeline);
+    assert_eq!(story.keys(":mouse off<Enter>").effects.last(), Some(&Effect::Mouse(false)));
+}

@@ -39,14 +39,24 @@ struct Row {
 pub struct CycleView<'a> {
     model: &'a Model,
     rows: Vec<Row>,
+    /// The row of the position; what comes after it has not happened yet for who steps.
+    front: Option<usize>,
 }
 
 impl<'a> CycleView<'a> {
     /// The cycle at the debugger's position.
     pub fn new(model: &'a Model) -> CycleView<'a> {
         let rows = model.cycle().map(|cycle| rows(cycle)).unwrap_or_default();
-        CycleView { model, rows }
+        let front = model.frame().and_then(|frame| row_of(&rows, frame));
+        CycleView { model, rows, front }
     }
+}
+
+/// The line of a frame: of its plugin, else of its point.
+fn row_of(rows: &[Row], frame: Frame) -> Option<usize> {
+    let point = frame.point?;
+    let exact = rows.iter().position(|r| r.point == point && r.plugin == frame.plugin);
+    exact.or_else(|| rows.iter().position(|r| r.point == point))
 }
 
 /// All lines of a cycle, in the order in which the points run.
@@ -202,6 +212,7 @@ impl GridSource for CycleView<'_> {
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let future = self.front.is_some_and(|front| row > front);
         let Some(row) = self.rows.get(row) else { return };
         match (column, row.plugin) {
             (0, None) => out.set(row.point.name(), Scope::TextStrong),
@@ -213,11 +224,13 @@ impl GridSource for CycleView<'_> {
             (_, None) => out.set(&row.words, Scope::TextStrong),
             (_, Some(_)) => out.set(&row.words, Scope::Text),
         }
+        if future {
+            out.scope = Scope::Future;
+        }
     }
 
     fn is_current(&self, row: usize) -> bool {
-        let within = self.model.frame().is_some_and(|f| f.point.is_some());
-        within && self.current().is_some_and(|(current, _)| current == row)
+        self.front == Some(row)
     }
 
     fn is_failure(&self, row: usize) -> bool {
@@ -251,12 +264,9 @@ impl View for CycleView<'_> {
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
-        let frame = self.model.frame()?;
         // At the start of a cycle nothing is marked, but the rows are shown from the top.
-        let Some(point) = frame.point else { return Some((0, None)) };
-        let exact = |r: &Row| r.point == point && r.plugin == frame.plugin;
-        let found = self.rows.iter().position(exact);
-        Some((found.or_else(|| self.rows.iter().position(|r| r.point == point))?, None))
+        self.model.frame()?;
+        Some((self.front.unwrap_or(0), None))
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {

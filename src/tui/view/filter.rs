@@ -29,6 +29,42 @@ pub struct FilterView<'a> {
     /// By column: what the header says of all nodes.
     notes: Vec<String>,
     name_width: u16,
+    front: Option<Front>,
+}
+
+/// How far the debugger has walked through Filter: plugin by plugin, over the evaluated nodes of each.
+struct Front {
+    /// The plugin's place.
+    plugin: usize,
+    /// By slot, when the node is looked at; empty while no node is.
+    turns: Vec<usize>,
+    /// The turn of the node at the position.
+    turn: usize,
+}
+
+impl Front {
+    fn new(cycle: &CycleRecord, frame: Frame) -> Option<Front> {
+        let at_filter = frame.point == Some(ExtensionPoint::Filter);
+        let mut plugins = cycle.filter.plugins.iter();
+        let plugin = plugins.position(|p| at_filter && Some(p.plugin) == frame.plugin)?;
+        let Some(node) = frame.node else {
+            return Some(Front { plugin, turns: Vec::new(), turn: 0 });
+        };
+        let mut turns = vec![0; cycle.nodes.names.len()];
+        for (turn, evaluated) in cycle.filter.evaluated.iter().enumerate() {
+            if let Some(slot) = turns.get_mut(evaluated.index()) {
+                *slot = turn;
+            }
+        }
+        let turn = turns.get(node.index()).copied().unwrap_or_default();
+        Some(Front { plugin, turns, turn })
+    }
+
+    /// Whether who steps has not come to this cell yet.
+    fn is_before(&self, plugin: usize, node: NodeId) -> bool {
+        let turn = self.turns.get(node.index()).copied().unwrap_or(usize::MAX);
+        plugin > self.plugin || plugin == self.plugin && turn > self.turn
+    }
 }
 
 impl<'a> FilterView<'a> {
@@ -37,7 +73,8 @@ impl<'a> FilterView<'a> {
         let cycle = model.cycle();
         let notes = cycle.map(|c| notes(c)).unwrap_or_default();
         let name_width = cycle.map_or(0, |c| super::scores::name_width(c));
-        FilterView { model, cycle, notes, name_width }
+        let front = cycle.zip(model.frame()).and_then(|(c, frame)| Front::new(c, frame));
+        FilterView { model, cycle, notes, name_width, front }
     }
 
     fn node(&self, row: usize) -> Option<NodeId> {
@@ -100,6 +137,10 @@ impl GridSource for FilterView<'_> {
             _ if column == 0 => out.set(&cycle.nodes.name(node), Scope::Text),
             Some(id) => out.verdict(verdict::of_id(cycle, id)),
             None => out.verdict(Verdict::NotEvaluated),
+        }
+        let future = |plugin| self.front.as_ref().is_some_and(|f| f.is_before(plugin, node));
+        if column.checked_sub(FIXED).is_some_and(future) {
+            out.scope = Scope::Future;
         }
     }
 

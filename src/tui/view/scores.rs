@@ -26,6 +26,8 @@ pub struct ScoresView<'a> {
     /// By row: its rank; equal totals share one.
     ranks: Vec<usize>,
     name_width: u16,
+    /// The plugin at the debugger's position, and the node's place in `feasible`.
+    front: Option<(usize, Option<usize>)>,
 }
 
 impl<'a> ScoresView<'a> {
@@ -41,7 +43,8 @@ impl<'a> ScoresView<'a> {
             ranks.push(if tied { ranks[row - 1] } else { row + 1 });
         }
         let name_width = cycle.map_or(0, |c| name_width(c));
-        ScoresView { model, cycle, order, ranks, name_width }
+        let front = cycle.zip(model.frame()).and_then(|(c, frame)| front(c, frame));
+        ScoresView { model, cycle, order, ranks, name_width, front }
     }
 
     fn plugin(&self, column: usize) -> Option<&'a ScoreColumn> {
@@ -58,6 +61,13 @@ impl<'a> ScoresView<'a> {
         Some(cycle.nodes.name(*cycle.feasible.get(*self.order.get(row)?)?))
     }
 
+    /// Whether who steps has not come to this cell yet: plugin by plugin, over the feasible nodes of each.
+    fn is_future(&self, plugin: usize, at: usize) -> bool {
+        self.front.is_some_and(|(reached, node)| {
+            plugin > reached || plugin == reached && node.is_none_or(|node| at > node)
+        })
+    }
+
     /// `chosen`, `tie`, or nothing.
     fn mark(&self, row: usize) -> Option<(&'static str, Scope)> {
         let cycle = self.cycle?;
@@ -70,6 +80,15 @@ impl<'a> ScoresView<'a> {
             (false, false) => None,
         }
     }
+}
+
+/// How far the debugger has walked through Score.
+fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
+    let at_score = frame.point == Some(ExtensionPoint::Score);
+    let mut plugins = cycle.score.plugins.iter();
+    let plugin = plugins.position(|p| at_score && Some(p.plugin) == frame.plugin)?;
+    let node = frame.node.and_then(|node| cycle.feasible.iter().position(|f| *f == node));
+    Some((plugin, node))
 }
 
 /// Width of the longest node name, within reason.
@@ -128,6 +147,9 @@ impl GridSource for ScoresView<'_> {
             }
             _ => Ok(()),
         };
+        if column.checked_sub(FIXED).is_some_and(|plugin| self.is_future(plugin, at)) {
+            out.scope = Scope::Future;
+        }
     }
 
     fn compare(&self, a: usize, b: usize, column: usize) -> Ordering {

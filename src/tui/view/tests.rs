@@ -157,3 +157,18 @@ fn the_terminals_cursor_is_on_the_selected_cell() {
     assert_eq!(Story::new(model()).keys("3j").cursor(), (58, 7));
     assert_eq!(Story::new(model()).keys("3:th").cursor(), (3, 22));
 }
+
+#[test]
+fn what_comes_after_the_position_is_dimmed() {
+    use ratatui::style::Modifier;
+    let mut story = Story::new(model()).keys("3");
+    let buffer = story.draw();
+    let dim = |x: u16, y: u16| buffer[(x, y)].modifier.contains(Modifier::DIM);
+    // NodeResourcesFit has come to node-b: its column is known for the first two, the rest is to come.
+    let column = 58;
+    assert_eq!([5, 6, 7, 8, 9].map(|y| dim(column, y)), [false, false, true, true, true]);
+    assert!(!dim(19, 9), "NodeUnschedulable was through before");
+    let buffer = story.keys("0").draw();
+    let dim = |y: u16| buffer[(6, y)].modifier.contains(Modifier::DIM);
+    assert_eq!((dim(11), dim(12)), (false, true));
+}

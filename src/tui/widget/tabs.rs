@@ -21,6 +21,17 @@ pub fn draw(buffer: &mut Buffer, area: Rect, active: ViewId, mode: (&str, Scope)
     paint.put(buffer, area, right, area.y, &chip, mode.1);
 }
 
+/// The view whose name is at column `x` of a line of `width`, given the mode's word.
+pub fn hit(x: u16, line_width: u16, active: ViewId, mode: &str) -> Option<ViewId> {
+    let room = usize::from(line_width).saturating_sub(width(mode) + 3);
+    let mut end = 0;
+    let mut within = labels(active, room).into_iter().map(|(view, text)| {
+        end += width(&text);
+        (view, end)
+    });
+    within.find(|(_, end)| usize::from(x) < *end).map(|(view, _)| view)
+}
+
 /// What stands for each view: names from the left on while there is room for the digits of the rest; the
 /// active view always has its name.
 fn labels(active: ViewId, room: usize) -> Vec<(ViewId, String)> {
@@ -57,6 +68,9 @@ mod tests {
             line(ViewId::Events, 71),
             " 0 Cycle  1 Timeline  2 Queues  3 Filter  4  5  6  7  8  9 Events "
         );
+        assert_eq!(hit(2, 80, ViewId::Events, "IDLE"), Some(ViewId::Cycle));
+        assert_eq!(hit(11, 80, ViewId::Events, "IDLE"), Some(ViewId::Timeline));
+        assert_eq!(hit(79, 80, ViewId::Events, "IDLE"), None);
         for view in ViewId::ALL {
             assert!(line(view, 51).contains(view.title()));
             assert!(width(&line(view, 71)) <= 71);

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use super::columns::{self, Placed, Placement};
+use super::state::Geometry;
 use super::{CellOut, GridSource, GridState};
 use crate::tui::glyph::{ASCENDING, CURSOR, DESCENDING, MORE_LEFT, MORE_RIGHT};
 use crate::tui::sanitize;
@@ -37,6 +38,7 @@ pub fn draw(
     }
     let lines = Rect { y: area.y + headers, height: area.height - headers, ..area };
     let top = state.scroll_to_selection(usize::from(lines.height));
+    remember(state, Rect { height: headers, ..area }, lines, top, &placement);
     let mut out = CellOut::default();
     for (y, line) in (lines.top()..lines.bottom()).zip(top..) {
         let Some(row) = state.row_at(line) else { break };
@@ -47,6 +49,12 @@ pub fn draw(
         }
     }
     selected_position(lines, state, top, &placement.columns)
+}
+
+fn remember(state: &mut GridState, header: Rect, lines: Rect, top: usize, shown: &Placement) {
+    let place = |c: &Placed| (lines.x + MARK + c.x, c.width, c.index);
+    let columns = shown.columns.iter().map(place).collect();
+    state.geometry = Geometry { header, lines, top, columns };
 }
 
 fn draw_header(

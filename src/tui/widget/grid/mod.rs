@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 pub use draw::draw;
-pub use state::{GridState, Sort};
+pub use state::{GridState, Hit, Sort};
 
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;

@@ -1,5 +1,7 @@
 //! What the interface remembers of a grid: selection, chosen column, scroll positions, filter, order.
 
+use ratatui::layout::Rect;
+
 use super::{CellOut, GridSource};
 use crate::tui::filter::{Filter, Filterable};
 
@@ -10,6 +12,28 @@ pub struct Sort {
     pub column: usize,
     /// Highest first.
     pub descending: bool,
+}
+
+/// Where the last frame drew the grid, for the mouse.
+#[derive(Clone, Debug, Default)]
+pub struct Geometry {
+    /// The header's lines.
+    pub header: Rect,
+    /// The rows' lines.
+    pub lines: Rect,
+    /// The row line drawn first.
+    pub top: usize,
+    /// Left edge, width and number of each column drawn.
+    pub columns: Vec<(u16, u16, usize)>,
+}
+
+/// What is under a place on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// A line of the grid, and a column if there is one.
+    Line(usize, Option<usize>),
+    /// A column's header.
+    Header(usize),
 }
 
 /// State of one grid. `refresh` must follow every change of the data, filter or order.
@@ -34,6 +58,7 @@ pub struct GridState {
     order: Vec<u32>,
     total: usize,
     stamp: Option<Stamp>,
+    pub(super) geometry: Geometry,
 }
 
 /// What the order was computed from.
@@ -154,6 +179,19 @@ impl GridState {
         let column = self.column;
         let sort = self.sort.get_or_insert(Sort { column, descending: false });
         sort.descending = !sort.descending;
+    }
+
+    /// What the last frame drew at a place.
+    pub fn hit(&self, x: u16, y: u16) -> Option<Hit> {
+        let shown = &self.geometry;
+        let under = |(left, width, _): &&(u16, u16, usize)| (*left..left + width).contains(&x);
+        let column = shown.columns.iter().find(under).map(|(_, _, index)| *index);
+        if shown.header.contains((x, y).into()) {
+            return column.map(Hit::Header);
+        }
+        let inside = shown.lines.contains((x, y).into());
+        let line = shown.top + usize::from(y.saturating_sub(shown.lines.y));
+        (inside && line < self.order.len()).then_some(Hit::Line(line, column))
     }
 
     /// The selected line.

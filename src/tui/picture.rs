@@ -1,0 +1,166 @@
+//! The screen as a file: plain text, or SVG with its colours.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::{Color, Modifier};
+
+use super::app::App;
+use super::color::{ANSI_16, Rgb, indexed_rgb};
+use super::model::Model;
+use super::render::render;
+use super::theme::Theme;
+
+/// Size of a cell in the picture, in pixels.
+const CELL: (u16, u16) = (9, 18);
+/// Where the text's baseline is within a cell.
+const BASELINE: u16 = 14;
+/// Stands for the terminal's own background where the theme names none.
+const BLACK: Rgb = Rgb(0, 0, 0);
+
+/// Draws what is on the screen once more and writes it to `file`, SVG when its name ends so. A file that is
+/// there already is not overwritten.
+pub fn save(app: &mut App, model: &Model, file: &Path) -> io::Result<()> {
+    let buffer = draw(app, model);
+    let text = match file.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")) {
+        true => svg(&buffer, app.theme()),
+        false => text(&buffer),
+    };
+    OpenOptions::new().write(true).create_new(true).open(file)?.write_all(text.as_bytes())
+}
+
+fn draw(app: &mut App, model: &Model) -> Buffer {
+    let (width, height) = app.size();
+    // Drawing into memory cannot fail.
+    let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
+    let Ok(drawn) = terminal.draw(|frame| render(frame, app, model));
+    drawn.buffer.clone()
+}
+
+/// The glyphs, a line each.
+fn text(buffer: &Buffer) -> String {
+    let mut out = String::new();
+    for cells in buffer.content.chunks(usize::from(buffer.area.width.max(1))) {
+        let line: String = cells.iter().map(Cell::symbol).collect();
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The cells as SVG: one rectangle and one text for each run of equal style.
+fn svg(buffer: &Buffer, theme: &Theme) -> String {
+    let (width, height) = (buffer.area.width * CELL.0, buffer.area.height * CELL.1);
+    let surface = theme.surface().unwrap_or(BLACK);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"monospace\" font-size=\"15\">\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n",
+        hex(surface)
+    );
+    for y in 0..buffer.area.height {
+        let mut x = 0;
+        while x < buffer.area.width {
+            let end = run_end(buffer, x, y);
+            write_run(&mut out, buffer, (x, end), y, surface);
+            x = end;
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// The column after the last that looks like `x`.
+fn run_end(buffer: &Buffer, x: u16, y: u16) -> u16 {
+    let style = |x: u16| buffer.cell((x, y)).map(Cell::style);
+    (x + 1..buffer.area.width).find(|end| style(*end) != style(x)).unwrap_or(buffer.area.width)
+}
+
+fn write_run(out: &mut String, buffer: &Buffer, (x, end): (u16, u16), y: u16, surface: Rgb) {
+    let Some(cell) = buffer.cell((x, y)) else { return };
+    let ink = if luminance(surface) > 384 { BLACK } else { Rgb(220, 220, 220) };
+    let (mut fg, mut bg) = (rgb(cell.fg).unwrap_or(ink), rgb(cell.bg).unwrap_or(surface));
+    if cell.modifier.contains(Modifier::REVERSED) {
+        std::mem::swap(&mut fg, &mut bg);
+    }
+    let (left, top, width) = (x * CELL.0, y * CELL.1, (end - x) * CELL.0);
+    // Writing into a String cannot fail.
+    if bg != surface {
+        let (height, fill) = (CELL.1, hex(bg));
+        let _ = writeln!(
+            out,
+            "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
+        );
+    }
+    let text: String = (x..end).filter_map(|x| buffer.cell((x, y))).map(Cell::symbol).collect();
+    if text.trim().is_empty() {
+        return;
+    }
+    let bold = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
+    let (baseline, fill) = (top + BASELINE, hex(fg));
+    let _ = writeln!(
+        out,
+        "<text x=\"{left}\" y=\"{baseline}\" fill=\"{fill}\"{bold} textLength=\"{width}\" \
+         xml:space=\"preserve\">{}</text>",
+        escape(&text)
+    );
+}
+
+fn luminance(Rgb(r, g, b): Rgb) -> u32 {
+    u32::from(r) + u32::from(g) + u32::from(b)
+}
+
+fn rgb(color: Color) -> Option<Rgb> {
+    match color {
+        Color::Reset => None,
+        Color::Rgb(r, g, b) => Some(Rgb(r, g, b)),
+        Color::Indexed(index) => Some(indexed_rgb(index)),
+        named => ANSI_16.iter().find(|(color, _)| *color == named).map(|(_, rgb)| *rgb),
+    }
+}
+
+fn hex(Rgb(r, g, b): Rgb) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::testing::{Story, model};
+
+    fn saved(name: &str) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(name);
+        let mut story = Story::new(model()).keys("3");
+        save(&mut story.app, &story.model, &file).unwrap();
+        let again = save(&mut story.app, &story.model, &file).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        std::fs::read_to_string(file).unwrap()
+    }
+
+    #[test]
+    fn text_is_the_screen_without_styles() {
+        let mut story = Story::new(model()).keys("3");
+        assert_eq!(saved("frame.txt"), format!("{}\n", story.text()));
+    }
+
+    #[test]
+    fn svg_has_the_glyphs_and_the_themes_colours() {
+        let svg = saved("frame.SVG");
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        assert!(svg.contains("viewBox=\"0 0 720 432\""));
+        assert!(svg.contains("fill=\"#12161c\"/>"), "the surface of the dark theme");
+        assert!(svg.contains("fill=\"#ff7a6b\" font-weight=\"bold\""), "a failure in bold");
+        assert!(svg.contains("node-a"));
+        assert_eq!(escape("a<b>&c"), "a&lt;b&gt;&amp;c");
+    }
+}
