@@ -28,6 +28,7 @@ pub mod record;
 pub mod requests;
 pub mod resource;
 pub mod scheduler;
+pub mod scores;
 pub mod snapshot;
 pub mod status;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::engine::column::Column;
 use crate::engine::framework::events::ClusterEvent;
 use crate::engine::node::NodeId;
 use crate::engine::pod::NamespacedName;
+use crate::engine::scores::Scores;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
@@ -151,15 +152,15 @@ pub struct ScoreColumn {
     /// Its weight.
     pub weight: i64,
     /// What it said, by position in [`CycleRecord::feasible`].
-    pub raw: Vec<i64>,
+    pub raw: Scores,
     /// The same after normalizing: 0 to 100.
-    pub normalized: Vec<u8>,
+    pub normalized: Scores,
 }
 
 impl ScoreColumn {
     /// The normalized score times the weight.
     pub fn weighted(&self, position: usize) -> Option<i64> {
-        Some(i64::from(*self.normalized.get(position)?) * self.weight)
+        Some(self.normalized.get(position)? * self.weight)
     }
 }
 

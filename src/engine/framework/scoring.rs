@@ -81,14 +81,11 @@ impl Framework {
         if !status.is_success() {
             return Err(failed("running Normalize on Score plugins", plugin, &status));
         }
-        let normalized: Result<Vec<u8>, Status> =
-            scores.iter().map(|score| in_range(plugin, *score)).collect();
-        Ok(ScoreColumn {
-            plugin: name,
-            weight: self.score_weight(name),
-            raw,
-            normalized: normalized?,
-        })
+        if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
+            return Err(out_of_range(plugin, *score));
+        }
+        let weight = self.score_weight(name);
+        Ok(ScoreColumn { plugin: name, weight, raw: raw.into(), normalized: scores.into() })
     }
 }
 
@@ -97,16 +94,13 @@ fn failed(doing: &str, plugin: &dyn Plugin, status: &Status) -> Status {
     Status::error(&format!("{doing}: plugin {name:?} failed with: {}", status.message()))
 }
 
-/// The score as a small number, or upstream's complaint about its range (FW-143).
-fn in_range(plugin: &dyn Plugin, score: i64) -> Result<u8, Status> {
-    if (0..=MAX_NODE_SCORE).contains(&score) {
-        return Ok(score as u8);
-    }
-    Err(Status::error(&format!(
+/// Upstream's complaint about a score (FW-143).
+fn out_of_range(plugin: &dyn Plugin, score: i64) -> Status {
+    Status::error(&format!(
         "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score \
          {score}, it should in the range of [0, {MAX_NODE_SCORE}] after normalizing",
         plugin.name()
-    )))
+    ))
 }
 
 /// Upstream's usual normalizing: the largest becomes 100, and with `reverse` the order turns.

@@ -84,8 +84,8 @@ fn scores_run_along_the_feasible_nodes() {
         plugins: vec![ScoreColumn {
             plugin: "TaintToleration".into(),
             weight: 3,
-            raw: vec![0, 2],
-            normalized: vec![100, 0],
+            raw: vec![0, 2].into(),
+            normalized: vec![100, 0].into(),
         }],
         extenders: vec![Some(0), None],
         totals: vec![300, 0],

@@ -99,8 +99,8 @@ fn scheduled() -> CycleRecord {
     let score = |plugin: &str, weight, raw: [i64; 3], normalized: [u8; 3]| ScoreColumn {
         plugin: plugin.into(),
         weight,
-        raw: raw.to_vec(),
-        normalized: normalized.to_vec(),
+        raw: raw.to_vec().into(),
+        normalized: normalized.iter().map(|score| i64::from(*score)).collect::<Vec<_>>().into(),
     };
     CycleRecord {
         cycle: 2,

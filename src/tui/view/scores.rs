@@ -139,9 +139,9 @@ impl GridSource for ScoresView<'_> {
                 Ok(())
             }
             (_, Some(plugin)) => {
-                let normalized = plugin.normalized.get(at).copied().unwrap_or_default();
+                let normalized = plugin.normalized.get(at).unwrap_or_default();
                 out.scope = Scope::of_score(i64::from(normalized));
-                let raw = plugin.raw.get(at).copied().unwrap_or_default();
+                let raw = plugin.raw.get(at).unwrap_or_default();
                 let weighted = plugin.weighted(at).unwrap_or_default();
                 write!(out, "{raw}→{normalized}→{weighted}")
             }
@@ -232,8 +232,8 @@ impl View for ScoresView<'_> {
 }
 
 fn arithmetic(plugin: &ScoreColumn, at: usize) -> String {
-    let raw = plugin.raw.get(at).copied().unwrap_or_default();
-    let normalized = plugin.normalized.get(at).copied().unwrap_or_default();
+    let raw = plugin.raw.get(at).unwrap_or_default();
+    let normalized = plugin.normalized.get(at).unwrap_or_default();
     let weighted = plugin.weighted(at).unwrap_or_default();
     let (name, weight) = (plugin.plugin, plugin.weight);
     format!("{name}: raw {raw}, normalized {normalized}, × weight {weight} = {weighted}")

@@ -1,0 +1,86 @@
+//! Thousands of scores in little memory: most columns of scores are one value throughout, or
+//! small numbers.
+
+/// A list of scores that does not change any more.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Scores {
+    /// All the same.
+    Same {
+        /// The score.
+        value: i64,
+        /// How many.
+        len: usize,
+    },
+    /// All from 0 to 255.
+    Small(Box<[u8]>),
+    /// Any.
+    Any(Box<[i64]>),
+}
+
+impl Default for Scores {
+    fn default() -> Scores {
+        Scores::Same { value: 0, len: 0 }
+    }
+}
+
+impl From<Vec<i64>> for Scores {
+    fn from(scores: Vec<i64>) -> Scores {
+        let first = scores.first().copied().unwrap_or_default();
+        if scores.iter().all(|score| *score == first) {
+            return Scores::Same { value: first, len: scores.len() };
+        }
+        let small: Result<Box<[u8]>, _> = scores.iter().map(|score| u8::try_from(*score)).collect();
+        small.map_or_else(|_| Scores::Any(scores.into()), Scores::Small)
+    }
+}
+
+impl Scores {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Scores::Same { len, .. } => *len,
+            Scores::Small(scores) => scores.len(),
+            Scores::Any(scores) => scores.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The score at a position.
+    pub fn get(&self, at: usize) -> Option<i64> {
+        match self {
+            Scores::Same { value, len } => (at < *len).then_some(*value),
+            Scores::Small(scores) => scores.get(at).copied().map(i64::from),
+            Scores::Any(scores) => scores.get(at).copied(),
+        }
+    }
+
+    /// All in order.
+    pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        for scores in [vec![], vec![7, 7, 7], vec![0, 100, 255], vec![-1, 5], vec![256, 0]] {
+            let kept = Scores::from(scores.clone());
+            assert_eq!(kept.iter().collect::<Vec<_>>(), scores);
+            assert_eq!((kept.len(), kept.get(scores.len())), (scores.len(), None));
+        }
+    }
+
+    #[test]
+    fn the_smallest_form_is_taken() {
+        assert_eq!(Scores::from(vec![-3, -3]), Scores::Same { value: -3, len: 2 });
+        assert_eq!(Scores::from(vec![0, 100]), Scores::Small([0, 100].into()));
+        assert_eq!(Scores::from(vec![0, 1000]), Scores::Any([0, 1000].into()));
+    }
+}
