@@ -86,7 +86,8 @@ fn why_pending(session: &Session, key: NamespacedName, pod: &Pod) -> Pending {
         gate.to_string()
     } else if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().key() == key) {
         let plugins: Vec<&str> = waiting.holds().iter().map(|hold| hold.plugin.as_str()).collect();
-        format!("waits at Permit for {} on node {}", plugins.join(", "), waiting.node())
+        let stage = if waiting.in_pre_bind().is_some() { "in PreBind" } else { "at Permit" };
+        format!("waits {stage} for {} on node {}", plugins.join(", "), waiting.node())
     } else if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
         format!("no profile serves the scheduler name {:?}", pod.spec.scheduler_name.as_str())
     } else {

@@ -34,8 +34,8 @@ pub struct WaitingPod {
     cycle: Box<Cycle>,
     node: Symbol,
     holds: Vec<Hold>,
-    /// In PreBind: who waits, and when it looks again.
-    poll: Option<(Symbol, Time)>,
+    /// In PreBind the only hold is the plugin that waits, until it looks again.
+    in_pre_bind: bool,
 }
 
 impl WaitingPod {
@@ -51,10 +51,10 @@ impl WaitingPod {
 
     /// Whether it waits in PreBind, and then for which plugin.
     pub fn in_pre_bind(&self) -> Option<Symbol> {
-        self.poll.map(|(plugin, _)| plugin)
+        self.holds.first().filter(|_| self.in_pre_bind).map(|hold| hold.plugin)
     }
 
-    /// The plugins that still hold it at Permit.
+    /// The plugins that still hold it.
     pub fn holds(&self) -> &[Hold] {
         &self.holds
     }
@@ -86,7 +86,7 @@ impl Scheduler {
             deadline: Time(cycle.now.0 + timeout),
         };
         let holds = waits.iter().map(hold).collect();
-        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds, poll: None });
+        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds, in_pre_bind: false });
         record
     }
 
@@ -99,14 +99,17 @@ impl Scheduler {
     ) -> CycleRecord {
         cycle.record.outcome = Outcome::Waiting;
         let record = cycle.record.clone();
-        let poll = Some((plugin, Time(cycle.now.0 + POLL)));
-        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds: Vec::new(), poll });
+        let hold = Hold { plugin, timeout: POLL, deadline: Time(cycle.now.0 + POLL) };
+        let (cycle, holds) = (Box::new(cycle), vec![hold]);
+        self.waiting.push(WaitingPod { cycle, node, holds, in_pre_bind: true });
         record
     }
 
     /// Goes on with the pods in PreBind whose plugin looks again now.
     pub(super) fn poll_pre_bind(&mut self, now: Time, host: &mut dyn Host) {
-        let is_due = |waiting: &mut WaitingPod| waiting.poll.is_some_and(|(_, at)| at <= now);
+        let is_due = |waiting: &mut WaitingPod| {
+            waiting.in_pre_bind && waiting.holds.iter().all(|hold| hold.deadline <= now)
+        };
         let due: Vec<WaitingPod> = self.waiting.extract_if(.., is_due).collect();
         for WaitingPod { cycle, node, .. } in due {
             let mut cycle = *cycle;
@@ -192,22 +195,20 @@ impl Scheduler {
         }
     }
 
-    /// When the next hold of a waiting pod ends, or a plugin looks again.
+    /// When the next hold of a waiting pod ends.
     pub fn next_permit_timeout(&self) -> Option<Time> {
-        let holds = self.waiting.iter().flat_map(|waiting| &waiting.holds);
-        let polls = self.waiting.iter().filter_map(|waiting| waiting.poll);
-        holds.map(|hold| hold.deadline).chain(polls.map(|(_, at)| at)).min()
+        self.waiting.iter().flat_map(|waiting| &waiting.holds).map(|hold| hold.deadline).min()
     }
 
     /// The pod at Permit.
     fn waiting_index(&self, uid: Symbol) -> Option<usize> {
-        let at_permit = |waiting: &WaitingPod| waiting.poll.is_none();
+        let at_permit = |waiting: &WaitingPod| !waiting.in_pre_bind;
         self.waiting.iter().position(|waiting| at_permit(waiting) && waiting.pod().uid() == uid)
     }
 
     /// The hold that is over the longest.
     fn next_expired(&self, now: Time) -> Option<(usize, Hold)> {
-        let holds = self.waiting.iter().enumerate();
+        let holds = self.waiting.iter().enumerate().filter(|(_, waiting)| !waiting.in_pre_bind);
         let holds =
             holds.flat_map(|(at, waiting)| waiting.holds.iter().map(move |hold| (at, *hold)));
         holds.filter(|(_, hold)| hold.deadline <= now).min_by_key(|(_, hold)| hold.deadline)
