@@ -1,10 +1,12 @@
 //! A debugging session: the cluster, what happened in it so far, and where the debugger stands.
 
+use std::collections::VecDeque;
+use std::collections::vec_deque::Drain;
 use std::sync::Arc;
 
 use crate::api::Time;
 use crate::debug::frames::{Depth, Position};
-use crate::engine::record::CycleRecord;
+use crate::engine::record::{CycleRecord, HintRecord, QueueMove, QueueName};
 use crate::intern::Symbol;
 use crate::sim::World;
 use crate::trace::{Entry, History};
@@ -227,7 +229,11 @@ impl Session {
         }
         let queue = self.world.scheduler_mut().queue_mut();
         let (moves, hints) = (queue.drain_moves(), queue.drain_hints());
+        let mut hints = VecDeque::from(hints);
         for moved in moves {
+            for hint in until_cause(&mut hints, &moved) {
+                self.history.push(Entry::Hint(hint));
+            }
             self.history.push(Entry::Move(moved));
         }
         for hint in hints {
@@ -237,4 +243,15 @@ impl Session {
             self.history.push(Entry::Event(now, event));
         }
     }
+}
+
+/// Takes the hints up to the one that led to the move: a cause is told before its effect.
+fn until_cause<'a>(
+    hints: &'a mut VecDeque<HintRecord>,
+    moved: &QueueMove,
+) -> Drain<'a, HintRecord> {
+    let by_hint = moved.plugin.filter(|_| moved.to != QueueName::Gated);
+    let led = |hint: &HintRecord| by_hint == Some(hint.plugin) && hint.pod == moved.pod;
+    let at = by_hint.and_then(|_| hints.iter().position(led));
+    hints.drain(..at.map_or(0, |at| at + 1))
 }
