@@ -28,7 +28,7 @@ pub fn cycle(record: &CycleRecord) -> Value {
     out.set("reserve", answers(&record.reserve));
     out.set("permit", answers(&record.permit));
     out.set("preBind", answers(&record.pre_bind));
-    out.set("bind", binding(&record.bind));
+    out.set("bind", answers(&record.bind));
     out.set("result", json!(record.outcome.as_str()));
     out.set("message", json!(record.message));
     if record.outcome == Outcome::Scheduled {
@@ -147,13 +147,6 @@ fn answers(answers: &[PluginStatus]) -> Value {
         Value::from(out)
     };
     answers.iter().map(one).collect()
-}
-
-/// The answers of Bind plugins. An extender that binds in their place is not listed; it is
-/// known by its URL, which no plugin has for a name.
-fn binding(all: &[PluginStatus]) -> Value {
-    let plugins = all.iter().filter(|answer| !answer.plugin.contains("://"));
-    answers(&plugins.cloned().collect::<Vec<_>>())
 }
 
 fn names(record: &CycleRecord, nodes: &[NodeId]) -> Value {
