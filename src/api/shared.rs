@@ -52,7 +52,7 @@ impl<T> Pool<T> {
 
 impl<T: Hash + PartialEq> Pool<T> {
     /// The pool's value that equals this one, which is added if there is none.
-    fn share(&self, value: T) -> Arc<T> {
+    pub fn share(&self, value: T) -> Arc<T> {
         let hash = self.hasher.get_or_init(DefaultHashBuilder::default).hash_one(&value);
         let shard = &self.shards[(hash >> 32) as usize % SHARDS];
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);

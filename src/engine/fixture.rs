@@ -117,7 +117,8 @@ impl Fixture {
             used_claims: Arc::new(
                 infos.iter().flat_map(|node| node.pvc_ref_counts.keys().copied()).collect(),
             ),
-            pod_index: PodIndex::of(infos.iter()),
+            pods: PodIndex::of(&infos),
+            topology: Default::default(),
             nodes: Arc::new(infos.into_iter().map(|node| Some(Arc::new(node))).collect()),
         };
     }

@@ -19,6 +19,7 @@ pub mod node;
 pub mod objects;
 pub mod plugins;
 pub mod pod;
+pub mod pod_class;
 pub mod pod_groups;
 pub mod pod_index;
 pub mod ports;

@@ -100,7 +100,7 @@ impl NodeInfo {
         if pod.has_affinity() {
             self.pods_with_affinity.push(pod.clone());
         }
-        if !pod.required_anti_affinity.is_empty() {
+        if !pod.class.terms.required_anti_affinity.is_empty() {
             self.pods_with_required_anti_affinity.push(pod.clone());
         }
         self.account(&pod, 1);

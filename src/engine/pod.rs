@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
+use crate::api::WeightedPodAffinityTerm;
 use crate::api::selector::Selector;
-use crate::api::{Labels, Object, Pod, PodAffinityTerm, Time, WeightedPodAffinityTerm};
+use crate::api::{Labels, Object, ObjectMeta, Pod, PodAffinityTerm, Time};
+use crate::engine::pod_class::{AffinityTerms, PodClass};
 use crate::engine::ports::{HostPort, container_host_ports};
 use crate::engine::requests::{self, PodResource};
 use crate::intern::Symbol;
@@ -55,7 +57,7 @@ pub struct AffinityTerm {
 }
 
 /// A preferred term with its weight.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct WeightedTerm {
     /// The term.
     pub term: AffinityTerm,
@@ -76,11 +78,12 @@ impl AffinityTerm {
 
     /// Whether `pod` is meant, given the labels of its namespace (FW-041).
     pub fn matches(&self, pod: &Pod, namespace_labels: &Labels) -> bool {
-        self.means(pod.metadata.namespace, &pod.metadata.labels, namespace_labels)
+        let ObjectMeta { namespace, labels, .. } = &pod.metadata;
+        self.selects(*namespace, labels, namespace_labels)
     }
 
     /// Whether pods with these labels in that namespace are meant.
-    pub fn means(&self, namespace: Symbol, labels: &Labels, namespace_labels: &Labels) -> bool {
+    pub fn selects(&self, namespace: Symbol, labels: &Labels, namespace_labels: &Labels) -> bool {
         let namespace_fits = self.namespaces.contains(&namespace)
             || self.namespace_selector.matches(namespace_labels);
         namespace_fits && self.selector.matches(labels)
@@ -94,14 +97,8 @@ impl AffinityTerm {
 pub struct PodInfo {
     /// The object.
     pub pod: Arc<Pod>,
-    /// Required affinity terms.
-    pub required_affinity: Vec<AffinityTerm>,
-    /// Required anti-affinity terms.
-    pub required_anti_affinity: Vec<AffinityTerm>,
-    /// Preferred affinity terms.
-    pub preferred_affinity: Vec<WeightedTerm>,
-    /// Preferred anti-affinity terms.
-    pub preferred_anti_affinity: Vec<WeightedTerm>,
+    /// What other pods' terms and constraints can tell of it, and its own terms.
+    pub class: Arc<PodClass>,
     /// What it counts for on a node.
     pub resource: PodResource,
     /// Host ports it holds on a node.
@@ -116,45 +113,13 @@ impl PodInfo {
     /// Parses `pod`. A list of terms with a term that cannot be parsed counts as empty, and
     /// [`PodInfo::parse_error`] says why (FW-037).
     pub fn new(pod: Arc<Pod>) -> PodInfo {
-        let affinity = pod.spec.affinity.as_ref();
-        let attract = affinity.and_then(|a| a.pod_affinity.as_ref());
-        let repel = affinity.and_then(|a| a.pod_anti_affinity.as_ref());
-        let mut errors = Vec::new();
-        let attract_required =
-            attract.map(|a| a.required_during_scheduling_ignored_during_execution.as_slice());
-        let repel_required =
-            repel.map(|a| a.required_during_scheduling_ignored_during_execution.as_slice());
-        let attract_preferred =
-            attract.map(|a| a.preferred_during_scheduling_ignored_during_execution.as_slice());
-        let repel_preferred =
-            repel.map(|a| a.preferred_during_scheduling_ignored_during_execution.as_slice());
-        let parse = AffinityTerm::new;
+        let (terms, parse_error) = parse_terms(&pod);
         PodInfo {
-            required_affinity: terms("requiredAffinityTerms", attract_required, &mut errors, |t| {
-                parse(&pod, t)
-            }),
-            required_anti_affinity: terms(
-                "requiredAntiAffinityTerms",
-                repel_required,
-                &mut errors,
-                |t| parse(&pod, t),
-            ),
-            preferred_affinity: terms(
-                "preferredAffinityTerms",
-                attract_preferred,
-                &mut errors,
-                |t| weighted(&pod, t),
-            ),
-            preferred_anti_affinity: terms(
-                "preferredAntiAffinityTerms",
-                repel_preferred,
-                &mut errors,
-                |t| weighted(&pod, t),
-            ),
+            class: PodClass::of(&pod, terms),
             resource: requests::accounted(&pod),
             host_ports: container_host_ports(&pod),
             images: images(&pod),
-            parse_error: (!errors.is_empty()).then(|| errors.join(", ")),
+            parse_error,
             pod,
         }
     }
@@ -165,7 +130,8 @@ impl PodInfo {
         if self.pod.metadata.uid != pod.metadata.uid {
             return PodInfo::new(pod);
         }
-        PodInfo { images: images(&pod), pod, ..self.clone() }
+        let class = PodClass::of(&pod, self.class.terms.clone());
+        PodInfo { images: images(&pod), class, pod, ..self.clone() }
     }
 
     /// Namespace and name.
@@ -203,6 +169,31 @@ pub fn normalized_image_name(name: Symbol) -> Symbol {
         Some(colon) if name.rfind('/').is_none_or(|slash| slash < colon) => name,
         _ => Symbol::new(&format!("{name}:latest")),
     }
+}
+
+/// The affinity terms of a pod, and what could not be parsed of them.
+fn parse_terms(pod: &Pod) -> (AffinityTerms, Option<String>) {
+    let Some(affinity) = &pod.spec.affinity else { return Default::default() };
+    let (attract, repel) = (affinity.pod_affinity.as_ref(), affinity.pod_anti_affinity.as_ref());
+    let mut errors = Vec::new();
+    let parse = |term: &PodAffinityTerm| AffinityTerm::new(pod, term);
+    let parse_weighted = |term: &WeightedPodAffinityTerm| weighted(pod, term);
+    let written = attract.map(|a| &a.required_during_scheduling_ignored_during_execution[..]);
+    let required_affinity = terms("requiredAffinityTerms", written, &mut errors, parse);
+    let written = repel.map(|a| &a.required_during_scheduling_ignored_during_execution[..]);
+    let required_anti_affinity = terms("requiredAntiAffinityTerms", written, &mut errors, parse);
+    let written = attract.map(|a| &a.preferred_during_scheduling_ignored_during_execution[..]);
+    let preferred_affinity = terms("preferredAffinityTerms", written, &mut errors, parse_weighted);
+    let written = repel.map(|a| &a.preferred_during_scheduling_ignored_during_execution[..]);
+    let preferred_anti_affinity =
+        terms("preferredAntiAffinityTerms", written, &mut errors, parse_weighted);
+    let terms = AffinityTerms {
+        required_affinity,
+        required_anti_affinity,
+        preferred_affinity,
+        preferred_anti_affinity,
+    };
+    (terms, (!errors.is_empty()).then(|| errors.join(", ")))
 }
 
 fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, String> {

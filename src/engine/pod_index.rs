@@ -1,194 +1,177 @@
-//! The pods of a snapshot by what selectors can tell apart, and their affinity terms by what
-//! they say: where pods are alike, one look is enough for all of them.
+//! Where the pods of each class are: for plugins that count pods over the whole cluster.
 //!
-//! InterPodAffinity and PodTopologySpread ask which pods a selector means and where those are.
-//! With this index the answer costs as much as there are kinds of pods, and nodes that have
-//! them, not as much as there are pods. It follows the snapshot node by node.
+//! Kept along with the snapshot, change by change, so that counting costs as much as there are
+//! classes and nodes with such pods, however many pods there are.
 
-use std::collections::BTreeMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 
-use crate::api::Labels;
 use crate::engine::node::{NodeId, NodeInfo};
-use crate::engine::pod::{AffinityTerm, PodInfo};
-use crate::intern::Symbol;
+use crate::engine::pod::PodInfo;
+use crate::engine::pod_class::PodClass;
 
-/// What selectors can tell of a pod.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct PodKind {
-    /// The namespace.
-    pub namespace: Symbol,
-    /// The labels.
-    pub labels: Labels,
-    /// Whether deletion has been asked for.
-    pub terminating: bool,
+/// The pods of one class by node.
+#[derive(Clone, Debug)]
+pub struct ClassPods {
+    /// The class.
+    pub class: Arc<PodClass>,
+    /// Nodes with how many of the pods each has, by slot; never 0.
+    pub nodes: Arc<Vec<(NodeId, u32)>>,
 }
 
-/// How a term of a placed pod counts.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum TermKind {
-    /// Required affinity.
-    Affinity,
-    /// Required anti-affinity.
-    AntiAffinity,
-    /// Preferred affinity, with its weight.
-    Prefers(i64),
-    /// Preferred anti-affinity, with its weight.
-    Avoids(i64),
+/// Classes by the address of their shared part, in no particular order.
+type Classes = Arc<IndexMap<usize, ClassPods, DefaultHashBuilder>>;
+
+/// Which of the lists of pods with terms a node takes part in.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    /// The one of pods with any terms.
+    pub with_affinity: bool,
+    /// The one of pods with required anti-affinity terms.
+    pub with_required_anti_affinity: bool,
 }
 
-/// How many on which node.
-pub type Places = BTreeMap<NodeId, u32>;
+impl Listed {
+    /// In both.
+    pub const BOTH: Listed = Listed { with_affinity: true, with_required_anti_affinity: true };
+}
 
-/// Counts by kind; equal kinds are one entry.
-type ByKind<K> = Arc<IndexMap<K, Arc<Places>>>;
-
-/// The index.
+/// The classes of all pods on nodes.
 #[derive(Clone, Default, Debug)]
 pub struct PodIndex {
-    pods: ByKind<PodKind>,
-    terms: ByKind<(TermKind, AffinityTerm)>,
+    all: Classes,
+    with_affinity: Classes,
+    with_required_anti_affinity: Classes,
 }
 
 impl PodIndex {
     /// The index of these nodes.
-    pub fn of<'a>(nodes: impl Iterator<Item = &'a NodeInfo>) -> PodIndex {
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a NodeInfo>) -> PodIndex {
         let mut index = PodIndex::default();
-        nodes.for_each(|node| index.refresh(None, Some(node)));
+        nodes.into_iter().for_each(|node| index.replace(None, Some(node), Listed::BOTH));
         index
     }
 
-    /// The kinds of pods, with where they are.
-    pub fn pods(&self) -> impl Iterator<Item = (&PodKind, &Places)> {
-        self.pods.iter().map(|(kind, places)| (kind, places.as_ref()))
+    /// All classes. The order means nothing.
+    pub fn classes(&self) -> impl Iterator<Item = &ClassPods> {
+        self.all.values()
     }
 
-    /// The affinity terms of pods, with where those pods are.
-    pub fn terms(&self) -> impl Iterator<Item = (TermKind, &AffinityTerm, &Places)> {
-        self.terms.iter().map(|((kind, term), places)| (*kind, term, places.as_ref()))
+    /// Those with any affinity terms.
+    pub fn with_affinity(&self) -> impl Iterator<Item = &ClassPods> {
+        self.with_affinity.values()
     }
 
-    /// Takes over what changed on a node: pods that are there before and after cost nothing.
-    pub fn refresh(&mut self, before: Option<&NodeInfo>, after: Option<&NodeInfo>) {
-        let Some(node) = after.or(before).map(|info| info.id) else { return };
-        let pods = |info: Option<&NodeInfo>| info.map(|info| info.pods.clone()).unwrap_or_default();
-        let (mut gone, mut come) = (pods(before), pods(after));
-        // Usually a pod was added at the end, and all others are the same.
-        let same = gone.iter().zip(&come).take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
-        gone.drain(..same);
-        come.drain(..same);
-        let kept: HashSet<*const PodInfo> = come.iter().map(Arc::as_ptr).collect();
-        let common: HashSet<*const PodInfo> =
-            gone.iter().map(Arc::as_ptr).filter(|pod| kept.contains(pod)).collect();
-        for pod in gone.iter().filter(|pod| !common.contains(&Arc::as_ptr(pod))) {
-            self.count(node, pod, false);
+    /// Those with required anti-affinity terms.
+    pub fn with_required_anti_affinity(&self) -> impl Iterator<Item = &ClassPods> {
+        self.with_required_anti_affinity.values()
+    }
+
+    /// A node takes the place of its former state; `None` is a node that is not there.
+    pub fn replace(&mut self, before: Option<&NodeInfo>, after: Option<&NodeInfo>, listed: Listed) {
+        let (old, new) = (pods_of(before), pods_of(after));
+        let Some(node) = before.or(after).map(|node| node.id) else { return };
+        for (at, pod) in old.iter().enumerate() {
+            if !is_same(new.get(at), pod) {
+                self.count(node, &pod.class, -1, listed);
+            }
         }
-        for pod in come.iter().filter(|pod| !common.contains(&Arc::as_ptr(pod))) {
-            self.count(node, pod, true);
+        for (at, pod) in new.iter().enumerate() {
+            if !is_same(old.get(at), pod) {
+                self.count(node, &pod.class, 1, listed);
+            }
         }
     }
 
-    fn count(&mut self, node: NodeId, pod: &PodInfo, added: bool) {
-        let metadata = &pod.pod.metadata;
-        let kind = PodKind {
-            namespace: metadata.namespace,
-            labels: metadata.labels.clone(),
-            terminating: metadata.deletion_timestamp.is_some(),
-        };
-        count(&mut self.pods, kind, node, added);
-        let required = |terms: &[AffinityTerm], kind: TermKind| {
-            terms.iter().map(|term| (kind, term.clone())).collect::<Vec<_>>()
-        };
-        let mut terms = required(&pod.required_affinity, TermKind::Affinity);
-        terms.extend(required(&pod.required_anti_affinity, TermKind::AntiAffinity));
-        let preferred = pod.preferred_affinity.iter();
-        terms.extend(preferred.map(|own| (TermKind::Prefers(own.weight), own.term.clone())));
-        let avoided = pod.preferred_anti_affinity.iter();
-        terms.extend(avoided.map(|own| (TermKind::Avoids(own.weight), own.term.clone())));
-        for term in terms {
-            count(&mut self.terms, term, node, added);
+    fn count(&mut self, node: NodeId, class: &Arc<PodClass>, change: i32, listed: Listed) {
+        count_in(&mut self.all, node, class, change);
+        if listed.with_affinity && !class.terms.is_empty() {
+            count_in(&mut self.with_affinity, node, class, change);
+        }
+        let repels = !class.terms.required_anti_affinity.is_empty();
+        if listed.with_required_anti_affinity && repels {
+            count_in(&mut self.with_required_anti_affinity, node, class, change);
         }
     }
 }
 
-/// Counts one in or out; kinds without places are dropped.
-fn count<K: Clone + Eq + Hash>(map: &mut ByKind<K>, kind: K, node: NodeId, added: bool) {
-    let map = Arc::make_mut(map);
-    if added {
-        let places = Arc::make_mut(map.entry(kind).or_default());
-        *places.entry(node).or_default() += 1;
-        return;
-    }
-    let Some(places) = map.get_mut(&kind).map(Arc::make_mut) else { return };
-    if let Some(count) = places.get_mut(&node) {
-        *count -= 1;
-        if *count == 0 {
-            places.remove(&node);
+fn pods_of(node: Option<&NodeInfo>) -> &[Arc<PodInfo>] {
+    node.map_or(&[], |node| &node.pods)
+}
+
+fn is_same(there: Option<&Arc<PodInfo>>, pod: &Arc<PodInfo>) -> bool {
+    there.is_some_and(|there| Arc::ptr_eq(&there.class, &pod.class))
+}
+
+fn count_in(classes: &mut Classes, node: NodeId, class: &Arc<PodClass>, change: i32) {
+    let address = Arc::as_ptr(class).addr();
+    let classes = Arc::make_mut(classes);
+    let pods = classes
+        .entry(address)
+        .or_insert_with(|| ClassPods { class: class.clone(), nodes: Arc::default() });
+    let nodes = Arc::make_mut(&mut pods.nodes);
+    match nodes.binary_search_by_key(&node, |(id, _)| *id) {
+        Ok(at) => {
+            nodes[at].1 = nodes[at].1.saturating_add_signed(change);
+            if nodes[at].1 == 0 {
+                nodes.remove(at);
+            }
         }
+        Err(at) if change > 0 => nodes.insert(at, (node, change.unsigned_abs())),
+        Err(_) => {}
     }
-    if places.is_empty() {
-        map.swap_remove(&kind);
+    if nodes.is_empty() {
+        classes.swap_remove(&address);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::engine::testing::{PodBuilder, info, pod};
     use serde_json::json;
 
-    fn node(pods: &[&Arc<PodInfo>]) -> NodeInfo {
-        let mut node = NodeInfo::new(NodeId(1), "n1".into());
-        pods.iter().for_each(|pod| node.add_pod((*pod).clone()));
+    use super::*;
+    use crate::engine::testing::{PodBuilder, info, pod};
+
+    fn node(slot: u32, pods: &[Arc<PodInfo>]) -> NodeInfo {
+        let mut node = NodeInfo::new(NodeId(slot), "n".into());
+        pods.iter().for_each(|pod| node.add_pod(pod.clone()));
         node
     }
 
-    fn counts(index: &PodIndex) -> Vec<(String, Vec<(u32, u32)>)> {
-        let kinds = index.pods().map(|(kind, places)| {
-            let app = kind.labels.get_str("app").map(|app| app.to_string()).unwrap_or_default();
-            (app, places.iter().map(|(node, count)| (node.0, *count)).collect())
-        });
-        let mut kinds: Vec<_> = kinds.collect();
-        kinds.sort();
-        kinds
-    }
-
-    fn app(name: &str, app: &str) -> Arc<PodInfo> {
-        let mut pod = pod(name);
-        pod.metadata.labels.insert("app".into(), app.into());
-        info(pod)
+    fn found(index: &PodIndex, app: &str) -> Vec<(u32, u32)> {
+        let mut classes = index.classes();
+        let class = classes.find(|pods| pods.class.labels.get_str("app") == Some(&app.into()));
+        class.map_or(Vec::new(), |pods| pods.nodes.iter().map(|(id, n)| (id.0, *n)).collect())
     }
 
     #[test]
-    fn pods_that_are_alike_are_one_kind() {
-        let (a, b, c) = (app("a", "web"), app("b", "web"), app("c", "db"));
-        let mut index = PodIndex::default();
-        let first = node(&[&a, &b, &c]);
-        index.refresh(None, Some(&first));
-        let expected = [("db".to_owned(), vec![(1, 1)]), ("web".to_owned(), vec![(1, 2)])];
-        assert_eq!(counts(&index), expected);
-        // A pod leaves from the middle: the last one takes its place in the list.
-        let second = node(&[&c, &b]);
-        index.refresh(Some(&first), Some(&second));
-        let expected = [("db".to_owned(), vec![(1, 1)]), ("web".to_owned(), vec![(1, 1)])];
-        assert_eq!(counts(&index), expected);
-        index.refresh(Some(&second), None);
-        assert_eq!(counts(&index), []);
+    fn pods_are_counted_by_class_and_node() {
+        let web = |name: &str| info(pod(name).label("app", "web"));
+        let db = info(pod("db").label("app", "db"));
+        let first = node(0, &[web("a"), db.clone(), web("b")]);
+        let second = node(1, &[web("c")]);
+        let mut index = PodIndex::of([&first, &second]);
+        assert_eq!(found(&index, "web"), [(0, 2), (1, 1)]);
+        assert_eq!(found(&index, "db"), [(0, 1)]);
+        let changed = node(0, &[web("a"), web("b")]);
+        index.replace(Some(&first), Some(&changed), Listed::BOTH);
+        assert_eq!(found(&index, "web"), [(0, 2), (1, 1)]);
+        assert_eq!(index.classes().count(), 1);
+        index.replace(Some(&changed), None, Listed::BOTH);
+        assert_eq!(found(&index, "web"), [(1, 1)]);
     }
 
     #[test]
-    fn equal_terms_are_one() {
-        let term = json!({"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"});
-        let anti = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});
-        let spec = json!({"affinity": {"podAntiAffinity": anti}});
-        let (a, b) = (info(pod("a").spec(spec.clone())), info(pod("b").spec(spec)));
-        let mut index = PodIndex::default();
-        index.refresh(None, Some(&node(&[&a, &b])));
-        let terms: Vec<_> = index.terms().map(|(kind, _, places)| (kind, places.clone())).collect();
-        assert_eq!(terms, [(TermKind::AntiAffinity, Places::from([(NodeId(1), 2)]))]);
+    fn classes_with_terms_are_kept_apart() {
+        let term = json!([{"labelSelector": {}, "topologyKey": "zone"}]);
+        let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": term});
+        let away = pod("a").spec(json!({"affinity": {"podAntiAffinity": required}}));
+        let near = pod("b").spec(json!({"affinity": {"podAffinity": required}}));
+        let index = PodIndex::of([&node(0, &[info(away), info(near), info(pod("c"))])]);
+        assert_eq!(index.classes().count(), 3);
+        assert_eq!(index.with_affinity().count(), 2);
+        assert_eq!(index.with_required_anti_affinity().count(), 1);
     }
 }

@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::api::Labels;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::NamespacedName;
-use crate::engine::pod_index::PodIndex;
+use crate::engine::pod_index::{Listed, PodIndex};
+use crate::engine::topology::{TopologyColumn, TopologyColumns};
 use crate::intern::Symbol;
 
 /// All nodes with their pods, as of the start of a cycle.
@@ -26,9 +28,10 @@ pub struct Snapshot {
     pub(in crate::engine) with_affinity: Arc<Vec<NodeId>>,
     /// Nodes with pods that have required anti-affinity, in order.
     pub(in crate::engine) with_required_anti_affinity: Arc<Vec<NodeId>>,
-    pub(in crate::engine) pod_index: PodIndex,
     /// Claims that some pod in the snapshot names (VR-002).
     pub(in crate::engine) used_claims: Arc<BTreeSet<NamespacedName>>,
+    pub(in crate::engine) pods: PodIndex,
+    pub(in crate::engine) topology: TopologyColumns,
 }
 
 impl Snapshot {
@@ -77,27 +80,59 @@ impl Snapshot {
         self.with_required_anti_affinity.iter().filter_map(|id| self.get(*id))
     }
 
-    /// Changes a node in this snapshot alone, and says which it was. Lists and order stay.
+    /// Where the pods of each class are.
+    pub fn pods(&self) -> &PodIndex {
+        &self.pods
+    }
+
+    /// The domain of each node for a topology key.
+    pub fn topology(&self, key: Symbol) -> Arc<TopologyColumn> {
+        self.topology.get(key, self)
+    }
+
+    /// Puts a node's new state into its slot, `None` when it is gone. Everything that is
+    /// derived from single nodes follows; the lists do not.
+    pub(in crate::engine) fn set_node(&mut self, id: NodeId, node: Option<Arc<NodeInfo>>) {
+        self.put_node(id, node, Listed::BOTH);
+    }
+
+    fn put_node(&mut self, id: NodeId, node: Option<Arc<NodeInfo>>, listed: Listed) {
+        let slots = Arc::make_mut(&mut self.nodes);
+        if slots.len() <= id.index() {
+            slots.resize(id.index() + 1, None);
+        }
+        let before = std::mem::replace(&mut slots[id.index()], node);
+        let after = slots[id.index()].as_deref();
+        self.pods.replace(before.as_deref(), after, listed);
+        if labels(before.as_deref()) != labels(after) {
+            self.topology = TopologyColumns::default();
+        }
+    }
+
+    /// Changes a node in this snapshot alone, and says which it was. Lists and order stay, so
+    /// that pods with affinity on a node outside the lists are not seen there, as upstream.
     pub(in crate::engine) fn change_node(
         &mut self,
         name: Symbol,
         change: impl FnOnce(&mut NodeInfo),
     ) -> Option<NodeId> {
         let id = *self.by_name.get(&name)?;
-        let node = Arc::make_mut(&mut self.nodes).get_mut(id.index())?.as_mut()?;
-        let before = node.clone();
-        change(Arc::make_mut(node));
-        self.pod_index.refresh(Some(&before), Some(node));
+        let mut node = NodeInfo::clone(self.get(id)?);
+        change(&mut node);
+        let listed = Listed {
+            with_affinity: self.with_affinity.contains(&id),
+            with_required_anti_affinity: self.with_required_anti_affinity.contains(&id),
+        };
+        self.put_node(id, Some(Arc::new(node)), listed);
         Some(id)
-    }
-
-    /// The pods by what selectors can tell apart.
-    pub fn pod_index(&self) -> &PodIndex {
-        &self.pod_index
     }
 
     /// Whether some pod in the snapshot names the claim.
     pub fn is_claim_used(&self, claim: NamespacedName) -> bool {
         self.used_claims.contains(&claim)
     }
+}
+
+fn labels(node: Option<&NodeInfo>) -> Option<&Labels> {
+    Some(&node?.node.as_ref()?.metadata.labels)
 }

@@ -239,7 +239,8 @@ pub fn snapshot(mut nodes: Vec<NodeInfo>) -> Snapshot {
         with_required_anti_affinity: ids(|node| !node.pods_with_required_anti_affinity.is_empty()),
         by_name: Arc::new(nodes.iter().map(|node| (node.name, node.id)).collect()),
         used_claims: Arc::new(used_claims),
-        pod_index: PodIndex::of(nodes.iter()),
+        pods: PodIndex::of(&nodes),
+        topology: Default::default(),
         nodes: Arc::new(nodes.into_iter().map(|node| Some(Arc::new(node))).collect()),
     }
 }

@@ -205,6 +205,11 @@ impl RequiredNodeAffinity {
         }
     }
 
+    /// True if every node meets both.
+    pub fn is_everything(&self) -> bool {
+        self.labels.is_everything() && self.affinity.is_none()
+    }
+
     /// True if the node meets both. NA-003, NA-004
     pub fn matches(&self, labels: &Labels, name: Symbol) -> Result<bool, SelectorErrors> {
         if !self.labels.matches(labels) {

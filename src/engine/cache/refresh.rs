@@ -49,19 +49,14 @@ impl Cache {
         // The image counts are those of this moment and stay so until the node changes (C-011).
         let image_states = self.images.states(node);
         let info = Arc::new(NodeInfo { image_states, ..NodeInfo::clone(info) });
-        let slots = Arc::make_mut(&mut snapshot.nodes);
-        if slots.len() <= id.index() {
-            slots.resize(id.index() + 1, None);
-        }
-        match &slots[id.index()] {
+        match snapshot.get(id) {
             Some(before) => stale.secondary |= secondary_differs(before, &info),
             None => {
                 stale.order = true;
                 Arc::make_mut(&mut snapshot.by_name).insert(info.name, id);
             }
         }
-        snapshot.pod_index.refresh(slots[id.index()].as_deref(), Some(&info));
-        slots[id.index()] = Some(info);
+        snapshot.set_node(id, Some(info));
     }
 
     /// Drops nodes that are gone or ghosts from the snapshot and frees their slots (C-032).
@@ -76,8 +71,7 @@ impl Cache {
             .filter(|(_, id)| !real(self, *id))
             .collect();
         for (name, id) in vanished {
-            let gone = Arc::make_mut(&mut snapshot.nodes)[id.index()].take();
-            snapshot.pod_index.refresh(gone.as_deref(), None);
+            snapshot.set_node(id, None);
             Arc::make_mut(&mut snapshot.by_name).remove(&name);
             if self.nodes[id.index()].is_none() {
                 self.slots.remove(&name);

@@ -1,20 +1,16 @@
 //! Required affinity and anti-affinity: three counts of pods by topology domain, made once per
-//! cycle, looked up per node (IPA-002…007).
+//! cycle, class by class, looked up per node (IPA-002…007).
 
 use std::sync::Arc;
-
-use smallvec::SmallVec;
 
 use crate::api::Labels;
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{AffinityTerm, PodInfo};
-use crate::engine::pod_index::{Places, TermKind};
 use crate::engine::status::Status;
-use crate::engine::topology::{CountMap, Counts, Domain};
-use crate::intern::Symbol;
+use crate::engine::topology::KeyedCounts;
 
-use super::terms::{all_match, expand, matches, means};
+use super::terms::{all_match, all_match_class, expand, selects};
 
 /// The three refusals, built once (IPA-004).
 pub struct Refusals {
@@ -49,34 +45,27 @@ struct Own {
 pub struct FilterState {
     own: Arc<Own>,
     /// Pods that match all own affinity terms.
-    affinity: Counts<Domain>,
+    affinity: KeyedCounts,
     /// Pods that match an own anti-affinity term.
-    anti_affinity: Counts<Domain>,
+    anti_affinity: KeyedCounts,
     /// Anti-affinity terms of other pods that match this one.
-    existing: Counts<Domain>,
-    /// The topology keys in `existing`.
-    existing_keys: SmallVec<[Symbol; 2]>,
+    existing: KeyedCounts,
 }
 
 impl FilterState {
     /// Counts over the whole snapshot.
     pub fn new(cx: &CycleContext<'_>) -> FilterState {
-        let affinity = expand(&cx.pod.required_affinity, cx.objects);
-        let own = Arc::new(Own {
+        let terms = &cx.pod.class.terms;
+        let affinity = expand(&terms.required_affinity, cx.objects);
+        let own = Own {
             matches_itself: all_match(&affinity, &cx.pod.pod),
             affinity,
-            anti_affinity: expand(&cx.pod.required_anti_affinity, cx.objects),
+            anti_affinity: expand(&terms.required_anti_affinity, cx.objects),
             namespace_labels: cx.objects.namespace_labels(cx.pod.pod.metadata.namespace),
-        });
+        };
         let (affinity, anti_affinity) = count_matching(cx, &own);
-        let (existing, existing_keys) = count_existing(cx, &own.namespace_labels);
-        FilterState {
-            own,
-            affinity: affinity.into(),
-            anti_affinity: anti_affinity.into(),
-            existing: existing.into(),
-            existing_keys,
-        }
+        let existing = count_existing(cx, &own.namespace_labels);
+        FilterState { own: Arc::new(own), affinity, anti_affinity, existing }
     }
 
     /// Whether nothing can be refused (IPA-003).
@@ -87,24 +76,29 @@ impl FilterState {
     }
 
     /// Counts `other` in or out (IPA-007).
-    pub fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo, sign: i64) {
-        let own = self.own.clone();
-        for term in &other.required_anti_affinity {
-            if term.matches(&pod.pod, &own.namespace_labels)
-                && let Some(domain) = domain(node, term)
-            {
-                self.existing.add(domain, sign);
-                add_key(&mut self.existing_keys, domain.0);
+    pub fn count_pod(
+        &mut self,
+        cx: &CycleContext<'_>,
+        other: &PodInfo,
+        node: &NodeInfo,
+        sign: i64,
+    ) {
+        let (own, snapshot) = (self.own.clone(), cx.snapshot);
+        for term in &other.class.terms.required_anti_affinity {
+            if term.matches(&cx.pod.pod, &own.namespace_labels) {
+                self.existing.of_key(term.topology_key, snapshot).add(node.id, sign);
             }
         }
         if all_match(&own.affinity, &other.pod) {
-            for domain in own.affinity.iter().filter_map(|term| domain(node, term)) {
-                self.affinity.add(domain, sign);
+            for term in &own.affinity {
+                self.affinity.of_key(term.topology_key, snapshot).add(node.id, sign);
             }
         }
-        let matching = own.anti_affinity.iter().filter(|term| matches(term, &other.pod));
-        for domain in matching.filter_map(|term| domain(node, term)) {
-            self.anti_affinity.add(domain, sign);
+        let metadata = &other.pod.metadata;
+        for term in &own.anti_affinity {
+            if selects(term, metadata.namespace, &metadata.labels) {
+                self.anti_affinity.of_key(term.topology_key, snapshot).add(node.id, sign);
+            }
         }
     }
 
@@ -125,8 +119,9 @@ impl FilterState {
     fn satisfies_affinity(&self, node: &NodeInfo) -> bool {
         let mut found = true;
         for term in &self.own.affinity {
-            let Some(domain) = domain(node, term) else { return false };
-            found &= self.affinity.get(domain) > 0;
+            let counts = self.affinity.find(term.topology_key);
+            let Some(count) = counts.and_then(|counts| counts.at(node.id)) else { return false };
+            found &= count > 0;
         }
         // The first pod of a group that wants to be together goes anywhere.
         found || (self.affinity.is_all_zero() && self.own.matches_itself)
@@ -134,73 +129,57 @@ impl FilterState {
 
     /// IPA-006
     fn satisfies_anti_affinity(&self, node: &NodeInfo) -> bool {
-        let domains = self.own.anti_affinity.iter().filter_map(|term| domain(node, term));
-        self.anti_affinity.is_all_zero()
-            || domains.into_iter().all(|domain| self.anti_affinity.get(domain) <= 0)
+        none_at(&self.anti_affinity, node)
     }
 
     fn satisfies_existing(&self, node: &NodeInfo) -> bool {
-        self.existing_keys
-            .iter()
-            .all(|key| node.label(*key).is_none_or(|value| self.existing.get((*key, value)) <= 0))
+        none_at(&self.existing, node)
     }
 }
 
-/// The domain that a node is in for a term; `None` if it lacks the label.
-fn domain(node: &NodeInfo, term: &AffinityTerm) -> Option<Domain> {
-    Some((term.topology_key, node.label(term.topology_key)?))
-}
-
-fn add_key(keys: &mut SmallVec<[Symbol; 2]>, key: Symbol) {
-    if !keys.contains(&key) {
-        keys.push(key);
-    }
+/// Whether no key has a count in the node's domain.
+fn none_at(counts: &KeyedCounts, node: &NodeInfo) -> bool {
+    counts.iter().all(|counts| counts.at(node.id).is_none_or(|count| count <= 0))
 }
 
 /// Pods that match all own affinity terms, and pods that match each own anti-affinity term.
-fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (CountMap<Domain>, CountMap<Domain>) {
-    let (mut affinity, mut anti_affinity) = (CountMap::default(), CountMap::default());
+/// Every key of an own term is there, counted or not.
+fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (KeyedCounts, KeyedCounts) {
+    let (mut affinity, mut anti_affinity) = (KeyedCounts::default(), KeyedCounts::default());
+    let keys = |terms: &[AffinityTerm], counts: &mut KeyedCounts| {
+        terms.iter().for_each(|term| {
+            counts.of_key(term.topology_key, cx.snapshot);
+        });
+    };
+    keys(&own.affinity, &mut affinity);
+    keys(&own.anti_affinity, &mut anti_affinity);
     if own.affinity.is_empty() && own.anti_affinity.is_empty() {
         return (affinity, anti_affinity);
     }
-    for (kind, places) in cx.snapshot.pod_index().pods() {
-        let all_mean = own.affinity.iter().all(|term| means(term, kind));
-        if all_mean && !own.affinity.is_empty() {
-            add_domains(&mut affinity, cx, places, &own.affinity);
+    for pods in cx.snapshot.pods().classes() {
+        let class = &pods.class;
+        if all_match_class(&own.affinity, class) {
+            for term in &own.affinity {
+                affinity.of_key(term.topology_key, cx.snapshot).add_class(pods);
+            }
         }
-        for term in own.anti_affinity.iter().filter(|term| means(term, kind)) {
-            add_domains(&mut anti_affinity, cx, places, std::slice::from_ref(term));
+        let matching = |term: &&AffinityTerm| selects(term, class.namespace, &class.labels);
+        for term in own.anti_affinity.iter().filter(matching) {
+            anti_affinity.of_key(term.topology_key, cx.snapshot).add_class(pods);
         }
     }
     (affinity, anti_affinity)
 }
 
-/// Counts the pods at `places` into the domains of `terms`.
-fn add_domains(
-    counts: &mut CountMap<Domain>,
-    cx: &CycleContext<'_>,
-    places: &Places,
-    terms: &[AffinityTerm],
-) {
-    for (id, pods) in places {
-        let Some(node) = cx.snapshot.get(*id) else { continue };
-        for domain in terms.iter().filter_map(|term| domain(node, term)) {
-            *counts.entry(domain).or_default() += i64::from(*pods);
-        }
-    }
-}
-
 /// Anti-affinity terms of placed pods that match the pod.
-fn count_existing(
-    cx: &CycleContext<'_>,
-    namespace_labels: &Labels,
-) -> (CountMap<Domain>, SmallVec<[Symbol; 2]>) {
-    let (mut counts, mut keys) = (CountMap::default(), SmallVec::new());
-    for (kind, term, places) in cx.snapshot.pod_index().terms() {
-        if kind == TermKind::AntiAffinity && term.matches(&cx.pod.pod, namespace_labels) {
-            add_domains(&mut counts, cx, places, std::slice::from_ref(term));
-            add_key(&mut keys, term.topology_key);
+fn count_existing(cx: &CycleContext<'_>, namespace_labels: &Labels) -> KeyedCounts {
+    let mut counts = KeyedCounts::default();
+    for pods in cx.snapshot.pods().with_required_anti_affinity() {
+        for term in &pods.class.terms.required_anti_affinity {
+            if term.matches(&cx.pod.pod, namespace_labels) {
+                counts.of_key(term.topology_key, cx.snapshot).add_class(pods);
+            }
         }
     }
-    (counts, keys)
+    counts
 }

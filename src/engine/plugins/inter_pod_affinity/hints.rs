@@ -45,7 +45,8 @@ fn pod_changed(pod: &PodInfo, old: &Pod, new: &Pod) -> Result<bool, String> {
         return Ok(false);
     }
     parsed(pod)?;
-    let (affinity, anti_affinity) = (&pod.required_affinity, &pod.required_anti_affinity);
+    let (affinity, anti_affinity) =
+        (&pod.class.terms.required_affinity, &pod.class.terms.required_anti_affinity);
     let began = |terms: &[AffinityTerm]| !all_match(terms, old) && all_match(terms, new);
     let ceased = |terms: &[AffinityTerm]| all_match(terms, old) && !all_match(terms, new);
     Ok(began(affinity) || ceased(anti_affinity))
@@ -56,7 +57,7 @@ fn pod_added(pod: &PodInfo, new: &Pod) -> Result<bool, String> {
         return Ok(false);
     }
     parsed(pod)?;
-    Ok(all_match(&pod.required_affinity, new))
+    Ok(all_match(&pod.class.terms.required_affinity, new))
 }
 
 /// Either pod may have kept the other away.
@@ -65,18 +66,19 @@ fn pod_deleted(pod: &PodInfo, old: &std::sync::Arc<Pod>) -> Result<bool, String>
         return Ok(false);
     }
     parsed(pod)?;
-    if all_match(&pod.required_anti_affinity, old) {
+    if all_match(&pod.class.terms.required_anti_affinity, old) {
         return Ok(true);
     }
     let old = PodInfo::new(old.clone());
     parsed(&old)?;
-    Ok(all_match(&old.required_anti_affinity, &pod.pod))
+    Ok(all_match(&old.class.terms.required_anti_affinity, &pod.pod))
 }
 
 fn node_added(pod: &PodInfo, new: &Node) -> bool {
     let labels = &new.metadata.labels;
     let has_key = |term: &AffinityTerm| labels.contains_key(term.topology_key);
-    pod.required_affinity.iter().any(has_key) || !pod.required_anti_affinity.is_empty()
+    pod.class.terms.required_affinity.iter().any(has_key)
+        || !pod.class.terms.required_anti_affinity.is_empty()
 }
 
 fn node_changed(pod: &PodInfo, old: &Labels, new: &Labels) -> bool {
@@ -91,6 +93,6 @@ fn node_changed(pod: &PodInfo, old: &Labels, new: &Labels) -> bool {
         (Some(_), None) => true,
         _ => false,
     };
-    pod.required_affinity.iter().any(moved_or_appeared)
-        || pod.required_anti_affinity.iter().any(moved_or_vanished)
+    pod.class.terms.required_affinity.iter().any(moved_or_appeared)
+        || pod.class.terms.required_anti_affinity.iter().any(moved_or_vanished)
 }

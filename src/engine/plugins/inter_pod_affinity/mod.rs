@@ -93,7 +93,7 @@ impl Plugin for InterPodAffinity {
         node: &NodeInfo,
     ) -> Status {
         let Some(state) = state.read_mut::<FilterState>() else { return filter_state_missing() };
-        state.count_pod(cx.pod, added, node, 1);
+        state.count_pod(cx, added, node, 1);
         Status::SUCCESS
     }
 
@@ -105,7 +105,7 @@ impl Plugin for InterPodAffinity {
         node: &NodeInfo,
     ) -> Status {
         let Some(state) = state.read_mut::<FilterState>() else { return filter_state_missing() };
-        state.count_pod(cx.pod, removed, node, -1);
+        state.count_pod(cx, removed, node, -1);
         Status::SUCCESS
     }
 

@@ -1,67 +1,72 @@
 //! Preferred affinity and anti-affinity, of the pod and of the pods placed already: weights by
 //! topology domain, made once per cycle (IPA-020…025).
 
-use hashbrown::HashMap;
+use std::sync::Arc;
 
 use crate::api::{Affinity, Labels};
 use crate::config::types::InterPodAffinityArgs;
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::framework::scoring::MAX_NODE_SCORE;
 use crate::engine::node::NodeInfo;
-use crate::engine::pod::{AffinityTerm, PodInfo, WeightedTerm};
-use crate::engine::pod_index::{Places, PodKind, TermKind};
+use crate::engine::pod::{AffinityTerm, WeightedTerm};
+use crate::engine::pod_index::ClassPods;
+use crate::engine::snapshot::Snapshot;
 use crate::engine::status::Status;
+use crate::engine::topology::TopologyColumn;
 use crate::intern::Symbol;
 
-use super::terms::{expand_weighted, means};
+use super::terms::{expand_weighted, selects};
 
-/// What a node is worth by the values of its labels: for each topology key, weight by value.
+/// What nodes are worth by their topology domains.
 #[derive(Clone, Default, Debug)]
 pub struct Weights {
-    keys: Vec<(Symbol, HashMap<Symbol, i64>)>,
+    keys: Vec<KeyWeights>,
+}
+
+/// Weights for one topology key, by domain.
+#[derive(Clone, Debug)]
+struct KeyWeights {
+    key: Symbol,
+    column: Arc<TopologyColumn>,
+    weights: Vec<i64>,
+    /// Whether any pod weighed in, be it with weights that add up to nothing.
+    used: bool,
 }
 
 impl Weights {
     /// IPA-024
     pub fn score(&self, node: &NodeInfo) -> i64 {
-        let of_key = |(key, values): &(Symbol, HashMap<Symbol, i64>)| {
-            node.label(*key).and_then(|value| values.get(&value)).copied().unwrap_or(0)
-        };
+        let of_key = |key: &KeyWeights| key.column.domain(node.id).map_or(0, |at| key.weights[at]);
         self.keys.iter().map(of_key).sum()
     }
 
-    /// Adds `weight` for each pod at `places`.
-    fn add_all(
-        &mut self,
-        cx: &CycleContext<'_>,
-        term: &AffinityTerm,
-        places: &Places,
-        weight: i64,
-    ) {
-        for (id, pods) in places {
-            if let Some(node) = cx.snapshot.get(*id) {
-                self.add(term, node, weight * i64::from(*pods));
-            }
-        }
+    /// Whether nothing weighed in at all.
+    fn is_unused(&self) -> bool {
+        !self.keys.iter().any(|key| key.used)
     }
 
-    fn add(&mut self, term: &AffinityTerm, node: &NodeInfo, weight: i64) {
+    /// Adds `weight` for every pod of the class where it is.
+    fn add(&mut self, term: &AffinityTerm, pods: &ClassPods, weight: i64, snapshot: &Snapshot) {
         let key = term.topology_key;
-        let Some(value) = node.label(key) else { return };
-        let at = match self.keys.iter().position(|(other, _)| *other == key) {
-            Some(at) => at,
-            None => {
-                self.keys.push((key, HashMap::new()));
-                self.keys.len() - 1
+        let at = self.keys.iter().position(|other| other.key == key).unwrap_or_else(|| {
+            let column = snapshot.topology(key);
+            let weights = vec![0; column.len()];
+            self.keys.push(KeyWeights { key, column, weights, used: false });
+            self.keys.len() - 1
+        });
+        let KeyWeights { column, weights, used, .. } = &mut self.keys[at];
+        for (node, number) in pods.nodes.iter() {
+            if let Some(domain) = column.domain(*node) {
+                weights[domain] += weight * i64::from(*number);
+                *used = true;
             }
-        };
-        *self.keys[at].1.entry(value).or_default() += weight;
+        }
     }
 }
 
 /// What weighs in: the pod, its own terms, and how others' terms see it.
 struct Scoring<'a> {
-    pod: &'a PodInfo,
+    cx: &'a CycleContext<'a>,
     affinity: Vec<WeightedTerm>,
     anti_affinity: Vec<WeightedTerm>,
     namespace_labels: Labels,
@@ -70,32 +75,32 @@ struct Scoring<'a> {
 }
 
 impl Scoring<'_> {
-    /// What the pod's own preferences give for pods of a kind (IPA-022).
-    fn count_own(&mut self, cx: &CycleContext<'_>, kind: &PodKind, places: &Places) {
-        let attracted = self.affinity.iter().map(|own| (own, own.weight));
-        let repelled = self.anti_affinity.iter().map(|own| (own, -own.weight));
-        for (own, weight) in attracted.chain(repelled) {
-            if means(&own.term, kind) {
-                self.weights.add_all(cx, &own.term, places, weight);
-            }
+    /// What the pod's own preferences say of pods of a class (IPA-022).
+    fn count_own(&mut self, pods: &ClassPods) {
+        let (class, snapshot) = (&pods.class, self.cx.snapshot);
+        let meant = |own: &&WeightedTerm| selects(&own.term, class.namespace, &class.labels);
+        for own in self.affinity.iter().filter(meant) {
+            self.weights.add(&own.term, pods, own.weight, snapshot);
+        }
+        for own in self.anti_affinity.iter().filter(meant) {
+            self.weights.add(&own.term, pods, -own.weight, snapshot);
         }
     }
 
-    /// What a term of placed pods gives (IPA-022).
-    fn count_theirs(
-        &mut self,
-        cx: &CycleContext<'_>,
-        (kind, term): (TermKind, &AffinityTerm),
-        places: &Places,
-    ) {
-        let weight = match kind {
-            TermKind::Affinity if self.hard_weight > 0 => self.hard_weight,
-            TermKind::Prefers(weight) => weight,
-            TermKind::Avoids(weight) => -weight,
-            TermKind::Affinity | TermKind::AntiAffinity => return,
-        };
-        if term.matches(&self.pod.pod, &self.namespace_labels) {
-            self.weights.add_all(cx, term, places, weight);
+    /// What the terms of pods of a class say of the pod (IPA-022).
+    fn count_theirs(&mut self, pods: &ClassPods) {
+        let (terms, snapshot) = (&pods.class.terms, self.cx.snapshot);
+        let sees = |term: &AffinityTerm| term.matches(&self.cx.pod.pod, &self.namespace_labels);
+        if self.hard_weight > 0 {
+            for term in terms.required_affinity.iter().filter(|term| sees(term)) {
+                self.weights.add(term, pods, self.hard_weight, snapshot);
+            }
+        }
+        for theirs in terms.preferred_affinity.iter().filter(|theirs| sees(&theirs.term)) {
+            self.weights.add(&theirs.term, pods, theirs.weight, snapshot);
+        }
+        for theirs in terms.preferred_anti_affinity.iter().filter(|theirs| sees(&theirs.term)) {
+            self.weights.add(&theirs.term, pods, -theirs.weight, snapshot);
         }
     }
 }
@@ -116,21 +121,25 @@ pub fn prepare(
     if let Some(text) = &cx.pod.parse_error {
         return Err(Status::error(&format!("failed to parse pod: {text}")));
     }
+    let terms = &cx.pod.class.terms;
     let mut scoring = Scoring {
-        pod: cx.pod,
-        affinity: expand_weighted(&cx.pod.preferred_affinity, cx.objects),
-        anti_affinity: expand_weighted(&cx.pod.preferred_anti_affinity, cx.objects),
+        cx,
+        affinity: expand_weighted(&terms.preferred_affinity, cx.objects),
+        anti_affinity: expand_weighted(&terms.preferred_anti_affinity, cx.objects),
         namespace_labels: cx.objects.namespace_labels(cx.pod.pod.metadata.namespace),
         hard_weight: i64::from(args.hard_pod_affinity_weight),
         weights: Weights::default(),
     };
-    // IPA-021: without preferences of its own, only pods with affinity can weigh in.
-    let index = cx.snapshot.pod_index();
+    // IPA-021: pods without affinity weigh in only where the pod has preferences of its own.
     if has_preferences {
-        index.pods().for_each(|(kind, places)| scoring.count_own(cx, kind, places));
+        for pods in cx.snapshot.pods().classes() {
+            scoring.count_own(pods);
+            scoring.count_theirs(pods);
+        }
+    } else {
+        cx.snapshot.pods().with_affinity().for_each(|pods| scoring.count_theirs(pods));
     }
-    index.terms().for_each(|(kind, term, places)| scoring.count_theirs(cx, (kind, term), places));
-    Ok(Some(scoring.weights).filter(|weights| !weights.keys.is_empty()))
+    Ok(Some(scoring.weights).filter(|weights| !weights.is_unused()))
 }
 
 fn has_preferences(affinity: &Affinity) -> bool {

@@ -4,7 +4,8 @@
 use crate::api::{Labels, Pod};
 use crate::engine::objects::Objects;
 use crate::engine::pod::{AffinityTerm, WeightedTerm};
-use crate::engine::pod_index::PodKind;
+use crate::engine::pod_class::PodClass;
+use crate::intern::Symbol;
 
 /// Own terms, ready to be matched with other pods.
 pub fn expand(terms: &[AffinityTerm], objects: &Objects) -> Vec<AffinityTerm> {
@@ -20,7 +21,7 @@ pub fn expand_weighted(terms: &[WeightedTerm], objects: &Objects) -> Vec<Weighte
     terms.iter().map(expanded).collect()
 }
 
-/// The selector itself stays, as upstream replaces it only on a copy: [`matches`] still tries
+/// The selector itself stays, as upstream replaces it only on a copy: [`selects`] still tries
 /// it, on no labels.
 fn expand_one(term: &AffinityTerm, objects: &Objects) -> AffinityTerm {
     let mut expanded = term.clone();
@@ -37,18 +38,22 @@ fn expand_one(term: &AffinityTerm, objects: &Objects) -> AffinityTerm {
     expanded
 }
 
-/// Whether an own term means `pod`. The labels of its namespace are not looked up, they are
-/// taken for empty.
-pub fn matches(term: &AffinityTerm, pod: &Pod) -> bool {
-    term.matches(pod, &Labels::default())
-}
-
-/// Whether an own term means pods of a kind.
-pub fn means(term: &AffinityTerm, kind: &PodKind) -> bool {
-    term.means(kind.namespace, &kind.labels, &Labels::default())
+/// Whether an own term means pods with these labels in that namespace. The namespace's labels
+/// are not looked up, they are taken for empty.
+pub fn selects(term: &AffinityTerm, namespace: Symbol, labels: &Labels) -> bool {
+    term.selects(namespace, labels, &Labels::default())
 }
 
 /// Whether all own terms mean `pod`; no terms mean no pod.
 pub fn all_match(terms: &[AffinityTerm], pod: &Pod) -> bool {
-    !terms.is_empty() && terms.iter().all(|term| matches(term, pod))
+    all_select(terms, pod.metadata.namespace, &pod.metadata.labels)
+}
+
+/// The same, for a class of pods.
+pub fn all_match_class(terms: &[AffinityTerm], class: &PodClass) -> bool {
+    all_select(terms, class.namespace, &class.labels)
+}
+
+fn all_select(terms: &[AffinityTerm], namespace: Symbol, labels: &Labels) -> bool {
+    !terms.is_empty() && terms.iter().all(|term| selects(term, namespace, labels))
 }

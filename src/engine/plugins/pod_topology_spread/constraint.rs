@@ -1,5 +1,9 @@
 //! The constraints of a pod: its own, or the cluster's defaults (PTS-001…004).
 
+use std::sync::Arc;
+
+use fixedbitset::FixedBitSet;
+
 use crate::api::selector::{
     Operator, RequiredNodeAffinity, Requirement, Selector, find_untolerated_taint,
 };
@@ -9,8 +13,10 @@ use crate::api::{
 };
 use crate::config::types::PodTopologySpreadArgs;
 use crate::config::{Feature, FeatureGates};
+use crate::engine::framework::plugin::CycleContext;
+use crate::engine::node::NodeId;
 use crate::engine::objects::Objects;
-use crate::engine::pod_index::PodKind;
+use crate::engine::pod_class::PodClass;
 use crate::intern::Symbol;
 
 use super::default_selector::default_selector;
@@ -103,13 +109,13 @@ impl Constraint {
         })
     }
 
-    /// Whether pods of a kind count: in that namespace, not terminating, selected. A selector
+    /// Whether pods of a class count: in that namespace, not terminating, selected. A selector
     /// of everything counts none (PTS-011).
-    pub fn counts(&self, kind: &PodKind, namespace: Symbol) -> bool {
-        kind.namespace == namespace
-            && !kind.terminating
+    pub fn counts(&self, class: &PodClass, namespace: Symbol) -> bool {
+        class.namespace == namespace
+            && !class.terminating
             && !self.selector.is_everything()
-            && self.selector.matches(&kind.labels)
+            && self.selector.matches(&class.labels)
     }
 }
 
@@ -178,6 +184,26 @@ impl Constraints {
     /// Whether the labels have all keys.
     pub fn has_all_keys(&self, labels: &Labels) -> bool {
         self.list.iter().all(|constraint| labels.contains_key(constraint.key))
+    }
+
+    /// The nodes on which a constraint counts pods, of those in `nodes`.
+    pub fn included(
+        &self,
+        constraint: &Constraint,
+        cx: &CycleContext<'_>,
+        nodes: &FixedBitSet,
+    ) -> FixedBitSet {
+        let mut included = nodes.clone();
+        let any_node = !constraint.honors_affinity || self.affinity.is_everything();
+        if any_node && !constraint.honors_taints {
+            return included;
+        }
+        for slot in nodes.ones() {
+            let node = cx.snapshot.get(NodeId(slot as u32)).and_then(|info| info.node.as_ref());
+            let includes = |node: &Arc<Node>| self.includes(constraint, &cx.pod.pod, node);
+            included.set(slot, node.is_some_and(includes));
+        }
+        included
     }
 
     /// Whether a constraint counts pods on the node (PTS-010). What cannot be parsed of the

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
+
 use crate::engine::framework::plugin::CycleContext;
-use crate::engine::node::NodeInfo;
+use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::PodInfo;
+use crate::engine::pod_index::ClassPods;
 use crate::engine::status::Status;
-use crate::engine::topology::{CountMap, Counts};
-use crate::intern::Symbol;
+use crate::engine::topology::{DomainCounts, TopologyColumn};
 
 use super::constraint::{Constraint, Constraints};
-use super::counting::count_pods;
 use super::critical_paths::CriticalPaths;
 
 /// The two refusals, built once (PTS-014).
@@ -28,12 +29,69 @@ impl Default for Refusals {
 }
 
 /// The counts of one constraint.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 struct Spread {
-    pods: Counts<Symbol>,
+    column: Arc<TopologyColumn>,
+    pods: DomainCounts,
+    /// Number of domains with an eligible node.
+    domains: i64,
     critical: CriticalPaths,
     /// 1 if the pod itself counts.
     own: i64,
+}
+
+impl Spread {
+    /// Counts over the whole snapshot. Every domain with an eligible node counts, even with no
+    /// pod in it (PTS-012).
+    fn new(cx: &CycleContext<'_>, constraint: &Constraint, eligible: &FixedBitSet) -> Spread {
+        let column = cx.snapshot.topology(constraint.key);
+        let mut counts = vec![0; column.len()];
+        let mut known = FixedBitSet::with_capacity(column.len());
+        let domain = |slot: usize| column.domain(NodeId(slot as u32));
+        eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
+        let metadata = &cx.pod.pod.metadata;
+        for pods in cx.snapshot.pods().classes() {
+            if constraint.counts(&pods.class, metadata.namespace) {
+                add_pods(&mut counts, pods, &column, eligible);
+            }
+        }
+        let mut critical = CriticalPaths::default();
+        known.ones().for_each(|domain| critical.update(column.value(domain), counts[domain]));
+        Spread {
+            pods: counts.into(),
+            domains: known.count_ones(..) as i64,
+            critical,
+            own: i64::from(constraint.selector.matches(&metadata.labels)),
+            column,
+        }
+    }
+}
+
+/// Adds the pods of a class on eligible nodes to their domains' counts.
+pub fn add_pods(
+    counts: &mut [i64],
+    pods: &ClassPods,
+    column: &TopologyColumn,
+    eligible: &FixedBitSet,
+) {
+    for (node, number) in pods.nodes.iter() {
+        if eligible.contains(node.index())
+            && let Some(domain) = column.domain(*node)
+        {
+            counts[domain] += i64::from(*number);
+        }
+    }
+}
+
+/// The nodes that have all keys, by slot.
+pub fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedBitSet {
+    let key = |constraint: &Constraint| cx.snapshot.topology(constraint.key);
+    let columns: Vec<_> = constraints.list.iter().map(key).collect();
+    let mut nodes = FixedBitSet::with_capacity(cx.snapshot.slots());
+    for id in cx.snapshot.order().iter() {
+        nodes.set(id.index(), columns.iter().all(|column| column.domain(*id).is_some()));
+    }
+    nodes
 }
 
 /// The counts of one cycle.
@@ -44,41 +102,25 @@ pub struct FilterState {
 }
 
 impl FilterState {
-    /// Counts over the whole snapshot. Every domain with an eligible node counts, even with no
-    /// pod in it (PTS-012).
+    /// Counts for every constraint.
     pub fn new(cx: &CycleContext<'_>, constraints: Constraints) -> FilterState {
-        let pod = &cx.pod.pod;
-        let mut counts: Vec<CountMap<Symbol>> = vec![CountMap::default(); constraints.list.len()];
-        let pods_of = count_pods(cx, &constraints);
-        for info in cx.snapshot.iter() {
-            let Some(node) = &info.node else { continue };
-            if !constraints.has_all_keys(&node.metadata.labels) {
-                continue;
-            }
-            for (at, (constraint, counts)) in constraints.list.iter().zip(&mut counts).enumerate() {
-                let Some(value) = info.label(constraint.key) else { continue };
-                if constraints.includes(constraint, pod, node) {
-                    *counts.entry(value).or_default() += pods_of[at].on(info.id);
-                }
-            }
-        }
-        let spread = |(constraint, counts): (&Constraint, CountMap<Symbol>)| {
-            let mut critical = CriticalPaths::default();
-            counts.iter().for_each(|(value, count)| critical.update(*value, *count));
-            let own = i64::from(constraint.selector.matches(&pod.metadata.labels));
-            Spread { pods: counts.into(), critical, own }
+        let nodes = with_all_keys(cx, &constraints);
+        let spread = |constraint: &Constraint| {
+            Spread::new(cx, constraint, &constraints.included(constraint, cx, &nodes))
         };
-        let spreads = constraints.list.iter().zip(counts).map(spread).collect();
+        let spreads = constraints.list.iter().map(spread).collect();
         FilterState { constraints: Arc::new(constraints), spreads }
     }
 
     /// PTS-013, PTS-014
     pub fn filter(&self, node: &NodeInfo, refusals: &Refusals) -> Status {
         for (constraint, spread) in self.constraints.list.iter().zip(&self.spreads) {
-            let Some(value) = node.label(constraint.key) else { return refusals.no_label.clone() };
-            let too_few = (spread.pods.keys() as i64) < constraint.min_domains;
+            let Some(domain) = spread.column.domain(node.id) else {
+                return refusals.no_label.clone();
+            };
+            let too_few = spread.domains < constraint.min_domains;
             let least = if too_few { 0 } else { spread.critical.least() };
-            if spread.pods.get(value) + spread.own - least > constraint.max_skew {
+            if spread.pods.get(domain) + spread.own - least > constraint.max_skew {
                 return refusals.skew.clone();
             }
         }
@@ -97,10 +139,10 @@ impl FilterState {
         for (constraint, spread) in constraints.list.iter().zip(&mut self.spreads) {
             if constraint.selector.matches(&other.labels)
                 && constraints.includes(constraint, &pod.pod, node)
-                && let Some(value) = info.label(constraint.key)
+                && let Some(domain) = spread.column.domain(info.id)
             {
-                let count = spread.pods.add(value, sign);
-                spread.critical.update(value, count);
+                let count = spread.pods.add(domain, sign);
+                spread.critical.update(spread.column.value(domain), count);
             }
         }
     }

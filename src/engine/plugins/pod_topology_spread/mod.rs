@@ -18,7 +18,6 @@ use crate::engine::status::Status;
 use crate::intern::Symbol;
 
 mod constraint;
-mod counting;
 mod critical_paths;
 mod default_selector;
 mod filter;
@@ -139,7 +138,7 @@ impl Plugin for PodTopologySpread {
             Err(text) => Status::error(&format!("calculating preScoreState: {text}")),
             Ok(constraints) if constraints.is_empty() || cx.snapshot.is_empty() => Status::skip(),
             Ok(constraints) => {
-                state.write(ScoreState::new(cx, constraints, nodes));
+                state.write(ScoreState::new(cx, &constraints, nodes));
                 Status::SUCCESS
             }
         }

@@ -1,26 +1,26 @@
 //! Soft constraints: nodes score by how many pods their domains have already (PTS-030…036).
 
+use std::sync::Arc;
+
 use fixedbitset::FixedBitSet;
-use hashbrown::HashMap;
 
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::framework::scoring::MAX_NODE_SCORE;
 use crate::engine::node::{NodeId, NodeInfo};
-use crate::intern::Symbol;
+use crate::engine::pod_index::ClassPods;
+use crate::engine::topology::TopologyColumn;
 
 use super::constraint::{Constraint, Constraints};
-use super::counting::{PodsByNode, count_pods};
+use super::filter::with_all_keys;
 
-/// A constraint with what is known of its domains.
+/// A constraint with the pods in its domains.
 #[derive(Clone, Debug)]
 struct Soft {
-    constraint: Constraint,
-    /// The pods it counts.
-    pods: PodsByNode,
-    /// Pods by domain, for the domains of the nodes in question; empty for hosts, where the
-    /// node's own pods are counted when it is scored.
-    domains: HashMap<Symbol, i64>,
+    column: Arc<TopologyColumn>,
+    /// Pods by domain; for hosts, by slot of the node.
+    pods: Vec<i64>,
     per_host: bool,
+    max_skew: i64,
     weight: f64,
 }
 
@@ -32,63 +32,33 @@ pub struct ScoreState {
     ignored: FixedBitSet,
 }
 
-impl ScoreState {
-    /// Counts over the whole snapshot, but only for domains of `nodes`.
-    pub fn new(cx: &CycleContext<'_>, constraints: Constraints, nodes: &[NodeId]) -> ScoreState {
-        let mut state = ScoreState::of_nodes(cx, &constraints, nodes);
-        let pod = &cx.pod.pod;
-        for info in cx.snapshot.iter() {
-            let Some(node) = &info.node else { continue };
-            if constraints.require_all_keys && !constraints.has_all_keys(&node.metadata.labels) {
-                continue;
-            }
-            for soft in state.soft.iter_mut().filter(|soft| !soft.per_host) {
-                let pods = soft.pods.on(info.id);
-                if pods == 0 {
-                    continue;
-                }
-                let value = info.label(soft.constraint.key).unwrap_or_default();
-                let Some(count) = soft.domains.get_mut(&value) else { continue };
-                if constraints.includes(&soft.constraint, pod, node) {
-                    *count += pods;
-                }
-            }
-        }
-        state
-    }
+/// The nodes that matter, by slot.
+struct Nodes {
+    /// Those whose pods count.
+    counted: FixedBitSet,
+    /// Those that are scored.
+    scored: FixedBitSet,
+}
 
-    /// The domains and their weights, without counts (PTS-031, PTS-032).
-    fn of_nodes(cx: &CycleContext<'_>, constraints: &Constraints, nodes: &[NodeId]) -> ScoreState {
-        let soft = |(constraint, pods): (&Constraint, PodsByNode)| Soft {
-            constraint: constraint.clone(),
-            pods,
-            domains: HashMap::new(),
-            per_host: constraint.key == "kubernetes.io/hostname",
-            weight: 0.0,
-        };
-        let ignored = FixedBitSet::with_capacity(cx.snapshot.slots());
-        let pods = count_pods(cx, constraints);
-        let soft = constraints.list.iter().zip(pods).map(soft).collect();
-        let mut state = ScoreState { soft, ignored };
-        for info in nodes.iter().filter_map(|id| cx.snapshot.get(*id)) {
-            let labels = info.node.as_ref().map(|node| &node.metadata.labels);
-            let has_all = labels.is_some_and(|labels| constraints.has_all_keys(labels));
-            if constraints.require_all_keys && !has_all {
-                state.ignored.insert(info.id.index());
-                continue;
-            }
-            for soft in state.soft.iter_mut().filter(|soft| !soft.per_host) {
-                // PTS-036: without the label the node is in the domain of the empty value.
-                let value = info.label(soft.constraint.key).unwrap_or_default();
-                soft.domains.entry(value).or_insert(0);
-            }
+impl ScoreState {
+    /// Counts over the whole snapshot.
+    pub fn new(cx: &CycleContext<'_>, constraints: &Constraints, nodes: &[NodeId]) -> ScoreState {
+        let with_keys = with_all_keys(cx, constraints);
+        let (mut scored, mut ignored) = (FixedBitSet::new(), FixedBitSet::new());
+        scored.grow(cx.snapshot.slots());
+        ignored.grow(cx.snapshot.slots());
+        for node in nodes.iter().map(|id| id.index()) {
+            // PTS-031
+            let is_ignored = constraints.require_all_keys && !with_keys.contains(node);
+            if is_ignored { ignored.insert(node) } else { scored.insert(node) }
         }
-        let scored = nodes.len() - state.ignored.count_ones(..);
-        for soft in &mut state.soft {
-            let size = if soft.per_host { scored } else { soft.domains.len() };
-            soft.weight = ((size + 2) as f64).ln();
+        let mut counted = with_keys;
+        if !constraints.require_all_keys {
+            cx.snapshot.order().iter().for_each(|id| counted.insert(id.index()));
         }
-        state
+        let nodes = Nodes { counted, scored };
+        let soft = |constraint| Soft::new(cx, constraints, constraint, &nodes);
+        ScoreState { soft: constraints.list.iter().map(soft).collect(), ignored }
     }
 
     /// PTS-034
@@ -98,12 +68,9 @@ impl ScoreState {
         }
         let mut score = 0.0;
         for soft in &self.soft {
-            let Some(value) = node.label(soft.constraint.key) else { continue };
-            let count = match soft.per_host {
-                true => soft.pods.on(node.id),
-                false => soft.domains.get(&value).copied().unwrap_or(0),
-            };
-            score += count as f64 * soft.weight + (soft.constraint.max_skew - 1) as f64;
+            let Some(domain) = soft.column.domain(node.id) else { continue };
+            let at = if soft.per_host { node.id.index() } else { domain };
+            score += soft.pods[at] as f64 * soft.weight + (soft.max_skew - 1) as f64;
         }
         score.round() as i64
     }
@@ -122,4 +89,68 @@ impl ScoreState {
             };
         }
     }
+}
+
+impl Soft {
+    fn new(
+        cx: &CycleContext<'_>,
+        constraints: &Constraints,
+        constraint: &Constraint,
+        nodes: &Nodes,
+    ) -> Soft {
+        let column = cx.snapshot.topology(constraint.key);
+        let per_host = constraint.key == "kubernetes.io/hostname";
+        // PTS-032
+        let size = match per_host {
+            true => nodes.scored.count_ones(..),
+            false => count_domains(&column, &nodes.scored),
+        };
+        let mut soft = Soft {
+            pods: vec![0; if per_host { cx.snapshot.slots() } else { column.len() }],
+            column,
+            per_host,
+            max_skew: constraint.max_skew,
+            weight: ((size + 2) as f64).ln(),
+        };
+        let namespace = cx.pod.pod.metadata.namespace;
+        let classes = cx.snapshot.pods().classes();
+        let counting = classes.filter(|pods| constraint.counts(&pods.class, namespace));
+        if per_host {
+            counting.for_each(|pods| soft.add_by_host(pods));
+        } else {
+            let included = constraints.included(constraint, cx, &nodes.counted);
+            counting.for_each(|pods| soft.add_by_domain(pods, &included));
+        }
+        soft
+    }
+
+    fn add_by_host(&mut self, pods: &ClassPods) {
+        for (node, number) in pods.nodes.iter() {
+            self.pods[node.index()] += i64::from(*number);
+        }
+    }
+
+    /// PTS-036: nodes without the label are in the domain of the empty value, if there is one.
+    fn add_by_domain(&mut self, pods: &ClassPods, included: &FixedBitSet) {
+        let empty = domain_of_nothing(&self.column);
+        for (node, number) in pods.nodes.iter().filter(|(id, _)| included.contains(id.index())) {
+            if let Some(domain) = self.column.domain(*node).or(empty) {
+                self.pods[domain] += i64::from(*number);
+            }
+        }
+    }
+}
+
+fn domain_of_nothing(column: &TopologyColumn) -> Option<usize> {
+    (0..column.len()).find(|domain| column.value(*domain).is_empty())
+}
+
+/// Number of domains of these nodes; those without the label share the empty value's.
+fn count_domains(column: &TopologyColumn, nodes: &FixedBitSet) -> usize {
+    let mut domains = FixedBitSet::with_capacity(column.len() + 1);
+    let nothing = domain_of_nothing(column).unwrap_or(column.len());
+    for slot in nodes.ones() {
+        domains.insert(column.domain(NodeId(slot as u32)).unwrap_or(nothing));
+    }
+    domains.count_ones(..)
 }
