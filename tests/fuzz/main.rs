@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kubestep::engine::node::NodeId;
-use kubestep::engine::pod_index::PodIndex;
+use kubestep::engine::pod_index::{ClassPods, PodIndex};
 use kubestep::engine::record::CycleRecord;
 use kubestep::engine::snapshot::Snapshot;
 use kubestep::sim::World;
@@ -171,7 +171,7 @@ fn pod_index() {
             run::act(&mut world, step)?;
             let snapshot = world.scheduler().snapshot();
             let anew = PodIndex::of(snapshot.iter().map(|node| &**node));
-            if counts(snapshot.pod_index()) != counts(&anew) {
+            if counts(snapshot.pods()) != counts(&anew) {
                 return Err(format!("step {number}: {}", described(snapshot, &anew)));
             }
         }
@@ -179,15 +179,19 @@ fn pod_index() {
     }));
 }
 
-/// What an index counts, by a text for each kind.
+/// What an index counts, by a text for each class.
 fn counts(index: &PodIndex) -> BTreeMap<String, BTreeMap<NodeId, u32>> {
-    let pods = index.pods().map(|(kind, places)| (format!("{kind:?}"), places.clone()));
-    let terms = index.terms();
-    pods.chain(terms.map(|(kind, term, at)| (format!("{kind:?} {term:?}"), at.clone()))).collect()
+    let entry = |list: &str, pods: &ClassPods| {
+        (format!("{list} {:?}", pods.class), pods.nodes.iter().copied().collect())
+    };
+    let all = index.classes().map(|pods| entry("all", pods));
+    let with_affinity = index.with_affinity().map(|pods| entry("with affinity", pods));
+    let repelling = index.with_required_anti_affinity().map(|pods| entry("repelling", pods));
+    all.chain(with_affinity).chain(repelling).collect()
 }
 
 fn described(snapshot: &Snapshot, anew: &PodIndex) -> String {
-    format!("{:?} should be {:?}", counts(snapshot.pod_index()), counts(anew))
+    format!("{:?} should be {:?}", counts(snapshot.pods()), counts(anew))
 }
 
 #[test]
