@@ -17,8 +17,10 @@ pub fn runtime(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
         ExecutionError::NoSuchOverload(overload) => {
-            format!("no such overload: {}", overload.function())
+            let types = overload.argument_types().join(", ");
+            format!("no such overload: {}({types})", overload.function())
         }
+
         ExecutionError::UnsupportedBinaryOperator(..) | ExecutionError::ValuesNotComparable(..) => {
             "no such overload".to_owned()
         }

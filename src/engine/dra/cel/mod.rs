@@ -7,6 +7,7 @@
 
 mod check;
 mod error;
+mod logic;
 mod quantity;
 mod value;
 mod version;
@@ -14,12 +15,12 @@ mod version;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use ::cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue};
-use ::cel::common::types::CelBool;
 use ::cel::parser::Macro;
-use ::cel::{Context, DeclarationError, Env, Program, Value, extensions};
+use ::cel::{Context, DeclarationError, Env, Program, extensions};
 use hashbrown::HashMap;
 
 use crate::api::Device;
+use crate::engine::dra::cel::logic::Outcome;
 use crate::engine::dra::cel::value::DeviceValue;
 use crate::intern::Symbol;
 
@@ -72,10 +73,10 @@ impl Expression {
             }
             let mut context = Context::with_env(environment.clone());
             context.add_variable_as_val("device", Box::new(DeviceValue::new(driver, device)));
-            let result = Value::resolve_val(program.expression(), &context);
-            let result = result.map_err(|error| error::runtime(&error))?;
-            let answer = result.downcast_ref::<CelBool>().map(|answer| *answer.inner());
-            answer.ok_or_else(|| error::no_bool(result.get_type().name()))
+            match logic::evaluate(program.expression(), &context)? {
+                Outcome::Answer(answer) => Ok(answer),
+                Outcome::Other(kind) => Err(error::no_bool(&kind)),
+            }
         };
         run().map_err(|text| format!("CEL runtime error: {text}"))
     }

@@ -132,6 +132,34 @@ fn mistakes_that_only_a_device_shows() {
 }
 
 #[test]
+fn of_two_errors_the_left_one_counts() {
+    let missing = |name: &str| format!("device.attributes[\"x\"].{name} == 1");
+    let both = |operator: &str| format!("{} {operator} {}", missing("a"), missing("b"));
+    let error = Err("CEL runtime error: no such key: a".to_owned());
+    assert_eq!(evaluate(&both("&&"), json!({})), error);
+    assert_eq!(evaluate(&both("||"), json!({})), error);
+    assert_eq!(evaluate(&format!("!({} && true)", missing("a")), json!({})), error);
+    assert_eq!(evaluate(&format!("{} || true", missing("a")), json!({})), Ok(true));
+    assert_eq!(evaluate(&format!("true && {}", missing("a")), json!({})), error);
+    assert_eq!(evaluate(&format!("false && {}", missing("a")), json!({})), Ok(false));
+}
+
+#[test]
+fn types_that_do_not_go_together() {
+    let name = "device.attributes[\"dra.example.com\"].name";
+    let error = |rest: &str, value: Value| with_name(&format!("{name}{rest}"), value).unwrap_err();
+    let fish = || json!({"string": "fish"});
+    assert_eq!(error(" > 0", fish()), "CEL runtime error: no such overload: _>_(string, int)");
+    assert_eq!(
+        error(".isGreaterThan(semver(\"1.0.0\"))", fish()),
+        "CEL runtime error: no such overload: isGreaterThan(string, kubernetes.Semver)"
+    );
+    assert_eq!(error(" && true", fish()), "CEL runtime error: no such overload");
+    // Values of different types are just not equal.
+    assert_eq!(with_name(&format!("{name} == 1"), fish()), Ok(false));
+}
+
+#[test]
 fn an_expression_cannot_run_for_ever() {
     let ten = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     let nested = |depth: usize| {
