@@ -115,7 +115,8 @@ impl Loop {
             }
             () = sleep_until(draw_at), if self.redraw == Redraw::Data => self.redraw = Redraw::Now,
             () = sleep_until(self.next_step), if self.app.is_playing() => self.play(),
-            () = std::future::ready(()), if self.app.is_running() => self.run_slice(),
+            // Through the scheduler and not at once: timers and signals are looked at only when it is idle.
+            () = tokio::task::yield_now(), if self.app.is_running() => self.run_slice(),
         }
         Ok(None)
     }
@@ -246,7 +247,8 @@ impl Loop {
     }
 
     fn draw_if_due(&mut self) -> io::Result<()> {
-        if matches!(self.redraw, Redraw::None | Redraw::Data) {
+        let waits = self.redraw == Redraw::Data && self.last_frame.elapsed() < RUN_FRAME;
+        if waits || self.redraw == Redraw::None {
             return Ok(());
         }
         if self.redraw == Redraw::Full {

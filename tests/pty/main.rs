@@ -77,6 +77,45 @@ fn signals_end_it_with_the_terminal_restored() {
     }
 }
 
+/// So many pods that running them all takes long, also in a fast build.
+fn crowd(dir: &std::path::Path) -> String {
+    let mut yaml = String::new();
+    for node in 0..40 {
+        yaml.push_str(&format!(
+            "---\napiVersion: v1\nkind: Node\nmetadata: {{name: node-{node}}}\nstatus: {{allocatable: \
+             {{cpu: '1000', memory: 1000Gi, pods: '10000'}}}}\n"
+        ));
+    }
+    for pod in 0..5_000 {
+        yaml.push_str(&format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: pod-{pod}, namespace: default}}\nspec: \
+             {{containers: [{{name: c, image: i}}]}}\n"
+        ));
+    }
+    let file = dir.join("crowd.yaml");
+    std::fs::write(&file, yaml).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn a_long_run_is_seen_stopped_and_ended_by_a_signal() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(kubestep(&["-f", &crowd(dir.path())]), 80, 24);
+    terminal.wait_for("active 5000");
+    terminal.send("c");
+    terminal.wait_for("RUNNING");
+    let first = terminal.text();
+    terminal.wait("progress", |s| s.contents() != first && s.contents().contains("RUNNING"));
+    terminal.send("\x1b");
+    terminal.wait_for("stopped");
+    terminal.wait_for("PAUSED");
+    terminal.send("c");
+    terminal.wait_for("RUNNING");
+    terminal.signal("TERM");
+    assert_eq!(terminal.exit_code(), 143);
+    terminal.assert_restored();
+}
+
 #[test]
 fn resizing_redraws_and_a_tiny_terminal_gets_a_sentence() {
     let mut terminal = demo(&[], 80, 24);
