@@ -5,6 +5,7 @@ pub mod cli;
 pub mod config;
 pub mod debug;
 pub mod engine;
+pub mod extender_client;
 pub mod fixtures;
 pub mod intern;
 pub mod report;

@@ -9,9 +9,10 @@ use crate::api::selector::Selector;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Input, View};
 use crate::cli::print;
-use crate::config::{self, FeatureGates};
+use crate::config::{self, FeatureGates, ResolvedConfig};
 use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
+use crate::extender_client;
 use crate::intern::Symbol;
 use crate::report;
 use crate::sim::{self, World};
@@ -101,7 +102,9 @@ pub(super) fn build(
         resolved.percentage_of_nodes_to_score = percentage;
     }
     let mut world = World::new(&resolved, features, &registry).map_err(anyhow::Error::msg)?;
+    world.scheduler_mut().set_tie_break(input.tie_break);
     let mut notices = read.warnings.clone();
+    notices.extend(reach_extenders(&resolved, input.call_extenders, &mut world)?);
     notices.extend(resolved.warnings.iter().map(ToString::to_string));
     if !read.skipped.is_empty() {
         let kinds: Vec<String> =
@@ -110,6 +113,28 @@ pub(super) fn build(
     }
     notices.extend(sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object)));
     Ok(Opened { session: Session::new(world), name, notices })
+}
+
+/// Lets the configured extenders be called if that is wanted. Gives a sentence about it.
+fn reach_extenders(
+    config: &ResolvedConfig,
+    wanted: bool,
+    world: &mut World,
+) -> Result<Option<String>> {
+    if config.extenders.is_empty() {
+        return Ok(None);
+    }
+    let urls: Vec<&str> = config.extenders.iter().map(|e| e.url_prefix.as_str()).collect();
+    let urls = urls.join(", ");
+    if !wanted {
+        return Ok(Some(format!(
+            "extenders are not called, so pods that need one stay pending; --call-extenders \
+             calls them: {urls}"
+        )));
+    }
+    let client = extender_client::connect(&config.extenders).context("--call-extenders")?;
+    world.api_mut().set_extenders(client);
+    Ok(Some(format!("extenders are called, but for bind, which is simulated: {urls}")))
 }
 
 /// The text of the configuration and where it is from: `--config`, else the input.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::engine::tie_break::TieBreak;
 use crate::tui::color::ColorChoice;
 
 /// The debugger for Kubernetes scheduling: kube-scheduler 1.36, step by step.
@@ -51,6 +52,15 @@ pub struct Input {
     /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Option<String>,
+    /// How ties between the best nodes are broken: upstream (what kube-scheduler's heap yields),
+    /// first (in the order found) or seed:N (a pick that looks random and can be repeated; it
+    /// also says where preemption begins to look)
+    #[arg(long, value_name = "HOW", default_value = "upstream")]
+    pub tie_break: TieBreak,
+    /// Call the extenders of the configuration over the network. Only filter, prioritize and
+    /// preempt are ever called; bind is simulated, nothing is written anywhere
+    #[arg(long)]
+    pub call_extenders: bool,
 }
 
 /// How the debugger looks.

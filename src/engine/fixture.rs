@@ -140,6 +140,7 @@ impl Fixture {
             nominated: &self.nominated,
             shared: &self.shared,
             now: Time(0),
+            chance: 0,
         }
     }
 

@@ -34,5 +34,6 @@ pub mod snapshot;
 pub mod status;
 #[cfg(test)]
 pub mod testing;
+pub mod tie_break;
 pub mod topology;
 pub mod volumes;

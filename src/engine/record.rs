@@ -13,6 +13,7 @@ use crate::engine::node::NodeId;
 use crate::engine::pod::NamespacedName;
 use crate::engine::scores::Scores;
 use crate::engine::status::Status;
+use crate::engine::tie_break::TieBreak;
 use crate::intern::Symbol;
 
 /// A filter verdict as a number: an index into the [`VerdictTable`] of the record.
@@ -286,10 +287,19 @@ pub struct CycleRecord {
     pub nominated_node: Option<Symbol>,
     /// Nodes that shared the best total, when there were several.
     pub tie: Vec<NodeId>,
+    /// How a tie is broken in this cycle, whether or not there was one.
+    pub tie_break: TieBreak,
     /// Nodes evaluated, as upstream counts them (S-020).
     pub evaluated_nodes: usize,
     /// Index in node order where the search started.
     pub start_index: usize,
+}
+
+impl CycleRecord {
+    /// How a tie was broken, if there was one and upstream's way was not taken.
+    pub fn other_tie_break(&self) -> Option<TieBreak> {
+        (!self.tie.is_empty() && self.tie_break != TieBreak::Upstream).then_some(self.tie_break)
+    }
 }
 
 /// A place a pod can be in.

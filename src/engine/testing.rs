@@ -202,6 +202,7 @@ impl Cluster {
             nominated: &self.nominated,
             shared: &self.shared,
             now: self.now,
+            chance: 0,
         }
     }
 

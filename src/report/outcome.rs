@@ -4,6 +4,7 @@ use crate::api::Pod;
 use crate::debug::Session;
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::QueueName;
+use crate::engine::tie_break::TieBreak;
 use crate::intern::Symbol;
 
 /// A pod that was placed in this session.
@@ -15,6 +16,8 @@ pub struct Placed {
     pub node: Symbol,
     /// The attempt that placed it.
     pub attempt: u32,
+    /// How a tie was broken, where not as upstream does.
+    pub tie_break: Option<TieBreak>,
 }
 
 /// A pod that had to go for another.
@@ -47,7 +50,8 @@ pub fn placed(session: &Session) -> Vec<Placed> {
         .filter(|record| matches!(record.outcome, crate::engine::record::Outcome::Scheduled));
     bound
         .filter_map(|record| {
-            Some(Placed { pod: record.pod, node: record.node?, attempt: record.attempt })
+            let (pod, node, attempt) = (record.pod, record.node?, record.attempt);
+            Some(Placed { pod, node, attempt, tie_break: record.other_tie_break() })
         })
         .collect()
 }

@@ -15,9 +15,12 @@ pub fn outcome(session: &Session) -> String {
     for entry in &placed {
         let pod = entry.pod.to_string();
         let _ = write!(text, "{pod:<width$}  on {}", entry.node);
-        let _ = match entry.attempt {
-            1 => writeln!(text),
-            attempt => writeln!(text, " (attempt {attempt})"),
+        let attempt = (entry.attempt > 1).then(|| format!("attempt {}", entry.attempt));
+        let tie = entry.tie_break.map(|how| format!("tie broken by {how}"));
+        let notes: Vec<String> = attempt.into_iter().chain(tie).collect();
+        let _ = match notes.as_slice() {
+            [] => writeln!(text),
+            notes => writeln!(text, " ({})", notes.join(", ")),
         };
     }
     for entry in &evicted {

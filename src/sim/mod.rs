@@ -17,3 +17,5 @@ pub use world::{START, World};
 mod device_tests;
 #[cfg(test)]
 mod preemption_tests;
+#[cfg(test)]
+mod tie_break_tests;

@@ -35,6 +35,7 @@ pub fn cycle(record: &CycleRecord) -> Value {
         out.set("node", json!(record.node));
     }
     out.set("nominatedNode", json!(record.nominated_node));
+    out.set("tieBreak", json!(record.other_tie_break().map(|how| how.to_string())));
     if !record.feasible.is_empty() {
         out.set("evaluated", json!(record.evaluated_nodes));
     }
@@ -58,6 +59,7 @@ pub fn summary(record: &CycleRecord) -> Value {
         ("message", Some(record.message.as_str()).filter(|text| !text.is_empty()).map(Value::from)),
         ("nominatedNode", record.nominated_node.map(|node| node.as_str().into())),
         ("total", total.map(|total| Value::from(*total))),
+        ("tieBreak", record.other_tie_break().map(|how| how.to_string().into())),
     ];
     for (key, value) in optional {
         if let Some(value) = value {

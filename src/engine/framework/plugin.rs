@@ -52,6 +52,8 @@ pub struct CycleContext<'a> {
     pub shared: &'a Shared,
     /// The time.
     pub now: Time,
+    /// What plugins use where upstream's take chance; 0 unless a seed is set.
+    pub chance: u64,
 }
 
 impl<'a> CycleContext<'a> {

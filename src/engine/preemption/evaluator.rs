@@ -19,6 +19,7 @@ use crate::engine::preemption::pick::pick;
 use crate::engine::preemption::victims::Search;
 use crate::engine::preemption::{NodeVictims, eligibility, extenders};
 use crate::engine::status::{Code, Status};
+use crate::engine::tie_break::place;
 use crate::intern::Symbol;
 
 /// Looks for a node where evicting pods lets the cycle's pod fit, on behalf of `plugin`. The
@@ -80,7 +81,9 @@ fn find_candidates(
     cx: &PostFilterContext<'_>,
     state: &CycleState,
 ) -> DryRun {
-    let nodes = cx.statuses.with_code(Code::Unschedulable, cycle.snapshot);
+    let mut nodes = cx.statuses.with_code(Code::Unschedulable, cycle.snapshot);
+    let first = place(cycle.chance, nodes.len()); // PR-020
+    nodes.rotate_left(first);
     let budgets = Budgets::new(cycle.objects);
     let search = Search { cx: cycle, framework: cx.framework, state, budgets: &budgets };
     dry_run(&search, &nodes, wanted_candidates(args, nodes.len()))

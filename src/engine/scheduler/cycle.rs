@@ -106,6 +106,7 @@ impl Scheduler {
             profile: queued.info.pod.spec.scheduler_name,
             time: now,
             outcome: Outcome::Dropped,
+            tie_break: self.tie_break,
             ..CycleRecord::default()
         };
         self.cycles += 1;
@@ -222,6 +223,7 @@ impl Scheduler {
             nominated: &cycle.nominated,
             shared: &self.shared,
             now: cycle.now,
+            chance: self.tie_break.chance(cycle.record.cycle),
         }
     }
 

@@ -43,6 +43,7 @@ use crate::engine::record::{CycleRecord, NodeNames, VerdictId, VerdictTable};
 use crate::engine::scheduler::batch::Batch;
 use crate::engine::scheduler::kept::Kept;
 use crate::engine::snapshot::Snapshot;
+use crate::engine::tie_break::TieBreak;
 use crate::intern::Symbol;
 
 pub use events::Change;
@@ -61,6 +62,7 @@ pub struct Scheduler {
     frameworks: Arc<Frameworks>,
     extenders: Arc<[Extender]>,
     percentage_of_nodes_to_score: i32,
+    tie_break: TieBreak,
     objects: Objects,
     cache: Cache,
     snapshot: Snapshot,
@@ -114,6 +116,7 @@ impl Scheduler {
             frameworks: Arc::new(frameworks),
             extenders,
             percentage_of_nodes_to_score: config.percentage_of_nodes_to_score,
+            tie_break: TieBreak::default(),
             objects: Objects::default(),
             cache: Cache::default(),
             snapshot: Snapshot::default(),
@@ -130,6 +133,11 @@ impl Scheduler {
             skipped: Column::default(),
             finished: Vec::new(),
         })
+    }
+
+    /// Says how ties are broken from now on.
+    pub fn set_tie_break(&mut self, tie_break: TieBreak) {
+        self.tie_break = tie_break;
     }
 
     /// The profiles.

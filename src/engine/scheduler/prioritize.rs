@@ -11,7 +11,7 @@ use crate::engine::node::NodeInfo;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::scheduler::kept::{Kept, KeptColumn, Key};
-use crate::engine::scheduler::select::ScoreHeap;
+use crate::engine::scheduler::select::Ranking;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
@@ -36,12 +36,11 @@ impl Scheduler {
         if tied.len() > 1 {
             cycle.record.tie = tied.iter().map(|at| cycle.record.feasible[*at]).collect();
         }
-        let mut heap = ScoreHeap::new(&cycle.record.score.totals);
         let record = &cycle.record;
+        let mut ranking = Ranking::new(&record.score.totals, record.tie_break, record.cycle);
         let name = |at: usize| record.feasible.get(at).map(|node| record.nodes.name(*node));
-        let winner = heap.pop().and_then(name).unwrap_or_default();
-        let others = || std::iter::from_fn(|| heap.pop()).filter_map(name).collect();
-        self.remember_choice(cycle, winner, others);
+        let winner = ranking.next().and_then(name).unwrap_or_default();
+        self.remember_choice(cycle, winner, || ranking.filter_map(name).collect());
         Ok(winner)
     }
 

@@ -1,7 +1,39 @@
-//! Which node wins among the scored: what upstream's heap yields (S-019).
+//! Which node wins among the scored: what upstream's heap yields (S-019), unless ties are to
+//! be broken otherwise.
 //!
 //! Among equal totals the winner depends on how Go's `container/heap` moves elements, so its
 //! moves are followed exactly.
+
+use crate::engine::tie_break::TieBreak;
+
+/// Positions of nodes, best first.
+pub(super) enum Ranking<'a> {
+    /// As upstream's heap yields them; the rest is put in order only when it is asked for.
+    Upstream(ScoreHeap<'a>),
+    /// As another tie-break has them.
+    Sorted(std::vec::IntoIter<usize>),
+}
+
+impl<'a> Ranking<'a> {
+    /// All positions of `totals` in cycle number `cycle`.
+    pub fn new(totals: &'a [i64], tie_break: TieBreak, cycle: u64) -> Ranking<'a> {
+        match tie_break.ranking(totals, cycle) {
+            None => Ranking::Upstream(ScoreHeap::new(totals)),
+            Some(sorted) => Ranking::Sorted(sorted.into_iter()),
+        }
+    }
+}
+
+impl Iterator for Ranking<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        match self {
+            Ranking::Upstream(heap) => heap.pop(),
+            Ranking::Sorted(sorted) => sorted.next(),
+        }
+    }
+}
 
 /// Positions of nodes, best first out.
 pub(super) struct ScoreHeap<'a> {
@@ -54,8 +86,7 @@ mod tests {
     use super::*;
 
     fn all(totals: &[i64]) -> Vec<usize> {
-        let mut heap = ScoreHeap::new(totals);
-        std::iter::from_fn(|| heap.pop()).collect()
+        Ranking::new(totals, TieBreak::Upstream, 1).collect()
     }
 
     #[test]
@@ -69,6 +100,14 @@ mod tests {
         // heap.Init moves position 4 (the child of 1) up past position 2's equal total.
         assert_eq!(all(&[1, 2, 9, 3, 9])[0], 4);
         assert_eq!(all(&[1, 9, 9])[0], 1);
+    }
+
+    #[test]
+    fn other_tie_breaks_do_not_ask_the_heap() {
+        let totals = [1, 2, 9, 3, 9];
+        let all = |tie_break| Ranking::new(&totals, tie_break, 1).collect::<Vec<_>>();
+        assert_eq!(all(TieBreak::First), [2, 4, 3, 1, 0]);
+        assert_eq!(all(TieBreak::Seed(0)), [4, 2, 3, 1, 0]);
     }
 
     #[test]

@@ -178,9 +178,14 @@ fn score_words(cycle: &CycleRecord) -> String {
     let node = cycle.node.map(|n| format!(", {n} was chosen")).unwrap_or_default();
     let tie = match cycle.tie.len() {
         0 | 1 => String::new(),
-        n => format!(", {n} nodes tied"),
+        n => format!(", {n} nodes tied{}", tie_break_words(cycle)),
     };
     format!("best total {best}{tie}{node}")
+}
+
+/// How a tie was broken, where not as upstream does.
+pub(super) fn tie_break_words(cycle: &CycleRecord) -> String {
+    cycle.other_tie_break().map(|how| format!(" (broken by {how})")).unwrap_or_default()
 }
 
 fn column_words(cycle: &CycleRecord, column: &ScoreColumn) -> String {

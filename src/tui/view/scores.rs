@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::View;
+use super::cycle::tie_break_words;
 use crate::config::ExtensionPoint;
 use crate::debug::Position as Frame;
 use crate::engine::record::{CycleRecord, ScoreColumn};
@@ -248,5 +249,6 @@ fn tie_line(cycle: &CycleRecord) -> Option<Line> {
         return None;
     }
     let names: Vec<String> = cycle.tie.iter().map(|n| cycle.nodes.name(*n).to_string()).collect();
-    Some(Line::field("tie", names.join(", ")).scoped(Scope::ScoreTie))
+    let words = names.join(", ") + &tie_break_words(cycle);
+    Some(Line::field("tie", words).scoped(Scope::ScoreTie))
 }
