@@ -128,8 +128,7 @@ fn reach_extenders(
     let urls = urls.join(", ");
     if !wanted {
         return Ok(Some(format!(
-            "extenders are not called, so pods that need one stay pending; --call-extenders \
-             calls them: {urls}"
+            "extenders are not called and count as unreachable; --call-extenders calls them: {urls}"
         )));
     }
     let client = extender_client::connect(&config.extenders).context("--call-extenders")?;

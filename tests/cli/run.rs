@@ -54,6 +54,54 @@ fn cycles_can_be_limited() {
     call().says("no-cycles", "run -f cluster.yaml --max-cycles 0");
 }
 
+/// Two nodes that are alike and a pod.
+const TIE: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: node-0}
+status:
+  allocatable: {cpu: \"2\", memory: 4Gi, pods: \"10\"}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-1}
+status:
+  allocatable: {cpu: \"2\", memory: 4Gi, pods: \"10\"}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+  - name: main
+";
+
+#[test]
+fn a_tie_is_broken_as_told() {
+    let call = Call::new().bytes("cluster.yaml", TIE.as_bytes());
+    let node = |how| call.run(&format!("run -f cluster.yaml --tie-break {how}")).stdout;
+    let rest = "1 placed, 0 pending, 1 scheduling cycle\n";
+    assert_eq!(node("upstream"), format!("default/web  on node-0\n{rest}"));
+    assert_eq!(call.run("run -f cluster.yaml").stdout, node("upstream"));
+    let told = |node, how| format!("default/web  on {node} (tie broken by {how})\n{rest}");
+    assert_eq!(node("first"), told("node-0", "first"));
+    assert_eq!(node("seed:1"), told("node-1", "seed:1"));
+    assert_eq!(node("seed:2"), told("node-0", "seed:2"));
+    let line = "run -f cluster.yaml --tie-break chance";
+    Call::new().bytes("cluster.yaml", TIE.as_bytes()).says("errors/tie-break", line);
+}
+
+#[test]
+fn extenders_are_called_only_when_wanted() {
+    // Nobody listens at port 1.
+    let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                  extenders:\n- {urlPrefix: \"http://127.0.0.1:1/x/\", filterVerb: filter}\n";
+    let call = Call::new().bytes("cluster.yaml", TIE.as_bytes()).file("scheduler.yaml", config);
+    let line = "run -f cluster.yaml --config scheduler.yaml --max-cycles 1";
+    call.says("extenders-not-called", line);
+    call.says("extenders-called", &format!("{line} --call-extenders"));
+}
+
 #[test]
 fn a_reader_that_stops_reading_is_no_error() {
     use std::process::{Command, Stdio};
