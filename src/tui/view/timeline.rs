@@ -69,7 +69,12 @@ impl GridSource for TimelineView<'_> {
                 out.set(verdict.glyph(), verdict.scope());
                 write!(out, " {}", cycle.outcome.as_str())
             }
-            5 => out.write_str(&cycle.node.or(cycle.nominated_node).unwrap_or_default()),
+            5 => match (cycle.node, cycle.nominated_node) {
+                (Some(node), _) => out.write_str(&node),
+                // Not there yet: the place is only kept for it.
+                (None, Some(nominated)) => write!(out, "({nominated})"),
+                (None, None) => Ok(()),
+            },
             6 => write!(out, "{}/{}", cycle.feasible.len(), cycle.nodes.order.len()),
             _ => {
                 out.set(&cycle.message, Scope::TextDim);
