@@ -168,7 +168,8 @@ pub fn manual() -> String {
         ));
         for spec in group.specs {
             let keys: Vec<String> = spec.keys.iter().map(|k| markdown_key(k)).collect();
-            let (name, usage) = (spec.name, spec.argument.usage());
+            // A bar would end the table's cell.
+            let (name, usage) = (spec.name, spec.argument.usage().replace('|', "\\|"));
             out.push_str(&format!("| {} | `:{name}{usage}` | {} |\n", keys.join(" "), spec.help));
         }
     }
