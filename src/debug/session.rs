@@ -225,7 +225,7 @@ impl Session {
     fn collect(&mut self) {
         let now = self.world.now();
         for record in self.world.scheduler_mut().take_finished() {
-            self.history.replace_cycle(Arc::new(record));
+            self.history.put_cycle(Arc::new(record));
         }
         let queue = self.world.scheduler_mut().queue_mut();
         let (moves, hints) = (queue.drain_moves(), queue.drain_hints());

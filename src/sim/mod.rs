@@ -16,6 +16,8 @@ pub use world::{START, World};
 #[cfg(test)]
 mod device_tests;
 #[cfg(test)]
+mod gang_tests;
+#[cfg(test)]
 mod preemption_tests;
 #[cfg(test)]
 mod tie_break_tests;

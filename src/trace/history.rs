@@ -89,11 +89,14 @@ impl History {
     }
 
     /// Puts a fuller record of a cycle in place of the one that is there: its pod had waited
-    /// at Permit and is decided now. Nothing happens if there is no such cycle.
-    pub fn replace_cycle(&mut self, record: Arc<CycleRecord>) {
-        let Some(id) = self.entry_of_cycle(record.cycle) else { return };
-        if let Some(entry) = self.entries.get_mut(id.index()) {
-            *entry = Entry::Cycle(record);
+    /// at Permit and is decided now. A cycle that is not there yet is appended.
+    pub fn put_cycle(&mut self, record: Arc<CycleRecord>) {
+        let there = self.entry_of_cycle(record.cycle);
+        match there.and_then(|id| self.entries.get_mut(id.index())) {
+            Some(entry) => *entry = Entry::Cycle(record),
+            None => {
+                self.push(Entry::Cycle(record));
+            }
         }
     }
 
@@ -246,6 +249,18 @@ mod tests {
         assert_eq!(numbers(history.previous_attempt(of(3)).into_iter()), [1]);
         assert!(history.next_attempt(of(3)).is_none(), "cycle 4 is another pod of that name");
         assert!(history.previous_attempt(of(4)).is_none());
+    }
+
+    #[test]
+    fn a_cycle_is_put_in_its_place_or_at_the_end() {
+        let mut history = sample();
+        for number in [2, 5] {
+            let Entry::Cycle(record) = cycle(number, "db", "b") else { continue };
+            history.put_cycle(Arc::new(CycleRecord { attempt: 7, ..record.as_ref().clone() }));
+        }
+        assert_eq!(history.cycle(2).map(|record| record.attempt), Some(7));
+        assert_eq!(history.entry_of_cycle(2), Some(EntryId(2)));
+        assert_eq!(numbers(history.cycles_of(key("db"))), [2, 5]);
     }
 
     #[test]

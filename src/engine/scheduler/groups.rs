@@ -58,8 +58,8 @@ impl Scheduler {
         group_of(pod).filter(|_| self.features.enabled(Feature::GenericWorkload))
     }
 
-    /// Runs the cycle of the group that `first` belongs to. The record given back is that of
-    /// `first`; those of the other pods are among the finished ones.
+    /// Runs the cycle of the group that `first` belongs to. The record given back is that of the
+    /// pod that was tried first; those of the others are among the finished ones.
     pub(super) fn schedule_group(
         &mut self,
         first: QueuedPod,
@@ -67,12 +67,19 @@ impl Scheduler {
         now: Time,
         host: &mut dyn Host,
     ) -> CycleRecord {
-        let uid = first.uid();
         let mut records = self.group_cycle(first, group, now, host);
-        let at = records.iter().position(|record| record.uid == uid).unwrap_or(0);
-        let own = if records.is_empty() { CycleRecord::default() } else { records.remove(at) };
+        for record in &mut records {
+            // It waited, and another pod of the group let it go on.
+            let decided = self.finished.iter().position(|other| other.cycle == record.cycle);
+            if let Some(at) = decided {
+                *record = self.finished.remove(at);
+            }
+        }
+        records.sort_by_key(|record| record.cycle);
+        let mut records = records.into_iter();
+        let first = records.next().unwrap_or_default();
         self.finished.extend(records);
-        own
+        first
     }
 
     fn group_cycle(
