@@ -46,7 +46,7 @@ pub struct Allocator {
     allocated: AllocatedDevices,
     classes: ByKey<DeviceClass>,
     pub(super) slices: Slices,
-    look_limit: u64,
+    pub(super) look_limit: u64,
     /// What is left of the counters, by the pool's name alone: as upstream, pools of the same
     /// name are taken for one (AL-018).
     counters: Mutex<HashMap<Symbol, Arc<Counters>>>,

@@ -205,3 +205,25 @@ fn taints_keep_devices_from_claims_that_do_not_tolerate_them() {
     let found = allocate(tolerating, slice(devices), json!([])).unwrap();
     assert_eq!(found, ["x=NoExecute"]);
 }
+
+#[test]
+fn a_search_that_takes_too_long_is_given_up() {
+    // No two devices share the attribute, so all pairs are tried.
+    let device = |at: i64| json!({"name": format!("d{at}"), "attributes": {"x": {"int": at}}});
+    let claim = json!({
+        "requests": [exactly("r", 2)], "constraints": [{"matchAttribute": "d/x"}],
+    });
+    let situation = json!({
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": claim}}],
+        "classes": [{"metadata": {"name": "gpu"}}],
+        "slices": slice((0..20).map(device).collect()),
+    });
+    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let mut allocator = allocator(&situation);
+    // 20 first devices, and for each of them all that follow.
+    allocator.look_limit = 20 + 190;
+    assert_eq!(allocator.allocate(&node, &claims(&situation)), Ok(None));
+    allocator.look_limit -= 1;
+    let found = allocator.allocate(&node, &claims(&situation));
+    assert_eq!(found, Err(AllocationError::TimedOut));
+}

@@ -7,7 +7,7 @@ use crate::api::Object;
 use crate::config::ProfileArgs;
 use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
-use crate::engine::status::Code;
+use crate::engine::status::{Code, Status};
 
 fn claim(name: &str, allocated: bool) -> Object {
     let status = match allocated {
@@ -72,4 +72,162 @@ fn a_claim_that_was_freed_helps_any_pod() {
     assert_eq!(hint(&fixture, None, Some(claim("other", false))), Hint::Skip);
     let unchanged = Some(claim("mine", false));
     assert_eq!(hint(&fixture, unchanged.clone(), unchanged), Hint::Skip);
+}
+
+/// The claim `mine` with an owner and a deletion time, as PreEnqueue sees it for a pod with this
+/// reference and this status.
+fn gate(reference: serde_json::Value, status: serde_json::Value, owner: &str) -> String {
+    let mut fixture = Fixture::default();
+    let mut claim = claim("mine", false);
+    let owner = json!([{"uid": owner, "controller": true}]);
+    claim.metadata_mut().owner_references = serde_json::from_value(owner).unwrap();
+    fixture.objects.insert(claim);
+    let plugin = plugin(build, &ProfileArgs::default());
+    let mut reference = reference;
+    reference["name"] = json!("c");
+    let pod = pod(json!({
+        "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+        "spec": {"resourceClaims": [reference]}, "status": {"resourceClaimStatuses": status},
+    }));
+    plugin.pre_enqueue(&fixture.queue(), &pod).message()
+}
+
+#[test]
+fn a_claim_from_a_template_must_be_there_and_be_the_pods_own() {
+    let template = || json!({"resourceClaimTemplateName": "t"});
+    let made = || json!([{"name": "c", "resourceClaimName": "mine"}]);
+    assert_eq!(gate(template(), made(), "u"), "");
+    assert_eq!(gate(template(), json!([{"name": "c"}]), "u"), "");
+    assert_eq!(
+        gate(template(), json!([]), "u"),
+        "pod \"default/p\": ResourceClaim not created yet"
+    );
+    assert_eq!(
+        gate(template(), made(), "other"),
+        "ResourceClaim default/mine was not created for Pod default/p (Pod is not owner)"
+    );
+    // Whose a claim is that the pod names itself does not matter.
+    assert_eq!(gate(json!({"resourceClaimName": "mine"}), json!([]), "other"), "");
+    assert_eq!(
+        gate(json!({}), json!([]), "u"),
+        "pod \"default/p\", spec.resourceClaim \"c\": none of the supported fields are set"
+    );
+}
+
+#[test]
+fn a_claim_that_is_being_deleted_cannot_be_used() {
+    let mut fixture = Fixture::default();
+    let mut leaving = claim("mine", false);
+    leaving.metadata_mut().deletion_timestamp = Some(crate::api::Time(1));
+    fixture.objects.insert(leaving);
+    let pod = pod(json!({
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    let plugin = plugin(build, &ProfileArgs::default());
+    let refused = plugin.pre_enqueue(&fixture.queue(), &pod);
+    assert_eq!(refused.message(), "resourceclaim \"mine\" is being deleted");
+}
+
+/// PreFilter's refusal for a claim with this request, or else Filter's on the only node, which
+/// has a device `a` of driver `d`.
+fn refusal(request: serde_json::Value) -> Status {
+    let mut fixture = Fixture::new(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let kinds = [
+        (
+            "ResourceClaim",
+            json!({
+                "metadata": {"name": "mine", "namespace": "default", "uid": "mine"},
+                "spec": {"devices": {"requests": [request]}},
+            }),
+        ),
+        (
+            "DeviceClass",
+            json!({
+                "metadata": {"name": "broken"},
+                "spec": {"selectors": [{"cel": {"expression": "device.attributes[\"d\"].x"}}]},
+            }),
+        ),
+        ("DeviceClass", json!({"metadata": {"name": "gpu"}})),
+        (
+            "ResourceSlice",
+            json!({
+                "metadata": {"name": "s"},
+                "spec": {
+                    "driver": "d", "nodeName": "n", "devices": [{"name": "a"}, {"name": "a2"}],
+                    "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+                },
+            }),
+        ),
+    ];
+    for (kind, mut json) in kinds {
+        json["kind"] = json!(kind);
+        fixture.objects.insert(crate::engine::testing::object(json));
+    }
+    let pod = pod(json!({
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    match fixture.filter(&plugin(build, &ProfileArgs::default()), &pod) {
+        Err(status) => status,
+        Ok(statuses) => statuses[0].clone(),
+    }
+}
+
+#[test]
+fn requests_are_checked_before_and_devices_on_each_node() {
+    let exactly = |class: &str, count: i64| {
+        json!({"name": "r", "exactly": {
+            "deviceClassName": class, "allocationMode": "ExactCount", "count": count,
+        }})
+    };
+    let refused = |request| {
+        let status = refusal(request);
+        (status.code(), status.message())
+    };
+    let unresolvable = |text: &str| (Code::UnschedulableAndUnresolvable, text.to_owned());
+    let error = |text: &str| (Code::Error, text.to_owned());
+    assert!(refusal(exactly("gpu", 2)).is_success());
+    assert_eq!(refused(exactly("gpu", 3)), unresolvable("cannot allocate all claims"));
+    assert_eq!(refused(exactly("", 1)), error("request r: unsupported request type"));
+    assert_eq!(
+        refused(json!({"name": "r"})),
+        unresolvable("resource claim default/mine, request r: unknown request type")
+    );
+    let list = json!({"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "none"}]});
+    assert_eq!(refused(list), unresolvable("request r/s: device class none does not exist"));
+    assert_eq!(
+        refused(exactly("broken", 1)),
+        error("class broken: selector #0: CEL runtime error: no such key: x")
+    );
+    assert_eq!(
+        refused(exactly("gpu", 33)),
+        error("claim default/mine: number of requested devices 33 exceeds the claim limit of 32")
+    );
+}
+
+#[test]
+fn only_what_concerns_the_pods_claims_or_frees_devices_helps() {
+    let mut fixture = Fixture::default();
+    fixture.objects.insert(claim("mine", false));
+    let plugin = plugin(build, &ProfileArgs::default());
+    let pod = pod(json!({
+        "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    let event = ClusterEvent::new(EventResource::ResourceClaim, Action::UPDATE);
+    let hint =
+        |old: Option<Object>, new: Object| fixture.hint(&plugin, &pod, event, old, Some(new));
+    assert_eq!(hint(None, claim("mine", false)), Hint::Queue);
+    assert_eq!(hint(None, claim("other", false)), Hint::Skip);
+    assert_eq!(hint(Some(claim("mine", false)), claim("mine", true)), Hint::Queue);
+    assert_eq!(hint(Some(claim("other", false)), claim("other", true)), Hint::Skip);
+    assert_eq!(hint(Some(claim("other", true)), claim("other", false)), Hint::Queue);
+    let mut marked = claim("mine", false);
+    marked.metadata_mut().finalizers = vec!["foo".into()].into();
+    assert_eq!(hint(Some(claim("mine", false)), marked), Hint::Skip);
+    // The pod itself: only if it is this one.
+    let other = crate::engine::testing::pod("p");
+    assert_eq!(hint(None, other.into()), Hint::Skip);
+    assert_eq!(hint(None, pod.pod.clone().into()), Hint::Queue);
 }
