@@ -27,7 +27,7 @@ pub enum Command {
     /// Open a built-in cluster: no file and no cluster needed
     Demo(Demo),
     /// Schedule everything without a screen and print what became of each pod
-    Run(Run),
+    Run(Box<Run>),
 }
 
 /// What to read.

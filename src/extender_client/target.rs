@@ -85,6 +85,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn five_seconds_unless_configured() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let limit = |http_timeout| {
+            let url_prefix = "http://127.0.0.1:1".to_owned();
+            let extender = Extender { url_prefix, http_timeout, ..Extender::default() };
+            Target::new(&extender).unwrap().timeout.to_string()
+        };
+        assert_eq!(limit(duration::Duration::default()), "5s");
+        assert_eq!(limit(duration::Duration::from_secs(2)), "2s");
+    }
+
+    #[test]
     fn only_the_first_value_counts() {
         assert_eq!(first_value(br#" {"a": 1} {"b": oops"#), Ok(json!({"a": 1})));
         assert_eq!(first_value(b"null"), Ok(Value::Null));
