@@ -36,7 +36,8 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
 
 /// Opens the debugger on a session; without a terminal, runs it and prints the outcome.
 pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
-    if std::io::stdout().is_terminal() {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if std::io::stdout().is_terminal() && !dumb {
         return debug(opened, view);
     }
     for notice in &opened.notices {

@@ -16,6 +16,7 @@ use super::widget::status_line::Severity;
 use crate::api::{Pod, Time};
 use crate::debug::{Depth, Position as Frame, Ran, Session};
 use crate::engine::pod::{NamespacedName, QueuedPod as Queued};
+use crate::engine::queue::SchedulingQueue;
 use crate::engine::record::QueueName;
 use crate::engine::scheduler::Scheduler;
 use crate::sim;
@@ -211,10 +212,14 @@ impl Driver {
     /// Runs cycles for about `budget`; the words for the end of the run once it is over.
     pub fn run_slice(&mut self, budget: Duration) -> Option<String> {
         let start = Instant::now();
-        self.session.run_until_idle(usize::MAX, |_| start.elapsed() >= budget);
+        let mut more = false;
+        self.session.run_until_idle(usize::MAX, |_| {
+            more = start.elapsed() >= budget;
+            more
+        });
         self.world_changed();
         self.position_changed();
-        if !self.model.idle {
+        if more {
             return None;
         }
         let ran = self.model.cycles.len() - self.run_from;
@@ -264,7 +269,7 @@ impl Driver {
         self.model.waiting = waiting(scheduler);
         self.model.nodes = scheduler.cache().nodes().cloned().collect();
         self.model.now = self.session.world().now();
-        self.model.idle = scheduler.queue().lengths()[0] == 0;
+        self.model.idle = is_idle(scheduler.queue());
         self.stale_queues = true;
         self.stale_pods = true;
         self.position_changed();
@@ -279,6 +284,14 @@ impl Driver {
         self.model.at_end = self.session.is_at_newest();
         self.model.revision += 1;
     }
+}
+
+/// Whether no pod can be popped now. With the gate SchedulerPopFromBackoffQ, pods that plugins rejected are
+/// popped from backoff when nothing is active; those that failed with an error are not.
+fn is_idle(queue: &SchedulingQueue) -> bool {
+    let poppable = |pods: Vec<&Queued>| pods.iter().any(|pod| pod.consecutive_errors == 0);
+    let from_backoff = queue.settings().pop_from_backoff;
+    queue.lengths()[0] == 0 && !(from_backoff && poppable(queue.backoff()))
 }
 
 fn waiting(scheduler: &Scheduler) -> Vec<WaitingPod> {

@@ -15,6 +15,7 @@ use super::theme::Scope;
 use super::view::{self, View, ViewId};
 use super::widget::grid::{self, GridState};
 use super::widget::prompt::PromptLine;
+use super::widget::status_line::Severity;
 use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
 use crate::api::Time;
 
@@ -211,8 +212,10 @@ fn draw_bottom(
     let note = filter_note(app);
     let ghost = app.ghost();
     let Some(open) = app.prompt() else {
-        if let Some(message) = app.status() {
-            status_line::draw(buffer, screen.status, message.severity, &message.text, paint);
+        let said = app.status().map(|m| (m.severity, m.text.as_str()));
+        let said = said.or(app.selected_help().map(|help| (Severity::Info, help)));
+        if let Some((severity, text)) = said {
+            status_line::draw(buffer, screen.status, severity, text, paint);
         }
         return None;
     };

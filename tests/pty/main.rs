@@ -202,6 +202,16 @@ fn without_a_terminal_it_prints_and_ends() {
 }
 
 #[test]
+fn a_terminal_without_a_cursor_gets_the_report() {
+    let mut command = kubestep(&["demo", "tainted"]);
+    command.env("TERM", "dumb");
+    let mut terminal = Terminal::start(command, 80, 24);
+    assert_eq!(terminal.exit_code(), 1);
+    assert!(!terminal.bytes().contains(&0x1b));
+    assert!(terminal.text().contains("nodes are available"));
+}
+
+#[test]
 fn hostile_text_from_a_file_stays_text() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cluster.yaml");

@@ -74,8 +74,8 @@ impl GridSource for ActionGrid {
     }
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::text("key", 13),
-            1 => Column::text("command", 18),
+            0 => Column::text("key", 11),
+            1 => Column::text("command", 22),
             _ => Column::prose("what it does", 20),
         }
     }
@@ -167,6 +167,15 @@ impl App {
         };
         let view = view::source(self.view, model);
         Effect::Copy(write(&view.title(), &view.detail(row, column)))
+    }
+
+    /// The whole line of help of the action selected in the open window.
+    pub(in crate::tui) fn selected_help(&self) -> Option<&str> {
+        let popup = self.popups.last()?;
+        match &popup.content {
+            Content::Actions(rows) => Some(&rows.get(popup.grid.selected_row()?)?.help),
+            Content::Lines(_) => None,
+        }
     }
 
     fn push_popup(&mut self, popup: Popup) {

@@ -54,6 +54,15 @@ fn the_first_key_is_named_and_the_end_says_what_helps() {
 }
 
 #[test]
+fn a_pod_that_can_be_popped_from_backoff_is_no_end() {
+    let mut live = Live::demo("preemption-budget").keys("n");
+    assert!(live.lines()[0].ends_with("PAUSED"), "{}", live.lines()[0]);
+    let mut live = live.keys("n");
+    assert!(live.lines()[0].ends_with("IDLE"), "{}", live.lines()[0]);
+    assert!(live.lines()[22].contains("cycle 2 of default/payment: Scheduled"));
+}
+
+#[test]
 fn a_held_pod_is_allowed_from_the_waiting_view() {
     let mut live = Live::demo("held-at-permit").keys("c7");
     let text = live.text();

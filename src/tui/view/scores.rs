@@ -141,7 +141,7 @@ impl GridSource for ScoresView<'_> {
             }
             (_, Some(plugin)) => {
                 let normalized = plugin.normalized.get(at).unwrap_or_default();
-                out.scope = Scope::of_score(i64::from(normalized));
+                out.scope = Scope::of_score(normalized);
                 let raw = plugin.raw.get(at).unwrap_or_default();
                 let weighted = plugin.weighted(at).unwrap_or_default();
                 write!(out, "{raw}→{normalized}→{weighted}")
