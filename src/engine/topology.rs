@@ -61,9 +61,12 @@ impl TopologyColumn {
     }
 }
 
+/// Columns by topology key.
+type Columns = Vec<(Symbol, Arc<TopologyColumn>)>;
+
 /// The columns that were asked for since the labels of any node last changed.
 #[derive(Clone, Default, Debug)]
-pub struct TopologyColumns(Arc<Mutex<Vec<(Symbol, Arc<TopologyColumn>)>>>);
+pub struct TopologyColumns(Arc<Mutex<Columns>>);
 
 impl TopologyColumns {
     /// The column of a key.
