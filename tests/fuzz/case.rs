@@ -158,7 +158,8 @@ fn step(r: &mut Random, number: usize, nodes: usize) -> Step {
     let placed = format!("n{}-{}", r.below(nodes), r.below(3));
     let pod = if r.chance(50) { placed } else { format!("p{}", r.below(15)) };
     match r.below(100) {
-        0..40 => Step::Run(1 + r.below(4)),
+        0..36 => Step::Run(1 + r.below(4)),
+        36..40 => other_patch(r),
         40..55 => Step::Advance([1, 3, 12, 301][r.below(4)]),
         55..68 => Step::Create(objects::pod(r, &format!("p{}", 100 + number), None)),
         68..73 => Step::Create(vec![objects::node(r, &format!("n{}", 1000 + number))]),
@@ -179,6 +180,23 @@ fn node_patch(r: &mut Random) -> Value {
         4 => json!({"metadata": {"labels": {objects::ZONE: objects::zone(r)}}}),
         5 => json!({"status": {"allocatable": objects::allocatable(r)}}),
         _ => json!({"status": {"images": objects::images(r)}}),
+    }
+}
+
+/// A change of something that is neither node nor pod.
+fn other_patch(r: &mut Random) -> Step {
+    let patch = |kind, name: &str, patch| Step::Patch(kind, name.to_owned(), patch);
+    match r.below(4) {
+        0 => {
+            let spec = json!({"extendedResourceName": "example.com/fpga"});
+            patch(Kind::DeviceClass, "gpu", json!({"spec": spec}))
+        }
+        1 => patch(Kind::DeviceClass, "gpu", json!({"spec": {"extendedResourceName": null}})),
+        2 => patch(Kind::Namespace, "shop", json!({"metadata": {"labels": {"team": "b"}}})),
+        _ => {
+            let status = json!({"disruptionsAllowed": r.below(3)});
+            patch(Kind::PodDisruptionBudget, "PodDisruptionBudget", json!({"status": status}))
+        }
     }
 }
 

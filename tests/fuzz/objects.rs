@@ -106,8 +106,8 @@ pub fn unrelated(r: &mut Random) -> Vec<Value> {
         let selector = json!({"matchLabels": {"app": app(r)}});
         let spec = json!({"selector": selector, "minAvailable": 1});
         let status = json!({"disruptionsAllowed": r.below(3)});
-        let metadata = of("budget");
         let kind = "PodDisruptionBudget";
+        let metadata = of(kind);
         objects.push(json!({"kind": kind, "metadata": metadata, "spec": spec, "status": status}));
     }
     objects.push(json!({

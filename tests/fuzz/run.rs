@@ -53,9 +53,9 @@ pub fn act(world: &mut World, step: &Step) -> Result<Vec<Arc<CycleRecord>>, Stri
 
 /// The key of the object of that name, whatever its namespace; names are unique.
 fn find(world: &World, kind: Kind, name: &str) -> Option<NamespacedName> {
-    let namespaces: &[&str] = match kind {
-        Kind::Node => &[""],
-        _ => &["default", "shop", "lab"],
+    let namespaces: &[&str] = match kind.is_namespaced() {
+        true => &["default", "shop", "lab"],
+        false => &[""],
     };
     let mut keys = namespaces.iter().map(|space| NamespacedName::new((*space).into(), name.into()));
     keys.find(|key| world.api().get(kind, *key).is_some())
