@@ -32,6 +32,14 @@ enum Kind {
 }
 
 impl Kind {
+    fn is_number(self) -> bool {
+        matches!(self, Kind::Int | Kind::Uint | Kind::Double)
+    }
+
+    fn is_scalar(self) -> bool {
+        self.is_number() || matches!(self, Kind::Bool | Kind::Text | Kind::Bytes)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Kind::Bool => "bool",
@@ -149,6 +157,29 @@ const FUNCTIONS: &[(Kind, &[&str])] = &[
             "lists.@sortByAssociatedKeys",
         ],
     ),
+];
+
+/// Functions that upstream has and the interpreter has not.
+const NOT_HERE: &[&str] = &[
+    "find",
+    "findAll",
+    "isSorted",
+    "sum",
+    "min",
+    "max",
+    "url",
+    "isURL",
+    "ip",
+    "isIP",
+    "cidr",
+    "isCIDR",
+    "duration",
+    "timestamp",
+    "validate",
+    "named",
+    "all",
+    "intersects",
+    "equivalent",
 ];
 
 /// Names that are no variables but lead to functions or types.
@@ -271,11 +302,13 @@ impl<'a> Checker<'a> {
         let name = call.func_name.as_str();
         let kind = FUNCTIONS.iter().find(|(_, names)| names.contains(&name)).map(|(kind, _)| *kind);
         let Some(kind) = kind else {
-            let text = format!("undeclared reference to '{name}' (in container '')");
+            let text = match NOT_HERE.contains(&name) {
+                true => format!("kubestep cannot evaluate the function '{name}'"),
+                false => format!("undeclared reference to '{name}' (in container '')"),
+            };
             return Err(self.error(whole, &text));
         };
-        let logical = ["_&&_", "_||_", "!_"].contains(&name);
-        if logical && kinds.iter().any(|kind| !matches!(kind, Kind::Bool | Kind::Any)) {
+        if !go_together(name, &kinds) {
             let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
             let names = names.join(", ");
             let text = format!("found no matching overload for '{name}' applied to '({names})'");
@@ -298,6 +331,23 @@ impl<'a> Checker<'a> {
             line + 1,
             column + 1
         )
+    }
+}
+
+/// Whether the operator is there for operands of these types, as far as they are known.
+fn go_together(name: &str, kinds: &[Kind]) -> bool {
+    match (name, kinds) {
+        ("_&&_" | "_||_" | "!_", _) => {
+            kinds.iter().all(|kind| matches!(kind, Kind::Bool | Kind::Any))
+        }
+        ("_==_" | "_!=_", [left, right]) => {
+            left == right || !(left.is_scalar() && right.is_scalar())
+        }
+        ("_<_" | "_<=_" | "_>_" | "_>=_", [left, right]) => {
+            let numbers = left.is_number() && right.is_number();
+            left == right || numbers || !(left.is_scalar() && right.is_scalar())
+        }
+        _ => true,
     }
 }
 

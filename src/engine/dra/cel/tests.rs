@@ -109,7 +109,14 @@ fn mistakes_are_found_before_any_device_is_looked_at() {
     );
     assert!(error("device.nosuch == 1").contains("undefined field 'nosuch'"));
     assert!(error("device.driver.nosuch()").contains("undeclared reference to 'nosuch'"));
-    assert!(error("1 && true").contains("found no matching overload for '_&&_'"));
+    let mismatch = |operator: &str, types: &str| {
+        format!("found no matching overload for '{operator}' applied to '({types})'")
+    };
+    assert!(error("1 && true").contains(&mismatch("_&&_", "int, bool")));
+    assert!(error("device.driver == 1").contains(&mismatch("_==_", "string, int")));
+    assert!(error("device.driver > 1").contains(&mismatch("_>_", "string, int")));
+    assert_eq!(evaluate("1 < 1.5", json!({})), Ok(true));
+    assert!(error("device.driver.find(\"x\") == \"\"").contains("kubestep cannot evaluate"));
 }
 
 #[test]
