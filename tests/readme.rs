@@ -3,6 +3,13 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test --test readme` rewrites the key table.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has to stop"
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -224,7 +224,7 @@ fn only_what_concerns_the_pods_claims_or_frees_devices_helps() {
     assert_eq!(hint(Some(claim("other", false)), claim("other", true)), Hint::Skip);
     assert_eq!(hint(Some(claim("other", true)), claim("other", false)), Hint::Queue);
     let mut marked = claim("mine", false);
-    marked.metadata_mut().finalizers = vec!["foo".into()].into();
+    marked.metadata_mut().finalizers = vec!["foo".into()];
     assert_eq!(hint(Some(claim("mine", false)), marked), Hint::Skip);
     // The pod itself: only if it is this one.
     let other = crate::engine::testing::pod("p");
