@@ -103,36 +103,23 @@ fn out_of_range(plugin: &dyn Plugin, score: i64) -> Status {
     ))
 }
 
-/// Upstream's usual normalizing: the largest becomes 100, and with `reverse` the order turns.
-/// All zero stays zero, or becomes 100 when reversed (`plugins/helper/normalize_score.go`).
-pub fn default_normalize(reverse: bool, scores: &mut [i64]) {
-    let max = scores.iter().copied().max().unwrap_or(0).max(0);
-    for score in scores {
-        let scaled = if max == 0 { 0 } else { *score * MAX_NODE_SCORE / max };
-        *score = if reverse { MAX_NODE_SCORE - scaled } else { scaled };
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::default_normalize;
+    use super::*;
+    use crate::intern::Symbol;
 
-    #[test]
-    fn the_largest_becomes_a_hundred() {
-        let mut scores = [0, 3, 6];
-        default_normalize(false, &mut scores);
-        assert_eq!(scores, [0, 50, 100]);
-        let mut scores = [0, 3, 6];
-        default_normalize(true, &mut scores);
-        assert_eq!(scores, [100, 50, 0]);
+    struct Loud;
+
+    impl Plugin for Loud {
+        fn name(&self) -> Symbol {
+            "Loud".into()
+        }
     }
 
     #[test]
-    fn all_zero() {
-        let mut scores = [0, 0];
-        default_normalize(false, &mut scores);
-        assert_eq!(scores, [0, 0]);
-        default_normalize(true, &mut scores);
-        assert_eq!(scores, [100, 100]);
+    fn the_complaint_names_plugin_score_and_bounds() {
+        let text = "applying score defaultWeights on Score plugins: plugin \"Loud\" returns an \
+                    invalid score 101, it should in the range of [0, 100] after normalizing";
+        assert_eq!(out_of_range(&Loud, 101), Status::error(text));
     }
 }

@@ -13,8 +13,8 @@ use crate::engine::framework::plugin::{
     BindContext, CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer,
     QueueContext,
 };
-use crate::engine::framework::scoring::default_normalize;
 use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::plugins::normalize::relative_to_highest;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -148,7 +148,7 @@ impl Plugin for DynamicResources {
         _nodes: &[NodeId],
         scores: &mut [i64],
     ) -> Status {
-        default_normalize(false, scores);
+        relative_to_highest(scores, false);
         Status::SUCCESS
     }
 
