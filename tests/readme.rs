@@ -13,6 +13,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kubestep::cli::EXITS;
 use kubestep::fixtures::STORIES;
 use kubestep::tui::action;
 
@@ -56,6 +57,13 @@ fn every_story_is_named() {
         let row = format!("| `{}` | {} |", story.name, story.about);
         assert!(text.contains(&row), "{row}");
     }
+}
+
+#[test]
+fn every_exit_code_is_told() {
+    let rows: String =
+        EXITS.iter().map(|(exit, text)| format!("| {} | {text} |\n", exit.code())).collect();
+    assert!(readme().contains(&format!("| exit code | meaning |\n|---|---|\n{rows}\n")), "{rows}");
 }
 
 #[test]

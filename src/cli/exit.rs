@@ -1,17 +1,36 @@
-//! Exit codes.
+//! Exit codes: the one table that the program, its help and the README share.
 
 use std::process::{ExitCode, Termination};
 
 /// How the program ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// 0: everything was placed, or the debugger was left.
+    /// 0: everything was placed or can be, or the debugger was left.
     Fine,
-    /// 1: some pod stayed pending.
+    /// 1: some pod stayed, or would stay, pending.
     Unschedulable,
     /// 2: wrong usage or input.
     Usage,
+    /// 3: what was compared differs.
+    Differs,
+    /// 4: a cluster or another source could not be reached.
+    Unreachable,
 }
+
+/// Every exit with what it means, by number.
+pub const EXITS: [(Exit, &str); 5] = [
+    (Exit::Fine, "every pod has a node, or would get one; or the debugger was left"),
+    (Exit::Unschedulable, "some pod stayed pending, or would"),
+    (Exit::Usage, "wrong usage or wrong input; nothing was done"),
+    (Exit::Differs, "what was compared differs"),
+    (Exit::Unreachable, "a cluster, or what else was to be read over the network, is out of reach"),
+];
+
+/// A source that could not be reached: an error with this at its root ends the program with
+/// [`Exit::Unreachable`].
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreachable(pub String);
 
 impl Exit {
     /// The number.
@@ -20,12 +39,49 @@ impl Exit {
             Exit::Fine => 0,
             Exit::Unschedulable => 1,
             Exit::Usage => 2,
+            Exit::Differs => 3,
+            Exit::Unreachable => 4,
         }
+    }
+
+    /// How the program ends with an error.
+    pub fn of_error(error: &anyhow::Error) -> Exit {
+        match error.chain().any(|cause| cause.is::<Unreachable>()) {
+            true => Exit::Unreachable,
+            false => Exit::Usage,
+        }
+    }
+
+    /// The table of all codes, as the help shows it.
+    pub fn table() -> String {
+        let line = |(exit, text): &(Exit, &str)| format!("  {}  {text}\n", exit.code());
+        format!("Exit codes:\n{}", EXITS.iter().map(line).collect::<String>())
     }
 }
 
 impl Termination for Exit {
     fn report(self) -> ExitCode {
         ExitCode::from(self.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::{Context, anyhow};
+
+    #[test]
+    fn the_codes_are_those_of_their_places() {
+        let codes: Vec<u8> = EXITS.iter().map(|(exit, _)| exit.code()).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn an_error_says_how_it_ends_the_program() {
+        let unreachable = anyhow::Error::from(Unreachable("no answer".into()));
+        let unreachable = Err::<(), _>(unreachable).context("cluster").unwrap_err();
+        assert_eq!(Exit::of_error(&unreachable), Exit::Unreachable);
+        assert_eq!(format!("{unreachable:#}"), "cluster: no answer");
+        assert_eq!(Exit::of_error(&anyhow!("wrong")), Exit::Usage);
     }
 }

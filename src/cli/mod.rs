@@ -1,39 +1,57 @@
 //! The command line: which words there are, and what each starts.
 //!
-//! One subcommand a file. Without a subcommand the debugger opens on the files of `-f`.
+//! One subcommand a file, all in the table of [`registry`]. Without a subcommand the debugger
+//! opens on the files of `-f`.
 
 mod demo;
 mod exit;
 mod open;
 mod options;
+mod registry;
 mod run;
 
 use std::io::{self, ErrorKind, Write};
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-pub use exit::Exit;
-use options::{Cli, Command};
+pub use exit::{EXITS, Exit, Unreachable};
+use options::Cli;
+use registry::SUBCOMMANDS;
 
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
         Err(error) => {
             // Help and version come this way too, and are no errors.
             let _printed = error.print();
             return if error.use_stderr() { Exit::Usage } else { Exit::Fine };
         }
     };
-    let outcome = match &cli.command {
-        None => open::debugger(&cli.input, &cli.view),
-        Some(Command::Demo(demo)) => demo::run(demo, &cli.view),
-        Some(Command::Run(run)) => run::run(run),
-    };
-    outcome.unwrap_or_else(|error| {
+    dispatch(&matches).unwrap_or_else(|error| {
         eprintln!("kubestep: {error:#}");
-        Exit::Usage
+        Exit::of_error(&error)
     })
+}
+
+/// The whole command line, as clap and what is made from it take it.
+pub(crate) fn command() -> clap::Command {
+    let subcommands = SUBCOMMANDS.iter().map(|entry| (entry.command)());
+    Cli::command().after_help(Exit::table()).subcommands(subcommands)
+}
+
+fn dispatch(matches: &ArgMatches) -> anyhow::Result<Exit> {
+    let chosen = matches.subcommand();
+    let entry = |(name, of_entry)| {
+        SUBCOMMANDS.iter().find(|entry| entry.name == name).map(|entry| (entry, of_entry))
+    };
+    match chosen.and_then(entry) {
+        Some((entry, matches)) => (entry.run)(matches),
+        None => {
+            let cli = Cli::from_arg_matches(matches)?;
+            open::debugger(&cli.input, &cli.view)
+        }
+    }
 }
 
 /// Prints to standard output. A reader that has seen enough, as `head` does, is no error.
@@ -44,5 +62,13 @@ fn print(text: &str) -> anyhow::Result<()> {
             Err(anyhow::Error::from(error).context("standard output"))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::command().debug_assert();
     }
 }

@@ -1,0 +1,47 @@
+//! The table of subcommands: one line each, in the order of the help.
+//!
+//! A subcommand is a file with a struct of its options that implements [`Subcommand`]. Parsing,
+//! help, completions and manual pages all come from this table.
+
+use anyhow::Result;
+use clap::{ArgMatches, Args, Command};
+
+use crate::cli::exit::Exit;
+use crate::cli::{demo, run};
+
+/// What a subcommand's options know to do. The comment over the struct is its help.
+pub(super) trait Subcommand: Args {
+    /// The word on the command line.
+    const NAME: &'static str;
+
+    /// Does it.
+    fn run(&self) -> Result<Exit>;
+}
+
+/// A line of the table.
+pub(super) struct Entry {
+    /// The word on the command line.
+    pub name: &'static str,
+    /// What clap has to know.
+    pub command: fn() -> Command,
+    /// Does it with what clap has understood.
+    pub run: fn(&ArgMatches) -> Result<Exit>,
+}
+
+/// All subcommands.
+pub(super) const SUBCOMMANDS: &[Entry] = &[
+    entry::<demo::Demo>(), //
+    entry::<run::Run>(),
+];
+
+const fn entry<S: Subcommand>() -> Entry {
+    Entry { name: S::NAME, command: command::<S>, run: parse_and_run::<S> }
+}
+
+fn command<S: Subcommand>() -> Command {
+    S::augment_args(Command::new(S::NAME))
+}
+
+fn parse_and_run<S: Subcommand>(matches: &ArgMatches) -> Result<Exit> {
+    S::from_arg_matches(matches)?.run()
+}
