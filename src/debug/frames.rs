@@ -1,17 +1,24 @@
-//! Positions within recorded cycles, and how steps move between them.
+//! Positions within one stop of the timeline, and how steps move between them.
 //!
-//! A cycle is a tree: cycle ▸ extension point ▸ plugin ▸ node. A step *into* goes to the next
-//! frame in reading order, whatever its depth; *over* to the next at most as deep as this one;
-//! *out* to the next that is less deep. Backward is the same in reverse.
+//! A stop is a tree: a cycle ▸ its extension points ▸ plugins ▸ nodes, and after the points
+//! the queue moves, hints and events that followed. A stop that is no cycle has only those. A
+//! step *into* goes to the next frame in reading order, whatever its depth; *over* to the next
+//! at most as deep as this one; *out* to the next that is less deep. Backward is the same in
+//! reverse.
+
+use std::ops::Range;
 
 use crate::config::ExtensionPoint;
 use crate::engine::node::NodeId;
 use crate::engine::record::{CycleRecord, PluginStatus};
 use crate::intern::Symbol;
+use crate::trace::EntryId;
 
-/// A frame within a recorded cycle, from the outside in.
+/// A frame within a stop, from the outside in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Position {
+    /// A queue move, hint or event beside the cycle; the fields below are `None` then.
+    pub entry: Option<EntryId>,
     /// The extension point; `None`: the cycle as a whole.
     pub point: Option<ExtensionPoint>,
     /// The plugin at that point.
@@ -23,9 +30,9 @@ pub struct Position {
 /// How deep a step may go: the frames that a step over or out may stop at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Depth {
-    /// Whole cycles.
+    /// Whole stops: cycles, and other things that were done.
     Cycle,
-    /// Extension points.
+    /// Extension points; queue moves, hints and events.
     Point,
     /// Plugins.
     Plugin,
@@ -33,13 +40,33 @@ pub enum Depth {
     Node,
 }
 
+/// What there is to step through at one stop.
+#[derive(Clone, Debug, Default)]
+pub struct Tree<'a> {
+    /// The cycle, if the stop is one.
+    pub record: Option<&'a CycleRecord>,
+    /// Places in the history of what happened beside it.
+    pub entries: Range<u32>,
+}
+
 impl Position {
-    /// The start of a cycle.
-    pub const START: Position = Position { point: None, plugin: None, node: None };
+    /// The start of a stop.
+    pub const START: Position = Position { entry: None, point: None, plugin: None, node: None };
+
+    /// A frame of a cycle.
+    pub fn new(point: ExtensionPoint, plugin: Option<Symbol>, node: Option<NodeId>) -> Position {
+        Position { entry: None, point: Some(point), plugin, node }
+    }
+
+    /// A queue move, hint or event beside the cycle.
+    pub fn of_entry(entry: EntryId) -> Position {
+        Position { entry: Some(entry), ..Position::START }
+    }
 
     /// How deep the frame is.
     pub fn depth(&self) -> Depth {
         match (self.point, self.plugin, self.node) {
+            (None, _, _) if self.entry.is_some() => Depth::Point,
             (None, _, _) => Depth::Cycle,
             (_, None, _) => Depth::Point,
             (_, _, None) => Depth::Plugin,
@@ -58,15 +85,15 @@ impl Position {
 
     /// The next frame in reading order that is at most as deep as `deepest`; `None` at the
     /// end of the cycle.
-    pub fn next(&self, record: &CycleRecord, deepest: Depth) -> Option<Position> {
+    pub fn next(&self, tree: &Tree, deepest: Depth) -> Option<Position> {
         if self.depth() < deepest
-            && let Some(first) = children(record, *self).first()
+            && let Some(first) = children(tree, *self).first()
         {
             return Some(*first);
         }
         let mut frame = *self;
         while frame.depth() > Depth::Cycle {
-            let siblings = children(record, frame.parent());
+            let siblings = children(tree, frame.parent());
             let next = siblings.iter().position(|other| *other == frame).map(|at| at + 1);
             if frame.depth() <= deepest
                 && let Some(next) = next.and_then(|at| siblings.get(at))
@@ -80,7 +107,7 @@ impl Position {
 
     /// The frame before this one in reading order that is at most as deep as `deepest`;
     /// `None` at the start of the cycle.
-    pub fn previous(&self, record: &CycleRecord, deepest: Depth) -> Option<Position> {
+    pub fn previous(&self, tree: &Tree, deepest: Depth) -> Option<Position> {
         if self.depth() == Depth::Cycle {
             return None;
         }
@@ -91,25 +118,25 @@ impl Position {
             }
             return Some(frame);
         }
-        let siblings = children(record, self.parent());
+        let siblings = children(tree, self.parent());
         let at = siblings.iter().position(|other| other == self).unwrap_or(0);
         match at.checked_sub(1).and_then(|at| siblings.get(at)) {
-            Some(before) => Some(last_within(record, *before, deepest)),
+            Some(before) => Some(last_within(tree, *before, deepest)),
             None => Some(self.parent()),
         }
     }
 
     /// The last frame of a cycle at most as deep as `deepest`.
-    pub fn last(record: &CycleRecord, deepest: Depth) -> Position {
-        last_within(record, Position::START, deepest)
+    pub fn last(tree: &Tree, deepest: Depth) -> Position {
+        last_within(tree, Position::START, deepest)
     }
 }
 
 /// The last frame in reading order within `frame`, itself if it has none.
-fn last_within(record: &CycleRecord, frame: Position, deepest: Depth) -> Position {
+fn last_within(tree: &Tree, frame: Position, deepest: Depth) -> Position {
     let mut frame = frame;
     while frame.depth() < deepest {
-        match children(record, frame).last() {
+        match children(tree, frame).last() {
             Some(last) => frame = *last,
             None => break,
         }
@@ -118,11 +145,18 @@ fn last_within(record: &CycleRecord, frame: Position, deepest: Depth) -> Positio
 }
 
 /// The frames directly within `frame`, in reading order.
-pub fn children(record: &CycleRecord, frame: Position) -> Vec<Position> {
+pub fn children(tree: &Tree, frame: Position) -> Vec<Position> {
+    let Some(record) = tree.record else {
+        return match frame.depth() {
+            Depth::Cycle => entries(tree).collect(),
+            _ => Vec::new(),
+        };
+    };
     match frame.depth() {
         Depth::Cycle => points(record)
             .into_iter()
             .map(|point| Position { point: Some(point), ..Position::START })
+            .chain(entries(tree))
             .collect(),
         Depth::Point => frame
             .point
@@ -137,6 +171,10 @@ pub fn children(record: &CycleRecord, frame: Position) -> Vec<Position> {
             .collect(),
         Depth::Node => Vec::new(),
     }
+}
+
+fn entries(tree: &Tree) -> impl Iterator<Item = Position> {
+    tree.entries.clone().map(|id| Position::of_entry(EntryId(id)))
 }
 
 /// The extension points that a cycle reached, in order.
@@ -215,8 +253,15 @@ mod tests {
         }
     }
 
+    fn tree(record: &CycleRecord) -> Tree<'_> {
+        Tree { record: Some(record), entries: 8..10 }
+    }
+
     fn show(frame: &Position) -> String {
         let mut text = String::from("cycle");
+        if let Some(entry) = frame.entry {
+            text = format!("entry {}", entry.0);
+        }
         if let Some(point) = frame.point {
             text = format!("{point}");
         }
@@ -231,14 +276,14 @@ mod tests {
 
     fn forward(deepest: Depth) -> Vec<String> {
         let record = record();
-        let next = |frame: &Position| frame.next(&record, deepest);
+        let next = |frame: &Position| frame.next(&tree(&record), deepest);
         std::iter::successors(Some(Position::START), next).map(|frame| show(&frame)).collect()
     }
 
     fn backward(deepest: Depth) -> Vec<String> {
         let record = record();
-        let previous = |frame: &Position| frame.previous(&record, deepest);
-        let last = Position::last(&record, deepest);
+        let previous = |frame: &Position| frame.previous(&tree(&record), deepest);
+        let last = Position::last(&tree(&record), deepest);
         std::iter::successors(Some(last), previous).map(|frame| show(&frame)).collect()
     }
 
@@ -256,6 +301,8 @@ mod tests {
             "Filter/B",
             "Bind",
             "Bind/C",
+            "entry 8",
+            "entry 9",
         ];
         assert_eq!(forward(Depth::Node), expected);
     }
@@ -276,12 +323,14 @@ mod tests {
             point: Some(ExtensionPoint::Filter),
             plugin: Some(plugin.into()),
             node,
+            ..Position::START
         };
-        let next = at("A", Some(NodeId(0))).next(&record, Depth::Node);
+        let tree = tree(&record);
+        let next = at("A", Some(NodeId(0))).next(&tree, Depth::Node);
         assert_eq!(next, Some(at("B", None)));
-        let out = at("A", Some(NodeId(1))).next(&record, Depth::Plugin);
+        let out = at("A", Some(NodeId(1))).next(&tree, Depth::Plugin);
         assert_eq!(out, Some(at("B", None)));
-        let back = at("A", Some(NodeId(1))).previous(&record, Depth::Plugin);
+        let back = at("A", Some(NodeId(1))).previous(&tree, Depth::Plugin);
         assert_eq!(back, Some(at("A", None)));
     }
 }

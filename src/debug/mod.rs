@@ -2,10 +2,18 @@
 //! step through what was recorded, and beyond its end by running more cycles.
 //!
 //! Cycles run at full speed and are recorded whole; stepping only moves the [`Position`].
-//! That is why backward is as easy as forward.
+//! That is why backward is as easy as forward. States of the cluster are not recorded: a
+//! session is its loaded cluster and the log of what was done to it ([`timeline`]), which is
+//! done again from the nearest copy ([`checkpoint`]) to see an earlier state or to go on from
+//! it.
 
+mod checkpoint;
 pub mod frames;
+pub mod input;
 pub mod session;
+pub mod timeline;
 
 pub use frames::{Depth, Position};
+pub use input::{Change, Input};
 pub use session::{Ran, Session};
+pub use timeline::{Step, Stop, Timeline};

@@ -1,49 +1,60 @@
 //! A debugging session: the cluster, what happened in it so far, and where the debugger stands.
 
-use std::collections::VecDeque;
-use std::collections::vec_deque::Drain;
+mod moving;
+mod restoring;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use crate::api::Time;
-use crate::debug::frames::{Depth, Position};
-use crate::engine::record::{CycleRecord, HintRecord, QueueMove, QueueName};
+use crate::debug::checkpoint::Checkpoints;
+use crate::debug::frames::{Position, Tree};
+use crate::debug::input::{self, Change, Effect, Input};
+use crate::debug::timeline::{Step, Stop, Timeline};
+use crate::engine::record::CycleRecord;
 use crate::intern::Symbol;
 use crate::sim::World;
-use crate::trace::{Entry, History};
+use crate::trace::{Entry, EntryId, History};
 
-/// What a step did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ran {
-    /// The position moved within what was recorded.
-    Moved,
-    /// A new cycle was run and the position is in it.
-    NewCycle,
-    /// No pod can be popped: an event or a timer is needed.
-    Idle,
-    /// There is nothing before.
-    AtStart,
-}
+pub use moving::Ran;
+
+/// Memory for copies of the cluster unless said otherwise, in bytes.
+const CHECKPOINT_BYTES: usize = 128 << 20;
 
 /// A debugging session.
 #[derive(Clone)]
 pub struct Session {
+    /// The cluster after the last step.
     world: World,
     history: History,
-    /// Number of the cycle the debugger stands in; 0 before the first.
-    cycle: u64,
+    timeline: Timeline,
+    checkpoints: Checkpoints,
+    /// The stop the debugger stands at: an index into those of the timeline.
+    stop: usize,
     position: Position,
+    /// The state that was restored last, by the step after which it was.
+    restored: Option<(usize, Arc<World>)>,
 }
 
 impl Session {
     /// A session on a cluster, before its first cycle.
-    pub fn new(world: World) -> Session {
-        let history = History::default();
-        let mut session = Session { world, history, cycle: 0, position: Position::START };
-        session.collect();
+    pub fn new(mut world: World) -> Session {
+        let loaded = input::collect(&mut world, None);
+        let mut session = Session {
+            checkpoints: Checkpoints::new(&world, CHECKPOINT_BYTES),
+            world,
+            history: History::default(),
+            timeline: Timeline::default(),
+            stop: 0,
+            position: Position::START,
+            restored: None,
+        };
+        session.record_step(None, loaded);
         session
     }
 
-    /// The cluster.
+    /// The cluster at the end of what was done so far, wherever the debugger stands.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -53,87 +64,64 @@ impl Session {
         &self.history
     }
 
-    /// The cycle the debugger stands in; `None` before the first.
-    pub fn record(&self) -> Option<&Arc<CycleRecord>> {
-        self.history.cycle(self.cycle)
+    /// What was done, step by step, and the stops where the debugger can stand.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
-    /// Where in that cycle the debugger stands.
+    /// The index of the stop the debugger stands at.
+    pub fn stop_index(&self) -> usize {
+        self.stop
+    }
+
+    /// The stop the debugger stands at.
+    pub fn stop(&self) -> Option<&Stop> {
+        self.timeline.stops().get(self.stop)
+    }
+
+    /// The step the debugger stands in; the state at the position is the one after it.
+    pub fn step(&self) -> usize {
+        self.stop().map_or(0, |stop| stop.step)
+    }
+
+    /// The virtual clock at the position.
+    pub fn now(&self) -> Time {
+        self.timeline.steps().get(self.step()).map_or(self.world.now(), |step| step.time)
+    }
+
+    /// The cycle the debugger stands in; `None` before the first and at stops that are none.
+    pub fn record(&self) -> Option<&Arc<CycleRecord>> {
+        self.history.cycle(self.stop()?.cycle?)
+    }
+
+    /// The newest cycle up to the position.
+    pub fn latest_record(&self) -> Option<&Arc<CycleRecord>> {
+        self.history.cycle(self.stop()?.newest_cycle)
+    }
+
+    /// Where at its stop the debugger stands.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Whether the debugger stands in the newest cycle, or none was run yet.
+    /// What there is to step through at the stop the debugger stands at.
+    pub fn tree(&self) -> Tree<'_> {
+        // What led to the loaded state is no part of the session's story.
+        let entries = self.stop().filter(|stop| stop.step > 0).map(|stop| stop.entries.clone());
+        let record = self.record().map(Arc::as_ref);
+        Tree { record, entries: entries.unwrap_or_default() }
+    }
+
+    /// Whether the debugger stands at the newest stop.
     pub fn is_at_newest(&self) -> bool {
-        self.history.last_cycle().is_none_or(|last| last.cycle == self.cycle)
+        self.stop + 1 >= self.timeline.stops().len()
     }
 
-    /// Goes to the next frame, at any depth; runs a cycle at the end of the recording.
-    pub fn step_into(&mut self) -> Ran {
-        self.forward(Depth::Node)
-    }
-
-    /// Goes to the next frame that is not deeper than this one.
-    pub fn step_over(&mut self) -> Ran {
-        self.forward(self.position.depth())
-    }
-
-    /// Goes to the next frame outside of the one around this.
-    pub fn step_out(&mut self) -> Ran {
-        self.forward(self.position.parent().depth())
-    }
-
-    /// Goes to the frame before, at any depth.
-    pub fn back_into(&mut self) -> Ran {
-        self.backward(Depth::Node)
-    }
-
-    /// Goes to the frame before that is not deeper than this one.
-    pub fn back_over(&mut self) -> Ran {
-        self.backward(self.position.depth())
-    }
-
-    /// Goes back to the start of the frame around this one.
-    pub fn back_out(&mut self) -> Ran {
-        self.backward(self.position.parent().depth())
-    }
-
-    /// Goes to the start of the next cycle.
-    pub fn next_cycle(&mut self) -> Ran {
-        self.forward(Depth::Cycle)
-    }
-
-    /// Goes to the start of this cycle or, from there, of the one before.
-    pub fn previous_cycle(&mut self) -> Ran {
-        self.backward(Depth::Cycle)
-    }
-
-    /// Goes to a recorded cycle. `false` if there is none of that number.
-    pub fn go_to_cycle(&mut self, number: u64) -> bool {
-        let there = self.history.cycle(number).is_some();
-        if there {
-            (self.cycle, self.position) = (number, Position::START);
-        }
-        there
-    }
-
-    /// Goes to a frame of the cycle the debugger stands in.
-    pub fn go_to(&mut self, position: Position) {
-        if self.record().is_some() {
-            self.position = position;
-        }
-    }
-
-    /// Runs one cycle and goes there.
+    /// Runs one cycle after all that was done so far, and goes there.
     pub fn run_cycle(&mut self) -> Ran {
-        match self.world.step() {
-            Some(record) => {
-                (self.cycle, self.position) = (record.cycle, Position::START);
-                self.history.push(Entry::Cycle(record));
-                self.collect();
-                Ran::NewCycle
-            }
-            None => Ran::Idle,
+        match self.apply(Input::Cycle) {
+            Ok(true) => Ran::NewCycle,
+            _ => Ran::Idle,
         }
     }
 
@@ -172,86 +160,100 @@ impl Session {
 
     /// Moves the clock by `micros` microseconds.
     pub fn advance(&mut self, micros: i64) {
-        self.world.advance(micros);
-        self.collect();
+        // Moving the clock cannot fail.
+        let _ = self.apply(Input::Advance(micros));
     }
 
     /// Allows a waiting pod for one plugin, or for all with `None`. `false` if it does not wait.
     pub fn allow(&mut self, uid: Symbol, plugin: Option<Symbol>) -> bool {
-        let done = self.world.allow(uid, plugin);
-        self.collect();
-        done
+        self.apply(Input::Allow { uid, plugin }) == Ok(true)
     }
 
     /// Rejects a waiting pod in the name of `plugin`. `false` if it does not wait.
     pub fn reject(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
-        let done = self.world.reject(uid, plugin, message);
-        self.collect();
-        done
+        self.apply(Input::Reject { uid, plugin, message: message.into() }) == Ok(true)
     }
 
-    fn forward(&mut self, deepest: Depth) -> Ran {
-        let Some(record) = self.record() else { return self.first_or_new() };
-        if let Some(next) = self.position.next(record, deepest) {
-            self.position = next;
-            return Ran::Moved;
-        }
-        match self.go_to_cycle(self.cycle + 1) {
-            true => Ran::Moved,
-            false => self.run_cycle(),
-        }
+    /// Changes the cluster from outside.
+    ///
+    /// # Errors
+    /// It cannot be done, in the words of the change; nothing changed.
+    pub fn change(&mut self, change: Arc<dyn Change>) -> Result<(), String> {
+        self.apply(Input::Change(change)).map(|_| ())
     }
 
-    /// From before the first cycle: into it, if it was run already.
-    fn first_or_new(&mut self) -> Ran {
-        match self.go_to_cycle(1) {
-            true => Ran::Moved,
-            false => self.run_cycle(),
-        }
+    /// Does something after all that was done so far, and goes there. `false` if there was
+    /// nothing to do: no pod can be popped, or the pod does not wait.
+    ///
+    /// # Errors
+    /// A change cannot be done; nothing changed.
+    pub fn apply(&mut self, input: Input) -> Result<bool, String> {
+        let Some(effect) = input::perform(&mut self.world, &input)? else { return Ok(false) };
+        let first = self.timeline.stops().len();
+        self.record_step(Some(input), effect);
+        (self.stop, self.position) = (first, Position::START);
+        self.checkpoints.offer(self.timeline.steps().len() - 1, &self.world);
+        Ok(true)
     }
 
-    fn backward(&mut self, deepest: Depth) -> Ran {
-        let Some(record) = self.record() else { return Ran::AtStart };
-        if let Some(before) = self.position.previous(record, deepest) {
-            self.position = before;
-            return Ran::Moved;
+    /// Takes what an input led to into history and timeline.
+    fn record_step(&mut self, input: Option<Input>, effect: Effect) {
+        let start = self.history.len() as u32;
+        let (mut cycles, mut completed) = (Vec::new(), Vec::new());
+        if let Some(record) = effect.record {
+            let number = record.cycle;
+            cycles.push((self.history.push(Entry::Cycle(record)), number));
         }
-        let Some(record) = self.history.cycle(self.cycle - 1) else { return Ran::AtStart };
-        (self.cycle, self.position) = (record.cycle, Position::last(record, deepest));
-        Ran::Moved
-    }
-
-    /// Takes what happened beside the cycles into the history.
-    fn collect(&mut self) {
-        let now = self.world.now();
-        for record in self.world.scheduler_mut().take_finished() {
-            self.history.put_cycle(Arc::new(record));
-        }
-        let queue = self.world.scheduler_mut().queue_mut();
-        let (moves, hints) = (queue.drain_moves(), queue.drain_hints());
-        let mut hints = VecDeque::from(hints);
-        for moved in moves {
-            for hint in until_cause(&mut hints, &moved) {
-                self.history.push(Entry::Hint(hint));
+        for record in effect.finished {
+            let number = record.cycle;
+            let (id, before) = self.history.put_cycle(record);
+            match before {
+                Some(before) => completed.push(before),
+                None => cycles.push((id, number)),
             }
-            self.history.push(Entry::Move(moved));
         }
-        for hint in hints {
-            self.history.push(Entry::Hint(hint));
+        for entry in effect.entries {
+            self.history.push(entry);
         }
-        for event in self.world.api_mut().take_events() {
-            self.history.push(Entry::Event(now, event));
-        }
+        let step = Step {
+            input,
+            time: self.world.now(),
+            entries: start..self.history.len() as u32,
+            answers: effect.answers.into(),
+            completed: completed.into(),
+        };
+        self.timeline.push(step, &cycles);
     }
-}
 
-/// Takes the hints up to the one that led to the move: a cause is told before its effect.
-fn until_cause<'a>(
-    hints: &'a mut VecDeque<HintRecord>,
-    moved: &QueueMove,
-) -> Drain<'a, HintRecord> {
-    let by_hint = moved.plugin.filter(|_| moved.to != QueueName::Gated);
-    let led = |hint: &HintRecord| by_hint == Some(hint.plugin) && hint.pod == moved.pod;
-    let at = by_hint.and_then(|_| hints.iter().position(led));
-    hints.drain(..at.map_or(0, |at| at + 1))
+    /// Makes the state at the position the newest: what was done after it is forgotten.
+    pub fn cut(&mut self) {
+        let step = self.step();
+        self.world = self.world_at(step).as_ref().clone();
+        for dropped in self.timeline.truncate(step + 1).iter().rev() {
+            for record in dropped.completed.iter().rev() {
+                self.history.put_cycle(record.clone());
+            }
+            self.history.truncate(dropped.entries.start as usize);
+        }
+        self.checkpoints.truncate(step);
+        self.restored = None;
+        self.stop = self.timeline.last_stop_of(step).min(self.stop);
+    }
+
+    /// Changes how much memory copies of the cluster may take, in bytes.
+    pub fn set_checkpoint_budget(&mut self, bytes: usize) {
+        self.checkpoints.set_budget(bytes);
+    }
+
+    /// Another session that begins as this one up to the position, and goes on from there.
+    pub fn fork(&self) -> Session {
+        let mut fork = self.clone();
+        fork.cut();
+        fork
+    }
+
+    /// The stop that an entry of the history belongs to.
+    pub fn stop_of_entry(&self, entry: EntryId) -> Option<&Stop> {
+        self.timeline.stops().get(self.timeline.stop_of_entry(entry)?)
+    }
 }

@@ -58,6 +58,11 @@ impl ApiServer {
         self.extenders = Some(extenders);
     }
 
+    /// Who answers the calls of extenders, if anybody does.
+    pub fn extenders(&self) -> Option<&ExtenderFn> {
+        self.extenders.as_ref()
+    }
+
     /// The time that objects are stamped with.
     pub(super) fn set_now(&mut self, now: Time) {
         self.now = now;

@@ -16,6 +16,10 @@ pub const START: Time = Time(1_767_225_600_000_000);
 /// How far apart pending pods are created: one millisecond, so that their order is one of time.
 const PENDING_POD_STEP: i64 = 1_000;
 
+/// Bytes that a copy and its original come to have each for itself: by node, by pod, and
+/// whatever the size of the cluster.
+const COPY_BYTES: [usize; 3] = [400, 160, 100_000];
+
 /// A cluster in memory. A copy goes on exactly as the original would.
 #[derive(Clone)]
 pub struct World {
@@ -46,6 +50,13 @@ impl World {
     /// The time.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// About how much memory a copy takes once the original has gone on, in bytes.
+    pub fn copy_bytes(&self) -> usize {
+        let [node, pod, fixed] = COPY_BYTES;
+        let nodes = self.scheduler.cache().node_count();
+        fixed + nodes * node + self.api.objects().pods.len() * pod
     }
 
     /// The scheduler.

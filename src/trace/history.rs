@@ -89,15 +89,15 @@ impl History {
     }
 
     /// Puts a fuller record of a cycle in place of the one that is there: its pod had waited
-    /// at Permit and is decided now. A cycle that is not there yet is appended.
-    pub fn put_cycle(&mut self, record: Arc<CycleRecord>) {
-        let there = self.entry_of_cycle(record.cycle);
-        match there.and_then(|id| self.entries.get_mut(id.index())) {
-            Some(entry) => *entry = Entry::Cycle(record),
-            None => {
-                self.push(Entry::Cycle(record));
-            }
+    /// at Permit and is decided now. A cycle that is not there yet is appended. Says where it
+    /// is, and gives the record that was there.
+    pub fn put_cycle(&mut self, record: Arc<CycleRecord>) -> (EntryId, Option<Arc<CycleRecord>>) {
+        if let Some(id) = self.entry_of_cycle(record.cycle)
+            && let Some(Entry::Cycle(there)) = self.entries.get_mut(id.index())
+        {
+            return (id, Some(std::mem::replace(there, record)));
         }
+        (self.push(Entry::Cycle(record)), None)
     }
 
     /// Number of entries; the id that the next one will get.

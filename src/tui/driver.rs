@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::app::Request;
 use super::model::{Model, Place, PodRow, Position, QueuedPod, WaitingPod, span};
-use super::view::ViewId;
+use super::view::{ViewId, events};
 use super::widget::status_line::Severity;
 use crate::api::{Pod, Time};
-use crate::debug::{Depth, Position as Frame, Ran, Session};
+use crate::debug::{Depth, Input, Position as Frame, Ran, Session};
 use crate::engine::pod::{NamespacedName, QueuedPod as Queued};
 use crate::engine::queue::SchedulingQueue;
 use crate::engine::record::QueueName;
@@ -93,7 +93,10 @@ impl Driver {
             Finish { count, back: true } => self.steps(*count, Session::back_out),
             Cycles { count, back } => self.cycles(*count, *back),
             Continue { back: false } => self.begin_run(),
-            Continue { back: true } => self.show_cycle(1),
+            Continue { back: true } => {
+                self.session.go_to_stop(0);
+                Done::default()
+            }
             GoTo(position) => self.go_to(*position),
             GoToCycle(number) => self.show_cycle(*number),
             Advance(micros) => self.advance(*micros),
@@ -149,9 +152,9 @@ impl Driver {
     /// Where the frame is best seen: nodes of Filter and Score in their matrix, the rest in the overview.
     fn best_view(&self) -> Option<ViewId> {
         use crate::config::ExtensionPoint::{Filter, Score};
-        self.session.record()?;
         let frame = self.session.position();
         match (frame.depth(), frame.point) {
+            _ if frame.entry.is_some() => Some(ViewId::Events),
             (Depth::Cycle, _) => None,
             (Depth::Node, Some(Filter)) => Some(ViewId::Filter),
             (Depth::Node, Some(Score)) => Some(ViewId::Scores),
@@ -203,9 +206,7 @@ impl Driver {
     fn begin_run(&mut self) -> Done {
         self.run_from = self.session.history().cycles().count();
         // From an earlier position one wants to be at the end, also when nothing is left to run.
-        if let Some(newest) = self.session.history().last_cycle().map(|record| record.cycle) {
-            self.session.go_to_cycle(newest);
-        }
+        self.session.go_to_end();
         Done { running: true, ..Done::default() }
     }
 
@@ -276,14 +277,24 @@ impl Driver {
     }
 
     fn position_changed(&mut self) {
-        let number = self.session.record().map(|record| record.cycle);
+        let number = self.session.latest_record().map(|record| record.cycle);
         let cycles = &self.model.cycles;
         let index = number.and_then(|n| cycles.binary_search_by_key(&n, |c| c.cycle).ok());
         let frame: Frame = self.session.position();
         self.model.position = index.map(|cycle| Position { cycle, frame });
+        self.model.aside = aside(&self.session);
         self.model.at_end = self.session.is_at_newest();
         self.model.revision += 1;
     }
+}
+
+/// Where the session stands beside a cycle: what was done that is no cycle, and what followed.
+fn aside(session: &Session) -> Vec<String> {
+    let stop = session.stop().filter(|stop| stop.cycle.is_none());
+    let step = stop.and_then(|stop| session.timeline().steps().get(stop.step));
+    let done = step.and_then(|step| step.input.as_ref()).map(Input::words);
+    let entry = session.position().entry.and_then(|id| session.history().get(id));
+    done.into_iter().chain(entry.map(events::words)).collect()
 }
 
 /// Whether no pod can be popped now. With the gate SchedulerPopFromBackoffQ, pods that plugins rejected are

@@ -27,7 +27,10 @@ pub struct Model {
     pub cycles: Vec<Arc<CycleRecord>>,
     /// Where the debugger stands; `None` before the first cycle.
     pub position: Option<Position>,
-    /// Whether the position is in the newest cycle there is.
+    /// Where the debugger stands beside a cycle, from the outside in: what was done that is no
+    /// cycle, and the queue move, hint or event.
+    pub aside: Vec<String>,
+    /// Whether the position is at the end of what was done so far.
     pub at_end: bool,
     /// Whether no pod can be tried until an event or a timer.
     pub idle: bool,
@@ -43,7 +46,7 @@ pub struct Model {
     pub events: Vec<Entry>,
 }
 
-/// Where the debugger stands: a frame of a recorded cycle.
+/// Where the debugger stands: a frame of a recorded cycle, or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Index into `Model::cycles`.
@@ -125,12 +128,9 @@ impl Place {
 }
 
 impl Model {
-    /// The cycle at the debugger's position, else the newest.
+    /// The newest cycle up to the debugger's position.
     pub fn cycle(&self) -> Option<&Arc<CycleRecord>> {
-        match self.position {
-            Some(position) => self.cycles.get(position.cycle),
-            None => self.cycles.last(),
-        }
+        self.cycles.get(self.position?.cycle)
     }
 
     /// The newest cycle of a pod up to the position.
@@ -141,13 +141,16 @@ impl Model {
     /// The position as words, from the outside in.
     pub fn crumbs(&self) -> Vec<String> {
         let Some(position) = self.position else {
-            return vec![self.source.clone(), "before the first cycle".into()];
+            let mut crumbs = vec![self.source.clone(), "before the first cycle".into()];
+            crumbs.extend(self.aside.iter().cloned());
+            return crumbs;
         };
         let Some(cycle) = self.cycles.get(position.cycle) else { return Vec::new() };
         let mut crumbs = vec![format!("cycle {} {}", cycle.cycle, cycle.pod)];
         crumbs.extend(position.frame.point.map(|p| p.name().to_owned()));
         crumbs.extend(position.frame.plugin.map(|p| p.to_string()));
         crumbs.extend(position.frame.node.map(|n| cycle.nodes.name(n).to_string()));
+        crumbs.extend(self.aside.iter().cloned());
         crumbs
     }
 
@@ -219,11 +222,7 @@ mod tests {
         assert_eq!(model.crumbs(), ["demo", "before the first cycle"]);
         let pod = NamespacedName::new("default".into(), "web".into());
         model.cycles.push(Arc::new(CycleRecord { cycle: 3, pod, ..CycleRecord::default() }));
-        let frame = Frame {
-            point: Some(ExtensionPoint::Filter),
-            plugin: Some("NodeName".into()),
-            node: None,
-        };
+        let frame = Frame::new(ExtensionPoint::Filter, Some("NodeName".into()), None);
         model.position = Some(Position { cycle: 0, frame });
         assert_eq!(model.crumbs(), ["cycle 3 default/web", "Filter", "NodeName"]);
     }

@@ -184,11 +184,7 @@ fn node(at: usize, name: &str) -> Arc<NodeInfo> {
 
 /// NodeResourcesFit on a node in Filter.
 pub fn filter_frame(node: u32) -> Frame {
-    Frame {
-        point: Some(ExtensionPoint::Filter),
-        plugin: Some("NodeResourcesFit".into()),
-        node: Some(NodeId(node)),
-    }
+    Frame::new(ExtensionPoint::Filter, Some("NodeResourcesFit".into()), Some(NodeId(node)))
 }
 
 /// The session: after the second cycle, standing in the first one's Filter.

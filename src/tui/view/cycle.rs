@@ -276,7 +276,7 @@ impl View for CycleView<'_> {
 
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {
         let row = self.rows.get(row)?;
-        self.model.at(Frame { point: Some(row.point), plugin: row.plugin, node: None })
+        self.model.at(Frame::new(row.point, row.plugin, None))
     }
 
     fn open(&self, row: usize, _column: usize) -> Open {

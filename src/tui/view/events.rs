@@ -41,6 +41,11 @@ fn what(entry: &Entry) -> String {
     }
 }
 
+/// One line about an entry: what it is, of which pod, and what happened.
+pub fn words(entry: &Entry) -> String {
+    format!("{} of {}: {}", kind(entry), entry.pod(), what(entry))
+}
+
 /// What caused it.
 fn cause(entry: &Entry) -> String {
     match entry {

@@ -206,11 +206,7 @@ impl View for FilterView<'_> {
 
     fn moment(&self, row: usize, column: usize) -> Option<Position> {
         let plugin = self.cycle?.filter.plugins.get(column.saturating_sub(FIXED))?.plugin;
-        self.model.at(Frame {
-            point: Some(ExtensionPoint::Filter),
-            plugin: Some(plugin),
-            node: Some(self.node(row)?),
-        })
+        self.model.at(Frame::new(ExtensionPoint::Filter, Some(plugin), Some(self.node(row)?)))
     }
 }
 

@@ -4,7 +4,7 @@
 //! right), so that every key means the same in each of them.
 
 mod cycle;
-mod events;
+pub(super) mod events;
 mod filter;
 mod nodes;
 mod pods;

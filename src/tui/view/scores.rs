@@ -224,11 +224,9 @@ impl View for ScoresView<'_> {
 
     fn moment(&self, row: usize, column: usize) -> Option<Position> {
         let cycle = self.cycle?;
-        self.model.at(Frame {
-            point: Some(ExtensionPoint::Score),
-            plugin: Some(cycle.score.plugins.get(column.saturating_sub(FIXED))?.plugin),
-            node: Some(*cycle.feasible.get(*self.order.get(row)?)?),
-        })
+        let plugin = cycle.score.plugins.get(column.saturating_sub(FIXED))?.plugin;
+        let node = *cycle.feasible.get(*self.order.get(row)?)?;
+        self.model.at(Frame::new(ExtensionPoint::Score, Some(plugin), Some(node)))
     }
 }
 

@@ -1,0 +1,152 @@
+//! Sessions on the built-in stories: what is restored and done again is what was there.
+
+use super::*;
+use crate::config::{self, FeatureGates};
+use crate::engine::framework::registry::Registry;
+use crate::fixtures;
+use crate::sim;
+use crate::source::{self, Filter};
+use crate::trace::{State, json};
+
+fn story(name: &str) -> Session {
+    let cluster = fixtures::find(name).unwrap().cluster;
+    let read = source::read_text("test", cluster.into(), &Filter::default()).unwrap();
+    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
+    let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
+    let mut world = World::new(&resolved, features, &registry).unwrap();
+    sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
+    Session::new(world)
+}
+
+/// Everything that can be seen of a state.
+fn seen(world: &World) -> String {
+    let scheduler = world.scheduler();
+    let state = State::new(scheduler.queue(), world.api().objects(), Vec::new());
+    let waiting: Vec<_> = scheduler.waiting().iter().map(|pod| pod.pod().key()).collect();
+    let timer = scheduler.queue().next_timer(world.now());
+    format!("{:?} {} {waiting:?} {timer:?}", world.now(), json::state(&state))
+}
+
+/// Everything that is recorded.
+fn told(session: &Session) -> Vec<String> {
+    let line = |entry: &Entry| match entry {
+        Entry::Cycle(record) => format!("{} {}", record.cycle, json::cycle(record)),
+        other => format!("{other:?}"),
+    };
+    session.history().entries().iter().map(line).collect()
+}
+
+/// Runs a story with some time between; gives what was seen after every step.
+fn play(session: &mut Session, rounds: usize) -> Vec<String> {
+    let mut states = vec![seen(session.world())];
+    for round in 0..rounds {
+        while session.run_cycle() == Ran::NewCycle {
+            states.push(seen(session.world()));
+        }
+        let waiting = session.world().scheduler().waiting();
+        let uid = waiting.first().map(|pod| (pod.pod().uid(), pod.holds()[0].plugin));
+        let decided = match uid {
+            Some((uid, _)) if round % 3 == 1 => session.allow(uid, None),
+            Some((uid, plugin)) if round % 3 == 2 => session.reject(uid, plugin, "not today"),
+            _ => session.advance_to_next_timer().is_some(),
+        };
+        if decided {
+            states.push(seen(session.world()));
+        }
+    }
+    states
+}
+
+#[test]
+fn every_earlier_state_of_every_story_is_restored() {
+    for story_of in fixtures::STORIES {
+        let mut session = story(story_of.name);
+        let states = play(&mut session, 12);
+        assert_eq!(states.len(), session.timeline().steps().len(), "{}", story_of.name);
+        for step in (0..states.len()).rev() {
+            assert_eq!(seen(&session.world_at(step)), states[step], "{} {step}", story_of.name);
+        }
+    }
+}
+
+#[test]
+fn going_on_from_an_earlier_position_tells_the_same_again() {
+    for story_of in fixtures::STORIES {
+        let mut session = story(story_of.name);
+        play(&mut session, 6);
+        let (all, steps) = (told(&session), session.timeline().steps().to_vec());
+        for stop in 0..session.timeline().stops().len() {
+            session.go_to_stop(stop);
+            let mut fork = session.fork();
+            assert!(told(&fork).len() <= all.len() && fork.is_at_newest());
+            let from = fork.timeline().steps().len();
+            for step in &steps[from..] {
+                assert_eq!(fork.apply(step.input.clone().unwrap()), Ok(true));
+            }
+            assert_eq!(told(&fork), all, "{} from stop {stop}", story_of.name);
+        }
+    }
+}
+
+#[test]
+fn what_a_later_step_completed_is_incomplete_again_after_a_cut() {
+    let mut session = story("held-at-permit");
+    session.run_until_idle(9, |_| false);
+    let before = told(&session);
+    let end = session.timeline().stops().len() - 1;
+    let uid = session.world().scheduler().waiting()[0].pod().uid();
+    assert!(session.allow(uid, None));
+    assert_ne!(told(&session)[..before.len()], before, "the record of the cycle is complete");
+    session.go_to_stop(end);
+    session.cut();
+    assert_eq!(told(&session), before);
+}
+
+#[test]
+fn every_position_forward_is_passed_backward() {
+    for story_of in fixtures::STORIES {
+        let mut session = story(story_of.name);
+        play(&mut session, 2);
+        session.go_to_stop(0);
+        let place = |session: &Session| (session.stop_index(), session.position());
+        let mut forward = vec![place(&session)];
+        let steps = session.timeline().steps().len();
+        loop {
+            let ran = session.step_into();
+            if ran != Ran::Moved || session.timeline().steps().len() > steps {
+                break;
+            }
+            forward.push(place(&session));
+        }
+        session.go_to_stop(forward.last().unwrap().0);
+        session.go_to(forward.last().unwrap().1);
+        for expected in forward.iter().rev().skip(1) {
+            assert_eq!(session.back_into(), Ran::Moved);
+            assert_eq!(place(&session), *expected, "{}", story_of.name);
+        }
+        assert_eq!(session.back_into(), Ran::AtStart);
+    }
+}
+
+#[test]
+fn entries_cycles_and_moments_have_their_stops() {
+    let mut session = story("tour");
+    play(&mut session, 4);
+    for id in 0..session.history().len() as u32 {
+        let stop = session.stop_of_entry(EntryId(id)).unwrap().clone();
+        let own = stop.entries.contains(&id);
+        let cycle = session.history().get(EntryId(id)).and_then(Entry::as_cycle);
+        assert!(own != (cycle.map(|record| record.cycle) == stop.cycle && cycle.is_some()), "{id}");
+        assert!(session.go_to_entry(EntryId(id)));
+        assert_eq!(session.stop(), Some(&stop));
+    }
+    let (middle, end) = (session.timeline().steps()[3].time, session.world().now());
+    session.go_to_time(end);
+    assert!(session.is_at_newest());
+    session.go_to_time(middle);
+    assert_eq!(session.now(), middle);
+    session.go_to_time(Time(0));
+    assert_eq!(session.stop_index(), 0);
+    assert!(!session.go_to_cycle(0) && !session.go_to_cycle(9_999));
+}
