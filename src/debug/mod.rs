@@ -8,6 +8,7 @@
 //! it.
 
 mod checkpoint;
+pub mod edit;
 pub mod frames;
 pub mod input;
 pub mod session;

@@ -154,6 +154,19 @@ impl Objects {
         for_each_kind!(find)
     }
 
+    /// The keys of all objects of a kind; none for nodes, which are not kept here.
+    pub fn keys(&self, kind: Kind) -> Vec<NamespacedName> {
+        macro_rules! list {
+            ($($variant:ident => $field:ident),* $(,)?) => {
+                match kind {
+                    Kind::Node => Vec::new(),
+                    $(Kind::$variant => self.$field.keys().copied().collect(),)*
+                }
+            };
+        }
+        for_each_kind!(list)
+    }
+
     /// Removes an object by kind and key. Gives back what was there.
     pub fn remove(&mut self, object: &Object) -> Option<Object> {
         let key = NamespacedName::of(object);

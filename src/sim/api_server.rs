@@ -45,6 +45,11 @@ impl ApiServer {
         self.nodes.get(&name)
     }
 
+    /// All nodes, in no order that means anything.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.nodes.values()
+    }
+
     /// The object of that kind and name.
     pub fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
         match kind {

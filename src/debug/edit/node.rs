@@ -1,0 +1,124 @@
+//! Changes of nodes.
+
+use std::sync::Arc;
+
+use crate::api::{Kind, Node, Object, ObjectKey, Taint};
+use crate::debug::edit::{Applied, EditError, NodeEdit};
+use crate::intern::Symbol;
+use crate::sim::World;
+
+/// The label that holds a node's own name.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+/// More nodes than a cluster can have.
+const MOST_NODES: u32 = 100_000;
+
+/// Changes a node.
+pub(super) fn apply(
+    world: &mut World,
+    name: Symbol,
+    edit: &NodeEdit,
+) -> Result<Applied, EditError> {
+    let mut node = find(world, name)?.as_ref().clone();
+    change(&mut node, edit)?;
+    world.update(node.into());
+    Ok(Applied::default())
+}
+
+fn change(node: &mut Node, edit: &NodeEdit) -> Result<(), EditError> {
+    let name = node.metadata.name;
+    match edit {
+        NodeEdit::Cordon => cordon(node, true)?,
+        NodeEdit::Uncordon => cordon(node, false)?,
+        NodeEdit::Taint(taint) => add_taint(node, taint),
+        NodeEdit::Untaint(key, effect) => {
+            let before = node.spec.taints.len();
+            let is_meant = |taint: &Taint| {
+                taint.key == *key && effect.is_none_or(|effect| effect == taint.effect)
+            };
+            node.spec.taints.retain(|taint| !is_meant(taint));
+            if node.spec.taints.len() == before {
+                return Err(EditError(format!("node {name} has no such taint: {key}")));
+            }
+        }
+        NodeEdit::Label(key, value) => {
+            node.metadata.labels.insert(*key, *value);
+        }
+        NodeEdit::Unlabel(key) => {
+            let had = node.metadata.labels.remove(*key);
+            had.ok_or_else(|| EditError(format!("node {name} has no label {key}")))?;
+        }
+        NodeEdit::Resize(resource, amount) => {
+            let capacity = node.status.capacity.get_or_insert_default();
+            if capacity.get(*resource).is_none_or(|there| there < amount) {
+                capacity.insert(*resource, amount.clone());
+            }
+            node.status.allocatable.get_or_insert_default().insert(*resource, amount.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Sets `unschedulable`, and the taint that the node controller keeps beside it.
+fn cordon(node: &mut Node, unschedulable: bool) -> Result<(), EditError> {
+    if node.spec.unschedulable == unschedulable {
+        let state = if unschedulable { "cordoned already" } else { "not cordoned" };
+        return Err(EditError(format!("node {} is {state}", node.metadata.name)));
+    }
+    node.spec.unschedulable = unschedulable;
+    let taint = Taint {
+        key: "node.kubernetes.io/unschedulable".into(),
+        effect: crate::api::TaintEffect::NoSchedule,
+        ..Taint::default()
+    };
+    match unschedulable {
+        true => add_taint(node, &taint),
+        false => node.spec.taints.retain(|t| (t.key, t.effect) != (taint.key, taint.effect)),
+    }
+    Ok(())
+}
+
+fn add_taint(node: &mut Node, taint: &Taint) {
+    let same = |other: &&mut Taint| (other.key, other.effect) == (taint.key, taint.effect);
+    match node.spec.taints.iter_mut().find(same) {
+        Some(there) => there.value = taint.value,
+        None => node.spec.taints.push(taint.clone()),
+    }
+}
+
+/// Adds copies of a node.
+pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Applied, EditError> {
+    if !(1..=MOST_NODES).contains(&count) {
+        return Err(EditError(format!("{count} nodes cannot be added: 1 to {MOST_NODES} can")));
+    }
+    let original = find(world, like)?.clone();
+    let free = (1..).map(|number| Symbol::new(&format!("{like}-copy-{number}")));
+    let names: Vec<Symbol> =
+        free.filter(|name| world.api().node(*name).is_none()).take(count as usize).collect();
+    for name in &names {
+        world.create(copy(&original, *name));
+    }
+    let shown = match names.as_slice() {
+        [only] => only.to_string(),
+        [first, .., last] => format!("{first} … {last}"),
+        [] => String::new(),
+    };
+    Ok(Applied { notes: vec![format!("added {shown}")] })
+}
+
+fn copy(original: &Node, name: Symbol) -> Object {
+    let mut node = original.clone();
+    node.metadata.name = name;
+    node.metadata.uid = Symbol::EMPTY;
+    let hostname = Symbol::new(HOSTNAME);
+    if node.metadata.labels.contains_key(hostname) {
+        node.metadata.labels.insert(hostname, name);
+    }
+    let mut object = Object::from(node);
+    crate::api::admission::identify(&mut object);
+    object
+}
+
+fn find(world: &World, name: Symbol) -> Result<&Arc<Node>, EditError> {
+    let key = ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name };
+    world.api().node(name).ok_or_else(|| EditError::missing(key, world))
+}

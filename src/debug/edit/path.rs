@@ -1,0 +1,150 @@
+//! Fields by their paths: `spec.containers[0].image`, `metadata.labels['a.b/c']`.
+
+use serde_json::{Map, Value};
+
+/// One step of a path.
+#[derive(PartialEq, Debug)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Sets the field at a path, with mappings made on the way, or with `None` takes it away. An
+/// index right behind a list's end appends.
+///
+/// # Errors
+/// The path cannot be read, or leads through something that has no such part.
+pub(super) fn set(root: &mut Value, path: &str, value: Option<&Value>) -> Result<(), String> {
+    let steps = parse(path)?;
+    let Some((last, way)) = steps.split_last() else { return Err("no field is named".into()) };
+    let mut place = root;
+    for step in way {
+        place = descend(place, step)?;
+    }
+    match value {
+        Some(value) => *descend(place, last)? = value.clone(),
+        None => remove(place, last)?,
+    }
+    Ok(())
+}
+
+/// The part at one step, made if it is not there.
+fn descend<'a>(place: &'a mut Value, step: &Step) -> Result<&'a mut Value, String> {
+    match step {
+        Step::Key(key) => {
+            if place.is_null() {
+                *place = Value::Object(Map::new());
+            }
+            let fields =
+                place.as_object_mut().ok_or_else(|| format!("{key} is asked of no mapping"))?;
+            Ok(fields.entry(key.clone()).or_insert(Value::Null))
+        }
+        Step::Index(index) => {
+            if place.is_null() {
+                *place = Value::Array(Vec::new());
+            }
+            let items =
+                place.as_array_mut().ok_or_else(|| format!("[{index}] is asked of no list"))?;
+            let len = items.len();
+            if *index == len {
+                items.push(Value::Null);
+            }
+            items.get_mut(*index).ok_or_else(|| format!("[{index}]: the list has {len} items"))
+        }
+    }
+}
+
+fn remove(place: &mut Value, step: &Step) -> Result<(), String> {
+    let removed = match (step, place) {
+        (Step::Key(key), Value::Object(fields)) => fields.remove(key).is_some(),
+        (Step::Index(index), Value::Array(items)) if *index < items.len() => {
+            items.remove(*index);
+            true
+        }
+        _ => false,
+    };
+    if removed { Ok(()) } else { Err("is not set".into()) }
+}
+
+fn parse(path: &str) -> Result<Vec<Step>, String> {
+    let mut steps = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (step, after) = next(rest).ok_or_else(|| {
+            format!(
+                "{rest:?} is no field: write spec.containers[0].image or metadata.labels['a/b']"
+            )
+        })?;
+        steps.push(step);
+        rest = after;
+        if let Some(after) = rest.strip_prefix('.') {
+            if after.is_empty() {
+                return Err("ends in a dot".into());
+            }
+            rest = after;
+        }
+    }
+    Ok(steps)
+}
+
+fn next(rest: &str) -> Option<(Step, &str)> {
+    let Some(inner) = rest.strip_prefix('[') else {
+        let end = rest.find(['.', '[']).unwrap_or(rest.len());
+        let (key, after) = rest.split_at(end);
+        return (!key.is_empty()).then(|| (Step::Key(key.into()), after));
+    };
+    for quote in ['\'', '"'] {
+        if let Some(quoted) = inner.strip_prefix(quote) {
+            let (key, after) = quoted.split_once(quote)?;
+            return Some((Step::Key(key.into()), after.strip_prefix(']')?));
+        }
+    }
+    let (index, after) = inner.split_once(']')?;
+    Some((Step::Index(index.parse().ok()?), after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn after(path: &str, value: Option<Value>) -> Result<Value, String> {
+        let mut root = json!({"spec": {"list": [{"a": 1}], "text": "x"}});
+        set(&mut root, path, value.as_ref())?;
+        Ok(root["spec"].take())
+    }
+
+    #[test]
+    fn fields_are_set_made_appended_and_removed() {
+        for (path, value, expected) in [
+            ("spec.text", Some(json!(2)), json!({"list": [{"a": 1}], "text": 2})),
+            ("spec.list[0].a", None, json!({"list": [{}], "text": "x"})),
+            ("spec.list[1].b", Some(json!(3)), json!({"list": [{"a": 1}, {"b": 3}], "text": "x"})),
+            (
+                "spec.m['a.b/c'].d",
+                Some(json!(4)),
+                json!({"list": [{"a": 1}], "text": "x", "m": {"a.b/c": {"d": 4}}}),
+            ),
+            ("spec[\"list\"]", None, json!({"text": "x"})),
+        ] {
+            assert_eq!(after(path, value), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_told() {
+        for (path, part) in [
+            ("", "no field is named"),
+            ("spec.", "ends in a dot"),
+            ("spec..a", "is no field"),
+            ("spec.list[x]", "is no field"),
+            ("spec.list[3]", "the list has 1 items"),
+            ("spec.text.a", "a is asked of no mapping"),
+            ("spec.text[0]", "[0] is asked of no list"),
+        ] {
+            let error = after(path, Some(Value::Null)).unwrap_err();
+            assert!(error.contains(part), "{path}: {error}");
+        }
+        assert_eq!(after("spec.none", None), Err("is not set".into()));
+    }
+}
