@@ -3,10 +3,13 @@
 //! One subcommand a file, all in the table of [`registry`]. Without a subcommand the debugger
 //! opens on the files of `-f`.
 
+mod config;
 mod demo;
 mod exit;
+mod format;
 mod open;
 mod options;
+mod plugins;
 mod registry;
 mod run;
 

@@ -1,7 +1,7 @@
 //! Opening a cluster: files, configuration and gates to a session, and the debugger on it.
 
 use std::io::{ErrorKind, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
@@ -140,14 +140,7 @@ fn reach_extenders(
 /// The text of the configuration and where it is from: `--config`, else the input.
 fn config_text(input: &Input, read: &source::Input) -> Result<(Option<String>, String)> {
     if let Some(path) = &input.config {
-        let from = path.display().to_string();
-        return match std::fs::read_to_string(path) {
-            Ok(text) => Ok((Some(text), from)),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                bail!("{from}: there is no such file")
-            }
-            Err(error) => Err(error).context(from),
-        };
+        return Ok((Some(read_config(path)?), path.display().to_string()));
     }
     Ok(match &read.scheduler_config {
         // Empty lines in front, so that a place in the text is one in the file.
@@ -157,6 +150,15 @@ fn config_text(input: &Input, read: &source::Input) -> Result<(Option<String>, S
         }
         None => (None, "the default configuration".into()),
     })
+}
+
+/// The text of a configuration file.
+pub(super) fn read_config(path: &Path) -> Result<String> {
+    let name = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!("{name}: there is no such file"),
+        text => text.context(name),
+    }
 }
 
 fn filter(input: &Input) -> Result<Filter> {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
-use crate::cli::{demo, run};
+use crate::cli::{config, demo, plugins, run};
 
 /// What a subcommand's options know to do. The comment over the struct is its help.
 pub(super) trait Subcommand: Args {
@@ -30,8 +30,10 @@ pub(super) struct Entry {
 
 /// All subcommands.
 pub(super) const SUBCOMMANDS: &[Entry] = &[
-    entry::<demo::Demo>(), //
+    entry::<demo::Demo>(),
     entry::<run::Run>(),
+    entry::<config::Config>(),
+    entry::<plugins::Plugins>(),
 ];
 
 const fn entry<S: Subcommand>() -> Entry {

@@ -90,21 +90,21 @@ pub fn features(gates: &FeatureGates, width: usize) -> String {
 }
 
 /// A line of a table: a label and items, which are never broken.
-struct Row {
-    label: String,
-    items: Vec<String>,
+pub(super) struct Row {
+    pub(super) label: String,
+    pub(super) items: Vec<String>,
 }
 
-fn row(label: &str, items: impl IntoIterator<Item = String>) -> Row {
+pub(super) fn row(label: &str, items: impl IntoIterator<Item = String>) -> Row {
     Row { label: label.to_owned(), items: items.into_iter().collect() }
 }
 
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
 /// Labels in one column, items wrapped in a second; a row without items shows a dash.
-fn table(text: &mut String, rows: &[Row], width: usize) {
+pub(super) fn table(text: &mut String, rows: &[Row], width: usize) {
     let label_width = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let room = width.saturating_sub(label_width + 4);
     for row in rows {
@@ -117,7 +117,7 @@ fn table(text: &mut String, rows: &[Row], width: usize) {
     }
 }
 
-fn wrapped(items: &[String], room: usize) -> Vec<String> {
+pub(super) fn wrapped(items: &[String], room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for item in items {
         let last = lines.last().map_or(0, |line| line.chars().count());
@@ -192,7 +192,7 @@ fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
 }
 
 /// A value as YAML writes it on one line.
-fn compact(value: &Node) -> String {
+pub(super) fn compact(value: &Node) -> String {
     match value {
         Node::Null => "null".to_owned(),
         Node::Bool(value) => value.to_string(),

@@ -7,8 +7,9 @@
 //! `pkg/scheduler/apis/config/v1/default_plugins.go` for the default profile.
 
 use super::features::{Feature, FeatureGates};
+use super::intree_args as args;
 use super::points::ExtensionPoint::{self, *};
-use super::points::{PluginDescriptor, PointSet};
+use super::points::{ArgumentDoc, PluginDescriptor, PointSet};
 
 /// The name of kubestep's own plugin, off unless a configuration enables it.
 pub const MANUAL_PERMIT: &str = "ManualPermit";
@@ -29,6 +30,8 @@ const fn plugin(
         gate: None,
         doc,
         long_doc,
+        example: "",
+        args: &[],
     }
 }
 
@@ -37,8 +40,11 @@ impl PluginDescriptor {
     const fn weighs(self, weight: i32) -> Self {
         PluginDescriptor { default_weight: Some(weight), ..self }
     }
-    const fn takes(self, args_kind: &'static str) -> Self {
-        PluginDescriptor { args_kind: Some(args_kind), ..self }
+    const fn takes(self, args_kind: &'static str, args: &'static [ArgumentDoc]) -> Self {
+        PluginDescriptor { args_kind: Some(args_kind), args, ..self }
+    }
+    const fn example(self, example: &'static str) -> Self {
+        PluginDescriptor { example, ..self }
     }
     const fn needs(self, gate: Feature) -> Self {
         PluginDescriptor { gate: Some(gate), ..self }
@@ -60,6 +66,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "A pod with entries in spec.schedulingGates is not tried at all. It enters the active \
          queue when the last gate is removed.",
     )
+    .example("A pod with schedulingGates [{name: example.com/quota}] is listed as gated. As soon as a controller removes that entry, it is tried.")
     .unsigned(),
     plugin(
         "PrioritySort",
@@ -68,6 +75,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "The pod with the higher priority is tried first; among equals, the one that entered the \
          queue earlier.",
     )
+    .example("A pod of priority 1000 created now is tried before one of priority 0 that has waited for an hour.")
     .unsigned()
     .any_event(),
     plugin(
@@ -76,13 +84,15 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "keeps pods off cordoned nodes",
         "A node with spec.unschedulable is refused, unless the pod tolerates the taint \
          node.kubernetes.io/unschedulable:NoSchedule.",
-    ),
+    )
+    .example("After \"kubectl cordon n1\" only pods that tolerate node.kubernetes.io/unschedulable, as those of a DaemonSet do, can still go to n1."),
     plugin(
         "NodeName",
         &[Filter],
         "only the node that the pod names",
         "If a pod asks for a node by spec.nodeName, all other nodes are refused.",
-    ),
+    )
+    .example("A pod that was created with nodeName n1 and is given to the scheduler all the same passes on n1 alone."),
     plugin(
         "TaintToleration",
         &[Filter, PreScore, Score],
@@ -90,6 +100,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "Taints with the effect NoSchedule or NoExecute refuse the node, unless the pod tolerates \
          them. Untolerated PreferNoSchedule taints lower the score.",
     )
+    .example("A node with the taint gpu=yes:NoSchedule takes only pods with a toleration of the key gpu (operator Exists, or value yes).")
     .weighs(3),
     plugin(
         "NodeAffinity",
@@ -98,15 +109,17 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "spec.nodeSelector and the required node affinity must match the node, and so must the \
          addedAffinity of the plugin's arguments. Preferred terms add their weight to the score.",
     )
+    .example("With nodeSelector {disktype: ssd} every node without the label disktype=ssd is refused; a preferred term of weight 50 lets nodes that match it score higher.")
     .weighs(2)
-    .takes("NodeAffinityArgs"),
+    .takes("NodeAffinityArgs", args::NODE_AFFINITY),
     plugin(
         "NodePorts",
         &[PreFilter, Filter],
         "host ports that are already taken",
         "A node is refused if a pod on it uses one of the host ports the pod asks for, with the \
          same protocol and an overlapping address.",
-    ),
+    )
+    .example("Two pods with hostPort 8080 and protocol TCP cannot be on one node, unless their hostIP differs and neither is 0.0.0.0."),
     plugin(
         "NodeResourcesFit",
         &[PreFilter, Filter, PreScore, Score, PlacementScore],
@@ -115,22 +128,25 @@ pub const PLUGINS: &[PluginDescriptor] = &[
          allocate. The score follows the scoring strategy: LeastAllocated (the default) spreads, \
          MostAllocated packs, RequestedToCapacityRatio follows a curve.",
     )
+    .example("A node with 4 CPUs, of which pods request 3500m, refuses a pod that requests 1 CPU: \"Insufficient cpu\". What the pods really use does not count.")
     .weighs(1)
-    .takes("NodeResourcesFitArgs"),
+    .takes("NodeResourcesFitArgs", args::NODE_RESOURCES_FIT),
     plugin(
         "VolumeRestrictions",
         &[PreFilter, Filter],
         "disks and claims that only one pod may use",
         "Refuses nodes where an in-line disk (GCE, AWS, iSCSI, RBD) is in use by another pod, and \
          pods whose ReadWriteOncePod claim is in use.",
-    ),
+    )
+    .example("A claim with the access mode ReadWriteOncePod is used by a running pod; a second pod with the claim stays pending until the first one is gone, or is preempted."),
     plugin(
         "NodeVolumeLimits",
         &[PreFilter, Filter],
         "how many CSI volumes a node can attach",
         "Counts the CSI volumes of the pods on a node for each driver and refuses the node when \
          the limit of its CSINode object would be exceeded.",
-    ),
+    )
+    .example("The CSINode of n1 allows 25 volumes of ebs.csi.aws.com and 25 are attached: a pod with one more volume of that driver is refused there."),
     plugin(
         "VolumeBinding",
         &[PreFilter, Filter, PreScore, Score, Reserve, PreBind],
@@ -139,13 +155,15 @@ pub const PLUGINS: &[PluginDescriptor] = &[
          for a consumer there must be a volume or a way to provision one. Reserve assumes the \
          choice, PreBind writes it and waits until the volumes are bound.",
     )
-    .takes("VolumeBindingArgs"),
+    .example("A claim of a class with WaitForFirstConsumer is unbound: the node is chosen first, and then a volume is bound or provisioned where that node can reach it.")
+    .takes("VolumeBindingArgs", args::VOLUME_BINDING),
     plugin(
         "VolumeZone",
         &[PreFilter, Filter],
         "zone labels of volumes",
         "Refuses a node whose zone or region label is not among those of the pod's volumes.",
-    ),
+    )
+    .example("The claim is bound to a volume labelled topology.kubernetes.io/zone=a: nodes of zone b are refused."),
     plugin(
         "PodTopologySpread",
         &[PreFilter, Filter, PreScore, Score],
@@ -154,8 +172,9 @@ pub const PLUGINS: &[PluginDescriptor] = &[
          with ScheduleAnyway score. Pods without constraints get the default ones of the plugin's \
          arguments.",
     )
+    .example("With maxSkew 1 over zones, and 2, 2 and 1 matching pods in three zones, the next pod can only go to the third.")
     .weighs(2)
-    .takes("PodTopologySpreadArgs"),
+    .takes("PodTopologySpreadArgs", args::POD_TOPOLOGY_SPREAD),
     plugin(
         "InterPodAffinity",
         &[PreFilter, Filter, PreScore, Score],
@@ -164,8 +183,9 @@ pub const PLUGINS: &[PluginDescriptor] = &[
          nodes; preferred terms score, and so do the required affinity terms of placed pods with \
          hardPodAffinityWeight.",
     )
+    .example("Required anti-affinity to its own label over kubernetes.io/hostname: each replica gets a node for itself, and one replica more than nodes stays pending.")
     .weighs(2)
-    .takes("InterPodAffinityArgs"),
+    .takes("InterPodAffinityArgs", args::INTER_POD_AFFINITY),
     plugin(
         "DynamicResources",
         &[PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind],
@@ -174,8 +194,9 @@ pub const PLUGINS: &[PluginDescriptor] = &[
          taken, reserves the allocation and writes it before binding. As PostFilter it frees an \
          idle claim that stands in the way.",
     )
+    .example("A claim asks for one device of the class gpu.example.com: nodes whose ResourceSlices offer no free device of the class are refused.")
     .weighs(2)
-    .takes("DynamicResourcesArgs")
+    .takes("DynamicResourcesArgs", args::DYNAMIC_RESOURCES)
     .needs(Feature::DynamicResourceAllocation),
     plugin(
         "DefaultPreemption",
@@ -185,7 +206,8 @@ pub const PLUGINS: &[PluginDescriptor] = &[
          must go, honouring disruption budgets where possible, and nominates it. While the victims \
          are being deleted the pod stays out of the queue.",
     )
-    .takes("DefaultPreemptionArgs")
+    .example("A pod of priority 1000 fits nowhere; on n1 it would without a pod of priority 0: that pod is deleted, and n1 becomes the nominated node.")
+    .takes("DefaultPreemptionArgs", args::DEFAULT_PREEMPTION)
     .unsigned(),
     plugin(
         "NodeResourcesBalancedAllocation",
@@ -194,8 +216,9 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "The score is high where CPU and memory (or the resources of the arguments) would be used \
          to about the same fraction after the pod is placed.",
     )
+    .example("A pod that brings a node to 50% of CPU and 50% of memory scores higher there than on a node it would bring to 90% and 10%.")
     .weighs(1)
-    .takes("NodeResourcesBalancedAllocationArgs")
+    .takes("NodeResourcesBalancedAllocationArgs", args::BALANCED_ALLOCATION)
     .any_event(),
     plugin(
         "ImageLocality",
@@ -204,6 +227,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "Scores by the size of the pod's images present on the node, scaled by how many nodes have \
          them.",
     )
+    .example("A node that has the 800 MB image of the pod scores higher than one that has to pull it, most so if many nodes have it.")
     .weighs(1)
     .any_event(),
     plugin(
@@ -212,6 +236,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "binds the pod to the chosen node",
         "Creates the Binding through the API.",
     )
+    .example("A cycle that ends well ends with its answer: the pod has spec.nodeName.")
     .unsigned()
     .any_event(),
     plugin(
@@ -221,6 +246,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "Infers from the pod which node features it needs and refuses nodes that do not declare \
          them in status.declaredFeatures.",
     )
+    .example("A pod that can only run with a feature of the kubelet is refused on nodes whose status.declaredFeatures does not list it, such as nodes of an older version.")
     .needs(Feature::NodeDeclaredFeatures),
     plugin(
         "GangScheduling",
@@ -229,6 +255,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "Pods of a group stay out of the queue until minCount of them exist, and wait in Permit \
          until minCount of them have a node.",
     )
+    .example("A group with minCount 4 and three pods: the three are not tried. When the fourth is created, all are, and they start together or not at all.")
     .unsigned()
     .needs(Feature::GangScheduling),
     plugin(
@@ -238,6 +265,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "Makes one candidate placement of each domain of the topology key that the pod group asks \
          for.",
     )
+    .example("A group asks for one rack: each value of the rack label is a candidate, with the nodes that have it.")
     .unsigned()
     .any_event()
     .needs(Feature::TopologyAwareWorkloadScheduling),
@@ -247,6 +275,7 @@ pub const PLUGINS: &[PluginDescriptor] = &[
         "prefers placements that take more pods of the group",
         "Scores a placement by the share of the group's pods that it takes.",
     )
+    .example("Of two racks, one takes 6 of 8 pods of the group and one takes all 8: the second scores higher.")
     .weighs(1)
     .unsigned()
     .any_event()
@@ -259,7 +288,8 @@ pub const PLUGINS: &[PluginDescriptor] = &[
          selector of its arguments wait in Permit, so that you can look at the cluster with the \
          node reserved; after timeoutSeconds they are rejected.",
     )
-    .takes("ManualPermitArgs")
+    .example("With selector {matchLabels: {app: db}} every database pod stops at Permit, and \"a\" or \"x\" in the view of waiting pods decides.")
+    .takes("ManualPermitArgs", args::MANUAL_PERMIT)
     .unsigned()
     .any_event(),
 ];
@@ -319,6 +349,8 @@ mod tests {
             assert!(plugin.points.iter().next().is_some(), "{}", plugin.name);
             assert!(plugin.args_kind.is_none_or(|kind| kind == format!("{}Args", plugin.name)));
             assert!(!plugin.doc.ends_with('.') && plugin.long_doc.ends_with('.'));
+            assert!(plugin.example.ends_with('.'), "{}", plugin.name);
+            assert_eq!(plugin.args_kind.is_some(), !plugin.args.is_empty(), "{}", plugin.name);
         }
         assert_eq!(PLUGINS.len(), 24);
         assert_eq!(find("ImageLocality").map(|plugin| plugin.default_weight), Some(Some(1)));

@@ -8,6 +8,7 @@
 //! - [`types`], [`args`]: the document after defaulting.
 //! - [`resolve`](fn@resolve): the one call; its steps are [`load`] and [`build`].
 //! - [`profile`]: what the engine runs; [`describe`]: the same as text.
+//! - [`manual`]: what is to be said about each plugin, from the table of [`intree`].
 //! - [`problem`]: what is wrong with a document, with line and column.
 
 pub mod args;
@@ -22,7 +23,9 @@ mod encode_args;
 mod expand;
 pub mod features;
 pub mod intree;
+mod intree_args;
 mod locate;
+pub mod manual;
 mod merge;
 mod node;
 pub mod path;
@@ -39,7 +42,7 @@ pub use decode::Decoded;
 pub use encode::{to_json, to_yaml};
 pub use features::{Feature, FeatureGateError, FeatureGates};
 pub use path::FieldPath;
-pub use points::{ExtensionPoint, PluginDescriptor, PointSet};
+pub use points::{ArgumentDoc, ExtensionPoint, PluginDescriptor, PointSet};
 pub use problem::{ConfigError, Location, Problem, Stage};
 pub use profile::{Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile};
 pub use resolve::{ResolvedConfig, build, load, load_unvalidated, resolve};

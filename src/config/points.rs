@@ -199,6 +199,21 @@ pub struct PluginDescriptor {
     pub doc: &'static str,
     /// What it does, in a paragraph.
     pub long_doc: &'static str,
+    /// A case in which it decides, in a sentence or two.
+    pub example: &'static str,
+    /// Its arguments, in the order in which a configuration is written out.
+    pub args: &'static [ArgumentDoc],
+}
+
+/// What is to be known about an argument of a plugin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArgumentDoc {
+    /// The field in the plugin's `args`.
+    pub name: &'static str,
+    /// What it takes, in a few words.
+    pub takes: &'static str,
+    /// What it changes, in a sentence.
+    pub doc: &'static str,
 }
 
 impl PluginDescriptor {

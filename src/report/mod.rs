@@ -1,5 +1,6 @@
 //! What happened, printed: the same answers as the interface gives, as text or JSON.
 
+pub mod config;
 pub mod outcome;
 pub mod text;
 pub mod timings;

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use assert_cmd::Command;
 use tempfile::TempDir;
 
+use crate::schema;
+
 /// One call of the program.
 pub struct Call {
     folder: TempDir,
@@ -54,6 +56,7 @@ impl Call {
         command.current_dir(self.folder.path()).env_clear().write_stdin(self.stdin.clone());
         let output = command.args(line.split(' ').filter(|word| !word.is_empty())).output();
         let output = output.unwrap();
+        schema::check(&String::from_utf8_lossy(&output.stdout));
         Said {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),

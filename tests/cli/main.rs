@@ -9,10 +9,12 @@
     reason = "a test that cannot go on has to stop"
 )]
 
+mod config;
 mod errors;
 mod harness;
 mod odd;
 mod run;
+mod schema;
 mod shapes;
 
 use harness::Call;
@@ -23,6 +25,8 @@ fn help() {
     Call::new().says("help", "--help");
     Call::new().says("help-run", "run --help");
     Call::new().says("help-demo", "demo --help");
+    Call::new().says("help-config", "config --help");
+    Call::new().says("help-plugins", "plugins --help");
 }
 
 #[test]

@@ -289,6 +289,8 @@ mod tests {
             gate: None,
             doc: "",
             long_doc: "",
+            example: "",
+            args: &[],
         };
         let factory: Factory = match name {
             "filters" => |_, _| Ok(Arc::new(Bare("filters", Some(Vec::new())))),

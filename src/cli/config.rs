@@ -1,0 +1,107 @@
+//! `kubestep config`: a scheduler configuration, checked as kube-scheduler does and shown as it
+//! would run.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::cli::exit::Exit;
+use crate::cli::format::{self, WIDTH};
+use crate::cli::open::read_config;
+use crate::cli::plugins::gates;
+use crate::cli::print;
+use crate::cli::registry::Subcommand;
+use crate::config::{self, ConfigError, ResolvedConfig, describe};
+use crate::engine::framework::registry::Registry;
+use crate::report;
+use crate::source;
+
+/// Check a KubeSchedulerConfiguration as kube-scheduler would, and show what would run
+#[derive(Args, Debug)]
+pub(super) struct Config {
+    /// The configuration (v1, YAML or JSON), "-" for standard input; without it, the default one
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Option<String>,
+    /// List the feature gates that this program knows, with their state and effect
+    #[arg(long, conflicts_with = "file")]
+    list_feature_gates: bool,
+    /// How it is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Output,
+}
+
+/// How a configuration is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people: the plugins at each point, weights, arguments
+    #[default]
+    Text,
+    /// For programs, problems included; schema/ of the repository says what is in it
+    Json,
+    /// The same as YAML
+    Yaml,
+    /// The whole configuration with all defaults, as kube-scheduler --write-config-to writes it
+    Document,
+}
+
+impl Subcommand for Config {
+    const NAME: &'static str = "config";
+
+    fn run(&self) -> Result<Exit> {
+        let gates = gates(self.feature_gates.as_deref())?;
+        if self.list_feature_gates {
+            print(&describe::features(&gates, WIDTH))?;
+            return Ok(Exit::Fine);
+        }
+        let text = self.file.as_deref().map(read).transpose()?;
+        let registry = Registry::in_tree().descriptors();
+        match config::resolve(text.as_deref(), &gates, &registry) {
+            Ok(resolved) => self.show(&resolved),
+            Err(error) => self.refuse(error),
+        }
+    }
+}
+
+impl Config {
+    fn show(&self, resolved: &ResolvedConfig) -> Result<Exit> {
+        if matches!(self.output, Output::Text | Output::Document) {
+            resolved.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        }
+        print(&match self.output {
+            Output::Text => describe::config(resolved, WIDTH),
+            Output::Json => format::json(&report::config::resolved(resolved)),
+            Output::Yaml => format::yaml(&report::config::resolved(resolved)),
+            Output::Document => config::to_yaml(&resolved.completed()),
+        })?;
+        Ok(Exit::Fine)
+    }
+
+    fn refuse(&self, error: ConfigError) -> Result<Exit> {
+        let value = report::config::refused(&error);
+        match self.output {
+            Output::Json => print(&format::json(&value))?,
+            Output::Yaml => print(&format::yaml(&value))?,
+            Output::Text | Output::Document => {
+                let name = self.file.as_ref().map(|path| path.display().to_string());
+                return Err(error).context(name.unwrap_or_default());
+            }
+        }
+        Ok(Exit::Usage)
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    if path.as_os_str() != source::STDIN {
+        return read_config(path);
+    }
+    let mut text = String::new();
+    match std::io::stdin().lock().read_to_string(&mut text) {
+        Ok(_) => Ok(text),
+        Err(error) => bail!("standard input: {error}"),
+    }
+}

@@ -1,0 +1,45 @@
+//! Formats of output that several commands share.
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs; schema/ of the repository says what is in it
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+impl Format {
+    /// The answer in this format; only one of the two is made.
+    pub(super) fn show(
+        self,
+        text: impl FnOnce() -> String,
+        value: impl FnOnce() -> Value,
+    ) -> String {
+        match self {
+            Format::Text => text(),
+            Format::Json => json(&value()),
+            Format::Yaml => yaml(&value()),
+        }
+    }
+}
+
+/// Indented, with a line break at the end.
+pub(super) fn json(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// The same as YAML.
+pub(super) fn yaml(value: &Value) -> String {
+    // A tree of plain values can always be written.
+    serde_yaml::to_string(value).unwrap_or_default()
+}
+
+/// Columns of text for people, where there is no screen to ask.
+pub(super) const WIDTH: usize = 100;

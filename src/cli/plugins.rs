@@ -1,0 +1,66 @@
+//! `kubestep plugins`: every plugin, what it does and what it takes.
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::exit::Exit;
+use crate::cli::format::{Format, WIDTH};
+use crate::cli::print;
+use crate::cli::registry::Subcommand;
+use crate::config::{FeatureGates, PluginDescriptor, describe, intree, manual, suggest};
+
+/// List the scheduler's plugins, or tell all about one: points, weight, arguments, an example
+#[derive(Args, Debug)]
+pub(super) struct Plugins {
+    /// Which plugins to tell all about; case does not matter
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Option<String>,
+    /// How it is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Format,
+}
+
+impl Subcommand for Plugins {
+    const NAME: &'static str = "plugins";
+
+    fn run(&self) -> Result<Exit> {
+        let gates = gates(self.feature_gates.as_deref())?;
+        let named: Vec<PluginDescriptor> =
+            self.names.iter().map(|name| find(name)).collect::<Result<_>>()?;
+        let plugins = if named.is_empty() { intree::PLUGINS } else { &named };
+        let text = || match named.as_slice() {
+            [] => describe::plugins(intree::PLUGINS, WIDTH),
+            named => {
+                let told = named.iter().map(|plugin| manual::text(plugin, &gates, WIDTH));
+                told.collect::<Vec<_>>().join("\n")
+            }
+        };
+        let value = || {
+            let told: Vec<_> = plugins.iter().map(|plugin| manual::json(plugin, &gates)).collect();
+            json!({"schema": "kubestep/plugins/v1", "plugins": told})
+        };
+        print(&self.output.show(text, value))?;
+        Ok(Exit::Fine)
+    }
+}
+
+/// The gates of an option.
+pub(super) fn gates(text: Option<&str>) -> Result<FeatureGates> {
+    match text {
+        Some(text) => FeatureGates::parse(text).context("--feature-gates"),
+        None => Ok(FeatureGates::default()),
+    }
+}
+
+fn find(name: &str) -> Result<PluginDescriptor> {
+    let found = intree::PLUGINS.iter().find(|plugin| plugin.name.eq_ignore_ascii_case(name));
+    found.copied().ok_or_else(|| {
+        let near = suggest::closest(name, intree::PLUGINS.iter().map(|plugin| plugin.name));
+        let near = near.map(|near| format!(", did you mean {near:?}")).unwrap_or_default();
+        anyhow!("there is no plugin {name:?}{near}; \"kubestep plugins\" lists them all")
+    })
+}

@@ -1,0 +1,68 @@
+//! A resolved configuration, or why it was refused, as JSON.
+
+use serde_json::{Map, Value, json};
+
+use crate::config::{
+    self, ConfigError, ExtensionPoint, Origin, Problem, ResolvedConfig, ResolvedPlugin,
+    ResolvedProfile, Stage,
+};
+
+/// The version of the shape of both documents below.
+const SCHEMA: &str = "kubestep/config/v1";
+
+/// What kube-scheduler would run.
+pub fn resolved(config: &ResolvedConfig) -> Value {
+    let gates: Map<String, Value> =
+        config.features.changed().map(|(gate, on)| (gate.name().into(), on.into())).collect();
+    json!({
+        "schema": SCHEMA,
+        "valid": true,
+        "profiles": config.profiles.iter().map(profile).collect::<Vec<_>>(),
+        "featureGates": gates,
+        "warnings": config.warnings.iter().map(problem).collect::<Vec<_>>(),
+        "configuration": config::to_json(&config.completed()),
+    })
+}
+
+/// Why kube-scheduler would not start.
+pub fn refused(error: &ConfigError) -> Value {
+    let stage = match error.stage {
+        Stage::Decode => "decode",
+        Stage::Validate => "validate",
+        Stage::Build => "build",
+    };
+    let problems: Vec<Value> = error.problems.iter().map(problem).collect();
+    json!({"schema": SCHEMA, "valid": false, "stage": stage, "problems": problems})
+}
+
+fn profile(profile: &ResolvedProfile) -> Value {
+    let at = |point: ExtensionPoint| {
+        let plugins = profile.at(point).iter().map(|entry| plugin(entry, point)).collect();
+        (point.name().to_owned(), plugins)
+    };
+    let points: Map<String, Value> = ExtensionPoint::ALL.into_iter().map(at).collect();
+    json!({"schedulerName": profile.scheduler_name.as_str(), "points": points})
+}
+
+fn plugin(plugin: &ResolvedPlugin, point: ExtensionPoint) -> Value {
+    let origin = match plugin.origin {
+        Origin::MultiPoint => "multiPoint",
+        Origin::Specific => "point",
+        Origin::Override => "pointOverMultiPoint",
+    };
+    let mut value = json!({"name": plugin.name.as_str(), "from": origin});
+    if point.has_weights() {
+        value["weight"] = plugin.weight.into();
+    }
+    value
+}
+
+fn problem(problem: &Problem) -> Value {
+    json!({
+        "field": problem.path.to_string(),
+        "line": problem.location.map(|place| place.line),
+        "column": problem.location.map(|place| place.column),
+        "message": problem.message,
+        "help": problem.help,
+    })
+}
