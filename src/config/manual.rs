@@ -159,8 +159,8 @@ replica more than nodes stays pending.
 Arguments
   hardPodAffinityWeight               0 to 100; default: 1. Weight with
                                       which required affinity terms of
-                                      pods already placed attract the new
-                                      pod.
+                                      pods already placed attract the
+                                      new pod.
   ignorePreferredTermsOfExistingPods  true or false; default: false.
                                       Leaves preferred terms of pods
                                       already placed out of the score,
