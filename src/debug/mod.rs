@@ -13,6 +13,7 @@ pub mod frames;
 pub mod input;
 pub mod session;
 pub mod timeline;
+pub mod why;
 
 pub use frames::{Depth, Position};
 pub use input::{Change, Input};

@@ -4,6 +4,7 @@
 //! [`host::Host`]. Start reading at [`framework::plugin`] (what a plugin is), then
 //! [`record`] (what a cycle leaves behind).
 
+pub mod amount;
 pub mod cache;
 pub mod column;
 pub mod conditions;

@@ -34,6 +34,13 @@ impl NamespacedName {
     }
 }
 
+/// As text: `namespace/name`.
+impl serde::Serialize for NamespacedName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl std::fmt::Display for NamespacedName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.namespace.is_empty() {

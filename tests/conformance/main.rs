@@ -9,6 +9,8 @@
 mod compare;
 mod config;
 mod corpus;
+#[path = "../why/explained.rs"]
+mod explained;
 mod extender;
 mod quantity;
 mod scenario;
@@ -68,6 +70,24 @@ fn every_required_category_is_there() {
     assert!(missing.is_empty(), "not in the corpus: {missing:?}");
 }
 
+#[test]
+fn every_refusal_is_explained() {
+    let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
+    let categories = corpus::read_folder(&corpus::own_folder()).unwrap_or_default();
+    let plain = categories.iter().filter(|c| !["quantity", "config"].contains(&c.name.as_str()));
+    let selected = plain.filter(|category| selection.has_category(&category.name));
+    let failures: Vec<String> = selected
+        .flat_map(|category| {
+            let results = run(category, &selection, scenario::explain);
+            let failure = |(name, result): (String, Result<(), String>)| {
+                Some(format!("{}/{name}: {}", category.name, result.err()?))
+            };
+            results.into_iter().filter_map(failure).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
+}
+
 /// Runs what is selected of a folder, prints the table, and names the required categories
 /// that are not complete.
 fn check_folder(
@@ -84,7 +104,12 @@ fn check_folder(
     let mut out = std::io::stdout().lock();
     let mut lines = vec![String::new(), format!("conformance: {}", folder.display())];
     for category in categories.iter().filter(|category| selection.has_category(&category.name)) {
-        let results = run(category, selection);
+        let compare = match category.name.as_str() {
+            "quantity" => quantity::compare,
+            "config" => config::compare,
+            _ => scenario::compare,
+        };
+        let results = run(category, selection, compare);
         let failures: Vec<_> = results
             .iter()
             .filter_map(|(name, result)| {
@@ -104,15 +129,14 @@ fn check_folder(
 }
 
 /// The scenarios of a category that are selected, with what became of them.
-fn run(category: &Category, selection: &Selection) -> Vec<(String, Result<(), String>)> {
+fn run(
+    category: &Category,
+    selection: &Selection,
+    compare: fn(&Value) -> Result<(), String>,
+) -> Vec<(String, Result<(), String>)> {
     let name = |scenario: &Value| {
         let name = scenario.get("name").or(scenario.get("in")).and_then(Value::as_str);
         name.unwrap_or("?").to_owned()
-    };
-    let compare = match category.name.as_str() {
-        "quantity" => quantity::compare,
-        "config" => config::compare,
-        _ => scenario::compare,
     };
     let scenarios = category.scenarios.par_iter();
     let selected = scenarios.filter(|scenario| selection.has(&category.name, &name(scenario)));

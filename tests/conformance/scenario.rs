@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::compare::first_difference;
+use crate::explained;
 use crate::extender::{NodeLabels, Rule};
 
 /// A line of the corpus.
@@ -70,6 +71,31 @@ pub fn compare(scenario: &Value) -> Result<(), String> {
         let got = run.state(step, &cycles);
         if let Some(difference) = first_difference(&format!("step {number}"), expected, &got) {
             return Err(difference);
+        }
+    }
+    Ok(())
+}
+
+/// Runs one line and holds the answers of "why" to what its cycles recorded. Gangs are left
+/// out: one cycle takes all their pods, each after the other.
+pub fn explain(scenario: &Value) -> Result<(), String> {
+    let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
+    if scenario.category == "gang" {
+        return Ok(());
+    }
+    let mut run = Run::new(&scenario)?;
+    for object in &scenario.objects {
+        run.create(object)?;
+    }
+    for step in &scenario.steps {
+        let Step::Run(cycles) = step else {
+            run.step(step)?;
+            continue;
+        };
+        for _ in 0..*cycles {
+            let before = run.world.clone();
+            let Some(record) = run.world.step() else { break };
+            explained::compare(&before, &record)?;
         }
     }
     Ok(())

@@ -6,6 +6,8 @@
 //! - `KUBESTEP_FUZZ_SEEDS`: `100` for seeds 0 to 99, `17..18` for one.
 
 mod case;
+#[path = "../why/explained.rs"]
+mod explained;
 mod objects;
 mod random;
 mod run;
@@ -159,6 +161,27 @@ fn kept_answers() {
     none(failures("kept_answers", seeds(24), |seed| {
         let case = Case::small(seed);
         run::compare(&forgetful(&case)?, &run::take_all(&mut case.world()?, &case.steps)?)
+    }));
+}
+
+#[test]
+fn refusals_are_explained() {
+    none(failures("refusals_are_explained", seeds(24), |seed| {
+        let case = Case::small(seed);
+        let mut world = case.world()?;
+        for (number, step) in case.steps.iter().enumerate() {
+            let Step::Run(cycles) = step else {
+                run::act(&mut world, step)?;
+                continue;
+            };
+            for _ in 0..*cycles {
+                let before = world.clone();
+                let Some(record) = world.step() else { break };
+                let result = explained::compare(&before, &record);
+                result.map_err(|text| format!("step {number}: {text}"))?;
+            }
+        }
+        Ok(())
     }));
 }
 

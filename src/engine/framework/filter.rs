@@ -52,7 +52,7 @@ impl Framework {
 
     /// Copies of state and node with the nominated pods on it that count: priority at least
     /// the pod's, and not the pod itself. `None` if there are none.
-    fn with_nominated(
+    pub(in crate::engine) fn with_nominated(
         &self,
         cx: &CycleContext<'_>,
         state: &CycleState,

@@ -85,7 +85,8 @@ fn node_affinity(pod: &Pod) -> Option<&api::NodeAffinity> {
     pod.spec.affinity.as_ref()?.node_affinity.as_ref()
 }
 
-fn required_terms(pod: &Pod) -> Option<&NodeSelector> {
+/// The node affinity that the pod requires, as written.
+pub(crate) fn required_terms(pod: &Pod) -> Option<&NodeSelector> {
     node_affinity(pod)?.required_during_scheduling_ignored_during_execution.as_ref()
 }
 

@@ -79,6 +79,14 @@ impl FeatureSet {
     }
 }
 
+/// The features that a pod needs and a node does not declare, as the plugin reads the list.
+pub(crate) fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
+    let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
+    let (needed, declared) = (FeatureSet::needed_by(pod), FeatureSet::declared(declared));
+    let lacks = |at: usize| needed.0 & !declared.0 & (1 << at) != 0;
+    (0..REGISTRY.len()).filter(|at| lacks(*at)).map(|at| REGISTRY[at].0).collect()
+}
+
 /// Builds the plugin.
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
     let name = Symbol::new("NodeDeclaredFeatures");

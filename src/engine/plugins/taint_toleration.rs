@@ -42,13 +42,29 @@ struct TaintToleration {
 #[derive(Clone)]
 struct ScoreTolerations(Vec<Toleration>);
 
+/// Whether a taint keeps pods off a node.
+fn forbids(taint: &Taint) -> bool {
+    matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
+}
+
+/// The taints that keep a pod off a node: all of them, where Filter stops at the first.
+pub(crate) fn blocking_taints<'n>(
+    node: &'n Node,
+    pod: &PodInfo,
+    features: &FeatureGates,
+) -> impl Iterator<Item = &'n Taint> {
+    let comparisons = features.enabled(Feature::TaintTolerationComparisonOperators);
+    node.spec.taints.iter().filter(move |taint| {
+        let taint = std::slice::from_ref(*taint);
+        find_untolerated_taint(taint, &pod.pod.spec.tolerations, comparisons, forbids).is_some()
+    })
+}
+
 impl TaintToleration {
     /// The first taint that keeps the pod off the node.
     fn blocking_taint<'n>(&self, node: &'n Node, pod: &PodInfo) -> Option<&'n Taint> {
         let taints = node.spec.taints.as_slice();
-        find_untolerated_taint(taints, &pod.pod.spec.tolerations, self.comparisons, |taint| {
-            matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
-        })
+        find_untolerated_taint(taints, &pod.pod.spec.tolerations, self.comparisons, forbids)
     }
 
     fn after_node_change(&self, pod: &PodInfo, objects: &EventObjects) -> Result<Hint, String> {

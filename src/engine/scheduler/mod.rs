@@ -17,6 +17,7 @@ mod kept;
 mod matrix;
 mod preempt;
 mod prioritize;
+mod probe;
 mod select;
 mod waiting;
 
@@ -37,6 +38,8 @@ use crate::engine::framework::shared::Shared;
 use crate::engine::host::Host;
 use crate::engine::node::NodeId;
 use crate::engine::objects::Objects;
+use crate::engine::pod::NamespacedName;
+use crate::engine::pod_groups::PodGroupState;
 use crate::engine::preemption::executor::Eviction;
 use crate::engine::queue::{QueueSettings, SchedulingQueue};
 use crate::engine::record::{CycleRecord, NodeNames, VerdictId, VerdictTable};
@@ -47,7 +50,8 @@ use crate::engine::tie_break::TieBreak;
 use crate::intern::Symbol;
 
 pub use events::Change;
-pub use waiting::WaitingPod;
+pub use probe::{Probe, Refusal};
+pub use waiting::{Hold, WaitingPod};
 
 /// Microseconds.
 const SECOND: i64 = 1_000_000;
@@ -178,6 +182,11 @@ impl Scheduler {
     /// The pods that wait at Permit, in the order they came.
     pub fn waiting(&self) -> &[WaitingPod] {
         &self.waiting
+    }
+
+    /// The pods of a group; `None` while groups are no feature, or if it has none.
+    pub fn pod_group(&self, group: NamespacedName) -> Option<&PodGroupState> {
+        self.shared.pod_groups.get(group).ok()
     }
 
     /// Scheduling cycles so far.

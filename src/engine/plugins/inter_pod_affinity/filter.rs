@@ -9,6 +9,7 @@ use crate::engine::node::NodeInfo;
 use crate::engine::pod::{AffinityTerm, PodInfo};
 use crate::engine::status::Status;
 use crate::engine::topology::KeyedCounts;
+use crate::intern::Symbol;
 
 use super::terms::{all_match, all_match_class, expand, selects};
 
@@ -100,6 +101,40 @@ impl FilterState {
                 self.anti_affinity.of_key(term.topology_key, snapshot).add(node.id, sign);
             }
         }
+    }
+
+    /// The own required terms: affinity and anti-affinity.
+    pub(crate) fn own_terms(&self) -> (&[AffinityTerm], &[AffinityTerm]) {
+        (&self.own.affinity, &self.own.anti_affinity)
+    }
+
+    /// The own affinity terms, by their place, that keep the pod off the node: no pod that
+    /// matches all terms is in the node's domain, or the node is in none (`None`).
+    pub(crate) fn unmet_affinity(&self, node: &NodeInfo) -> Vec<(usize, Option<i64>)> {
+        if self.satisfies_affinity(node) {
+            return Vec::new();
+        }
+        let count = |term: &AffinityTerm| self.affinity.find(term.topology_key)?.at(node.id);
+        let terms = self.own.affinity.iter().map(count).enumerate();
+        terms.filter(|(_, count)| count.is_none_or(|count| count <= 0)).collect()
+    }
+
+    /// Pods that match all own affinity terms, by the domains of one of them.
+    pub(crate) fn affinity_domains(&self, term: &AffinityTerm) -> Vec<(Symbol, i64)> {
+        let Some(counts) = self.affinity.find(term.topology_key) else { return Vec::new() };
+        let domains = 0..counts.column.len();
+        let counted = domains.map(|at| (counts.column.value(at), counts.counts.get(at)));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Whether the own anti-affinity, and whether that of other pods, keeps the pod off the node.
+    pub(crate) fn repelled(&self, node: &NodeInfo) -> (bool, bool) {
+        (!self.satisfies_anti_affinity(node), !self.satisfies_existing(node))
+    }
+
+    /// Whether an anti-affinity term of another pod means this one.
+    pub(crate) fn is_meant_by(&self, term: &AffinityTerm, pod: &PodInfo) -> bool {
+        term.matches(&pod.pod, &self.own.namespace_labels)
     }
 
     /// IPA-004

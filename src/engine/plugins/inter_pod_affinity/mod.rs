@@ -22,7 +22,9 @@ mod hints;
 mod score;
 mod terms;
 
-use filter::{FilterState, Refusals};
+pub(crate) use filter::FilterState;
+use filter::Refusals;
+pub(crate) use terms::selects;
 
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {

@@ -94,6 +94,19 @@ pub fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedB
     nodes
 }
 
+/// What all domains of a constraint come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tally {
+    /// The least count, as it is compared: 0 with too few domains.
+    pub least: i64,
+    /// Number of domains.
+    pub domains: i64,
+    /// Whether these are fewer than the constraint's `minDomains`.
+    pub too_few: bool,
+    /// 1 if the pod itself counts.
+    pub own: i64,
+}
+
 /// The counts of one cycle.
 #[derive(Clone, Debug)]
 pub struct FilterState {
@@ -110,6 +123,38 @@ impl FilterState {
         };
         let spreads = constraints.list.iter().map(spread).collect();
         FilterState { constraints: Arc::new(constraints), spreads }
+    }
+
+    /// The constraints.
+    pub(crate) fn constraints(&self) -> &Constraints {
+        &self.constraints
+    }
+
+    /// What a constraint counts, by its place.
+    pub(crate) fn tally(&self, at: usize) -> Option<Tally> {
+        let (constraint, spread) = (self.constraints.list.get(at)?, self.spreads.get(at)?);
+        let too_few = spread.domains < constraint.min_domains;
+        Some(Tally {
+            least: if too_few { 0 } else { spread.critical.least() },
+            domains: spread.domains,
+            too_few,
+            own: spread.own,
+        })
+    }
+
+    /// The pods that a constraint counts in the node's domain; `None` without a domain.
+    pub(crate) fn count_at(&self, at: usize, node: NodeId) -> Option<i64> {
+        let spread = self.spreads.get(at)?;
+        Some(spread.pods.get(spread.column.domain(node)?))
+    }
+
+    /// The nodes on which a constraint counts pods.
+    pub(crate) fn counted_nodes(&self, cx: &CycleContext<'_>, at: usize) -> FixedBitSet {
+        let nodes = with_all_keys(cx, &self.constraints);
+        match self.constraints.list.get(at) {
+            Some(constraint) => self.constraints.included(constraint, cx, &nodes),
+            None => nodes,
+        }
     }
 
     /// PTS-013, PTS-014

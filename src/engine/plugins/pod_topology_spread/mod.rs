@@ -24,8 +24,11 @@ mod filter;
 mod hints;
 mod score;
 
-use constraint::{Constraints, Defaults};
-use filter::{FilterState, Refusals};
+pub(crate) use constraint::{Constraint, Constraints};
+pub(crate) use filter::FilterState;
+
+use constraint::Defaults;
+use filter::Refusals;
 use score::ScoreState;
 
 /// Builds the plugin.

@@ -49,6 +49,19 @@ pub struct ScalarDemand {
     pub devices_serve: bool,
 }
 
+/// One resource that a node has too little of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shortfall {
+    /// The resource; `pods` for the number of pods.
+    pub resource: Symbol,
+    /// What the node offers.
+    pub allocatable: i64,
+    /// What the pods on it request.
+    pub requested: i64,
+    /// What the pod requests.
+    pub needed: i64,
+}
+
 /// What a node lacks for a pod: a bit per reason, in the order in which reasons are listed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Lacking {
@@ -87,6 +100,37 @@ impl Demand {
         let scalars =
             scalars.filter(|(name, amount)| *amount != 0 && !exempt.covers(*name)).map(checked);
         Demand { scalars: scalars.collect(), empty: request.is_empty_request(), request }
+    }
+
+    /// What `node` lacks, in the order in which reasons are listed.
+    pub(crate) fn shortfalls(&self, node: &NodeInfo) -> Vec<Shortfall> {
+        let (has, used, request) = (&node.allocatable, &node.requested, &self.request);
+        let fixed = [
+            ("pods", has.allowed_pods, node.pods.len() as i64, 1),
+            ("cpu", has.milli_cpu, used.milli_cpu, request.milli_cpu),
+            ("memory", has.memory, used.memory, request.memory),
+            (
+                "ephemeral-storage",
+                has.ephemeral_storage,
+                used.ephemeral_storage,
+                request.ephemeral_storage,
+            ),
+        ];
+        let fixed = fixed.map(|(name, has, used, needed)| (Symbol::new(name), has, used, needed));
+        let scalars = self.scalars.iter().map(|scalar| {
+            let name = scalar.name;
+            (name, has.scalar(name), used.scalar(name), scalar.amount)
+        });
+        let lacking = self.lacking(node).reasons;
+        let all = fixed.into_iter().chain(scalars).enumerate();
+        all.filter(|(bit, _)| lacking & (1 << (*bit).min(63)) != 0)
+            .map(|(_, (resource, allocatable, requested, needed))| Shortfall {
+                resource,
+                allocatable,
+                requested,
+                needed,
+            })
+            .collect()
     }
 
     /// What `node` lacks. FIT-002

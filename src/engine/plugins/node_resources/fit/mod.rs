@@ -26,6 +26,7 @@ use crate::intern::Symbol;
 use super::amounts::{Reading, ScoreInput, Scorer};
 use super::sign_requests;
 use super::strategy::Strategy;
+pub(crate) use check::Shortfall;
 use check::{Demand, Exempt};
 use refusal::Refusals;
 
@@ -34,18 +35,32 @@ use refusal::Refusals;
 /// # Errors
 /// The scoring strategy does not exist. FIT-016
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    let NodeResourcesFitArgs { ignored_resources, ignored_resource_groups, scoring_strategy } =
-        &args.node_resources_fit;
+    let args = &args.node_resources_fit;
+    let scoring_strategy = &args.scoring_strategy;
     Ok(Arc::new(Fit {
         name: Symbol::new("NodeResourcesFit"),
-        exempt: Exempt {
-            resources: ignored_resources.clone(),
-            groups: ignored_resource_groups.clone(),
-        },
+        exempt: exempt(args),
         strategy: Strategy::new(scoring_strategy)?,
         scorer: Scorer::new(&scoring_strategy.resources, Reading::NonZero),
         features: *features,
     }))
+}
+
+/// What a node lacks for a pod, resource by resource; nothing where the pod fits.
+pub(crate) fn shortfalls(
+    cx: &QueueContext<'_>,
+    args: &NodeResourcesFitArgs,
+    pod: &PodInfo,
+    node: &NodeInfo,
+) -> Vec<Shortfall> {
+    Demand::new(cx, pod, &exempt(args)).shortfalls(node)
+}
+
+fn exempt(args: &NodeResourcesFitArgs) -> Exempt {
+    Exempt {
+        resources: args.ignored_resources.clone(),
+        groups: args.ignored_resource_groups.clone(),
+    }
 }
 
 struct Fit {

@@ -1,0 +1,251 @@
+//! InterPodAffinity: the term, and the pod behind it, also where it is another pod's term.
+
+use serde::Serialize;
+
+use super::culprits::{ByDomain, Culprits};
+use super::{Case, Cause, Outlook, Words};
+use crate::engine::plugins::inter_pod_affinity::{FilterState, selects};
+use crate::engine::pod::AffinityTerm;
+use crate::engine::pod_class::PodClass;
+use crate::intern::Symbol;
+
+/// Domains that are named at most.
+const NAMED: usize = 5;
+
+/// A term of pod affinity or anti-affinity.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Term {
+    /// Which pods, in kubectl's notation.
+    pub selector: String,
+    /// In which namespaces.
+    pub namespaces: Vec<Symbol>,
+    /// The node label whose values are the domains.
+    pub topology_key: Symbol,
+}
+
+impl Term {
+    fn of(term: &AffinityTerm) -> Term {
+        Term {
+            selector: match term.selector.is_everything() {
+                true => "any labels".to_owned(),
+                false => term.selector.to_string(),
+            },
+            namespaces: term.namespaces.clone(),
+            topology_key: term.topology_key,
+        }
+    }
+
+    fn pods(&self) -> String {
+        let namespaces: Vec<&str> = self.namespaces.iter().map(|name| name.as_str()).collect();
+        match namespaces.as_slice() {
+            [] => format!("pods with {}", self.selector),
+            some => format!("pods with {} in {}", self.selector, some.join(", ")),
+        }
+    }
+}
+
+/// The pod wants to be near others that are not there.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NoPodNear {
+    /// The term.
+    pub term: Term,
+    /// The node's domain; absent if it lacks the topology key.
+    pub domain: Option<Symbol>,
+    /// Domains where the pod would be near such pods, with their numbers; the first few.
+    pub elsewhere: Vec<(Symbol, i64)>,
+    /// Another namespace that has pods with these labels, if the term's namespaces have none.
+    pub other_namespace: Option<Symbol>,
+}
+
+impl Words for NoPodNear {
+    fn gist(&self) -> String {
+        let (pods, key) = (self.term.pods(), self.term.topology_key);
+        if self.domain.is_none() {
+            return format!("the node has no {key}, which pod affinity to {pods} goes by");
+        }
+        match (self.elsewhere.is_empty(), self.other_namespace) {
+            (false, _) => format!("pod affinity: no {pods} in this {key}"),
+            (true, None) => format!("pod affinity: there are no {pods} on any node"),
+            (true, Some(other)) => format!(
+                "pod affinity: there are no {pods} on any node, but some in namespace {other}"
+            ),
+        }
+    }
+
+    fn words(&self) -> String {
+        let elsewhere: Vec<String> =
+            self.elsewhere.iter().map(|(domain, count)| format!("{domain} ({count})")).collect();
+        match (&self.domain, elsewhere.is_empty()) {
+            (Some(domain), false) => format!(
+                "pod affinity: no {} in {}={domain}; they are in {}",
+                self.term.pods(),
+                self.term.topology_key,
+                elsewhere.join(", ")
+            ),
+            _ => self.gist(),
+        }
+    }
+}
+
+/// Whose anti-affinity it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Whose {
+    /// The pod's own: it stays away from others.
+    Own,
+    /// That of pods on nodes: they keep this one away.
+    Theirs,
+}
+
+/// Anti-affinity, the pod's own or that of the pods in the way.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodInTheWay {
+    /// Whose term it is.
+    pub whose: Whose,
+    /// The term.
+    pub term: Term,
+    /// The node's domain.
+    pub domain: Symbol,
+    /// The pods in the way.
+    pub pods: Culprits,
+}
+
+impl Words for PodInTheWay {
+    fn gist(&self) -> String {
+        let (pods, key) = (self.term.pods(), self.term.topology_key);
+        match self.whose {
+            Whose::Own => format!("its anti-affinity to {pods} in the same {key}"),
+            Whose::Theirs => format!("anti-affinity of a pod in the same {key} to {pods}"),
+        }
+    }
+
+    fn words(&self) -> String {
+        let (pods, key, domain) = (self.pods.words(), self.term.topology_key, self.domain);
+        match self.whose {
+            Whose::Own => format!(
+                "its anti-affinity to {} in {key}={domain}: there is {pods}",
+                self.term.pods()
+            ),
+            Whose::Theirs => format!(
+                "{pods} wants no {} in {key}={domain}, and this pod is one",
+                self.term.pods()
+            ),
+        }
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
+    let mut causes = not_near(case, state);
+    let (by_own, by_theirs) = state.repelled(case.node);
+    if by_own {
+        causes.extend(own(case, state));
+    }
+    if by_theirs {
+        causes.extend(theirs(case, state));
+    }
+    causes
+}
+
+fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+    let (terms, _) = state.own_terms();
+    let cause = |(at, _): (usize, Option<i64>)| {
+        let term = &terms[at];
+        let mut elsewhere = state.affinity_domains(term);
+        elsewhere.truncate(NAMED);
+        let known = case.memo.get(Symbol::new(&format!("affinity {at}")), || {
+            OtherNamespace(other_namespace(case, term))
+        });
+        let domain = case.node.label(term.topology_key);
+        let other_namespace = known.0.filter(|_| elsewhere.is_empty());
+        // A label that is not there is a matter of the node, a pod that is not there is not.
+        let outlook = if domain.is_none() { Outlook::Never } else { Outlook::Cluster };
+        let cause = NoPodNear { term: Term::of(term), domain, elsewhere, other_namespace };
+        Cause::new(cause, 1.0, outlook)
+    };
+    state.unmet_affinity(case.node).into_iter().map(cause).collect()
+}
+
+struct OtherNamespace(Option<Symbol>);
+
+/// A namespace that the term does not name and that has pods with the labels.
+fn other_namespace(case: &Case<'_>, term: &AffinityTerm) -> Option<Symbol> {
+    let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
+    let meant = classes.filter(|class| term.selector.matches(&class.labels));
+    let others = meant.map(|class| class.namespace).filter(|name| !term.namespaces.contains(name));
+    others.min()
+}
+
+fn own(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+    let (_, terms) = state.own_terms();
+    let cause = |(at, term): (usize, &AffinityTerm)| {
+        let meant = |class: &PodClass| selects(term, class.namespace, &class.labels);
+        let name = Symbol::new(&format!("own {at}"));
+        in_the_way(case, Whose::Own, name, term, meant)
+    };
+    terms.iter().enumerate().filter_map(cause).collect()
+}
+
+fn theirs(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+    let terms = their_terms(case, state);
+    let cause = |(at, term): (usize, &AffinityTerm)| {
+        let has = |class: &PodClass| class.terms.required_anti_affinity.contains(term);
+        in_the_way(case, Whose::Theirs, Symbol::new(&format!("theirs {at}")), term, has)
+    };
+    terms.iter().enumerate().filter_map(cause).collect()
+}
+
+/// The different terms of pods on nodes, nominated ones included, that mean this pod.
+fn their_terms(case: &Case<'_>, state: &FilterState) -> Vec<AffinityTerm> {
+    let pod = case.probe.pod();
+    let mut terms: Vec<AffinityTerm> = Vec::new();
+    let mut add = |class: &PodClass| {
+        for term in &class.terms.required_anti_affinity {
+            if state.is_meant_by(term, pod) && !terms.contains(term) {
+                terms.push(term.clone());
+            }
+        }
+    };
+    let listed = case.memo.one(|| {
+        let with = case.probe.snapshot().pods().with_required_anti_affinity();
+        Repelling(with.map(|pods| pods.class.clone()).collect())
+    });
+    listed.0.iter().for_each(|class| add(class));
+    if !std::ptr::eq(case.node, case.plain) {
+        case.node.pods.iter().for_each(|pod| add(&pod.class));
+    }
+    // Classes come in no particular order.
+    terms.sort_by_key(|term| {
+        (term.topology_key, term.selector.to_string(), term.namespaces.clone())
+    });
+    terms
+}
+
+struct Repelling(Vec<std::sync::Arc<PodClass>>);
+
+fn in_the_way(
+    case: &Case<'_>,
+    whose: Whose,
+    name: Symbol,
+    term: &AffinityTerm,
+    meant: impl Fn(&PodClass) -> bool,
+) -> Option<Cause> {
+    let domain = case.node.label(term.topology_key)?;
+    let snapshot = case.probe.snapshot();
+    // Nominated pods may bring terms of their own: those are not remembered.
+    let judged_alone = std::ptr::eq(case.node, case.plain);
+    let make = || ByDomain::of(snapshot, term.topology_key, &meant);
+    let pods = match judged_alone {
+        true => case.memo.get(name, make).at(case, &meant),
+        false => make().at(case, &meant),
+    };
+    if pods.count == 0 {
+        return None;
+    }
+    let missing = pods.count as f64;
+    let cause = PodInTheWay { whose, term: Term::of(term), domain, pods };
+    Some(Cause::new(cause, missing, Outlook::Cluster))
+}

@@ -1,0 +1,226 @@
+//! The cause behind a refusal: which taint, which expression, how much of what is missing,
+//! which pod is in the way. As data, with its words.
+//!
+//! [`EXPLAINERS`] is the table: one file a plugin. An explainer is handed the very state and
+//! node that the plugin judged, and asks the plugin's own computations; none decides anew
+//! whether the pod fits. A plugin without an explainer is quoted.
+
+mod culprits;
+mod inter_pod_affinity;
+mod memo;
+mod node_affinity;
+mod node_declared_features;
+mod node_name;
+mod node_ports;
+mod node_resources_fit;
+mod node_terms;
+mod node_unschedulable;
+pub(super) mod pod_topology_spread;
+mod taint_toleration;
+
+use serde::Serialize;
+
+pub use culprits::{Culprit, Culprits};
+pub use inter_pod_affinity::{NoPodNear, PodInTheWay, Term, Whose};
+pub use node_affinity::{AffinityMismatch, AffinityOf};
+pub use node_declared_features::UndeclaredFeatures;
+pub use node_name::OtherNode;
+pub use node_ports::PortTaken;
+pub use node_resources_fit::Shortage;
+pub use node_terms::{Hint, Unmet};
+pub use node_unschedulable::Cordoned;
+pub use pod_topology_spread::{Skew, SpreadCause};
+pub use taint_toleration::{Tried, UntoleratedTaint};
+
+pub(in crate::debug) use memo::Memo;
+
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::node::NodeInfo;
+use crate::engine::scheduler::Probe;
+use crate::engine::status::Status;
+use crate::intern::Symbol;
+
+/// Who can make a cause go away.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outlook {
+    /// The course of things in the cluster: pods that end or come, taints that controllers lift.
+    Cluster,
+    /// Somebody who changes the node, another object or the pod.
+    ByHand,
+    /// Nobody, unless the pod or the node becomes another one.
+    Never,
+}
+
+/// Why a plugin refuses a pod on a node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cause {
+    /// What is in the way.
+    pub detail: Detail,
+    /// How much is missing: near 0 for almost nothing, 1 for one thing as a whole.
+    pub missing: f64,
+    /// Who can make it go away.
+    pub outlook: Outlook,
+}
+
+impl Cause {
+    fn new(detail: impl Into<Detail>, missing: f64, outlook: Outlook) -> Cause {
+        Cause { detail: detail.into(), missing, outlook }
+    }
+
+    /// The cause in a few words, the same for all nodes that are refused for the same reason.
+    pub fn gist(&self) -> String {
+        self.detail.words().gist()
+    }
+
+    /// The cause in full, with what is particular to the node.
+    pub fn words(&self) -> String {
+        self.detail.words().words()
+    }
+
+    /// Whether the plugin is only quoted, as it is not known how it decides.
+    pub fn is_quoted(&self) -> bool {
+        matches!(self.detail, Detail::Said(_))
+    }
+}
+
+/// The words for a kind of cause.
+trait Words {
+    /// In a few words, without what differs from node to node.
+    fn gist(&self) -> String;
+    /// In full.
+    fn words(&self) -> String {
+        self.gist()
+    }
+}
+
+/// Declares [`Detail`] and how each kind of cause gets into it.
+macro_rules! details {
+    ($($(#[$doc:meta])* $kind:ident($type:ty),)*) => {
+        /// What is in the way, by kind.
+        #[derive(Clone, PartialEq, Debug, Serialize)]
+        #[serde(tag = "kind", rename_all = "camelCase")]
+        pub enum Detail {
+            $($(#[$doc])* $kind($type),)*
+        }
+
+        impl Detail {
+            fn words(&self) -> &dyn Words {
+                match self { $(Detail::$kind(cause) => cause,)* }
+            }
+        }
+
+        $(impl From<$type> for Detail {
+            fn from(cause: $type) -> Detail {
+                Detail::$kind(cause)
+            }
+        })*
+    };
+}
+
+details! {
+    /// The node is cordoned.
+    Cordoned(Cordoned),
+    /// A taint that the pod does not tolerate.
+    Taint(UntoleratedTaint),
+    /// The node's labels or name are not what the pod or the profile asks for.
+    Affinity(AffinityMismatch),
+    /// The pod names another node.
+    OtherNode(OtherNode),
+    /// A host port that another pod holds.
+    PortTaken(PortTaken),
+    /// A kubelet feature that the node does not declare.
+    UndeclaredFeatures(UndeclaredFeatures),
+    /// No pod is near that the pod wants to be near to.
+    NoPodNear(NoPodNear),
+    /// A pod is near that keeps this one away, or that it wants to stay away from.
+    PodInTheWay(PodInTheWay),
+    /// The pods would be spread too unevenly.
+    Spread(SpreadCause),
+    /// Too little is left of a resource.
+    Shortage(Shortage),
+    /// What the plugin said.
+    Said(Said),
+}
+
+/// The words of a plugin whose ways are not known, or of an error.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Said {
+    /// Its reasons.
+    pub reasons: Vec<Symbol>,
+}
+
+impl Words for Said {
+    fn gist(&self) -> String {
+        let reasons: Vec<&str> = self.reasons.iter().map(|reason| reason.as_str()).collect();
+        reasons.join(", ")
+    }
+}
+
+/// As the cause itself, with its words beside the data.
+impl Serialize for Cause {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Written<'a> {
+            text: String,
+            outlook: Outlook,
+            missing: f64,
+            #[serde(flatten)]
+            detail: &'a Detail,
+        }
+        let Cause { detail, missing, outlook } = self;
+        Written { text: self.words(), outlook: *outlook, missing: *missing, detail }
+            .serialize(serializer)
+    }
+}
+
+/// A refusal to be explained.
+pub(in crate::debug) struct Case<'a> {
+    /// The plugins and what they see.
+    pub probe: &'a Probe,
+    /// What explainers remember from node to node.
+    pub memo: &'a Memo,
+    /// The state that the plugin read.
+    pub state: &'a CycleState,
+    /// The node that it judged: with nominated pods counted in, if only then it refuses.
+    pub node: &'a NodeInfo,
+    /// The node without them.
+    pub plain: &'a NodeInfo,
+}
+
+/// Gives the causes of a plugin's refusal; none if it cannot tell.
+type Explainer = fn(&Case<'_>) -> Vec<Cause>;
+
+/// Who explains which plugin.
+const EXPLAINERS: &[(&str, Explainer)] = &[
+    ("NodeUnschedulable", node_unschedulable::explain),
+    ("TaintToleration", taint_toleration::explain),
+    ("NodeAffinity", node_affinity::explain),
+    ("NodeName", node_name::explain),
+    ("NodePorts", node_ports::explain),
+    ("NodeResourcesFit", node_resources_fit::explain),
+    ("NodeDeclaredFeatures", node_declared_features::explain),
+    ("InterPodAffinity", inter_pod_affinity::explain),
+    ("PodTopologySpread", pod_topology_spread::explain),
+];
+
+/// Whether it is known how a plugin decides; others are quoted.
+pub fn is_explained(plugin: Symbol) -> bool {
+    EXPLAINERS.iter().any(|(name, _)| plugin == *name)
+}
+
+/// The causes of a refusal; at least one.
+pub(in crate::debug) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> Vec<Cause> {
+    let explainer = EXPLAINERS.iter().find(|(name, _)| plugin == *name);
+    let causes = match explainer {
+        Some((_, explain)) if !status.is_error() => explain(case),
+        _ => Vec::new(),
+    };
+    if causes.is_empty() { vec![said(status)] } else { causes }
+}
+
+/// A quoted status.
+pub(in crate::debug) fn said(status: &Status) -> Cause {
+    Cause::new(Said { reasons: status.reasons().to_vec() }, 1.0, Outlook::ByHand)
+}

@@ -1,0 +1,318 @@
+//! What an answer to "why?" is made of. Plain data with words, for the screen, the report and
+//! programs alike.
+
+use serde::Serialize;
+
+use super::cause::{Cause, Outlook};
+use super::spread::Ledger;
+use crate::api::Time;
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::QueueName;
+use crate::engine::status::Code;
+use crate::intern::Symbol;
+
+/// Where a pod is.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Place {
+    /// On a node.
+    Bound {
+        /// The node.
+        node: Symbol,
+    },
+    /// It has run to its end.
+    Ended {
+        /// `Succeeded` or `Failed`.
+        phase: &'static str,
+    },
+    /// Its place on a node is taken, and a plugin holds it at Permit or in PreBind.
+    Waiting {
+        /// The node.
+        node: Symbol,
+        /// Who holds it, and until when at most.
+        holds: Vec<Held>,
+        /// Whether it waits in PreBind; else at Permit.
+        in_pre_bind: bool,
+        /// Since when.
+        since: Time,
+    },
+    /// In a queue, gated or in flight.
+    Queue {
+        /// Which.
+        queue: QueuePlace,
+    },
+    /// In no queue: no profile has its scheduler name.
+    Unserved {
+        /// The scheduler name.
+        scheduler_name: Symbol,
+    },
+    /// In no queue, for another reason: it is being deleted, say.
+    Nowhere,
+}
+
+/// A queue, as its name is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueuePlace(pub QueueName);
+
+impl Serialize for QueuePlace {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.as_str())
+    }
+}
+
+/// A plugin that holds a pod.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// When it gives up at the latest.
+    pub deadline: Time,
+}
+
+/// What the last cycle of the pod did about a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Seen {
+    /// There was no cycle.
+    NoCycle,
+    /// The node was evaluated.
+    Evaluated,
+    /// Not evaluated: enough feasible nodes were found before.
+    EnoughFound,
+    /// Not evaluated: PreFilter narrowed the search to other nodes.
+    Narrowed,
+    /// Not evaluated: the nominated node was taken.
+    NominatedTaken,
+    /// Not evaluated: the cycle ended before its turn.
+    CycleEnded,
+    /// The node came later.
+    NewNode,
+}
+
+impl Seen {
+    /// Why the node was not evaluated; `None` if it was, or there was no cycle.
+    pub fn why_not(self) -> Option<&'static str> {
+        match self {
+            Seen::NoCycle | Seen::Evaluated => None,
+            Seen::EnoughFound => Some("enough feasible nodes were found before its turn"),
+            Seen::Narrowed => Some("PreFilter narrowed the search to other nodes"),
+            Seen::NominatedTaken => Some("the nominated node was taken"),
+            Seen::CycleEnded => Some("the cycle ended before its turn"),
+            Seen::NewNode => Some("the node was not there yet"),
+        }
+    }
+}
+
+/// A plugin that refuses a node.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Blocker {
+    /// The plugin; `Extender` for extenders.
+    pub plugin: Symbol,
+    /// The code: whether evicting pods could help.
+    #[serde(serialize_with = "code")]
+    pub code: Code,
+    /// The scheduler's own words, to be found again in events and conditions.
+    pub reasons: Vec<Symbol>,
+    /// Whether it refuses only because of pods nominated to the node.
+    pub by_nominated: bool,
+    /// What is behind it; at least one.
+    pub causes: Vec<Cause>,
+}
+
+/// Writes a code as its name.
+pub(super) fn code<S: serde::Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(code.as_str())
+}
+
+/// What a node lacks for the pod.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeWhy {
+    /// The node.
+    pub node: Symbol,
+    /// Every plugin that refuses it, in the order run. None: the pod fits there.
+    pub blockers: Vec<Blocker>,
+    /// What the last cycle did about it. What is said here is so whether it was evaluated or not.
+    pub seen: Seen,
+    /// How much is missing in all; nodes are ranked by it.
+    pub missing: f64,
+    /// The worst outlook of all causes.
+    pub outlook: Outlook,
+}
+
+impl NodeWhy {
+    /// Whether the pod fits.
+    pub fn fits(&self) -> bool {
+        self.blockers.is_empty()
+    }
+
+    /// Whether nothing that happens in the cluster can make the pod fit.
+    pub fn never(&self) -> bool {
+        self.outlook == Outlook::Never
+    }
+
+    /// Whether every refusal is one that evicting pods could lift.
+    pub fn eviction_could_help(&self) -> bool {
+        !self.fits() && self.blockers.iter().all(|blocker| blocker.code == Code::Unschedulable)
+    }
+
+    /// All causes, with their plugins.
+    pub fn causes(&self) -> impl Iterator<Item = (Symbol, &Cause)> {
+        self.blockers.iter().flat_map(|by| by.causes.iter().map(move |cause| (by.plugin, cause)))
+    }
+}
+
+/// Nodes that are refused for the same reasons.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    /// The reasons in a few words, each with its plugin.
+    pub reasons: Vec<Reason>,
+    /// The nodes, the nearest first.
+    pub nodes: Vec<Symbol>,
+    /// Whether these nodes can never match.
+    pub never: bool,
+    /// How much is missing on the nearest.
+    pub missing: f64,
+}
+
+/// A reason in a few words.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reason {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// The words, the same for all nodes with that reason.
+    pub text: String,
+}
+
+/// What a plugin said at PreFilter, where it refused or narrowed the search.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ahead {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// The code of its answer.
+    #[serde(serialize_with = "code")]
+    pub code: Code,
+    /// Its words; empty if it only narrowed.
+    pub reasons: Vec<Symbol>,
+    /// The only nodes it leaves, if it narrowed.
+    pub only: Option<Vec<Symbol>>,
+    /// What is behind a refusal.
+    pub causes: Vec<Cause>,
+}
+
+impl Ahead {
+    /// Whether it refuses the pod on every node.
+    pub fn refuses(&self) -> bool {
+        self.code != Code::Success
+    }
+}
+
+/// Something that keeps the pod from being scheduled on any node, however much room there is.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// What kind, for programs: `noProfile`, `gate`, `quorum`, `missingObject`, …
+    pub kind: ProblemKind,
+    /// Whether it keeps the pod from being scheduled; else it is only odd.
+    pub blocking: bool,
+    /// What is wrong.
+    pub text: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// The kinds of problems.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ProblemKind {
+    /// No profile has the pod's scheduler name.
+    NoProfile,
+    /// A scheduling gate.
+    Gate,
+    /// A pod group that is not there or short of its quorum.
+    Quorum,
+    /// The pod names an object that does not exist.
+    MissingObject,
+    /// A plugin holds the pod at Permit or in PreBind.
+    Held,
+    /// The pod is being deleted.
+    Terminating,
+    /// There are no nodes.
+    NoNodes,
+}
+
+/// An attempt to schedule the pod.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// The cycle's number.
+    pub cycle: u64,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+    /// When.
+    pub time: Time,
+    /// What became of it: `Scheduled`, `Unschedulable`, ….
+    pub outcome: &'static str,
+    /// The node chosen, if one was.
+    pub node: Option<Symbol>,
+    /// The node nominated, if one was.
+    pub nominated: Option<Symbol>,
+    /// The scheduler's own message, never cut.
+    pub message: String,
+}
+
+/// Everything there is to say about why a pod is where it is.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Why {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// The time of the state that this is about.
+    pub at: Time,
+    /// Where the pod is.
+    pub place: Place,
+    /// The profile that serves it; absent if none does.
+    pub profile: Option<Symbol>,
+    /// What keeps it from every node.
+    pub problems: Vec<Problem>,
+    /// What PreFilter says: refusals and narrowing.
+    pub ahead: Vec<Ahead>,
+    /// The hard spread constraints and what they count.
+    pub spread: Vec<Ledger>,
+    /// Every node: those that fit first, then by how little is missing, those that can never
+    /// match last.
+    pub nodes: Vec<NodeWhy>,
+    /// The nodes that do not fit, by their reasons, the nearest first.
+    pub groups: Vec<Group>,
+    /// All attempts so far.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Why {
+    /// The nodes that fit.
+    pub fn fitting(&self) -> impl Iterator<Item = &NodeWhy> {
+        self.nodes.iter().take_while(|node| node.fits())
+    }
+
+    /// Whether the pod has its node, or would get one if it were tried now.
+    pub fn is_schedulable(&self) -> bool {
+        match self.place {
+            Place::Bound { .. } | Place::Ended { .. } => true,
+            _ => {
+                !self.problems.iter().any(|problem| problem.blocking)
+                    && !self.ahead.iter().any(Ahead::refuses)
+                    && self.fitting().next().is_some()
+            }
+        }
+    }
+
+    /// What is said of a node.
+    pub fn node(&self, name: Symbol) -> Option<&NodeWhy> {
+        self.nodes.iter().find(|node| node.node == name)
+    }
+}

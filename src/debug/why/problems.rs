@@ -1,0 +1,241 @@
+//! What keeps a pod from every node, however much room there is: above all what makes a pod
+//! wait without a word. A scheduler name that nobody serves, a gate, a group short of its
+//! quorum, an object that the pod names and that is not there.
+
+use super::model::{Place, Problem, ProblemKind};
+use crate::api::{Kind, PersistentVolumeClaim, Pod};
+use crate::config::suggest;
+use crate::engine::objects::Objects;
+use crate::engine::pod::{NamespacedName, QueuedPod};
+use crate::engine::pod_groups::group_of;
+use crate::engine::volumes;
+use crate::intern::Symbol;
+use crate::sim::World;
+
+/// Classes that every cluster has.
+const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
+/// All problems of a pod. Nothing to say of one that has its node or has ended.
+pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
+    if matches!(place, Place::Bound { .. } | Place::Ended { .. }) {
+        return Vec::new();
+    }
+    let mut problems = Vec::new();
+    problems.extend(no_profile(world, pod));
+    problems.extend(terminating(pod));
+    problems.extend(gated(world, pod));
+    problems.extend(held(place));
+    problems.extend(missing(world.api().objects(), pod));
+    if world.scheduler().cache().node_count() == 0 {
+        problems.push(Problem {
+            kind: ProblemKind::NoNodes,
+            blocking: true,
+            text: "the cluster has no nodes".into(),
+            advice: "add nodes".into(),
+        });
+    }
+    problems
+}
+
+fn no_profile(world: &World, pod: &Pod) -> Option<Problem> {
+    let (profiles, wanted) = (world.scheduler().frameworks(), pod.spec.scheduler_name);
+    if profiles.contains_key(&wanted) {
+        return None;
+    }
+    let known: Vec<&str> = profiles.keys().map(|name| name.as_str()).collect();
+    let near = suggest::closest(&wanted, known.iter().copied());
+    let advice = match near {
+        Some(near) => {
+            format!("did you mean {near:?}? The name cannot be changed: create the pod anew")
+        }
+        None => format!(
+            "run a scheduler of that name, or create the pod anew with one of: {}",
+            known.join(", ")
+        ),
+    };
+    Some(Problem {
+        kind: ProblemKind::NoProfile,
+        blocking: true,
+        text: format!(
+            "no profile serves the scheduler name {:?}: no scheduler ever looks at the pod, and \
+             no event says so",
+            wanted.as_str()
+        ),
+        advice,
+    })
+}
+
+fn terminating(pod: &Pod) -> Option<Problem> {
+    pod.is_terminating().then(|| Problem {
+        kind: ProblemKind::Terminating,
+        blocking: true,
+        text: "the pod is being deleted, so it is not scheduled any more".into(),
+        advice: "look at its finalizers if it does not go away".into(),
+    })
+}
+
+fn gated(world: &World, pod: &Pod) -> Vec<Problem> {
+    let gates = pod.spec.scheduling_gates.iter().map(|gate| Problem {
+        kind: ProblemKind::Gate,
+        blocking: true,
+        text: format!("scheduling gate {:?} holds it back", gate.name.as_str()),
+        advice: "whoever set the gate must take it from spec.schedulingGates; until then the \
+                 scheduler does not try the pod, and writes no event"
+            .into(),
+    });
+    let mut problems: Vec<Problem> = gates.collect();
+    let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+    let queued = world.scheduler().queue().get(key);
+    let plugin = queued.and_then(|queued| queued.gating_plugin);
+    match (plugin, queued) {
+        (Some(plugin), Some(queued)) if plugin != "SchedulingGates" => {
+            problems.push(held_back(world, pod, queued, plugin));
+        }
+        _ => {}
+    }
+    problems
+}
+
+/// A PreEnqueue plugin other than that of the gates keeps the pod out of the queue.
+fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> Problem {
+    if let (true, Some(problem)) = (plugin == "GangScheduling", quorum(world, pod)) {
+        return problem;
+    }
+    let said = queued.gating_message.unwrap_or_default();
+    Problem {
+        kind: ProblemKind::Gate,
+        blocking: true,
+        text: format!("{plugin} keeps it out of the queue: {said}"),
+        advice: "it enters the queue as soon as the plugin agrees".into(),
+    }
+}
+
+fn quorum(world: &World, pod: &Pod) -> Option<Problem> {
+    let group = group_of(pod)?;
+    let scheduler = world.scheduler();
+    let object = scheduler.objects().pod_groups.get(&group);
+    let (text, advice) = match object {
+        None => (
+            format!("its pod group {group} does not exist"),
+            format!("create the PodGroup {group}"),
+        ),
+        Some(object) => {
+            let needed = object.spec.scheduling_policy.gang.as_ref()?.min_count;
+            let there = scheduler.pod_group(group)?.all();
+            (
+                format!("its pod group {group} has {there} of the {needed} pods it needs"),
+                format!(
+                    "create {} more pods of the group, or lower its minCount",
+                    i64::from(needed) - there as i64
+                ),
+            )
+        }
+    };
+    Some(Problem { kind: ProblemKind::Quorum, blocking: true, text, advice })
+}
+
+fn held(place: &Place) -> Option<Problem> {
+    let Place::Waiting { node, holds, in_pre_bind, .. } = place else { return None };
+    let stage = if *in_pre_bind { "in PreBind" } else { "at Permit" };
+    let until = holds.iter().map(|held| held.deadline).min()?;
+    let plugins: Vec<&str> = holds.iter().map(|held| held.plugin.as_str()).collect();
+    Some(Problem {
+        kind: ProblemKind::Held,
+        blocking: true,
+        text: format!("{} holds it {stage}; its place on {node} is kept", plugins.join(", ")),
+        advice: match in_pre_bind {
+            true => format!("the plugin looks again at {until}"),
+            false => format!("it goes on when the plugin allows it; at {until} it is rejected"),
+        },
+    })
+}
+
+/// Objects that the pod names and that are not there.
+fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut add = |kind: Kind, name: String, blocking: bool, advice: &str| {
+        let kind = kind.as_str();
+        problems.push(Problem {
+            kind: ProblemKind::MissingObject,
+            blocking,
+            text: format!("{kind} {name} does not exist"),
+            advice: advice.to_owned(),
+        });
+    };
+    let cluster_wide = |name: Symbol| NamespacedName::new(Symbol::EMPTY, name);
+    let namespace = cluster_wide(pod.metadata.namespace);
+    // Files often leave namespaces out altogether.
+    if !objects.namespaces.is_empty() && !objects.namespaces.contains_key(&namespace) {
+        let advice = "without it, selectors of namespaces do not find the pod";
+        add(Kind::Namespace, namespace.to_string(), false, advice);
+    }
+    let class = pod.spec.priority_class_name;
+    let known = objects.priority_classes.contains_key(&cluster_wide(class));
+    if !class.is_empty() && !known && !BUILT_IN_CLASSES.contains(&class.as_str()) {
+        let advice = "the pod keeps the priority it has; a new pod of that class is refused";
+        add(Kind::PriorityClass, class.to_string(), false, advice);
+    }
+    for volume in volumes::claims(pod) {
+        match objects.persistent_volume_claims.get(&volume.key) {
+            None => {
+                let advice = match volume.ephemeral {
+                    true => "the controller of ephemeral volumes creates it",
+                    false => "create the claim, or correct its name in the pod",
+                };
+                add(Kind::PersistentVolumeClaim, volume.key.to_string(), true, advice);
+            }
+            Some(claim) => {
+                if let Some(class) = missing_class(objects, claim) {
+                    let advice = format!("claim {} names it: create the class", volume.key);
+                    add(Kind::StorageClass, class.to_string(), true, &advice);
+                }
+            }
+        }
+    }
+    missing_device_classes(objects, pod, &mut add);
+    problems
+}
+
+/// The class of a claim that has no volume yet, if it is not there.
+fn missing_class(objects: &Objects, claim: &PersistentVolumeClaim) -> Option<Symbol> {
+    let class = volumes::class_of(claim);
+    let key = NamespacedName::new(Symbol::EMPTY, class);
+    let missing = !class.is_empty()
+        && claim.spec.volume_name.is_empty()
+        && !objects.storage_classes.contains_key(&key);
+    missing.then_some(class)
+}
+
+fn missing_device_classes(
+    objects: &Objects,
+    pod: &Pod,
+    add: &mut impl FnMut(Kind, String, bool, &str),
+) {
+    let statuses = &pod.status.resource_claim_statuses;
+    for written in &pod.spec.resource_claims {
+        let generated = || statuses.iter().find(|status| status.name == written.name);
+        let name = written.resource_claim_name.or_else(|| generated()?.resource_claim_name);
+        let Some(name) = name else { continue };
+        let key = NamespacedName::new(pod.metadata.namespace, name);
+        let Some(claim) = objects.resource_claims.get(&key) else {
+            add(
+                Kind::ResourceClaim,
+                key.to_string(),
+                true,
+                "create the claim, or correct its name",
+            );
+            continue;
+        };
+        for request in &claim.spec.devices.requests {
+            let exactly = request.exactly.iter().map(|exactly| exactly.device_class_name);
+            let alternatives = request.first_available.iter().map(|sub| sub.device_class_name);
+            for class in exactly.chain(alternatives) {
+                let there = NamespacedName::new(Symbol::EMPTY, class);
+                if !objects.device_classes.contains_key(&there) {
+                    let advice = format!("request {} of claim {key} names it", request.name);
+                    add(Kind::DeviceClass, class.to_string(), true, &advice);
+                }
+            }
+        }
+    }
+}

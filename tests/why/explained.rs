@@ -1,0 +1,60 @@
+//! Holds the answers of "why" to what recorded cycles say: a cause for every plugin that refused
+//! a node, and for no other. Part of the tests that run random clusters and recorded ones.
+
+use std::collections::BTreeSet;
+
+use kubestep::debug::why::{self, Why};
+use kubestep::engine::record::CycleRecord;
+use kubestep::sim::World;
+use kubestep::trace::History;
+
+/// Compares the answer about the cluster before a cycle with what the cycle then did.
+pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
+    let place = format!("cycle {} of {}", record.cycle, record.pod);
+    let why = why::why(before, &History::default(), record.pod)
+        .ok_or_else(|| format!("{place}: no such pod"))?;
+    let found = refused_and_explained(&why);
+    let recorded = refused(record);
+    if record.filter.plugins.is_empty() || found == recorded {
+        return quoted(&why).map_or(Ok(()), |text| Err(format!("{place}: {text}")));
+    }
+    let (missing, more): (Vec<_>, Vec<_>) =
+        (recorded.difference(&found).collect(), found.difference(&recorded).collect());
+    Err(format!("{place}: not explained: {missing:?}, explained but not refused: {more:?}"))
+}
+
+/// Node and plugin of every refusal that has a cause.
+fn refused_and_explained(why: &Why) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for node in &why.nodes {
+        let alone = node.blockers.iter().filter(|blocker| !blocker.by_nominated);
+        for blocker in alone.filter(|blocker| !blocker.causes.is_empty()) {
+            found.insert((node.node.to_string(), blocker.plugin.to_string()));
+        }
+    }
+    found
+}
+
+/// Node and plugin of every refusal that was recorded.
+fn refused(record: &CycleRecord) -> BTreeSet<(String, String)> {
+    let mut refused = BTreeSet::new();
+    for column in &record.filter.plugins {
+        for node in &record.nodes.order {
+            if column.verdicts.get(*node).is_some_and(|verdict| verdict.is_status()) {
+                refused.insert((record.nodes.name(*node).to_string(), column.plugin.to_string()));
+            }
+        }
+    }
+    refused
+}
+
+/// A plugin that is only quoted although it is known how it decides. Errors may be quoted.
+fn quoted(why: &Why) -> Option<String> {
+    let blockers = why.nodes.iter().flat_map(|node| &node.blockers);
+    let mut refusals = blockers.filter(|blocker| blocker.code.is_rejected());
+    let only_quoted = refusals.find(|blocker| {
+        why::cause::is_explained(blocker.plugin)
+            && blocker.causes.iter().any(|cause| cause.is_quoted())
+    })?;
+    Some(format!("{} is only quoted: {:?}", only_quoted.plugin, only_quoted.reasons))
+}
