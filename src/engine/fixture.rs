@@ -119,6 +119,7 @@ impl Fixture {
             ),
             pods: PodIndex::of(&infos),
             topology: Default::default(),
+            placement: None,
             nodes: Arc::new(infos.into_iter().map(|node| Some(Arc::new(node))).collect()),
         };
     }

@@ -25,14 +25,17 @@ struct Member {
     /// Whether the object has a node.
     bound: bool,
     place: Place,
+    /// The node it is bound to or assumed on.
+    node: Symbol,
 }
 
 impl Member {
     fn new(pod: &Pod) -> Member {
         let bound = !pod.spec.node_name.is_empty();
         let place = if bound { Place::Assigned } else { Place::Unscheduled };
+        let node = pod.spec.node_name;
         let pod = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
-        Member { pod, bound, place }
+        Member { pod, bound, place, node }
     }
 }
 
@@ -51,6 +54,12 @@ impl PodGroupState {
     /// Number of pods that are assumed or bound.
     pub fn scheduled(&self) -> usize {
         self.members.values().filter(|member| member.place != Place::Unscheduled).count()
+    }
+
+    /// The pods that are assumed or bound, with their nodes.
+    pub fn scheduled_on(&self) -> impl Iterator<Item = (NamespacedName, Symbol)> {
+        let scheduled = self.members.values().filter(|member| member.place != Place::Unscheduled);
+        scheduled.map(|member| (member.pod, member.node))
     }
 
     /// The pods that are neither assumed nor bound.
@@ -103,6 +112,7 @@ impl PodGroups {
         let bound = !pod.spec.node_name.is_empty();
         if bound && !member.bound {
             member.place = Place::Assigned;
+            member.node = pod.spec.node_name;
         }
         member.bound = bound;
     }
@@ -121,6 +131,7 @@ impl PodGroups {
     pub fn assume(&mut self, pod: &Pod) {
         if let Some(member) = self.member(pod) {
             member.place = if member.bound { Place::Assigned } else { Place::Assumed };
+            member.node = pod.spec.node_name;
         }
     }
 
@@ -161,6 +172,10 @@ mod tests {
         assert_eq!(state.assumed().collect::<Vec<_>>(), [a.metadata.uid]);
         groups.forget(&a);
         assert_eq!(groups.get(key("g")).unwrap().scheduled(), 0);
+        groups.assume(&b.clone().on("n2"));
+        let nodes: Vec<_> = groups.get(key("g")).unwrap().scheduled_on().collect();
+        assert_eq!(nodes, [(key("b"), "n2".into())]);
+        groups.forget(&b);
         groups.add(&a.clone().on("n1"));
         groups.forget(&a);
         assert_eq!(groups.get(key("g")).unwrap().scheduled(), 1, "bound, so not to be forgotten");

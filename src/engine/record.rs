@@ -33,12 +33,14 @@ impl VerdictId {
     pub const NOMINATED_TAKEN: VerdictId = VerdictId(4);
     /// Not evaluated: the cycle ended before or during Filter.
     pub const CYCLE_ENDED: VerdictId = VerdictId(5);
+    /// Not evaluated: the pod's group was tried on other nodes.
+    pub const OUTSIDE_PLACEMENT: VerdictId = VerdictId(6);
     /// The first number that stands for a status in the table.
-    const FIRST_STATUS: u32 = 6;
+    const FIRST_STATUS: u32 = 7;
 
     /// Whether the node was not evaluated, for whatever reason.
     pub fn is_not_evaluated(self) -> bool {
-        (VerdictId::ENOUGH_FOUND.0..=VerdictId::CYCLE_ENDED.0).contains(&self.0)
+        (VerdictId::ENOUGH_FOUND.0..=VerdictId::OUTSIDE_PLACEMENT.0).contains(&self.0)
     }
 
     /// Whether the number stands for a status: a refusal or an error.
@@ -198,6 +200,21 @@ pub struct Candidate {
     pub pdb_violations: i64,
 }
 
+/// A set of nodes on which a pod group was tried (PG-006).
+#[derive(Clone, PartialEq, Debug)]
+pub struct PlacementRecord {
+    /// What it is called: the value of the topology key; empty for all nodes.
+    pub name: Symbol,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// How many pods of the group found a place there.
+    pub placed: usize,
+    /// Whether the group could start there; if not, why.
+    pub status: Status,
+    /// Its score, where several placements would do.
+    pub total: Option<i64>,
+}
+
 /// What became of the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Outcome {
@@ -264,6 +281,10 @@ pub struct CycleRecord {
     pub candidates: Vec<Candidate>,
     /// The node where preemption decided to evict, with the victims.
     pub preemption: Option<Candidate>,
+    /// The placements on which the pod's group was tried, in that order.
+    pub placements: Vec<PlacementRecord>,
+    /// Which of them was chosen.
+    pub placement: Option<usize>,
     /// The answers of Reserve, in the order run.
     pub reserve: Vec<PluginStatus>,
     /// The answers of Permit, in the order run.

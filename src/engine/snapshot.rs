@@ -10,6 +10,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::Labels;
+use crate::engine::framework::placement::Placement;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::NamespacedName;
 use crate::engine::pod_index::{Listed, PodIndex};
@@ -32,9 +33,43 @@ pub struct Snapshot {
     pub(in crate::engine) used_claims: Arc<BTreeSet<NamespacedName>>,
     pub(in crate::engine) pods: PodIndex,
     pub(in crate::engine) topology: TopologyColumns,
+    /// The only nodes to consider, while a pod group is tried on them (C-038).
+    pub(in crate::engine) placement: Option<Arc<Vec<NodeId>>>,
 }
 
 impl Snapshot {
+    /// Restricts the nodes to consider. Plugins go on seeing all of them; only the search for
+    /// a node keeps to the placement.
+    ///
+    /// # Errors
+    /// A node that is not there, in upstream's words.
+    pub(in crate::engine) fn assume_placement(
+        &mut self,
+        placement: &Placement,
+    ) -> Result<(), String> {
+        self.placement = None;
+        if placement.nodes.len() == self.order.len() {
+            return Ok(()); // no need to look which they are
+        }
+        let slot = |name: &Symbol| {
+            let id = self.by_name.get(name).copied();
+            id.ok_or_else(|| format!("node {name} in placement is not present in snapshot"))
+        };
+        let nodes: Result<Vec<NodeId>, String> = placement.nodes.iter().map(slot).collect();
+        self.placement = Some(Arc::new(nodes?));
+        Ok(())
+    }
+
+    /// The slots to consider, in node order.
+    pub fn placement(&self) -> &Arc<Vec<NodeId>> {
+        self.placement.as_ref().unwrap_or(&self.order)
+    }
+
+    /// Whether a slot is to be considered.
+    pub fn is_in_placement(&self, id: NodeId) -> bool {
+        self.placement.as_ref().is_none_or(|placement| placement.contains(&id))
+    }
+
     /// Number of nodes.
     pub fn len(&self) -> usize {
         self.order.len()
@@ -135,4 +170,53 @@ impl Snapshot {
 
 fn labels(node: Option<&NodeInfo>) -> Option<&Labels> {
     Some(&node?.node.as_ref()?.metadata.labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::{Cluster, PodBuilder, info, node, pod};
+
+    fn three() -> Snapshot {
+        Cluster::new(["n1", "n2", "n3"].map(node), []).snapshot
+    }
+
+    fn placement(nodes: &[&str]) -> Placement {
+        let nodes = nodes.iter().map(|node| Symbol::new(node)).collect();
+        Placement { name: "p".into(), nodes }
+    }
+
+    fn names(snapshot: &Snapshot) -> Vec<&'static str> {
+        let nodes = snapshot.placement().iter().filter_map(|id| snapshot.get(*id));
+        nodes.map(|node| node.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_placement_restricts_the_nodes_to_consider_and_nothing_else() {
+        let mut snapshot = three();
+        assert_eq!(names(&snapshot), ["n1", "n2", "n3"]);
+        snapshot.assume_placement(&placement(&["n2", "n3"])).unwrap();
+        assert_eq!(names(&snapshot), ["n2", "n3"]);
+        assert!(!snapshot.is_in_placement(NodeId(0)) && snapshot.is_in_placement(NodeId(2)));
+        assert_eq!((snapshot.len(), snapshot.iter().count()), (3, 3));
+        snapshot.change_node("n2".into(), |node| node.add_pod(info(pod("a").on("n2"))));
+        assert_eq!(snapshot.get(snapshot.placement()[0]).unwrap().pods.len(), 1);
+        snapshot.placement = None;
+        assert_eq!(names(&snapshot), ["n1", "n2", "n3"]);
+    }
+
+    #[test]
+    fn a_placement_of_all_nodes_restricts_nothing() {
+        let mut snapshot = three();
+        snapshot.assume_placement(&placement(&["n1", "n2", "n3"])).unwrap();
+        assert!(snapshot.placement.is_none());
+    }
+
+    #[test]
+    fn a_placement_of_unknown_nodes_is_refused() {
+        let mut snapshot = three();
+        let text = "node n9 in placement is not present in snapshot";
+        assert_eq!(snapshot.assume_placement(&placement(&["n9"])), Err(text.into()));
+        assert_eq!(names(&snapshot).len(), 3);
+    }
 }

@@ -242,6 +242,7 @@ pub fn snapshot(mut nodes: Vec<NodeInfo>) -> Snapshot {
         used_claims: Arc::new(used_claims),
         pods: PodIndex::of(&nodes),
         topology: Default::default(),
+        placement: None,
         nodes: Arc::new(nodes.into_iter().map(|node| Some(Arc::new(node))).collect()),
     }
 }

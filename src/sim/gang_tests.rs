@@ -68,8 +68,8 @@ fn without_room_for_all_nobody_starts() {
     world.create(member("a").into());
     world.create(member("b").into());
     let told = step(&mut world);
-    let waiting = "waiting for minCount pods from a gang to be scheduled, one or more plugins \
-                   asked to wait and no plugin rejected pod";
+    let waiting = "pod group is unschedulable, waiting for minCount pods from a gang to be \
+                   scheduled, one or more plugins asked to wait and no plugin rejected pod";
     let no_cpu = "0/1 nodes are available: 1 Insufficient cpu.";
     assert_eq!((told[0].1, told[0].2.as_str()), (Outcome::Unschedulable, waiting));
     assert_eq!(told[1].1, Outcome::Unschedulable);

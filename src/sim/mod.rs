@@ -18,6 +18,8 @@ mod device_tests;
 #[cfg(test)]
 mod gang_tests;
 #[cfg(test)]
+mod group_tests;
+#[cfg(test)]
 mod preemption_tests;
 #[cfg(test)]
 mod tie_break_tests;

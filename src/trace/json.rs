@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::node::NodeId;
 use crate::engine::pod::NamespacedName;
-use crate::engine::record::{Candidate, CycleRecord, Outcome, PluginStatus, QueueName, VerdictId};
+use crate::engine::record::{
+    Candidate, CycleRecord, Outcome, PlacementRecord, PluginStatus, QueueName, VerdictId,
+};
 use crate::engine::status::{Code, Status};
 use crate::trace::state::{PodState, State};
 
@@ -24,6 +26,9 @@ pub fn cycle(record: &CycleRecord) -> Value {
     out.set("feasible", names(record, &record.feasible));
     out.set("postFilter", answers(&record.post_filter));
     out.set("candidates", candidates(&record.candidates));
+    out.set("placements", record.placements.iter().map(placement).collect());
+    let chosen = record.placement.and_then(|at| record.placements.get(at));
+    out.set("placement", json!(chosen.map(|placement| placement.name)));
     scoring(record, &mut out);
     out.set("reserve", answers(&record.reserve));
     out.set("permit", answers(&record.permit));
@@ -220,6 +225,17 @@ fn candidates(candidates: &[Candidate]) -> Value {
         Value::from(out)
     };
     candidates.into_iter().map(one).collect()
+}
+
+/// A placement on which the pod's group was tried. The corpus has none.
+fn placement(placement: &PlacementRecord) -> Value {
+    let mut out = Fields::default();
+    out.set("name", json!(placement.name));
+    out.set("nodes", json!(placement.nodes));
+    out.set("placed", json!(placement.placed));
+    out.set("message", json!(placement.status.message()));
+    out.set("total", json!(placement.total));
+    out.into()
 }
 
 /// PreScore, the scores of plugins and extenders, and the totals.

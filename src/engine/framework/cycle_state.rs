@@ -44,6 +44,8 @@ pub struct CycleState {
     pub skip_score: Vec<Symbol>,
     /// Plugins whose PreBind is skipped.
     pub skip_pre_bind: Vec<Symbol>,
+    /// Whether no PostFilter plugin is to be asked (FW-130).
+    pub skip_post_filters: bool,
     /// Pods that a plugin wants in the active queue after this cycle, as (namespace, name) (FW-021).
     pub pods_to_activate: Vec<(Symbol, Symbol)>,
     /// Pods that a Permit plugin wants in the active queue right now.

@@ -6,6 +6,7 @@ pub mod events;
 pub mod filter;
 pub mod node_statuses;
 pub mod nominated;
+pub mod placement;
 pub mod plugin;
 pub mod registry;
 pub mod runtime;

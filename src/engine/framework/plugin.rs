@@ -8,7 +8,9 @@
 //! [`Plugin::score`] per feasible node, [`Plugin::normalize`] once, [`Plugin::reserve`],
 //! [`Plugin::permit`]; in the binding cycle [`Plugin::pre_bind_pre_flight`],
 //! [`Plugin::pre_bind`], [`Plugin::bind`], [`Plugin::post_bind`], and
-//! [`Plugin::unreserve`] if anything failed after Reserve.
+//! [`Plugin::unreserve`] if anything failed after Reserve. For a pod group as a whole,
+//! [`Plugin::generate_placements`] and [`Plugin::score_placement`] stand around the cycles of
+//! its pods.
 //!
 //! Plugins are pure: they see only what the context hands them, and keep nothing in
 //! themselves but their arguments. What must outlive a cycle is in [`Shared`].
@@ -24,6 +26,7 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{ClusterEvent, EventObjects, Hint, Registration};
 use crate::engine::framework::node_statuses::NodeStatuses;
 use crate::engine::framework::nominated::NominatedPods;
+use crate::engine::framework::placement::{GroupContext, Placement, Proposal};
 use crate::engine::framework::runtime::Framework;
 use crate::engine::framework::shared::Shared;
 use crate::engine::host::Host;
@@ -318,6 +321,29 @@ pub trait Plugin: Send + Sync {
 
     /// PostBind: the pod is bound.
     fn post_bind(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) {}
+
+    /// PlacementGenerate: the placements to try for a pod group, within `parent`.
+    fn generate_placements(
+        &self,
+        _cx: &GroupContext<'_>,
+        parent: &Placement,
+    ) -> Result<Vec<Placement>, Status> {
+        Ok(vec![parent.clone()])
+    }
+
+    /// PlacementScore: how good is it for the group? As [`Plugin::score`].
+    fn score_placement(
+        &self,
+        _cx: &GroupContext<'_>,
+        _proposal: &Proposal<'_>,
+    ) -> Result<i64, Status> {
+        Ok(0)
+    }
+
+    /// Normalize for PlacementScore: bring all scores into 0 to 100.
+    fn normalize_placements(&self, _cx: &GroupContext<'_>, _scores: &mut [i64]) -> Status {
+        Status::SUCCESS
+    }
 
     /// Sign: what of the pod this plugin's answers depend on, for batching (FW-221). `Err`
     /// carries why a pod cannot be signed.

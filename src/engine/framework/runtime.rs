@@ -170,6 +170,10 @@ impl Framework {
         host: &mut dyn Host,
     ) -> PostFilterOutcome {
         let mut outcome = PostFilterOutcome::default();
+        if state.skip_post_filters {
+            outcome.status = Status::unschedulable("All PostFilter plugins are skipped");
+            return outcome;
+        }
         let mut reasons = Vec::new();
         let mut rejector = Symbol::EMPTY;
         for plugin in self.at(ExtensionPoint::PostFilter) {

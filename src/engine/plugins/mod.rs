@@ -22,11 +22,13 @@ pub mod node_resources;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod normalize;
+pub mod pod_group_pods_count;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
 pub mod signers;
 pub mod taint_toleration;
+pub mod topology_placement;
 pub mod volume_binding;
 pub mod volume_restrictions;
 pub mod volume_zone;
@@ -49,9 +51,11 @@ const FACTORIES: &[(&str, Factory)] = &[
     ("NodeResourcesBalancedAllocation", node_resources::balanced_allocation::build),
     ("NodeResourcesFit", node_resources::fit::build),
     ("DefaultPreemption", default_preemption::build),
+    ("PodGroupPodsCount", pod_group_pods_count::build),
     ("PodTopologySpread", pod_topology_spread::build),
     ("PrioritySort", priority_sort::build),
     ("SchedulingGates", scheduling_gates::build),
+    ("TopologyPlacementGenerator", topology_placement::build),
     ("VolumeBinding", volume_binding::build),
     ("VolumeRestrictions", volume_restrictions::build),
     ("VolumeZone", volume_zone::build),

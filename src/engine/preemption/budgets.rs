@@ -9,6 +9,7 @@ use crate::api::selector::Selector;
 use crate::api::{Pod, PodDisruptionBudget};
 use crate::engine::objects::Objects;
 use crate::engine::pod::PodInfo;
+use crate::engine::preemption::group_victims::Unit;
 
 /// All disruption budgets that can match a pod, compiled once per search (PR-023).
 #[derive(Default, Debug)]
@@ -31,28 +32,49 @@ impl Budgets {
     /// Splits `pods` into those whose eviction violates a budget and the others, counting down
     /// from the first. Both lists keep the order (PR-033).
     pub fn split(&self, pods: Vec<Arc<PodInfo>>) -> (Vec<Arc<PodInfo>>, Vec<Arc<PodInfo>>) {
-        let mut allowed: Vec<i32> =
-            self.budgets.iter().map(|(_, budget)| budget.status.disruptions_allowed).collect();
+        let mut allowed = self.allowed();
         pods.into_iter().partition(|pod| self.take(&mut allowed, &pod.pod))
+    }
+
+    /// The same for units that are evicted as a whole: one violates a budget if one of its pods
+    /// does, and then nothing more of it is counted (PR-073).
+    pub fn split_units(&self, units: Vec<Unit>) -> (Vec<Unit>, Vec<Unit>) {
+        let mut allowed = self.allowed();
+        let mut violates = |pod: &Arc<PodInfo>| {
+            let mut budgets = self.matching(&pod.pod);
+            budgets.any(|at| {
+                allowed[at] = allowed[at].wrapping_sub(1);
+                allowed[at] < 0
+            })
+        };
+        units.into_iter().partition(|unit| unit.pods.iter().any(&mut violates))
+    }
+
+    fn allowed(&self) -> Vec<i32> {
+        self.budgets.iter().map(|(_, budget)| budget.status.disruptions_allowed).collect()
     }
 
     /// Takes the pod from every budget that matches it; whether one was exhausted.
     fn take(&self, allowed: &mut [i32], pod: &Pod) -> bool {
-        if pod.metadata.labels.is_empty() {
-            return false;
-        }
         let mut violated = false;
-        for ((selector, budget), allowed) in self.budgets.iter().zip(allowed) {
-            let matches = budget.metadata.namespace == pod.metadata.namespace
-                && selector.matches(&pod.metadata.labels)
-                // The API server has already taken these off the budget.
-                && !budget.status.disrupted_pods.contains_key(&pod.metadata.name);
-            if matches {
-                *allowed = allowed.wrapping_sub(1);
-                violated |= *allowed < 0;
-            }
+        for at in self.matching(pod) {
+            allowed[at] = allowed[at].wrapping_sub(1);
+            violated |= allowed[at] < 0;
         }
         violated
+    }
+
+    /// Positions of the budgets that count the pod.
+    fn matching<'a>(&'a self, pod: &'a Pod) -> impl Iterator<Item = usize> + 'a {
+        let matches = |budget: &PodDisruptionBudget, selector: &Selector| {
+            !pod.metadata.labels.is_empty()
+                && budget.metadata.namespace == pod.metadata.namespace
+                && selector.matches(&pod.metadata.labels)
+                // The API server has already taken these off the budget.
+                && !budget.status.disrupted_pods.contains_key(&pod.metadata.name)
+        };
+        let budgets = self.budgets.iter().enumerate();
+        budgets.filter_map(move |(at, (selector, budget))| matches(budget, selector).then_some(at))
     }
 }
 

@@ -10,15 +10,16 @@
 
 use std::sync::Arc;
 
-use crate::api::{Condition, ConditionStatus, Time};
+use crate::api::{Condition, ConditionStatus, PodGroup, Time};
 use crate::engine::conditions;
 use crate::engine::framework::nominated::NominatedPods;
 use crate::engine::framework::plugin::Preemption;
 use crate::engine::framework::shared::{Preempting, Shared};
 use crate::engine::host::{ApiEvent, Host, PodStatusPatch};
 use crate::engine::objects::Objects;
-use crate::engine::pod::PodInfo;
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::preemption::eligibility::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER};
+use crate::engine::preemption::group_victims::group_priority;
 use crate::intern::Symbol;
 
 /// What the scheduler can do about a victim that is not bound yet.
@@ -44,6 +45,44 @@ pub struct EvictionContext<'a> {
     pub now: Time,
 }
 
+/// For whom a place is made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Preemptor {
+    /// `pod` or `podgroup`, as texts have it.
+    kind: &'static str,
+    /// Its UID.
+    pub uid: Symbol,
+    scheduler: Symbol,
+    priority: i32,
+    /// The pod, or the pods of the group.
+    pub pods: Vec<NamespacedName>,
+}
+
+impl Preemptor {
+    /// A pod by itself.
+    pub fn pod(pod: &PodInfo) -> Preemptor {
+        Preemptor {
+            kind: "pod",
+            uid: pod.uid(),
+            scheduler: pod.pod.spec.scheduler_name,
+            priority: pod.priority(),
+            pods: vec![pod.key()],
+        }
+    }
+
+    /// A group with those of its pods that have no place (PR-074).
+    pub fn group(group: &PodGroup, pods: &[Arc<PodInfo>]) -> Preemptor {
+        let scheduler = pods.first().map(|pod| pod.pod.spec.scheduler_name);
+        Preemptor {
+            kind: "podgroup",
+            uid: group.metadata.uid,
+            scheduler: scheduler.unwrap_or_default(),
+            priority: group_priority(group),
+            pods: pods.iter().map(|pod| pod.key()).collect(),
+        }
+    }
+}
+
 /// How far an eviction is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
@@ -61,7 +100,7 @@ pub enum Stage {
 /// A preemption that is carried out beside the scheduling cycle (PR-050).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Eviction {
-    preemptor: Arc<PodInfo>,
+    preemptor: Preemptor,
     preemption: Preemption,
     /// The victims that were not terminating when the eviction began.
     victims: Vec<Arc<PodInfo>>,
@@ -71,7 +110,7 @@ pub struct Eviction {
 
 impl Eviction {
     /// The eviction that a preemption asks for. `None`: all victims are terminating already.
-    pub fn new(preemptor: Arc<PodInfo>, preemption: Preemption) -> Option<Eviction> {
+    pub fn new(preemptor: Preemptor, preemption: Preemption) -> Option<Eviction> {
         let staying = |victim: &&Arc<PodInfo>| !victim.pod.is_terminating();
         let victims: Vec<_> = preemption.victims.iter().filter(staying).cloned().collect();
         let stage = Stage::Begun;
@@ -80,8 +119,8 @@ impl Eviction {
         (!eviction.victims.is_empty()).then_some(eviction)
     }
 
-    /// The pod that a place is made for.
-    pub fn preemptor(&self) -> &Arc<PodInfo> {
+    /// For whom a place is made.
+    pub fn preemptor(&self) -> &Preemptor {
         &self.preemptor
     }
 
@@ -104,7 +143,7 @@ impl Eviction {
     /// Notes how far the eviction is, which keeps the preemptor out of the queue until the last
     /// victim goes (PR-051).
     pub fn mark(&self, shared: &mut Shared) {
-        let uid = self.preemptor.uid();
+        let uid = self.preemptor.uid;
         let last = self.victims.last().filter(|_| self.stage == Stage::LastPending);
         match self.stage {
             Stage::Begun | Stage::LastPending => {
@@ -145,7 +184,7 @@ impl Eviction {
 /// A victim could not be evicted: PostFilter then answers with this error.
 pub fn evict_at_once(
     cx: &mut EvictionContext<'_>,
-    preemptor: &PodInfo,
+    preemptor: &Preemptor,
     preemption: &Preemption,
 ) -> Result<(), String> {
     for victim in preemption.victims.iter().filter(|victim| !victim.pod.is_terminating()) {
@@ -168,13 +207,13 @@ pub fn is_preempting(shared: &Shared, objects: &Objects, uid: Symbol) -> bool {
 /// a nomination of their own and stay as they are (PR-057).
 fn clear_nominations(
     cx: &mut EvictionContext<'_>,
-    preemptor: &PodInfo,
+    preemptor: &Preemptor,
     node: Symbol,
 ) -> Result<(), String> {
     let mut outcome = Ok(());
     for pod in cx.nominated.for_node(node) {
         let has_nomination = !pod.pod.status.nominated_node_name.is_empty();
-        if pod.priority() < preemptor.priority() && has_nomination {
+        if pod.priority() < preemptor.priority && has_nomination {
             let patch = PodStatusPatch { nominated_node: Some(Symbol::EMPTY), condition: None };
             outcome = outcome.and(cx.host.patch_pod_status(pod.key(), patch));
         }
@@ -185,11 +224,12 @@ fn clear_nominations(
 /// Evicts one victim: in memory where that is possible, otherwise through the API (PR-052).
 fn evict(
     cx: &mut EvictionContext<'_>,
-    preemptor: &PodInfo,
+    preemptor: &Preemptor,
     preemption: &Preemption,
     victim: &PodInfo,
 ) -> Result<(), String> {
-    let mut note = format!("Preempted by pod {} on node {}", preemptor.uid(), preemption.node);
+    let Preemptor { kind, uid, .. } = preemptor;
+    let mut note = format!("Preempted by {kind} {uid} on node {}", preemption.node);
     if evict_in_memory(cx, preemption.plugin, victim) {
         note.push_str(" (in kube-scheduler memory).");
     } else if !evict_through_api(cx, preemptor, victim)? {
@@ -218,15 +258,15 @@ fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInf
 /// Marks the victim and deletes it; `false` if it was gone already.
 fn evict_through_api(
     cx: &mut EvictionContext<'_>,
-    preemptor: &PodInfo,
+    preemptor: &Preemptor,
     victim: &PodInfo,
 ) -> Result<bool, String> {
-    let scheduler = preemptor.pod.spec.scheduler_name;
+    let Preemptor { kind, scheduler, .. } = preemptor;
     let condition = Condition {
         type_: DISRUPTION_TARGET.into(),
         status: ConditionStatus::True,
         reason: PREEMPTION_BY_SCHEDULER.into(),
-        message: format!("{scheduler}: preempting to accommodate a higher priority pod"),
+        message: format!("{scheduler}: preempting to accommodate a higher priority {kind}"),
         ..Condition::default()
     };
     if let Some(condition) = conditions::updated(&victim.pod, condition, cx.now) {

@@ -6,7 +6,8 @@
 //! node [`victims`] (who must go) with [`budgets`] (whose disruption budget that breaks), then
 //! [`extenders`] (which candidates they accept) and [`pick`] (the least harm). [`evaluator`]
 //! holds it together; the DefaultPreemption plugin calls it in PostFilter. [`executor`]
-//! evicts the victims when the cycle is over.
+//! evicts the victims when the cycle is over. A pod group as a whole goes through
+//! [`group_victims`] in place of all that.
 //!
 //! Upstream: `pkg/scheduler/framework/preemption` and
 //! `pkg/scheduler/framework/plugins/defaultpreemption`. What upstream leaves to chance is
@@ -25,6 +26,7 @@ pub mod eligibility;
 pub mod evaluator;
 pub mod executor;
 pub mod extenders;
+pub mod group_victims;
 pub mod pick;
 pub mod victims;
 

@@ -13,6 +13,7 @@ use crate::engine::framework::runtime::Framework;
 use crate::engine::host::{ApiEvent, Host};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::QueuedPod;
+use crate::engine::preemption::executor::Preemptor;
 use crate::engine::record::{CycleRecord, NodeNames, Outcome, PluginStatus, VerdictId};
 use crate::engine::scheduler::Scheduler;
 use crate::engine::status::{Code, Status};
@@ -159,7 +160,7 @@ impl Scheduler {
         cycle: &mut Cycle,
         host: &mut dyn Host,
     ) -> Result<Symbol, Failure> {
-        if self.snapshot.is_empty() {
+        if self.snapshot.placement().is_empty() {
             let text = "no nodes available to schedule pods";
             return Err(Failure::plain(Status::unresolvable(text))); // S-005
         }
@@ -187,7 +188,7 @@ impl Scheduler {
         mut diagnosis: Diagnosis,
         host: &mut dyn Host,
     ) -> Failure {
-        let nodes = self.snapshot.len();
+        let nodes = self.snapshot.placement().len();
         if cycle.framework.at(crate::config::ExtensionPoint::PostFilter).is_empty() {
             return Failure::fit(Code::Unschedulable, diagnosis, nodes, Some(Symbol::EMPTY));
         }
@@ -199,7 +200,7 @@ impl Scheduler {
         cycle.record.candidates = outcome.answer.candidates;
         if let Some(preemption) = outcome.answer.preemption {
             cycle.record.preemption = Some(preemption.candidate.clone());
-            let preemptor = cycle.queued.info.clone();
+            let preemptor = Preemptor::pod(&cycle.queued.info);
             if let Err(text) = self.start_preemption(preemptor, preemption, cycle.now, host) {
                 let status = Status::error(&format!("preemption: {text}")); // PR-054
                 diagnosis.post_filter_message = status.message();

@@ -33,6 +33,9 @@ impl Scheduler {
             return;
         }
         self.queue.add_nominated_pod(&cycle.queued.info, failure.nominate, &self.objects);
+        if failure.status.is_success() {
+            return; // S-065: nothing to say
+        }
         self.tell(cycle, &message, failure.nominate, host);
     }
 

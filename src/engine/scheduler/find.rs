@@ -40,13 +40,14 @@ impl Scheduler {
         }
         let nodes = match narrowed {
             Some(names) => self.narrow(cycle, &names, &mut diagnosis),
-            None => self.snapshot.order().to_vec(),
+            None => self.snapshot.placement().to_vec(),
         };
         let mut feasible = Vec::new();
         let passed = self.nodes_that_pass_filters(cycle, &nodes, &mut feasible, &mut diagnosis);
         // Also after an error, so that every node gets its turn (S-013).
         let processed = feasible.len() + diagnosis.statuses.len();
-        self.next_start_node_index = (self.next_start_node_index + processed) % self.snapshot.len();
+        self.next_start_node_index =
+            (self.next_start_node_index + processed) % self.snapshot.placement().len();
         passed?;
         let feasible = self.nodes_that_pass_extenders(cycle, feasible, &mut diagnosis, host)?;
         Ok(Found { feasible, diagnosis })
@@ -66,6 +67,7 @@ impl Scheduler {
         cycle.state = state;
         cycle.record.pre_filter = outcome.answers;
         cycle.official = vec![VerdictId::CYCLE_ENDED; self.snapshot.slots()];
+        self.mark_outside_placement(&mut cycle.official);
         diagnosis.unschedulable_plugins = outcome.narrowed_by; // S-008
         if outcome.status.is_success() {
             return Ok(Some(outcome.nodes));
@@ -92,14 +94,26 @@ impl Scheduler {
         let text = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
         diagnosis.statuses.set_absent(Status::unresolvable(&text));
         let mut nodes = Vec::new();
-        for node in self.snapshot.iter() {
-            if names.binary_search(&node.name).is_ok() {
-                nodes.push(node.id);
+        for id in self.snapshot.placement().iter() {
+            if names.binary_search(&cycle.record.nodes.name(*id)).is_ok() {
+                nodes.push(*id);
             } else {
-                cycle.official[node.id.index()] = VerdictId::NARROWED;
+                cycle.official[id.index()] = VerdictId::NARROWED;
             }
         }
         nodes
+    }
+
+    /// Nodes outside a placement are not evaluated.
+    pub(super) fn mark_outside_placement(&self, verdicts: &mut [VerdictId]) {
+        let Some(placement) = &self.snapshot.placement else { return };
+        let mut outside = vec![true; verdicts.len()];
+        placement.iter().for_each(|id| outside[id.index()] = false);
+        for (verdict, outside) in verdicts.iter_mut().zip(outside) {
+            if outside {
+                *verdict = VerdictId::OUTSIDE_PLACEMENT;
+            }
+        }
     }
 
     /// Tries the nominated node alone; `Some` when it is feasible (S-009).
@@ -115,6 +129,9 @@ impl Scheduler {
             false => nominated,
         };
         let node = self.snapshot.by_name(name)?.id;
+        if !self.snapshot.is_in_placement(node) {
+            return None;
+        }
         cycle.record.nominated_first = Some(name);
         let mut feasible = Vec::new();
         // Errors are ignored: the search goes on with all nodes.
@@ -123,7 +140,7 @@ impl Scheduler {
         if feasible.is_empty() {
             return None;
         }
-        for other in self.snapshot.order().iter().filter(|other| **other != node) {
+        for other in self.snapshot.placement().iter().filter(|other| **other != node) {
             cycle.official[other.index()] = VerdictId::NOMINATED_TAKEN;
         }
         Some(feasible)

@@ -38,7 +38,7 @@ impl Scheduler {
                 let (profile, point) = (framework.name(), ExtensionPoint::Filter);
                 self.kept_answers(plugin, cycle, Key { profile, plugin: name, point, pod })
             } else {
-                self.all_answers(plugin, cycle)
+                self.all_answers(plugin, cycle, &self.snapshot.placement().clone())
             };
             refused.push(answers.refused);
             columns.push(FilterColumn { plugin: name, verdicts: answers.column });
@@ -59,17 +59,25 @@ impl Scheduler {
                 }
                 answers
             }
-            _ => self.all_answers(plugin, cycle),
+            // Kept for other placements too, so about all nodes.
+            _ => self.all_answers(plugin, cycle, &self.snapshot.order().clone()),
         };
         self.kept.put(key, KeptColumn::Verdicts(answers.clone()));
         answers
     }
 
-    fn all_answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle) -> Answers {
+    fn all_answers(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: &Cycle,
+        order: &[NodeId],
+    ) -> Answers {
         let cx = self.cycle_context(cycle);
-        let order = self.snapshot.order().clone();
-        let statuses = run_on_all(plugin, &cx, cycle, &order);
+        let statuses = run_on_all(plugin, &cx, cycle, order);
         let mut verdicts = vec![VerdictId::PASS; self.snapshot.slots()];
+        if order.len() < self.snapshot.len() {
+            self.mark_outside_placement(&mut verdicts);
+        }
         let mut refused = 0;
         for (id, status) in order.iter().zip(&statuses) {
             if !status.is_success() {

@@ -4,15 +4,12 @@
 //! [`Scheduler::evict_next`] takes one step, so that whoever drives the scheduler can deliver
 //! events in between.
 
-use std::sync::Arc;
-
 use crate::api::Time;
 use crate::config::Feature;
 use crate::engine::framework::plugin::Preemption;
 use crate::engine::host::Host;
-use crate::engine::pod::PodInfo;
 use crate::engine::preemption::executor::{
-    Eviction, EvictionContext, Stage, VictimHooks, evict_at_once,
+    Eviction, EvictionContext, Preemptor, Stage, VictimHooks, evict_at_once,
 };
 use crate::engine::scheduler::Scheduler;
 use crate::intern::Symbol;
@@ -24,7 +21,7 @@ impl Scheduler {
     /// A victim could not be evicted.
     pub(super) fn start_preemption(
         &mut self,
-        preemptor: Arc<PodInfo>,
+        preemptor: Preemptor,
         preemption: Preemption,
         now: Time,
         host: &mut dyn Host,
@@ -58,7 +55,7 @@ impl Scheduler {
             Stage::Done => {}
             Stage::Failed => {
                 let (queue, cx) = self.queue_context(now);
-                queue.activate(&cx, &[eviction.preemptor().key()]);
+                queue.activate(&cx, &eviction.preemptor().pods);
             }
         }
         true

@@ -106,7 +106,7 @@ fn scores_run_along_the_feasible_nodes() {
 }
 
 #[test]
-fn answers_carry_nodes_and_nominations_sorted_candidates_too() {
+fn answers_carry_nodes_and_nominations_candidates_and_placements_too() {
     let mut pre_filter = PluginStatus::new("NodeAffinity".into(), Status::SUCCESS);
     pre_filter.nodes = Some(symbols(&["b", "a"]));
     let mut post_filter = PluginStatus::new("DefaultPreemption".into(), Status::SUCCESS);
@@ -116,11 +116,20 @@ fn answers_carry_nodes_and_nominations_sorted_candidates_too() {
         victims: victims.iter().map(|name| key(name)).collect(),
         pdb_violations: 1,
     };
+    let placement = |name: &str, placed, total: Option<i64>| PlacementRecord {
+        name: name.into(),
+        nodes: 2,
+        placed,
+        status: total.map_or_else(|| Status::unschedulable("full"), |_| Status::SUCCESS),
+        total,
+    };
     let record = CycleRecord {
         pod: key("web"),
         pre_filter: vec![pre_filter],
         post_filter: vec![post_filter],
         candidates: vec![candidate("b", &["z", "y"]), candidate("a", &["x"])],
+        placements: vec![placement("r1", 1, None), placement("r2", 2, Some(150))],
+        placement: Some(1),
         nominated_node: Some("b".into()),
         node: Some("b".into()),
         ..CycleRecord::default()
@@ -134,6 +143,11 @@ fn answers_carry_nodes_and_nominations_sorted_candidates_too() {
             {"node": "a", "victims": ["shop/x"], "pdbViolations": 1},
             {"node": "b", "victims": ["shop/z", "shop/y"], "pdbViolations": 1},
         ],
+        "placements": [
+            {"name": "r1", "nodes": 2, "placed": 1, "message": "full"},
+            {"name": "r2", "nodes": 2, "placed": 2, "total": 150},
+        ],
+        "placement": "r2",
         "result": "Unschedulable",
         "nominatedNode": "b",
     });

@@ -5,8 +5,9 @@ use smallvec::SmallVec;
 
 use super::devices::{DeviceTotals, is_device_resource};
 use crate::api::Pod;
-use crate::config::Feature;
 use crate::config::types::ResourceSpec;
+use crate::config::{Feature, FeatureGates};
+use crate::engine::framework::placement::{GroupContext, Proposal};
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::node::NodeInfo;
 use crate::engine::requests::{RequestOptions, default_requests, pod_requests};
@@ -98,10 +99,11 @@ impl Scorer {
 
     /// What is the same for all nodes.
     pub fn input(&self, cx: &CycleContext<'_>) -> ScoreInput {
-        ScoreInput { requests: self.requests(cx, &cx.pod.pod), devices: self.device_totals(cx) }
+        let requests = self.requests(cx.features, &cx.pod.pod);
+        ScoreInput { requests, devices: self.device_totals(cx) }
     }
 
-    fn requests(&self, cx: &CycleContext<'_>, pod: &Pod) -> SmallVec<[i64; 4]> {
+    fn requests(&self, features: &FeatureGates, pod: &Pod) -> SmallVec<[i64; 4]> {
         let options = match self.reading {
             Reading::NonZero => RequestOptions {
                 skip_pod_level: true,
@@ -109,11 +111,10 @@ impl Scorer {
                 ..RequestOptions::default()
             },
             Reading::Requested => RequestOptions {
-                use_status: cx.features.enabled(Feature::InPlacePodVerticalScaling),
-                pod_level_status: cx
-                    .features
+                use_status: features.enabled(Feature::InPlacePodVerticalScaling),
+                pod_level_status: features
                     .enabled(Feature::InPlacePodLevelResourcesVerticalScaling),
-                skip_pod_level: !cx.features.enabled(Feature::PodLevelResources),
+                skip_pod_level: !features.enabled(Feature::PodLevelResources),
                 ..RequestOptions::default()
             },
         };
@@ -163,6 +164,42 @@ impl Scorer {
             }
         }
         all
+    }
+
+    /// The resources of a whole placement with the group's pods on it; devices do not count.
+    /// FIT-014
+    pub fn placement_amounts(
+        &self,
+        cx: &GroupContext<'_>,
+        proposal: &Proposal<'_>,
+    ) -> SmallVec<[Amounts; 4]> {
+        let pods = proposal.assignments.iter();
+        let pods: Vec<_> = pods.map(|(pod, _)| self.requests(cx.features, &pod.pod)).collect();
+        let nodes = proposal.placement.nodes.iter().filter_map(|name| cx.snapshot.by_name(*name));
+        let mut all = SmallVec::new();
+        for (at, counted) in self.counted.iter().enumerate() {
+            let request: i64 = pods.iter().map(|requests| requests[at]).sum();
+            if request == 0 && matches!(counted.kind, Kind::Scalar(_)) {
+                continue;
+            }
+            let offered = nodes.clone().map(|node| self.node_totals(counted.kind, node));
+            let (allocatable, allocated) = offered
+                .filter(|(allocatable, _)| *allocatable != 0)
+                .fold((0, 0), |sum, totals| (sum.0 + totals.0, sum.1 + totals.1));
+            if allocatable != 0 {
+                let (requested, weight) = (allocated + request, counted.weight);
+                all.push(Amounts { requested, allocated, allocatable, weight });
+            }
+        }
+        all
+    }
+
+    /// Allocatable and allocated of a node by itself.
+    fn node_totals(&self, kind: Kind, node: &NodeInfo) -> (i64, i64) {
+        match kind {
+            Kind::Scalar(name) => (node.allocatable.scalar(name), node.requested.scalar(name)),
+            kind => self.plain_totals(kind, node),
+        }
     }
 
     /// Allocatable and allocated of a resource that is no scalar.

@@ -64,8 +64,8 @@ impl Scene {
     }
 }
 
-fn preemptor() -> Arc<PodInfo> {
-    info(pod("p").priority(9))
+fn preemptor() -> Preemptor {
+    Preemptor::pod(&info(pod("p").priority(9)))
 }
 
 fn preemption(victims: Vec<Pod>) -> Preemption {
@@ -93,7 +93,7 @@ fn begun(victims: Vec<Pod>, scene: &mut Scene) -> Eviction {
 }
 
 fn last_pending(scene: &Scene) -> Option<NamespacedName> {
-    scene.shared.preempting[&preemptor().uid()].last_victim
+    scene.shared.preempting[&preemptor().uid].last_victim
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn the_gate_opens_when_the_last_victim_goes() {
     let mut scene = Scene::default();
     let cluster = Cluster::new([], victims(&["a", "b"]));
     let is_held =
-        |scene: &Scene, objects: &Objects| is_preempting(&scene.shared, objects, preemptor().uid());
+        |scene: &Scene, objects: &Objects| is_preempting(&scene.shared, objects, preemptor().uid);
     let mut eviction = begun(victims(&["a", "b"]), &mut scene);
     assert!(is_held(&scene, &Objects::default()), "nobody is known to be the last yet");
     scene.step(&mut eviction);

@@ -16,6 +16,7 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
+use crate::engine::framework::placement::{GroupContext, Proposal};
 use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::plugins::keys;
@@ -168,6 +169,15 @@ impl Plugin for Fit {
             None => self.scorer.amounts(cx, &self.scorer.input(cx), node), // FIT-007
         };
         Ok(self.strategy.score(&amounts))
+    }
+
+    /// The fuller the placement gets, the better, whatever the strategy for nodes. FIT-014
+    fn score_placement(
+        &self,
+        cx: &GroupContext<'_>,
+        proposal: &Proposal<'_>,
+    ) -> Result<i64, Status> {
+        Ok(Strategy::Most.score(&self.scorer.placement_amounts(cx, proposal)))
     }
 
     /// FIT-015

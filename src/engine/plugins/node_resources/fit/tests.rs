@@ -155,3 +155,69 @@ fn filter_without_pre_filter_is_an_error() {
         (Code::Error, r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#)
     );
 }
+
+/// Requests as (cpu, memory, GPUs); GPUs are left out where they are 0.
+type Size = (&'static str, &'static str, u32);
+
+fn sized(name: &str, size: Size) -> crate::api::Pod {
+    use crate::engine::testing::{PodBuilder, pod};
+    let (cpu, memory, gpus) = size;
+    let pod = pod(name).requests("cpu", cpu).requests("memory", memory);
+    if gpus == 0 { pod } else { pod.requests("nvidia.com/gpu", &gpus.to_string()) }
+}
+
+/// The score of the placement `n1 n2` for pods placed there, next to one that is there already.
+fn placement_score(resources: &[(&str, i64)], pods: &[(Size, &str)], old: Option<Size>) -> i64 {
+    use crate::config::types::{NodeResourcesFitArgs, ResourceSpec, ScoringStrategy};
+    use crate::engine::framework::placement::Placement;
+    use crate::engine::testing::{Cluster, NodeBuilder, PodBuilder, info, key};
+    let node = |name: &str| {
+        let node = crate::engine::testing::node(name).offers("cpu", "5").offers("memory", "5000");
+        node.offers("nvidia.com/gpu", "5")
+    };
+    let old = old.map(|size| sized("old", size).on("n1"));
+    let cluster = Cluster::new(["n1", "n2", "n3"].map(node), old);
+    let resources = resources
+        .iter()
+        .map(|(name, weight)| ResourceSpec { name: (*name).into(), weight: *weight });
+    let scoring_strategy =
+        ScoringStrategy { resources: resources.collect(), ..ScoringStrategy::default() };
+    let node_resources_fit =
+        NodeResourcesFitArgs { scoring_strategy, ..NodeResourcesFitArgs::default() };
+    let args = ProfileArgs { node_resources_fit, ..ProfileArgs::default() };
+    let placement = Placement { name: "p".into(), nodes: vec!["n1".into(), "n2".into()] };
+    let assignments = pods
+        .iter()
+        .enumerate()
+        .map(|(at, (size, node))| (info(sized(&at.to_string(), *size)), Symbol::new(node)));
+    let proposal = Proposal { placement: &placement, assignments: assignments.collect() };
+    let cx = GroupContext {
+        group: key("g"),
+        snapshot: &cluster.snapshot,
+        objects: &cluster.objects,
+        features: &cluster.features,
+        shared: &cluster.shared,
+        now: cluster.now,
+    };
+    plugin(build, &args).score_placement(&cx, &proposal).unwrap()
+}
+
+#[test]
+fn a_placement_scores_by_how_full_it_gets() {
+    let both = [("cpu", 1), ("memory", 1)];
+    let pods: [(Size, &str); 2] = [(("1", "0", 0), "n1"), (("2", "2000", 0), "n2")];
+    assert_eq!(placement_score(&both, &pods, None), 25);
+    let weighted = [("cpu", 4), ("memory", 1)];
+    assert_eq!(placement_score(&weighted, &pods, None), 28);
+    let together: [(Size, &str); 2] = [pods[0], (pods[1].0, "n1")];
+    assert_eq!(placement_score(&weighted, &together, None), 28);
+    assert_eq!(placement_score(&both, &pods, Some(("1", "0", 0))), 30);
+}
+
+#[test]
+fn a_placement_counts_what_some_pod_of_the_group_requests() {
+    let resources = [("cpu", 1), ("memory", 1), ("nvidia.com/gpu", 1)];
+    let pods = |gpus| [(("1", "0", 0), "n1"), (("1", "2000", gpus), "n2")];
+    assert_eq!(placement_score(&resources, &pods(1), Some(("1", "0", 0))), 20);
+    assert_eq!(placement_score(&resources, &pods(0), Some(("1", "0", 1))), 25);
+}
