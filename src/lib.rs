@@ -8,6 +8,7 @@ pub mod engine;
 pub mod extender_client;
 pub mod fixtures;
 pub mod intern;
+pub mod live;
 pub mod report;
 pub mod sim;
 pub mod source;

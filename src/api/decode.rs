@@ -85,6 +85,14 @@ pub fn decode(text: Text<'_>, expected: Option<Kind>) -> Result<Decoded, DecodeE
     Ok(Decoded::Object(object))
 }
 
+/// Decodes an item of a list of `kind`s in `api_version`: what it is is known, so it is not
+/// looked for.
+pub fn decode_item(json: &str, kind: Kind, api_version: &str) -> Result<Object, DecodeError> {
+    let mut object = decode_kind(Text::Json(json), kind, api_version)?;
+    object.compact();
+    Ok(object)
+}
+
 fn decode_kind(text: Text<'_>, kind: Kind, api_version: &str) -> Result<Object, DecodeError> {
     if legacy::is_legacy(kind, api_version) || has_merge_keys(text) {
         let mut value = to_value(text).map_err(|error| named(kind, error))?;

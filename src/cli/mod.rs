@@ -1,8 +1,10 @@
 //! The command line: which words there are, and what each starts.
 //!
 //! One subcommand a file, all in the table of [`registry`]. Without a subcommand the debugger
-//! opens on the files of `-f`.
+//! opens on the files of `-f`, or on a live cluster.
 
+mod capture;
+mod cluster;
 mod config;
 mod demo;
 mod exit;
@@ -10,6 +12,7 @@ mod format;
 mod open;
 mod options;
 mod plugins;
+mod rbac;
 mod registry;
 mod run;
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::api::selector::Selector;
+use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Input, View};
 use crate::cli::print;
@@ -70,10 +71,8 @@ pub(super) fn exit_of(session: &Session) -> Exit {
 /// Reads the input and loads it into a new cluster.
 pub(super) fn session(input: &Input, percentage: Option<i32>) -> Result<Opened> {
     if input.files.is_empty() {
-        bail!(
-            "nothing to open: name a file or folder with -f PATH (\"-\" reads standard input), \
-             or try the built-in cluster with \"kubestep demo\""
-        );
+        let (read, name) = cluster::read(input, &filter(input)?)?;
+        return build(read, input, percentage, name);
     }
     let read = source::read(&input.files, &filter(input)?, &Progress::default())?;
     let name = |path: &PathBuf| match path.as_os_str() == source::STDIN {
@@ -91,7 +90,7 @@ pub(super) fn build(
     percentage: Option<i32>,
     name: String,
 ) -> Result<Opened> {
-    let features = match &input.feature_gates {
+    let features = match input.feature_gates.as_ref().or(read.captured.feature_gates.as_ref()) {
         Some(text) => FeatureGates::parse(text).context("--feature-gates")?,
         None => FeatureGates::default(),
     };

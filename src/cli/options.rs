@@ -24,6 +24,8 @@ pub struct Input {
     /// standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH")]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub cluster: Cluster,
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     pub namespaces: Vec<String>,
@@ -48,6 +50,21 @@ pub struct Input {
     /// preempt are ever called; bind is simulated, nothing is written anywhere
     #[arg(long)]
     pub call_extenders: bool,
+}
+
+/// Which cluster, where no file is named.
+#[derive(Args, Debug, Default, Clone)]
+pub struct Cluster {
+    /// The kubeconfig of the cluster, where no file is named; else KUBECONFIG, ~/.kube/config or
+    /// the pod's own credentials
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's context
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// All namespaces, which is the default
+    #[arg(short = 'A', long, conflicts_with = "namespaces")]
+    pub all_namespaces: bool,
 }
 
 /// How the debugger looks.

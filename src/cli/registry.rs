@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
-use crate::cli::{config, demo, plugins, run};
+use crate::cli::{capture, config, demo, plugins, rbac, run};
 
 /// What a subcommand's options know to do. The comment over the struct is its help.
 pub(super) trait Subcommand: Args {
@@ -34,6 +34,8 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<run::Run>(),
     entry::<config::Config>(),
     entry::<plugins::Plugins>(),
+    entry::<capture::Capture>(),
+    entry::<rbac::Rbac>(),
 ];
 
 const fn entry<S: Subcommand>() -> Entry {

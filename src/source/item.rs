@@ -7,6 +7,33 @@ use crate::intern::Symbol;
 /// The kind of document that holds the scheduler's configuration.
 const SCHEDULER_CONFIG: &str = "KubeSchedulerConfiguration";
 
+/// The fields of a snapshot with the kinds that they list: those of kube-scheduler-simulator's
+/// export under its names, and all others.
+pub const SNAPSHOT_FIELDS: &[(Kind, &str)] = &[
+    (Kind::Namespace, "namespaces"),
+    (Kind::PriorityClass, "priorityClasses"),
+    (Kind::Node, "nodes"),
+    (Kind::StorageClass, "storageClasses"),
+    (Kind::CsiDriver, "csiDrivers"),
+    (Kind::CsiNode, "csiNodes"),
+    (Kind::CsiStorageCapacity, "csiStorageCapacities"),
+    (Kind::PersistentVolume, "pvs"),
+    (Kind::PersistentVolumeClaim, "pvcs"),
+    (Kind::VolumeAttachment, "volumeAttachments"),
+    (Kind::Service, "services"),
+    (Kind::ReplicationController, "replicationControllers"),
+    (Kind::ReplicaSet, "replicaSets"),
+    (Kind::StatefulSet, "statefulSets"),
+    (Kind::PodDisruptionBudget, "podDisruptionBudgets"),
+    (Kind::DeviceClass, "deviceClasses"),
+    (Kind::ResourceSlice, "resourceSlices"),
+    (Kind::ResourceClaimTemplate, "resourceClaimTemplates"),
+    (Kind::ResourceClaim, "resourceClaims"),
+    (Kind::Workload, "workloads"),
+    (Kind::PodGroup, "podGroups"),
+    (Kind::Pod, "pods"),
+];
+
 /// An object's text and place.
 pub(super) struct Item<'a> {
     /// The document within the file, from 1.
@@ -28,6 +55,17 @@ pub(super) enum Expected {
     Unread(Symbol),
     /// The scheduler configuration in a simulator's export.
     SchedulerConfig,
+    /// What a capture says about itself.
+    Note(Note),
+}
+
+/// A field in which a capture says something about itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Note {
+    CapturedAt,
+    ServerVersion,
+    Missing,
+    FeatureGates,
 }
 
 /// The text itself.
@@ -48,6 +86,8 @@ pub(super) enum Outcome {
     Unread(Symbol),
     /// The text of a scheduler configuration.
     SchedulerConfig(String),
+    /// What a capture says about itself, as written.
+    Note(Note, String),
     /// `null`.
     Nothing,
 }
@@ -66,17 +106,22 @@ impl Expected {
 
     /// What a field of a kube-scheduler-simulator export holds.
     pub fn of_simulator_field(field: &str) -> Option<Expected> {
-        Some(Expected::Kind(match field {
-            "pods" => Kind::Pod,
-            "nodes" => Kind::Node,
-            "pvs" => Kind::PersistentVolume,
-            "pvcs" => Kind::PersistentVolumeClaim,
-            "storageClasses" => Kind::StorageClass,
-            "priorityClasses" => Kind::PriorityClass,
-            "namespaces" => Kind::Namespace,
-            "schedulerConfig" => return Some(Expected::SchedulerConfig),
+        if let Some((kind, _)) = SNAPSHOT_FIELDS.iter().find(|(_, name)| *name == field) {
+            return Some(Expected::Kind(*kind));
+        }
+        Some(match field {
+            "schedulerConfig" => Expected::SchedulerConfig,
+            "capturedAt" => Expected::Note(Note::CapturedAt),
+            "serverVersion" => Expected::Note(Note::ServerVersion),
+            "missing" => Expected::Note(Note::Missing),
+            "featureGates" => Expected::Note(Note::FeatureGates),
             _ => return None,
-        }))
+        })
+    }
+
+    /// Whether the field holds one value, as opposed to a list of objects.
+    pub fn is_single(self) -> bool {
+        matches!(self, Expected::SchedulerConfig | Expected::Note(_))
     }
 }
 
@@ -85,6 +130,7 @@ impl Item<'_> {
         let kind = match self.expected {
             Expected::Unread(kind) => return Ok(Outcome::Unread(kind)),
             Expected::SchedulerConfig => return Ok(self.scheduler_config()),
+            Expected::Note(note) => return Ok(Outcome::Note(note, self.text())),
             Expected::Anything => None,
             Expected::Kind(kind) => Some(kind),
         };
@@ -102,12 +148,16 @@ impl Item<'_> {
         }
     }
 
-    fn scheduler_config(&self) -> Outcome {
-        let text = match &self.content {
+    fn text(&self) -> String {
+        match &self.content {
             Content::Json { text, .. } => (*text).to_string(),
             Content::Yaml { text, indent } => dedent(text, *indent),
             Content::Value(value) => value.to_string(),
-        };
+        }
+    }
+
+    fn scheduler_config(&self) -> Outcome {
+        let text = self.text();
         match text.trim() {
             "" | "null" | "~" => Outcome::Nothing,
             _ => Outcome::SchedulerConfig(with_header(text)),

@@ -159,7 +159,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
                         document.items = Some(items);
                     }
                 }
-                (_, Some(expected @ Expected::SchedulerConfig)) => {
+                (_, Some(expected)) if expected.is_single() => {
                     document.exported.push((expected, List::Raw(map.next_value()?)));
                 }
                 (_, Some(expected)) => document.exported.push((expected, map.next_value()?)),

@@ -3,12 +3,13 @@
 //!
 //! Read are YAML with any number of documents, JSON, `v1` lists and typed lists (also as
 //! `kubectl cluster-info dump` writes them into a folder), and the export of
-//! kube-scheduler-simulator; all of it also packed with gzip. Either all of it is understood,
+//! kube-scheduler-simulator and `kubestep capture`; all of it also packed with gzip. Either all of it is understood,
 //! or there is one error that says where and what, and nothing is used.
 //!
 //! Files are cut into objects first ([`yaml`], [`json`]), the objects are then decoded side
 //! by side, in the order of appearance.
 
+mod captured;
 mod check;
 mod error;
 mod files;
@@ -24,8 +25,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use rayon::prelude::*;
 
+pub use captured::Captured;
 pub use error::SourceError;
 pub use filter::{Exclude, Filter};
+pub use item::SNAPSHOT_FIELDS;
 
 use crate::api::{Object, admission};
 use crate::intern::Symbol;
@@ -84,6 +87,8 @@ pub struct Input {
     pub filtered: usize,
     /// The first scheduler configuration among the objects.
     pub scheduler_config: Option<SchedulerConfigText>,
+    /// What a capture says about itself.
+    pub captured: Captured,
     /// What a reader should know, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -141,8 +146,24 @@ fn assemble(
         }
     }
     check::duplicates(&input.objects, files)?;
-    check::warn(&mut input);
+    finish(&mut input);
     Ok(input)
+}
+
+/// Objects that were not read from files but are there already, as if `name` had held them.
+pub fn of_objects(objects: Vec<Object>, name: &str, filter: &Filter) -> Input {
+    let mut input = Input::default();
+    let origin = Origin { file: name.into(), document: 1, line: 1 };
+    for object in objects {
+        take(&mut input, filter, origin, Outcome::Object(object));
+    }
+    finish(&mut input);
+    input
+}
+
+fn finish(input: &mut Input) {
+    input.warnings.extend(input.captured.sentences());
+    check::warn(input);
 }
 
 fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
@@ -198,6 +219,7 @@ fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
                 first.origin
             )),
         },
+        Outcome::Note(note, text) => input.captured.take(note, &text),
         Outcome::Nothing => {}
     }
 }

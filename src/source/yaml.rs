@@ -119,7 +119,7 @@ fn cut<'a>(document: &Document<'a>) -> Option<Vec<Item<'a>>> {
     }
     let mut items = Vec::new();
     for (section, expected) in parts {
-        if expected == Expected::SchedulerConfig {
+        if expected.is_single() {
             let (line, text) = section.whole_text()?;
             let first = text.lines().find(|line| is_significant(line)).unwrap_or_default();
             items.push(item(line, text, indentation(first), expected));
@@ -292,7 +292,9 @@ fn take_apart(mut value: serde_json::Value) -> Result<Parts, &'static str> {
                 return Ok(vec![(value, Expected::Anything)]);
             }
             let flat = exported.into_iter().flat_map(|(value, expected)| match value {
-                Value::Array(list) => list.into_iter().map(|v| (v, expected)).collect(),
+                Value::Array(list) if !expected.is_single() => {
+                    list.into_iter().map(|v| (v, expected)).collect()
+                }
                 Value::Null => Vec::new(),
                 other => vec![(other, expected)],
             });

@@ -54,6 +54,8 @@ impl Call {
     pub fn run(&self, line: &str) -> Said {
         let mut command = Command::cargo_bin("kubestep").unwrap();
         command.current_dir(self.folder.path()).env_clear().write_stdin(self.stdin.clone());
+        // No kubeconfig of whoever runs the tests.
+        command.env("HOME", self.folder.path());
         let output = command.args(line.split(' ').filter(|word| !word.is_empty())).output();
         let output = output.unwrap();
         schema::check(&String::from_utf8_lossy(&output.stdout));

@@ -16,6 +16,7 @@ mod odd;
 mod run;
 mod schema;
 mod shapes;
+mod unreachable;
 
 use harness::Call;
 use kubestep::fixtures::STORIES;
@@ -52,4 +53,10 @@ fn every_story_is_reported_when_there_is_no_terminal() {
 fn demo_alone_is_the_tour() {
     let (alone, tour) = (Call::new().run("demo"), Call::new().run("demo tour"));
     assert_eq!((alone.stdout, alone.code), (tour.stdout, tour.code));
+}
+
+#[test]
+fn the_role_for_reading_a_cluster() {
+    Call::new().says("help-capture", "capture --help");
+    Call::new().says("rbac", "rbac --name viewer");
 }

@@ -36,8 +36,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sim", &["intern", "api", "config", "engine", "trace", "source"]),
     ("extender_client", &["intern", "api", "config", "engine", "sim"]),
     ("debug", &["intern", "api", "config", "engine", "trace", "source", "sim"]),
+    ("live", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug"]),
     ("report", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug"]),
-    ("tui", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug", "report"]),
+    (
+        "tui",
+        &["intern", "api", "config", "engine", "trace", "source", "sim", "debug", "live", "report"],
+    ),
     (
         "cli",
         &[
@@ -51,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "fixtures",
             "sim",
             "debug",
+            "live",
             "report",
             "tui",
         ],

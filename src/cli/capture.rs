@@ -1,0 +1,85 @@
+//! `kubestep capture`: a cluster as it is now, as a file that `-f` reads.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::cli::cluster;
+use crate::cli::exit::Exit;
+use crate::cli::open::read_config;
+use crate::cli::options::Cluster;
+use crate::cli::plugins::gates;
+use crate::cli::print;
+use crate::cli::registry::Subcommand;
+use crate::config;
+use crate::engine::framework::registry::Registry;
+use crate::live::capture::{self, Settings};
+use crate::source::STDIN;
+
+/// Write a snapshot of a cluster to a file that -f reads
+#[derive(Args, Debug)]
+pub(super) struct Capture {
+    #[command(flatten)]
+    cluster: Cluster,
+    /// The file to write; packed if its name ends in .gz, "-" for standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: PathBuf,
+    /// Take only this namespace's objects; may be repeated
+    #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
+    namespaces: Vec<String>,
+    /// The scheduler's configuration, to be part of the capture
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The scheduler's feature gates, to be part of the capture: Name=true,Name=false
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Option<String>,
+}
+
+impl Subcommand for Capture {
+    const NAME: &'static str = "capture";
+
+    /// Lists the cluster and writes the file.
+    fn run(&self) -> Result<Exit> {
+        let settings = settings(self)?;
+        let (snapshot, name) = cluster::snapshot(&self.cluster, &self.namespaces)?;
+        write(&self.output, &capture::text(&snapshot, &settings)?)?;
+        for notice in snapshot.notices() {
+            eprintln!("{notice}");
+        }
+        let (objects, output) = (snapshot.objects().count(), self.output.display());
+        eprintln!("{objects} objects of {name} ({}) in {output}", snapshot.server_version);
+        Ok(Exit::Fine)
+    }
+}
+
+/// What is said about the scheduler, checked before anything is asked of the cluster.
+fn settings(options: &Capture) -> Result<Settings> {
+    let features = gates(options.feature_gates.as_deref())?;
+    let mut settings =
+        Settings { feature_gates: options.feature_gates.clone(), ..Settings::default() };
+    if let Some(path) = &options.config {
+        let (text, from) = (read_config(path)?, path.display().to_string());
+        config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
+            .context(from.clone())?;
+        settings.scheduler_config = Some(serde_yaml::from_str(&text).context(from)?);
+    }
+    Ok(settings)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if path.as_os_str() == STDIN {
+        return print(text);
+    }
+    let from = path.display().to_string();
+    let mut file = File::create(path).context(from.clone())?;
+    if !from.ends_with(".gz") {
+        return file.write_all(text.as_bytes()).context(from);
+    }
+    let mut packed = GzEncoder::new(file, Compression::default());
+    packed.write_all(text.as_bytes()).and_then(|()| packed.finish().map(drop)).context(from)
+}

@@ -1,0 +1,61 @@
+//! What all commands on a live cluster share: which one it is, how it is asked, and what is said
+//! when it does not answer.
+
+use anyhow::{Context, Result, anyhow};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::cli::exit::Unreachable;
+use crate::cli::options::{Cluster, Input};
+use crate::live::{Link, LinkError, Scope, Snapshot, Target};
+use crate::source::{self, Filter};
+
+/// What to do if there is nothing to open.
+const NOTHING: &str = "nothing to open: name a file or folder with -f PATH (\"-\" reads standard \
+    input), a cluster with --kubeconfig or --context, or try the built-in cluster with \
+    \"kubestep demo\"";
+
+/// The cluster that the options mean.
+///
+/// # Errors
+/// They mean none, and nothing else says where one is.
+pub(super) fn target(options: &Cluster) -> Result<Target> {
+    let (kubeconfig, context) = (options.kubeconfig.clone(), options.context.clone());
+    let target = Target { kubeconfig, context };
+    if target.is_there() { Ok(target) } else { Err(anyhow!(NOTHING)) }
+}
+
+/// Something to wait for an API server with.
+pub(super) fn runtime() -> Result<Runtime> {
+    Builder::new_current_thread().enable_all().build().context("cannot wait for a network")
+}
+
+/// Lists a cluster once.
+pub(super) fn snapshot(options: &Cluster, namespaces: &[String]) -> Result<(Snapshot, String)> {
+    let target = target(options)?;
+    let scope = Scope { namespaces: namespaces.to_vec() };
+    let taken: Result<_, LinkError> = runtime()?.block_on(async {
+        let link = Link::new(target).await?;
+        let snapshot = Snapshot::take(&link, &scope).await?;
+        Ok((snapshot, link.name().to_owned()))
+    });
+    taken.map_err(explained)
+}
+
+/// A cluster, listed once, as if it had been read from a file.
+pub(super) fn read(input: &Input, filter: &Filter) -> Result<(source::Input, String)> {
+    let (mut snapshot, name) = snapshot(&input.cluster, &input.namespaces)?;
+    let notices = snapshot.notices();
+    let mut read = source::of_objects(snapshot.take_objects(), &name, filter);
+    read.warnings.extend(notices);
+    Ok((read, format!("cluster {name}")))
+}
+
+/// The program's error for one of the way to a cluster.
+pub(super) fn explained(error: LinkError) -> anyhow::Error {
+    match error {
+        LinkError::Unreachable { .. } | LinkError::Refused { .. } => {
+            Unreachable(error.to_string()).into()
+        }
+        error => error.into(),
+    }
+}

@@ -1,0 +1,26 @@
+//! `kubestep rbac`: the smallest role that allows reading a cluster.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::cli::exit::Exit;
+use crate::cli::print;
+use crate::cli::registry::Subcommand;
+use crate::live::access;
+
+/// Print the smallest role that allows reading a cluster
+#[derive(Args, Debug)]
+pub(super) struct Rbac {
+    /// The role's name
+    #[arg(long, value_name = "NAME", default_value = "kubestep")]
+    name: String,
+}
+
+impl Subcommand for Rbac {
+    const NAME: &'static str = "rbac";
+
+    fn run(&self) -> Result<Exit> {
+        print(&access::cluster_role(&self.name))?;
+        Ok(Exit::Fine)
+    }
+}

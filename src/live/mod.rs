@@ -1,0 +1,26 @@
+//! A live cluster as a source for the simulated one: lists and watches of all that a scheduler
+//! reads, turned into one ordered stream of changes. Everything that waits for a network is in
+//! here and behind it; the engine stays synchronous.
+//!
+//! From the outside in: [`link`] is the way to an API server, [`kinds`] the table of what is
+//! read there, [`list`] one kind page by page, [`snapshot`] all kinds at once, [`access`] what
+//! may not be read, [`capture`] the file that is made of it all.
+//!
+//! Nothing in here can write to a cluster: [`link::Link`] only sends GET. A real scheduler is a
+//! [`Host`](crate::engine::host::Host) whose writes go through [`link::Link::client`]; it takes
+//! its changes from the same stream and hands them to
+//! [`Scheduler::handle`](crate::engine::scheduler::Scheduler::handle).
+
+pub mod access;
+pub mod capture;
+pub mod clock;
+pub mod failure;
+pub mod kinds;
+mod lines;
+pub mod link;
+pub mod list;
+pub mod snapshot;
+
+pub use access::Missing;
+pub use link::{Link, LinkError, Target};
+pub use snapshot::{Scope, Snapshot};
