@@ -3,8 +3,10 @@
 //!
 //! A copy shares what does not change after it, and still holds what changed since, so there
 //! is a budget: when it is used up, the copy that is missed least goes. That is the one whose
-//! neighbours are close in relation to how long ago it is; copies get sparser with age.
+//! neighbours are close in relation to how long ago it is; copies get sparser with age. Where
+//! somebody looks around in the past, some states more are kept for a while.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::sim::World;
@@ -13,20 +15,28 @@ use crate::sim::World;
 const INTERVAL: usize = 16;
 /// Copies kept at least, whatever their size.
 const FEWEST: usize = 8;
+/// States kept of where somebody looks around.
+const VISITED: usize = 16;
+/// The steps right before a wanted state that are kept with it.
+const CLOSE: usize = 4;
 
 /// The copies of a session.
 #[derive(Clone)]
 pub(super) struct Checkpoints {
-    /// Steps taken before each copy, rising, and the copy. The first is the loaded cluster.
+    /// The step after which each copy was made, rising, and the copy. The first is the loaded
+    /// cluster.
     kept: Vec<(usize, Arc<World>)>,
-    /// How much memory they may take, in bytes.
+    /// States that were reached again, the oldest visit first.
+    visited: VecDeque<(usize, Arc<World>)>,
+    /// How much memory the kept ones may take, in bytes.
     budget: usize,
 }
 
 impl Checkpoints {
     /// Starts with the loaded cluster.
     pub fn new(loaded: &World, budget: usize) -> Checkpoints {
-        Checkpoints { kept: vec![(0, Arc::new(loaded.clone()))], budget }
+        let kept = vec![(0, Arc::new(loaded.clone()))];
+        Checkpoints { kept, visited: VecDeque::new(), budget }
     }
 
     /// Changes the budget.
@@ -44,15 +54,34 @@ impl Checkpoints {
         }
     }
 
-    /// The newest copy that is not after `step`.
+    /// The state after `step` was reached again, `left` steps before the wanted one.
+    pub fn revisit(&mut self, step: usize, left: usize, world: &World) {
+        let on_the_way = step.is_multiple_of(INTERVAL) && left / INTERVAL < VISITED / 2;
+        if (left < CLOSE || on_the_way) && self.at(step).is_none() {
+            self.visited.push_back((step, Arc::new(world.clone())));
+            self.visited.drain(..self.visited.len().saturating_sub(VISITED));
+        }
+    }
+
+    /// The copy made after exactly that step.
+    pub fn at(&self, step: usize) -> Option<&Arc<World>> {
+        let (at, world) = self.before(step)?;
+        (at == step).then_some(world)
+    }
+
+    /// The nearest copy that is not after `step`.
     pub fn before(&self, step: usize) -> Option<(usize, &Arc<World>)> {
         let at = self.kept.partition_point(|(kept, _)| *kept <= step);
-        self.kept.get(at.checked_sub(1)?).map(|(step, world)| (*step, world))
+        let kept = at.checked_sub(1).and_then(|at| self.kept.get(at));
+        let visited = self.visited.iter().filter(|(visited, _)| *visited <= step);
+        let nearest = visited.chain(kept).max_by_key(|(at, _)| *at)?;
+        Some((nearest.0, &nearest.1))
     }
 
     /// Forgets the copies after `step`.
     pub fn truncate(&mut self, step: usize) {
         self.kept.retain(|(kept, _)| *kept <= step);
+        self.visited.retain(|(visited, _)| *visited <= step);
     }
 
     fn thin(&mut self) {

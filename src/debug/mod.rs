@@ -17,5 +17,5 @@ pub mod why;
 
 pub use frames::{Depth, Position};
 pub use input::{Change, Input};
-pub use session::{Ran, Session};
+pub use session::{Ran, Restoring, Session};
 pub use timeline::{Step, Stop, Timeline};

@@ -15,9 +15,10 @@ use crate::debug::timeline::{Step, Stop, Timeline};
 use crate::engine::record::CycleRecord;
 use crate::intern::Symbol;
 use crate::sim::World;
-use crate::trace::{Entry, EntryId, History};
+use crate::trace::{Entry, EntryId, History, thin};
 
 pub use moving::Ran;
+pub use restoring::Restoring;
 
 /// Memory for copies of the cluster unless said otherwise, in bytes.
 const CHECKPOINT_BYTES: usize = 128 << 20;
@@ -33,8 +34,6 @@ pub struct Session {
     /// The stop the debugger stands at: an index into those of the timeline.
     stop: usize,
     position: Position,
-    /// The state that was restored last, by the step after which it was.
-    restored: Option<(usize, Arc<World>)>,
 }
 
 impl Session {
@@ -48,7 +47,6 @@ impl Session {
             timeline: Timeline::default(),
             stop: 0,
             position: Position::START,
-            restored: None,
         };
         session.record_step(None, loaded);
         session
@@ -192,7 +190,7 @@ impl Session {
         let first = self.timeline.stops().len();
         self.record_step(Some(input), effect);
         (self.stop, self.position) = (first, Position::START);
-        self.checkpoints.offer(self.timeline.steps().len() - 1, &self.world);
+        self.checkpoints.offer(self.last_step(), &self.world);
         Ok(true)
     }
 
@@ -208,7 +206,7 @@ impl Session {
             let number = record.cycle;
             let (id, before) = self.history.put_cycle(record);
             match before {
-                Some(before) => completed.push(before),
+                Some(before) => completed.push(Arc::new(thin::thin(&before))),
                 None => cycles.push((id, number)),
             }
         }
@@ -231,18 +229,19 @@ impl Session {
         self.world = self.world_at(step).as_ref().clone();
         for dropped in self.timeline.truncate(step + 1).iter().rev() {
             for record in dropped.completed.iter().rev() {
-                self.history.put_cycle(record.clone());
+                self.history.take_back(record);
             }
             self.history.truncate(dropped.entries.start as usize);
         }
         self.checkpoints.truncate(step);
-        self.restored = None;
         self.stop = self.timeline.last_stop_of(step).min(self.stop);
     }
 
-    /// Changes how much memory copies of the cluster may take, in bytes.
-    pub fn set_checkpoint_budget(&mut self, bytes: usize) {
-        self.checkpoints.set_budget(bytes);
+    /// Says how much memory the past may take, in bytes: half for the matrices of recorded
+    /// cycles, half for copies of the cluster. Unless this is said, no matrix is left out.
+    pub fn set_history_memory(&mut self, bytes: usize) {
+        self.history.set_budget(Some(bytes / 2));
+        self.checkpoints.set_budget(bytes / 2);
     }
 
     /// Another session that begins as this one up to the position, and goes on from there.

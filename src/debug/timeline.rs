@@ -107,6 +107,13 @@ impl Timeline {
         self.last_stop_of(steps.saturating_sub(1))
     }
 
+    /// The stops of a step.
+    pub fn stops_of(&self, step: usize) -> &[Stop] {
+        let before = self.stops.partition_point(|stop| stop.step < step);
+        let until = self.stops.partition_point(|stop| stop.step <= step);
+        self.stops.get(before..until).unwrap_or_default()
+    }
+
     /// The last stop of a step.
     pub fn last_stop_of(&self, step: usize) -> usize {
         self.stops.partition_point(|stop| stop.step <= step).saturating_sub(1)

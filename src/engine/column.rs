@@ -62,6 +62,11 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
+    /// Address and length of each chunk, to see what columns share.
+    pub fn chunks(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.chunks.iter().map(|chunk| (Arc::as_ptr(chunk) as usize, chunk.len()))
+    }
+
     /// The values in slot order.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
         self.chunks.iter().flat_map(|chunk| chunk.iter().copied()).take(self.len)

@@ -244,6 +244,15 @@ impl Outcome {
     }
 }
 
+/// What can still be told of the lists that a record lost to save memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeftOut {
+    /// How many nodes were feasible.
+    pub feasible: usize,
+    /// Whether several nodes shared the best total.
+    pub tied: bool,
+}
+
 /// One scheduling cycle with its binding cycle.
 #[derive(Clone, Default, Debug)]
 pub struct CycleRecord {
@@ -314,12 +323,26 @@ pub struct CycleRecord {
     pub evaluated_nodes: usize,
     /// Index in node order where the search started.
     pub start_index: usize,
+    /// Set when the lists by node were left out to save memory: verdicts, feasible nodes,
+    /// scores, candidates, ties.
+    pub left_out: Option<LeftOut>,
 }
 
 impl CycleRecord {
     /// How a tie was broken, if there was one and upstream's way was not taken.
     pub fn other_tie_break(&self) -> Option<TieBreak> {
-        (!self.tie.is_empty() && self.tie_break != TieBreak::Upstream).then_some(self.tie_break)
+        let tied = self.left_out.map_or(!self.tie.is_empty(), |left_out| left_out.tied);
+        (tied && self.tie_break != TieBreak::Upstream).then_some(self.tie_break)
+    }
+
+    /// How many nodes were feasible.
+    pub fn feasible_count(&self) -> usize {
+        self.left_out.map_or(self.feasible.len(), |left_out| left_out.feasible)
+    }
+
+    /// Whether nothing was left out of it.
+    pub fn is_whole(&self) -> bool {
+        self.left_out.is_none()
     }
 }
 

@@ -5,6 +5,7 @@
 //! an [`EntryId`] means the same entry for as long as it exists. Records are shared, so a
 //! view can hold on to one while the history grows.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -13,6 +14,10 @@ use crate::api::Time;
 use crate::engine::host::ApiEvent;
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, HintRecord, QueueMove};
+use crate::trace::thin::{self, Weights};
+
+/// Records that stay whole, whatever they take.
+const WHOLE: usize = 8;
 
 /// The place of an entry in the timeline, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -70,39 +75,117 @@ impl Entry {
 /// The timeline, with indexes by cycle number and by pod.
 #[derive(Clone, Default, Debug)]
 pub struct History {
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
     /// Cycle entries in order; their cycle numbers rise.
     cycles: Vec<EntryId>,
     by_pod: HashMap<NamespacedName, Vec<EntryId>>,
+    /// Numbers of the cycles whose records are whole, in the order they were put here. A
+    /// number may be there that was cut off since.
+    whole: VecDeque<u64>,
+    weights: Weights,
+    /// Most bytes of matrices; `None`: any.
+    budget: Option<usize>,
 }
 
 impl History {
     /// Appends what happened and says where it is.
     pub fn push(&mut self, entry: Entry) -> EntryId {
         let id = EntryId(self.entries.len() as u32);
-        if entry.as_cycle().is_some() {
-            self.cycles.push(id);
-        }
         self.by_pod.entry(entry.pod()).or_default().push(id);
-        self.entries.push(entry);
+        if let Entry::Cycle(record) = &entry {
+            self.cycles.push(id);
+            self.count_in(&record.clone());
+        }
+        self.entries.push(Arc::new(entry));
+        self.keep_within_budget();
         id
+    }
+
+    /// Changes how much memory the matrices of records may take, in bytes; `None`: any.
+    pub fn set_budget(&mut self, bytes: Option<usize>) {
+        self.budget = bytes;
+        self.keep_within_budget();
+    }
+
+    /// Bytes that the matrices of whole records take now.
+    pub fn matrix_bytes(&self) -> usize {
+        self.weights.bytes()
+    }
+
+    fn count_in(&mut self, record: &CycleRecord) {
+        if record.is_whole() {
+            self.weights.add(record);
+            self.whole.push_back(record.cycle);
+        }
+    }
+
+    fn count_out(&mut self, record: &CycleRecord) {
+        if record.is_whole() {
+            self.weights.remove(record);
+            if let Some(at) = self.whole.iter().rposition(|number| *number == record.cycle) {
+                self.whole.remove(at);
+            }
+        }
+    }
+
+    /// Makes the records thin that were whole for longest, until the rest fits.
+    fn keep_within_budget(&mut self) {
+        let Some(budget) = self.budget else { return };
+        while self.weights.bytes() > budget && self.whole.len() > WHOLE {
+            let Some(number) = self.whole.front().copied() else { return };
+            match self.cycle(number).map(|record| Arc::new(thin::thin(record))) {
+                Some(thin) => {
+                    self.put_cycle(thin);
+                }
+                None => {
+                    self.whole.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Puts the matrices of a cycle that was run again into its record, if they were left out.
+    pub fn fill(&mut self, whole: &CycleRecord) {
+        let thin = self.cycle(whole.cycle).filter(|record| !record.is_whole());
+        if let Some(filled) = thin.map(|record| Arc::new(thin::fill(record, whole))) {
+            self.put_cycle(filled);
+            self.keep_within_budget();
+        }
     }
 
     /// Puts a fuller record of a cycle in place of the one that is there: its pod had waited
     /// at Permit and is decided now. A cycle that is not there yet is appended. Says where it
     /// is, and gives the record that was there.
     pub fn put_cycle(&mut self, record: Arc<CycleRecord>) -> (EntryId, Option<Arc<CycleRecord>>) {
-        if let Some(id) = self.entry_of_cycle(record.cycle)
-            && let Some(Entry::Cycle(there)) = self.entries.get_mut(id.index())
-        {
-            return (id, Some(std::mem::replace(there, record)));
-        }
-        (self.push(Entry::Cycle(record)), None)
+        let there = self.entry_of_cycle(record.cycle);
+        let before = there.and_then(|id| self.get(id)?.as_cycle().cloned());
+        let Some((id, before)) = there.zip(before) else {
+            return (self.push(Entry::Cycle(record)), None);
+        };
+        self.count_out(&before);
+        self.count_in(&record);
+        self.entries[id.index()] = Arc::new(Entry::Cycle(record));
+        (id, Some(before))
+    }
+
+    /// Puts the record back that a cycle had before it was completed. It may be thin.
+    pub fn take_back(&mut self, record: &CycleRecord) {
+        let present = self.cycle(record.cycle).filter(|present| present.is_whole());
+        let record = match present {
+            Some(present) => thin::fill(record, present),
+            None => record.clone(),
+        };
+        self.put_cycle(Arc::new(record));
     }
 
     /// Number of entries; the id that the next one will get.
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Number of cycles.
+    pub fn cycle_count(&self) -> usize {
+        self.cycles.len()
     }
 
     /// Whether nothing happened yet.
@@ -114,8 +197,9 @@ impl History {
     pub fn truncate(&mut self, len: usize) {
         let dropped = self.entries.split_off(len.min(self.entries.len()));
         for entry in dropped.iter().rev() {
-            if entry.as_cycle().is_some() {
+            if let Entry::Cycle(record) = entry.as_ref() {
                 self.cycles.pop();
+                self.count_out(record);
             }
             if let Some(ids) = self.by_pod.get_mut(&entry.pod()) {
                 ids.pop();
@@ -125,11 +209,11 @@ impl History {
 
     /// The entry with that id.
     pub fn get(&self, id: EntryId) -> Option<&Entry> {
-        self.entries.get(id.index())
+        self.entries.get(id.index()).map(Arc::as_ref)
     }
 
     /// All entries in order.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }
 

@@ -6,6 +6,7 @@
 pub mod history;
 pub mod json;
 pub mod state;
+pub mod thin;
 
 pub use history::{Entry, EntryId, History};
 pub use state::{PodState, State};

@@ -3,23 +3,21 @@
 //! The picture is brought up to date part by part, and only the parts that changed and that the view on
 //! screen needs, so that a step costs the same in a small and in a large cluster.
 
+mod picture;
+mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::app::Request;
-use super::model::{Model, Place, PodRow, Position, QueuedPod, WaitingPod, span};
-use super::view::{ViewId, events};
+use super::model::{Model, Position, span};
+use super::view::ViewId;
 use super::widget::status_line::Severity;
-use crate::api::{Pod, Time};
-use crate::debug::{Depth, Input, Position as Frame, Ran, Session};
-use crate::engine::pod::{NamespacedName, QueuedPod as Queued};
-use crate::engine::queue::SchedulingQueue;
-use crate::engine::record::QueueName;
-use crate::engine::scheduler::Scheduler;
+use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
+use crate::engine::pod::NamespacedName;
 use crate::sim;
+use picture::Picture;
 
 /// What doing a request led to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,11 +34,10 @@ pub struct Done {
 pub struct Driver {
     session: Session,
     model: Model,
-    /// History entries taken into the picture.
-    seen: usize,
-    /// Pods and queues of the picture are older than the session.
-    stale_queues: bool,
-    stale_pods: bool,
+    picture: Picture,
+    /// The way to an earlier state, if it is long, and where it began.
+    work: Option<Restoring>,
+    came_from: (usize, Frame),
     /// Cycles when the long run began.
     run_from: usize,
 }
@@ -49,40 +46,37 @@ impl Driver {
     /// A session whose input is called `source`.
     pub fn new(session: Session, source: String) -> Driver {
         let model = Model { source, start: sim::START, ..Model::default() };
-        let mut driver =
-            Driver { session, model, seen: 0, stale_queues: true, stale_pods: true, run_from: 0 };
+        let mut driver = Driver {
+            session,
+            model,
+            picture: Picture::default(),
+            work: None,
+            came_from: (0, Frame::START),
+            run_from: 0,
+        };
         driver.world_changed();
         driver
     }
 
-    /// The picture, complete for `view`.
-    pub fn model(&mut self, view: ViewId) -> &Model {
-        if view == ViewId::Queues && std::mem::take(&mut self.stale_queues) {
-            self.model.queued = queued(&self.session);
-            self.model.revision += 1;
-        }
-        if view == ViewId::Pods && std::mem::take(&mut self.stale_pods) {
-            self.model.pods = pods(&self.session);
-            self.model.revision += 1;
-        }
-        &self.model
-    }
-
     /// Does what the interface asks for.
     pub fn perform(&mut self, request: &Request) -> Done {
-        let before = self.session.history().len();
-        let time = self.session.world().now();
-        let done = self.dispatch(request);
-        if self.session.history().len() != before || self.session.world().now() != time {
-            self.world_changed();
+        let before = self.session.timeline().steps().len();
+        let place = (self.session.stop_index(), self.session.position());
+        if self.work.take().is_none() {
+            self.came_from = place;
         }
-        self.position_changed();
+        let done = self.dispatch(request);
+        match self.session.timeline().steps().len() == before {
+            true => self.position_changed(),
+            false => self.world_changed(),
+        }
         done
     }
 
     fn dispatch(&mut self, request: &Request) -> Done {
         use Request::{
-            Advance, Allow, Continue, Cycles, Finish, GoTo, GoToCycle, Next, Reject, Step,
+            Advance, Allow, Continue, ContinueHere, Cycles, Finish, GiveUp, GoTo, GoToCycle, Next,
+            Reject, Step,
         };
         match request {
             Step { count, back: false } => self.steps(*count, Session::step_into),
@@ -99,6 +93,8 @@ impl Driver {
             }
             GoTo(position) => self.go_to(*position),
             GoToCycle(number) => self.show_cycle(*number),
+            GiveUp => self.give_up(),
+            ContinueHere => self.continue_here(),
             Advance(micros) => self.advance(*micros),
             Allow { pod, plugin } => self.decide(*pod, |session, pod| {
                 let plugins = plugin.map_or("all plugins".to_owned(), |p| p.to_string());
@@ -162,7 +158,34 @@ impl Driver {
         }
     }
 
+    /// Back to where the long way began.
+    fn give_up(&mut self) -> Done {
+        let (stop, frame) = self.came_from;
+        self.session.go_to_stop(stop);
+        self.session.go_to(frame);
+        Done {
+            message: Some((Severity::Info, "stopped; back where it began".into())),
+            ..Done::default()
+        }
+    }
+
+    fn continue_here(&mut self) -> Done {
+        let steps = self.session.timeline().steps().len();
+        self.session.cut();
+        let text = match steps - self.session.timeline().steps().len() {
+            0 => "there is nothing after this that could be forgotten".to_owned(),
+            1 => "1 later step is forgotten; what you do now is the new future".to_owned(),
+            n => format!("{n} later steps are forgotten; what you do now is the new future"),
+        };
+        self.future_forgotten();
+        Done { message: Some((Severity::Info, text)), ..Done::default() }
+    }
+
     fn go_to(&mut self, position: Position) -> Done {
+        if let Some(entry) = position.frame.entry {
+            self.session.go_to_entry(entry);
+            return Done::default();
+        }
         if let Some(record) = self.model.cycles.get(position.cycle) {
             self.session.go_to_cycle(record.cycle);
             self.session.go_to(position.frame);
@@ -219,7 +242,6 @@ impl Driver {
             more
         });
         self.world_changed();
-        self.position_changed();
         if more {
             return None;
         }
@@ -251,140 +273,6 @@ impl Driver {
             Some((true, words)) => (Severity::Info, words),
             _ => (Severity::Error, format!("{pod} does not wait at Permit any more")),
         };
-        self.world_changed();
         Done { message: Some(message), ..Done::default() }
-    }
-
-    /// Takes over what changes only when something happens in the cluster.
-    fn world_changed(&mut self) {
-        let history = self.session.history();
-        if history.len() < self.seen {
-            self.model.events.clear();
-            self.seen = 0;
-        }
-        let new = history.entries().iter().skip(self.seen);
-        self.model.events.extend(new.filter(|e| e.as_cycle().is_none()).cloned());
-        self.seen = history.len();
-        self.model.cycles = history.cycles().cloned().collect();
-        let scheduler = self.session.world().scheduler();
-        self.model.waiting = waiting(scheduler);
-        self.model.nodes = scheduler.cache().nodes().cloned().collect();
-        self.model.now = self.session.world().now();
-        self.model.idle = is_idle(scheduler.queue());
-        self.stale_queues = true;
-        self.stale_pods = true;
-        self.position_changed();
-    }
-
-    fn position_changed(&mut self) {
-        let number = self.session.latest_record().map(|record| record.cycle);
-        let cycles = &self.model.cycles;
-        let index = number.and_then(|n| cycles.binary_search_by_key(&n, |c| c.cycle).ok());
-        let frame: Frame = self.session.position();
-        self.model.position = index.map(|cycle| Position { cycle, frame });
-        self.model.aside = aside(&self.session);
-        self.model.at_end = self.session.is_at_newest();
-        self.model.revision += 1;
-    }
-}
-
-/// Where the session stands beside a cycle: what was done that is no cycle, and what followed.
-fn aside(session: &Session) -> Vec<String> {
-    let stop = session.stop().filter(|stop| stop.cycle.is_none());
-    let step = stop.and_then(|stop| session.timeline().steps().get(stop.step));
-    let done = step.and_then(|step| step.input.as_ref()).map(Input::words);
-    let entry = session.position().entry.and_then(|id| session.history().get(id));
-    done.into_iter().chain(entry.map(events::words)).collect()
-}
-
-/// Whether no pod can be popped now. With the gate SchedulerPopFromBackoffQ, pods that plugins rejected are
-/// popped from backoff when nothing is active; those that failed with an error are not.
-fn is_idle(queue: &SchedulingQueue) -> bool {
-    let poppable = |pods: Vec<&Queued>| pods.iter().any(|pod| pod.consecutive_errors == 0);
-    let from_backoff = queue.settings().pop_from_backoff;
-    queue.lengths()[0] == 0 && !(from_backoff && poppable(queue.backoff()))
-}
-
-fn waiting(scheduler: &Scheduler) -> Vec<WaitingPod> {
-    let row = |waiting: &crate::engine::scheduler::WaitingPod| WaitingPod {
-        info: waiting.pod().clone(),
-        node: waiting.node(),
-        plugins: waiting.holds().iter().map(|hold| (hold.plugin, hold.deadline)).collect(),
-    };
-    scheduler.waiting().iter().map(row).collect()
-}
-
-fn queued(session: &Session) -> Vec<QueuedPod> {
-    let queue = session.world().scheduler().queue();
-    let settings = queue.settings();
-    let backoff_end =
-        |pod: &Queued| pod.backoff_expiration.map(|end| settings.backoff_release(end));
-    let flush =
-        |pod: &Queued| Some(Time(pod.timestamp.0 + settings.max_unschedulable_duration + 1));
-    type Until<'a> = &'a dyn Fn(&Queued) -> Option<Time>;
-    let never: Until = &|_| None;
-    let queues: [(QueueName, Vec<&Queued>, Until); 5] = [
-        (QueueName::Active, queue.active(), never),
-        (QueueName::Backoff, queue.backoff(), &backoff_end),
-        (QueueName::Unschedulable, queue.unschedulable(), &flush),
-        (QueueName::Gated, queue.gated(), never),
-        (QueueName::InFlight, queue.in_flight(), never),
-    ];
-    let mut rows = Vec::new();
-    for (name, pods, until) in queues {
-        rows.extend(pods.into_iter().map(|pod| queued_row(session, name, pod, until(pod))));
-    }
-    rows
-}
-
-fn queued_row(session: &Session, queue: QueueName, pod: &Queued, until: Option<Time>) -> QueuedPod {
-    let rejected = pod.unschedulable_plugins.iter().chain(&pod.pending_plugins);
-    let mut rejected_by: Vec<_> = rejected.copied().collect();
-    rejected_by.extend(pod.gating_plugin.filter(|p| !rejected_by.contains(p)));
-    let last = session.history().cycles_of(pod.key()).next_back();
-    let mut waiting = session.world().scheduler().waiting().iter();
-    let reason = if let Some(message) = pod.gating_message {
-        message.to_string()
-    } else if let Some(held) = waiting.find(|w| w.pod().key() == pod.key()) {
-        format!("held at Permit with room on {}; 7 shows it", held.node())
-    } else {
-        last.map(|record| record.message.clone()).unwrap_or_default()
-    };
-    QueuedPod {
-        info: pod.info.clone(),
-        queue,
-        attempts: pod.attempts,
-        since: pod.timestamp,
-        until,
-        rejected_by,
-        reason,
-    }
-}
-
-fn pods(session: &Session) -> Vec<PodRow> {
-    let scheduler = session.world().scheduler();
-    let all = session.world().api().objects().pods.iter();
-    let mut rows: Vec<(NamespacedName, &Arc<Pod>)> = all.map(|(key, pod)| (*key, pod)).collect();
-    rows.sort_by_key(|(key, _)| *key);
-    let row = |(key, pod): (NamespacedName, &Arc<Pod>)| PodRow {
-        pod: pod.clone(),
-        place: place(scheduler, key, pod),
-    };
-    rows.into_iter().map(row).collect()
-}
-
-fn place(scheduler: &Scheduler, key: NamespacedName, pod: &Pod) -> Place {
-    if pod.is_terminal() {
-        return Place::Ended;
-    }
-    if !pod.spec.node_name.is_empty() {
-        return Place::Node(pod.spec.node_name);
-    }
-    if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().key() == key) {
-        return Place::Waiting(waiting.node());
-    }
-    match scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
-        true => Place::Queue(scheduler.queue().place_of(key)),
-        false => Place::NobodyServes,
     }
 }

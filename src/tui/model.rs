@@ -42,8 +42,11 @@ pub struct Model {
     pub nodes: Vec<Arc<NodeInfo>>,
     /// Pods by name.
     pub pods: Vec<PodRow>,
-    /// Queue moves, hints and events for people, oldest first; no cycles.
-    pub events: Vec<Entry>,
+    /// Queue moves, hints and events for people, oldest first, each with its place in the
+    /// history; no cycles.
+    pub events: Vec<(u32, Arc<Entry>)>,
+    /// While the state at the position is being reached again: steps done, and all.
+    pub going_back: Option<(usize, usize)>,
 }
 
 /// Where the debugger stands: a frame of a recorded cycle, or after it.

@@ -17,7 +17,6 @@ use super::widget::grid::{self, GridState};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
 use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
-use crate::api::Time;
 
 /// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
 pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
@@ -50,15 +49,8 @@ fn too_small(buffer: &mut Buffer, area: Rect, paint: &Paint) {
 
 fn draw_top(buffer: &mut Buffer, screen: &layout::Screen, app: &App, model: &Model, paint: &Paint) {
     tabs::draw(buffer, screen.tabs, app.view(), app.mode(model), paint);
-    let clock =
-        format!("{} +{}", model.source, span(shown_time(app.view(), model).0 - model.start.0));
+    let clock = format!("{} +{}", model.source, span(model.now.0 - model.start.0));
     breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock, paint);
-}
-
-/// Of a recorded cycle its own time, of the cluster the present.
-fn shown_time(view: ViewId, model: &Model) -> Time {
-    let earlier = model.cycle().filter(|_| !model.at_end && !view.shows_cluster());
-    earlier.map_or(model.now, |cycle| cycle.time)
 }
 
 fn draw_view(
@@ -75,8 +67,8 @@ fn draw_view(
     let (detail_focused, _) = app.detail_state();
     let grid = app.grid(id);
     let mut notes = title_notes(&*source, grid);
-    if id.shows_cluster() && !model.at_end {
-        notes.push("as of the end, not of the position".into());
+    if let Some(note) = as_of(id, model) {
+        notes.push(note);
     }
     draw_rule(buffer, rows, &notes, !detail_focused, paint);
     let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
@@ -89,6 +81,18 @@ fn draw_view(
         cursor = Some(at);
     }
     cursor
+}
+
+/// Of which moment the rows are, where that is not the present.
+fn as_of(view: ViewId, model: &Model) -> Option<String> {
+    if let Some((done, all)) = model.going_back {
+        return Some(format!("going back: {done} of {all} steps"));
+    }
+    let past = view.shows_cluster() && !model.at_end;
+    past.then(|| match model.cycle() {
+        Some(cycle) => format!("as of cycle {}", cycle.cycle),
+        None => "as loaded".into(),
+    })
 }
 
 /// `─ Filter of default/web ─ 38/5000 ─ /gpu ─ failures ───`

@@ -116,6 +116,7 @@ impl Loop {
             () = sleep_until(draw_at), if self.redraw == Redraw::Data => self.redraw = Redraw::Now,
             () = sleep_until(self.next_step), if self.app.is_playing() => self.play(),
             // Through the scheduler and not at once: timers and signals are looked at only when it is idle.
+            () = tokio::task::yield_now(), if self.driver.is_working() => self.work_slice(),
             () = tokio::task::yield_now(), if self.app.is_running() => self.run_slice(),
         }
         Ok(None)
@@ -224,6 +225,12 @@ impl Loop {
         self.app.done_playing(done);
         self.sync();
         self.ask_for(Redraw::Now);
+    }
+
+    fn work_slice(&mut self) {
+        self.driver.work_slice(SLICE);
+        self.sync();
+        self.ask_for(Redraw::Data);
     }
 
     fn run_slice(&mut self) {

@@ -123,6 +123,9 @@ impl Session {
     }
 
     fn forward(&mut self, deepest: Depth) -> Ran {
+        if deepest == Depth::Node {
+            self.make_whole();
+        }
         if let Some(next) = self.position.next(&self.tree(), deepest) {
             self.position = next;
             return Ran::Moved;
@@ -139,7 +142,10 @@ impl Session {
             return Ran::Moved;
         }
         let Some(before) = self.stop.checked_sub(1) else { return Ran::AtStart };
-        self.stop = before;
+        (self.stop, self.position) = (before, Position::START);
+        if deepest == Depth::Node {
+            self.make_whole();
+        }
         self.position = Position::last(&self.tree(), deepest);
         Ran::Moved
     }

@@ -38,6 +38,8 @@ pub enum Execution {
     Cycle,
     /// Virtual time passes.
     Advance,
+    /// The position becomes the end; what came after it is forgotten.
+    ContinueHere,
 }
 
 /// A row that is valid everywhere.
@@ -55,7 +57,13 @@ const fn spec(
 
 const COUNT: Argument = Argument::Optional("COUNT");
 /// Where a row stands for a moment of the recording.
-const MOMENTS: Place = Place::views(&[ViewId::Cycle, ViewId::Timeline, ViewId::Filter]);
+const MOMENTS: Place = Place::views(&[
+    ViewId::Cycle,
+    ViewId::Timeline,
+    ViewId::Filter,
+    ViewId::Scores,
+    ViewId::Events,
+]);
 
 /// The rows of the table.
 #[rustfmt::skip]
@@ -74,6 +82,7 @@ pub const SPECS: &[Spec] = &[
     spec(Execution::Play, "play", &["space"], Argument::None, "", "Step by step on its own, or pause"),
     spec(Execution::Repeat, "repeat", &["."], Argument::None, "", "Repeat the last debugger command"),
     spec(Execution::Cycle, "cycle", &[], Argument::Required("NUMBER"), "", "Go to a recorded cycle by its number"),
+    spec(Execution::ContinueHere, "continue-here", &["!"], Argument::None, "", "Start a new future here; what was run after the position is forgotten"),
     spec(Execution::Advance, "advance", &["+"], Argument::Optional("TIME"), "", "Let virtual time pass: to the next timer, or 30s, 5m"),
 ];
 
@@ -117,6 +126,7 @@ fn request(action: Execution, app: &App, model: &Model, argument: &str) -> Resul
             Request::GoToCycle(number.map_err(|_| format!("{argument:?} is not a cycle's number"))?)
         }
         Execution::Advance => Request::Advance(duration(argument)?),
+        Execution::ContinueHere => Request::ContinueHere,
         Execution::Play | Execution::Repeat => return Err("not a move".into()),
     })
 }

@@ -1,7 +1,7 @@
 //! Leaving, asking, and how the interface looks.
 
 use super::{Action, Argument, Place, Spec};
-use crate::tui::app::{App, Effect};
+use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
 
@@ -93,6 +93,7 @@ pub fn apply(action: General, app: &mut App, model: &Model, argument: &str) -> E
         General::Theme => app.set_theme(argument.trim()),
         General::Wide => app.toggle_wide(),
         General::Breadcrumbs => app.toggle_breadcrumbs(),
+        General::Escape if model.going_back.is_some() => return Effect::Session(Request::GiveUp),
         General::Escape => app.escape(),
         General::Save => return Effect::Save(argument.trim().to_owned()),
         General::Mouse => return app.switch_mouse(argument.trim()),

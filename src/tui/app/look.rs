@@ -80,7 +80,9 @@ impl App {
 
     /// The mode word and its style.
     pub(in crate::tui) fn mode(&self, model: &Model) -> (&'static str, Scope) {
-        if self.running {
+        if model.going_back.is_some() {
+            ("GOING BACK", Scope::ChipRunning)
+        } else if self.running {
             ("RUNNING", Scope::ChipRunning)
         } else if self.playing {
             ("PLAYING", Scope::ChipRunning)

@@ -91,6 +91,10 @@ pub enum Request {
     GoTo(Position),
     /// To a cycle by its number.
     GoToCycle(u64),
+    /// Stops a long way into the past.
+    GiveUp,
+    /// Forgets what came after the position.
+    ContinueHere,
     /// Lets virtual time pass: microseconds, or up to the next timer.
     Advance(Option<i64>),
     /// Allows a waiting pod, for one plugin or all.

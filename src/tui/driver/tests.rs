@@ -115,9 +115,66 @@ fn every_story_can_be_walked_through_every_view() {
     }
 }
 
+/// The rows of the view on screen, without the frame around them.
+fn body(live: &mut Live) -> Vec<String> {
+    live.lines()[3..14].to_vec()
+}
+
 #[test]
-fn the_cluster_is_marked_as_newer_than_the_position() {
-    let mut live = Live::demo("tour").keys("cC2");
-    assert!(live.lines()[2].contains("as of the end, not of the position"), "{}", live.lines()[2]);
-    assert!(!live.keys("0").lines()[2].contains("as of the end"));
+fn the_views_of_the_cluster_show_it_as_it_was_at_the_position() {
+    for view in ["2", "5", "6", "7"] {
+        let mut live = Live::demo("tour").keys(view);
+        let mut seen = vec![body(&mut live)];
+        for _ in 0..6 {
+            live = live.keys("n");
+            seen.push(body(&mut live));
+        }
+        assert!(view == "7" || seen.first() != seen.last(), "{view}: nothing changes");
+        for (at, expected) in seen.iter().enumerate().rev().skip(1) {
+            live = live.keys("N");
+            assert_eq!(body(&mut live), *expected, "view {view} after step {at}");
+            let title = live.lines()[2].clone();
+            let note = if at == 0 { "as loaded".into() } else { format!("as of cycle {at}") };
+            assert!(title.contains(&note), "{title}");
+        }
+        let mut live = live.keys("c");
+        assert!(!live.lines()[2].contains("as of"), "{}", live.lines()[2]);
+    }
+}
+
+#[test]
+fn what_followed_a_cycle_is_stepped_through_in_the_events() {
+    let mut live = Live::demo("tainted").keys("n");
+    for _ in 0..400 {
+        if live.app.view() == ViewId::Events {
+            break;
+        }
+        live = live.keys("s");
+    }
+    assert_eq!(live.app.view(), ViewId::Events, "{}", live.text());
+    let current = live.lines().into_iter().find(|line| line.contains('▶')).unwrap();
+    let crumbs = live.lines()[1].clone();
+    assert!(crumbs.contains("event of") || crumbs.contains("move of"), "{crumbs} {current}");
+}
+
+#[test]
+fn a_row_of_the_events_is_a_place_to_run_to() {
+    let mut live = Live::demo("tour").keys("c9ggjjjt");
+    assert!(live.lines()[0].ends_with("REPLAY"), "{}", live.text());
+    let mut live = live.keys("G9Gt");
+    assert!(live.lines()[1].contains("event of"), "{}", live.text());
+}
+
+#[test]
+fn a_new_future_starts_in_the_past() {
+    let mut live = Live::demo("tour").keys("c1");
+    let cycles = live.lines().iter().filter(|line| line.contains("default/")).count();
+    let mut live = live.keys(":cycle 2<Enter>:continue-here<Enter>");
+    assert!(live.lines()[22].contains("forgotten"), "{}", live.lines()[22]);
+    assert!(live.lines()[0].ends_with("PAUSED") || live.lines()[0].ends_with("IDLE"));
+    assert!(live.lines().iter().filter(|line| line.contains("default/")).count() < cycles);
+    let mut again = live.keys("c");
+    assert_eq!(again.lines().iter().filter(|line| line.contains("default/")).count(), cycles);
+    let mut live = again.keys(":continue-here<Enter>");
+    assert!(live.lines()[22].contains("nothing"), "{}", live.lines()[22]);
 }

@@ -62,6 +62,11 @@ impl Live {
                 let done = self.driver.perform(&request);
                 self.app.done(done);
             }
+            self.driver.model(self.app.view());
+            while self.driver.is_working() {
+                self.driver.work_slice(Duration::from_millis(5));
+                self.driver.model(self.app.view());
+            }
             while self.app.is_running() {
                 if let Some(words) = self.driver.run_slice(Duration::from_millis(5)) {
                     self.app.set_running(false);

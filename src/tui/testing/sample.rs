@@ -212,14 +212,17 @@ pub fn model() -> Model {
             pod: info("web-7f").pod.clone(),
             place: Place::Queue(QueueName::Unschedulable),
         }],
-        events: vec![Entry::Move(QueueMove {
-            time: Time(SECOND),
-            pod: pod("web-7f"),
-            from: QueueName::InFlight,
-            to: QueueName::Unschedulable,
-            event: "ScheduleAttemptFailure".into(),
-            plugin: None,
-        })],
+        events: vec![(
+            0,
+            Arc::new(Entry::Move(QueueMove {
+                time: Time(SECOND),
+                pod: pod("web-7f"),
+                from: QueueName::InFlight,
+                to: QueueName::Unschedulable,
+                event: "ScheduleAttemptFailure".into(),
+                plugin: None,
+            })),
+        )],
         at_end: false,
         ..Model::default()
     }

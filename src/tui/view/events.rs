@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use super::View;
 use super::cycle::since_start;
-use crate::trace::Entry;
+use crate::debug::Position as Frame;
+use crate::trace::{Entry, EntryId};
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::Model;
+use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
@@ -16,8 +17,12 @@ use crate::tui::widget::grid::{CellOut, Column, GridSource};
 pub struct EventsView<'a>(pub &'a Model);
 
 impl EventsView<'_> {
+    fn at(&self, row: usize) -> Option<EntryId> {
+        self.0.events.get(row).map(|(at, _)| EntryId(*at))
+    }
+
     fn entry(&self, row: usize) -> Option<&Entry> {
-        self.0.events.get(row)
+        self.0.events.get(row).map(|(_, entry)| entry.as_ref())
     }
 }
 
@@ -93,6 +98,14 @@ impl GridSource for EventsView<'_> {
         };
     }
 
+    fn is_current(&self, row: usize) -> bool {
+        self.at(row).is_some() && self.at(row) == self.0.frame().and_then(|frame| frame.entry)
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        self.at(row).map_or(0, |id| u64::from(id.0))
+    }
+
     /// Hints are many; without them the moves are easier to follow.
     fn is_failure(&self, row: usize) -> bool {
         !matches!(self.entry(row), Some(Entry::Hint(_)))
@@ -119,5 +132,15 @@ impl View for EventsView<'_> {
             lines.extend(moved.plugin.map(|plugin| Line::field("plugin", plugin)));
         }
         lines
+    }
+    fn current(&self) -> Option<(usize, Option<usize>)> {
+        let entry = self.0.frame()?.entry?;
+        let row = self.0.events.binary_search_by_key(&entry.0, |(at, _)| *at).ok()?;
+        Some((row, None))
+    }
+
+    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+        let frame = Frame::of_entry(self.at(row)?);
+        Some(Position { cycle: self.0.position.map_or(0, |p| p.cycle), frame })
     }
 }

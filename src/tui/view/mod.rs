@@ -103,7 +103,7 @@ impl ViewId {
         char::from(b'0' + self as u8)
     }
 
-    /// Whether it shows the cluster as it is now, whatever cycle the debugger stands in.
+    /// Whether it shows the cluster, as it is at the debugger's position.
     pub fn shows_cluster(self) -> bool {
         matches!(self, ViewId::Queues | ViewId::Nodes | ViewId::Pods | ViewId::Waiting)
     }

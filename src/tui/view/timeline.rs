@@ -75,7 +75,7 @@ impl GridSource for TimelineView<'_> {
                 (None, Some(nominated)) => write!(out, "({nominated})"),
                 (None, None) => Ok(()),
             },
-            6 => write!(out, "{}/{}", cycle.feasible.len(), cycle.nodes.order.len()),
+            6 => write!(out, "{}/{}", cycle.feasible_count(), cycle.nodes.order.len()),
             _ => {
                 out.set(&cycle.message, Scope::TextDim);
                 Ok(())

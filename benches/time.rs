@@ -1,0 +1,77 @@
+//! What going back in time costs, in a cluster of your own: copies, steps back, memory.
+//!
+//! `cargo bench --bench time -- FILE [CYCLES]`. Prints one figure a line.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use kubestep::config::{self, FeatureGates};
+use kubestep::debug::{Ran, Session};
+use kubestep::engine::framework::registry::Registry;
+use kubestep::sim::{World, load};
+use kubestep::source::{self, Filter, Progress};
+
+/// Cycles unless said otherwise.
+const CYCLES: usize = 1_000;
+
+fn session(file: &str) -> Result<Session, String> {
+    let read = source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
+    let read = read.map_err(|error| error.to_string())?;
+    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let config = config::resolve(None, &features, &registry.descriptors());
+    let config = config.map_err(|error| error.to_string())?;
+    let mut world = World::new(&config, features, &registry)?;
+    load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
+    Ok(Session::new(world))
+}
+
+/// Memory of this process in MiB, where the system tells.
+fn resident() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.map_or("unknown".into(), |kib| format!("{} MiB", kib / 1024))
+}
+
+/// What one run takes, the shortest and the longest of `times` runs.
+fn measure<R>(what: &str, times: usize, mut run: impl FnMut(usize) -> R) {
+    let mut took: Vec<Duration> = Vec::new();
+    for at in 0..times {
+        let started = Instant::now();
+        let result = run(at);
+        took.push(started.elapsed());
+        drop(result);
+    }
+    took.sort();
+    let (half, last) = (took[times / 2], took[times - 1]);
+    println!("{what}: {half:.2?}, at most {last:.2?}");
+}
+
+fn main() -> Result<(), String> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let file = arguments.first().ok_or("name a file with a cluster")?;
+    let cycles = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(CYCLES);
+    let mut session = session(file)?;
+    println!("loaded: {}", resident());
+    let copied = session.world().clone();
+    measure("copy of the cluster", 20, |_| session.world().clone());
+    measure("first cycle after a copy", 1, |_| session.run_cycle());
+    drop(copied);
+    let mut ran = 1;
+    measure("cycle", 20, |_| session.run_cycle());
+    let started = Instant::now();
+    while ran < cycles {
+        ran += 1;
+        if session.run_cycle() != Ran::NewCycle && session.advance_to_next_timer().is_none() {
+            break;
+        }
+    }
+    println!("{ran} cycles in {:.2?}: {}", started.elapsed(), resident());
+    let last = session.timeline().steps().len() - 1;
+    measure("step back from the end", 20, |at| session.world_at(last - at - 1));
+    measure("jump into the past", 20, |at| session.world_at(last * at / 20));
+    measure("step back in the past", 20, |at| session.world_at(last / 2 - at));
+    println!("at the end: {}", resident());
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Keeps the picture of the session up to date.
+//!
+//! What the recording shows follows every move; the rows of the cluster are drawn up only for
+//! the view on screen, from the state at the position. In the past that state, or a matrix of
+//! the cycle there, may have to be reached again first. A moment of that is done at once; what
+//! takes longer is left to [`Driver::work_slice`], and the picture says so meanwhile.
+
+use std::time::{Duration, Instant};
+
+use super::{Driver, rows};
+use crate::debug::{Input, Session};
+use crate::engine::pod::NamespacedName;
+use crate::tui::model::{Model, Position};
+use crate::tui::view::{ViewId, events};
+
+/// How long the way to an earlier state may keep a key waiting.
+const PATIENCE: Duration = Duration::from_millis(40);
+
+/// What of the picture is how old.
+#[derive(Default)]
+pub(super) struct Picture {
+    /// History entries taken in.
+    seen: usize,
+    /// Rows of the cluster that are of another state than the one at the position.
+    old_queues: bool,
+    old_pods: bool,
+    old_rest: bool,
+    /// The step of which the rows show the state, if it is known.
+    step: Option<usize>,
+}
+
+impl Driver {
+    /// The picture for `view`: complete, or as complete as it gets in a moment.
+    pub fn model(&mut self, view: ViewId) -> &Model {
+        if self.work.is_none() {
+            self.work = self.session.restoring(self.session.step(), view.shows_cluster());
+            self.work_slice(PATIENCE);
+        }
+        if self.work.is_none() {
+            self.draw_up(view);
+        }
+        &self.model
+    }
+
+    /// Whether the state at the position is still being reached: call `work_slice`.
+    pub fn is_working(&self) -> bool {
+        self.work.is_some()
+    }
+
+    /// Goes on with the way to the state at the position for about `budget`.
+    pub fn work_slice(&mut self, budget: Duration) {
+        let Some(mut work) = self.work.take() else { return };
+        let start = Instant::now();
+        let done = self.session.restore(&mut work, || start.elapsed() >= budget);
+        self.model.going_back = (!done).then(|| work.progress());
+        self.model.revision += 1;
+        match done {
+            true => self.take_cycles(),
+            false => self.work = Some(work),
+        }
+    }
+
+    fn draw_up(&mut self, view: ViewId) {
+        let Some(world) = self.session.state().filter(|_| view.shows_cluster()) else { return };
+        let (picture, model) = (&mut self.picture, &mut self.model);
+        let newest = self.session.stop().map_or(0, |stop| stop.newest_cycle);
+        let history = self.session.history();
+        let said = |pod: NamespacedName| {
+            let mut cycles = history.cycles_of(pod).rev();
+            cycles.find(|record| record.cycle <= newest).map(|record| record.message.clone())
+        };
+        if view == ViewId::Queues && std::mem::take(&mut picture.old_queues) {
+            model.queued = rows::queued(world, &said);
+        } else if view == ViewId::Pods && std::mem::take(&mut picture.old_pods) {
+            model.pods = rows::pods(world);
+        } else if !std::mem::take(&mut picture.old_rest) {
+            return;
+        } else {
+            model.waiting = rows::waiting(world);
+            model.nodes = world.scheduler().cache().nodes().cloned().collect();
+        }
+        model.revision += 1;
+    }
+
+    /// Takes over what was done to the cluster, and where the debugger is now.
+    pub(super) fn world_changed(&mut self) {
+        let (history, picture) = (self.session.history(), &mut self.picture);
+        let new = history.entries().iter().enumerate().skip(picture.seen);
+        let new = new.filter(|(_, entry)| entry.as_cycle().is_none());
+        self.model.events.extend(new.map(|(at, entry)| (at as u32, entry.clone())));
+        picture.seen = history.len();
+        picture.step = None;
+        self.model.idle = rows::is_idle(self.session.world().scheduler().queue());
+        self.take_cycles();
+        self.position_changed();
+    }
+
+    /// What was done to the cluster last was forgotten.
+    pub(super) fn future_forgotten(&mut self) {
+        self.model.events.clear();
+        self.picture.seen = 0;
+        self.world_changed();
+    }
+
+    /// Takes the records over; some may have become whole or thin.
+    fn take_cycles(&mut self) {
+        self.model.cycles.clear();
+        self.model.cycles.extend(self.session.history().cycles().cloned());
+    }
+
+    /// Takes over where the debugger is.
+    pub(super) fn position_changed(&mut self) {
+        let number = self.session.latest_record().map(|record| record.cycle);
+        let cycles = &self.model.cycles;
+        let index = number.and_then(|n| cycles.binary_search_by_key(&n, |c| c.cycle).ok());
+        let frame = self.session.position();
+        self.model.position = index.map(|cycle| Position { cycle, frame });
+        self.model.aside = aside(&self.session);
+        self.model.at_end = self.session.is_at_newest();
+        self.model.now = self.session.now();
+        self.model.going_back = None;
+        self.model.revision += 1;
+        let step = Some(self.session.step());
+        if self.picture.step != step {
+            let picture = &mut self.picture;
+            (picture.old_queues, picture.old_pods, picture.old_rest) = (true, true, true);
+            picture.step = step;
+        }
+    }
+}
+
+/// Where the session stands beside a cycle: what was done that is no cycle, and what followed.
+fn aside(session: &Session) -> Vec<String> {
+    let stop = session.stop().filter(|stop| stop.cycle.is_none());
+    let step = stop.and_then(|stop| session.timeline().steps().get(stop.step));
+    let done = step.and_then(|step| step.input.as_ref()).map(Input::words);
+    let entry = session.position().entry.and_then(|id| session.history().get(id));
+    done.into_iter().chain(entry.map(events::words)).collect()
+}

@@ -1,0 +1,112 @@
+//! The rows of the views that show the cluster, from a state of it.
+
+use std::sync::Arc;
+
+use crate::api::{Pod, Time};
+use crate::engine::pod::{NamespacedName, QueuedPod as Queued};
+use crate::engine::queue::SchedulingQueue;
+use crate::engine::record::QueueName;
+use crate::engine::scheduler::Scheduler;
+use crate::sim::World;
+use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
+
+/// Whether no pod can be popped now. With the gate SchedulerPopFromBackoffQ, pods that plugins rejected are
+/// popped from backoff when nothing is active; those that failed with an error are not.
+pub fn is_idle(queue: &SchedulingQueue) -> bool {
+    let poppable = |pods: Vec<&Queued>| pods.iter().any(|pod| pod.consecutive_errors == 0);
+    let from_backoff = queue.settings().pop_from_backoff;
+    queue.lengths()[0] == 0 && !(from_backoff && poppable(queue.backoff()))
+}
+
+/// The pods held at Permit.
+pub fn waiting(world: &World) -> Vec<WaitingPod> {
+    let row = |waiting: &crate::engine::scheduler::WaitingPod| WaitingPod {
+        info: waiting.pod().clone(),
+        node: waiting.node(),
+        plugins: waiting.holds().iter().map(|hold| (hold.plugin, hold.deadline)).collect(),
+    };
+    world.scheduler().waiting().iter().map(row).collect()
+}
+
+/// What the last cycle of a pod up to the state said.
+pub type LastWords<'a> = &'a dyn Fn(NamespacedName) -> Option<String>;
+
+/// The pods in the queues, by queue and place.
+pub fn queued(world: &World, said: LastWords) -> Vec<QueuedPod> {
+    let queue = world.scheduler().queue();
+    let settings = queue.settings();
+    let backoff_end =
+        |pod: &Queued| pod.backoff_expiration.map(|end| settings.backoff_release(end));
+    let flush =
+        |pod: &Queued| Some(Time(pod.timestamp.0 + settings.max_unschedulable_duration + 1));
+    type Until<'a> = &'a dyn Fn(&Queued) -> Option<Time>;
+    let never: Until = &|_| None;
+    let queues: [(QueueName, Vec<&Queued>, Until); 5] = [
+        (QueueName::Active, queue.active(), never),
+        (QueueName::Backoff, queue.backoff(), &backoff_end),
+        (QueueName::Unschedulable, queue.unschedulable(), &flush),
+        (QueueName::Gated, queue.gated(), never),
+        (QueueName::InFlight, queue.in_flight(), never),
+    ];
+    let mut rows = Vec::new();
+    for (name, pods, until) in queues {
+        rows.extend(pods.into_iter().map(|pod| row(world, said, (name, pod, until(pod)))));
+    }
+    rows
+}
+
+fn row(
+    world: &World,
+    said: LastWords,
+    (queue, pod, until): (QueueName, &Queued, Option<Time>),
+) -> QueuedPod {
+    let rejected = pod.unschedulable_plugins.iter().chain(&pod.pending_plugins);
+    let mut rejected_by: Vec<_> = rejected.copied().collect();
+    rejected_by.extend(pod.gating_plugin.filter(|p| !rejected_by.contains(p)));
+    let mut waiting = world.scheduler().waiting().iter();
+    let reason = if let Some(message) = pod.gating_message {
+        message.to_string()
+    } else if let Some(held) = waiting.find(|w| w.pod().key() == pod.key()) {
+        format!("held at Permit with room on {}; 7 shows it", held.node())
+    } else {
+        said(pod.key()).unwrap_or_default()
+    };
+    QueuedPod {
+        info: pod.info.clone(),
+        queue,
+        attempts: pod.attempts,
+        since: pod.timestamp,
+        until,
+        rejected_by,
+        reason,
+    }
+}
+
+/// All pods by name.
+pub fn pods(world: &World) -> Vec<PodRow> {
+    let scheduler = world.scheduler();
+    let all = world.api().objects().pods.iter();
+    let mut rows: Vec<(NamespacedName, &Arc<Pod>)> = all.map(|(key, pod)| (*key, pod)).collect();
+    rows.sort_by_key(|(key, _)| *key);
+    let row = |(key, pod): (NamespacedName, &Arc<Pod>)| PodRow {
+        pod: pod.clone(),
+        place: place(scheduler, key, pod),
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn place(scheduler: &Scheduler, key: NamespacedName, pod: &Pod) -> Place {
+    if pod.is_terminal() {
+        return Place::Ended;
+    }
+    if !pod.spec.node_name.is_empty() {
+        return Place::Node(pod.spec.node_name);
+    }
+    if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().key() == key) {
+        return Place::Waiting(waiting.node());
+    }
+    match scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
+        true => Place::Queue(scheduler.queue().place_of(key)),
+        false => Place::NobodyServes,
+    }
+}
