@@ -24,6 +24,9 @@ pub struct ReadKind {
     pub versions: &'static [&'static str],
     /// Who needs it.
     pub reader: Reader,
+    /// Which objects of it: a field selector, escaped for a query. As kube-scheduler, which never
+    /// hears of pods that ended (CFG-157).
+    pub selector: &'static str,
     /// What cannot be known without it, as the end of a sentence.
     pub without: &'static str,
 }
@@ -32,10 +35,23 @@ const V1: &[&str] = &["v1"];
 const DEVICES: &[&str] = &["v1", "v1beta2", "v1beta1"];
 const GROUPS: &[&str] = &["v1alpha2"];
 
+const NOT_ENDED: &str = "status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
+
+const fn selector(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pod => NOT_ENDED,
+        _ => "",
+    }
+}
+
 macro_rules! table {
     ($($kind:ident $versions:ident $reader:expr, $without:literal;)*) => {
         &[$(ReadKind {
-            kind: Kind::$kind, versions: $versions, reader: $reader, without: $without,
+            kind: Kind::$kind,
+            versions: $versions,
+            reader: $reader,
+            selector: selector(Kind::$kind),
+            without: $without,
         }),*]
     };
 }
@@ -74,6 +90,15 @@ pub fn row(kind: Kind) -> Option<&'static ReadKind> {
 }
 
 impl ReadKind {
+    /// The path of the kind's list with the beginning of its query.
+    pub fn query(&self, version: &str, namespace: Option<&str>) -> String {
+        let path = self.path(version, namespace);
+        match self.selector {
+            "" => format!("{path}?"),
+            selector => format!("{path}?fieldSelector={selector}&"),
+        }
+    }
+
     /// The path of the kind's list: of all namespaces, or of one.
     pub fn path(&self, version: &str, namespace: Option<&str>) -> String {
         let root = match self.kind.group() {

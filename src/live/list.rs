@@ -96,13 +96,13 @@ impl Place {
         version: &'static str,
         size: usize,
     ) -> Result<Listed, Failure> {
-        let path = self.row.path(version, self.namespace.as_deref());
+        let path = self.row.query(version, self.namespace.as_deref());
         let limit = if size == usize::MAX { String::new() } else { format!("limit={size}") };
         let mut listed = Listed { version, ..Listed::default() };
         let mut next = String::new();
         loop {
             let after = if next.is_empty() { String::new() } else { format!("&continue={next}") };
-            let text = patiently(link, &format!("{path}?{limit}{after}")).await?;
+            let text = patiently(link, &format!("{path}{limit}{after}")).await?;
             let page: Page<'_> = serde_json::from_slice(&text)
                 .map_err(|error| Failure::Malformed(format!("{path}: {error}")))?;
             take(&mut listed, self.row, &page);

@@ -3,24 +3,30 @@
 //! here and behind it; the engine stays synchronous.
 //!
 //! From the outside in: [`link`] is the way to an API server, [`kinds`] the table of what is
-//! read there, [`list`] one kind page by page, [`snapshot`] all kinds at once, [`access`] what
-//! may not be read, [`capture`] the file that is made of it all.
+//! read there, [`list`] one kind page by page, [`watch`] one kind for good, [`snapshot`] all
+//! kinds at once, [`feed`] all of them as one stream, [`access`] what may not be read,
+//! [`capture`] the file that is made of it all.
 //!
 //! Nothing in here can write to a cluster: [`link::Link`] only sends GET. A real scheduler is a
 //! [`Host`](crate::engine::host::Host) whose writes go through [`link::Link::client`]; it takes
-//! its changes from the same stream and hands them to
-//! [`Scheduler::handle`](crate::engine::scheduler::Scheduler::handle).
+//! its changes from the same [`feed`] and hands them to
+//! [`Scheduler::handle`](crate::engine::scheduler::Scheduler::handle), and an event of a watch,
+//! not the answer to a write, is what confirms a binding.
 
 pub mod access;
 pub mod capture;
 pub mod clock;
 pub mod failure;
+pub mod feed;
 pub mod kinds;
 mod lines;
 pub mod link;
 pub mod list;
 pub mod snapshot;
+pub mod watch;
 
 pub use access::Missing;
+pub use feed::{Delta, Event, Feed, Notice};
 pub use link::{Link, LinkError, Target};
 pub use snapshot::{Scope, Snapshot};
+pub use watch::Pace;

@@ -1,0 +1,12 @@
+//! Live clusters: how they are read, followed, captured, recorded and shadowed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has to stop"
+)]
+
+mod follow;
+mod mirror;
+mod random;
+mod standin;

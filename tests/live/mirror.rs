@@ -1,0 +1,67 @@
+//! What a listener knows of a cluster from its lists and events alone, strict about what may
+//! not happen: news that are older than what is known.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use kubestep::api::Kind;
+use kubestep::engine::pod::NamespacedName;
+use kubestep::live::{Delta, Event, Feed, Snapshot};
+
+/// The objects known with their versions.
+#[derive(Default)]
+pub struct Mirror {
+    objects: BTreeMap<(Kind, NamespacedName), u64>,
+    /// The notices so far.
+    pub notices: Vec<String>,
+}
+
+impl Mirror {
+    /// From the lists.
+    pub fn new(snapshot: &Snapshot) -> Mirror {
+        let mut mirror = Mirror::default();
+        for object in snapshot.objects() {
+            mirror.take(Event::Delta(Delta::Put(object.clone())));
+        }
+        mirror
+    }
+
+    /// Takes an event in.
+    pub fn take(&mut self, event: Event) {
+        match event {
+            Event::Delta(Delta::Put(object)) => {
+                let key = (object.kind(), NamespacedName::of(&object));
+                let version = object.metadata().resource_version.parse().unwrap();
+                let old = self.objects.insert(key, version);
+                assert!(old.is_none_or(|old| old < version), "{key:?}: {version} after {old:?}");
+            }
+            Event::Delta(Delta::Delete { kind, key }) => {
+                let old = self.objects.remove(&(kind, key));
+                assert!(old.is_some(), "{kind} {key} was not there to be deleted");
+            }
+            Event::Notice(notice) => self.notices.push(notice.text),
+        }
+    }
+
+    /// As [`crate::standin::StandIn::contents`].
+    pub fn contents(&self) -> Vec<(String, String)> {
+        let line = |(&(kind, key), version): (&(Kind, NamespacedName), &u64)| {
+            (format!("{} {}/{}", kind.plural(), key.namespace, key.name), version.to_string())
+        };
+        let mut all: Vec<_> = self.objects.iter().map(line).collect();
+        all.sort();
+        all
+    }
+
+    /// Takes events until `done`, for ten seconds at most.
+    pub fn follow(&mut self, feed: &mut Feed, mut done: impl FnMut(&Mirror) -> bool) {
+        let until = Instant::now() + Duration::from_secs(10);
+        while !done(self) {
+            match feed.try_next() {
+                Some(event) => self.take(event),
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+            assert!(Instant::now() < until, "it did not come; notices: {:#?}", self.notices);
+        }
+    }
+}

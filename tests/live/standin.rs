@@ -1,0 +1,383 @@
+//! A stand-in for an API server: lists in pages, watches with bookmarks, versions that are
+//! forgotten, tokens that expire, refusals, and connections that are cut, slow or stutter.
+//!
+//! It proves only what its author thought of; `real.rs` tries the same with the real thing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kubestep::api::Kind;
+use kubestep::live::Target;
+use kubestep::live::kinds;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::random::Random;
+
+/// How a server misbehaves.
+#[derive(Clone, Default)]
+pub struct Faults {
+    /// Connections of watches are cut within a line, lines come slowly, and twice; by this seed.
+    pub seed: Option<u64>,
+    /// Lists that are forbidden, by the plural.
+    pub refused: BTreeSet<&'static str>,
+    /// Continuations expire after so many pages, once.
+    pub expire_pages: usize,
+    /// The token that is accepted; any without.
+    pub token: Option<String>,
+    /// Nobody is at home: connections are closed.
+    pub down: bool,
+    /// 429 for so many requests.
+    pub busy: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// By path of the list and `namespace/name`.
+    objects: BTreeMap<String, BTreeMap<String, Value>>,
+    version: u64,
+    /// Version, path, `ADDED`…, object.
+    log: Vec<(u64, String, &'static str, Value)>,
+    /// Versions up to here are forgotten.
+    compacted: u64,
+    /// Lists that are being given page by page.
+    pages: HashMap<String, Vec<Value>>,
+    faults: Faults,
+    requests: Vec<String>,
+    connections: u64,
+}
+
+/// The server. It ends with the test.
+pub struct StandIn {
+    state: Mutex<State>,
+    changed: Condvar,
+    port: u16,
+    folder: TempDir,
+}
+
+struct Request {
+    method: String,
+    path: String,
+    query: HashMap<String, String>,
+    token: String,
+}
+
+impl StandIn {
+    /// Starts one on a free port.
+    pub fn start() -> Arc<StandIn> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Mutex::new(State { version: 100, ..State::default() });
+        let folder = TempDir::new().unwrap();
+        let server = Arc::new(StandIn { state, changed: Condvar::new(), port, folder });
+        server.write_kubeconfig("token-1");
+        let serving = server.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let server = serving.clone();
+                // A connection that breaks is the client's business.
+                thread::spawn(move || server.serve(stream));
+            }
+        });
+        server
+    }
+
+    /// Writes the kubeconfig with that token.
+    pub fn write_kubeconfig(&self, token: &str) {
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: lab\n\
+             clusters: [{{name: lab, cluster: {{server: \"http://127.0.0.1:{}\"}}}}]\n\
+             users: [{{name: me, user: {{token: {token}}}}}]\n\
+             contexts: [{{name: lab, context: {{cluster: lab, user: me}}}}]\n",
+            self.port
+        );
+        std::fs::write(self.kubeconfig(), text).unwrap();
+    }
+
+    /// The path of the kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("kubeconfig")
+    }
+
+    /// This server as the library takes it.
+    pub fn target(&self) -> Target {
+        Target { kubeconfig: Some(self.kubeconfig()), context: None }
+    }
+
+    /// Changes how it misbehaves.
+    pub fn misbehave(&self, change: impl FnOnce(&mut Faults)) {
+        change(&mut self.state.lock().unwrap().faults);
+        self.changed.notify_all();
+    }
+
+    /// Creates or replaces an object, as `spec` and the like beside its metadata.
+    pub fn put(&self, kind: Kind, name: &str, mut object: Value) {
+        let mut state = self.state.lock().unwrap();
+        state.version += 1;
+        let (version, path) = (state.version, path(kind));
+        let namespace = if kind.is_namespaced() { "default" } else { "" };
+        object["metadata"]["name"] = name.into();
+        object["metadata"]["namespace"] = namespace.into();
+        object["metadata"]["resourceVersion"] = version.to_string().into();
+        object["metadata"]["managedFields"] = json!([{"manager": "somebody"}]);
+        let objects = state.objects.entry(path.clone()).or_default();
+        let old = objects.insert(format!("{namespace}/{name}"), object.clone());
+        let what = if old.is_some() { "MODIFIED" } else { "ADDED" };
+        state.log.push((version, path, what, object));
+        self.changed.notify_all();
+    }
+
+    /// Deletes an object; nothing if it is not there.
+    pub fn delete(&self, kind: Kind, name: &str) {
+        let mut state = self.state.lock().unwrap();
+        let (path, namespace) = (path(kind), if kind.is_namespaced() { "default" } else { "" });
+        let objects = state.objects.entry(path.clone()).or_default();
+        let Some(mut object) = objects.remove(&format!("{namespace}/{name}")) else { return };
+        state.version += 1;
+        object["metadata"]["resourceVersion"] = state.version.to_string().into();
+        let version = state.version;
+        state.log.push((version, path, "DELETED", object));
+        self.changed.notify_all();
+    }
+
+    /// Forgets all versions but the present.
+    pub fn compact(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.compacted = state.version;
+        state.log.clear();
+        state.pages.clear();
+        self.changed.notify_all();
+    }
+
+    /// Every object's kind-and-name with its version, sorted.
+    pub fn contents(&self) -> Vec<(String, String)> {
+        let state = self.state.lock().unwrap();
+        let mut all = Vec::new();
+        for (path, objects) in &state.objects {
+            let plural = path.rsplit('/').next().unwrap();
+            for (key, object) in objects {
+                let version = object["metadata"]["resourceVersion"].as_str().unwrap();
+                all.push((format!("{plural} {key}"), version.to_owned()));
+            }
+        }
+        all.sort();
+        all
+    }
+
+    /// All requests so far, `GET /api/v1/pods`.
+    pub fn requests(&self) -> Vec<String> {
+        self.state.lock().unwrap().requests.clone()
+    }
+
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut writer = stream;
+        while let Some(request) = read_request(&mut reader)? {
+            {
+                let mut state = self.state.lock().unwrap();
+                if state.faults.down {
+                    return Ok(());
+                }
+                state.requests.push(format!("{} {}", request.method, request.path));
+            }
+            if request.query.contains_key("watch") {
+                return self.watch(&request, &mut writer);
+            }
+            let (code, body) = self.answer(&request);
+            let body = body.to_string();
+            write!(
+                writer,
+                "HTTP/1.1 {code} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+                 Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n{body}",
+                body.len()
+            )?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, request: &Request) -> (u16, Value) {
+        let mut state = self.state.lock().unwrap();
+        if request.method != "GET" {
+            return status(405, "nothing is written here");
+        }
+        if let Some(refusal) = refusal(&mut state, request) {
+            return refusal;
+        }
+        if request.path == "/version" {
+            return (200, json!({"gitVersion": "v1.36.2"}));
+        }
+        if !is_served(&request.path) {
+            return status(404, "the server could not find the requested resource");
+        }
+        list(&mut state, request)
+    }
+
+    fn watch(&self, request: &Request, writer: &mut TcpStream) -> io::Result<()> {
+        let (mut random, faulty, mut at) = {
+            let mut state = self.state.lock().unwrap();
+            state.connections += 1;
+            if let Some((code, body)) = refusal(&mut state, request) {
+                let body = body.to_string();
+                return write!(
+                    writer,
+                    "HTTP/1.1 {code} X\r\nContent-Length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+            }
+            let seed = state.faults.seed.unwrap_or(0) * 1_000_003 + state.connections;
+            (Random::new(seed), state.faults.seed.is_some(), version_of(request))
+        };
+        write!(writer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+        let until = Instant::now() + Duration::from_millis(if faulty { 60 } else { 1_000 });
+        loop {
+            let (news, end) = self.news(&request.path, &mut at, until);
+            for line in news {
+                if !faulty {
+                    chunk(writer, line.as_bytes())?;
+                    continue;
+                }
+                match random.below(20) {
+                    // Cut within the line.
+                    0 => return chunk(writer, &line.as_bytes()[..line.len() / 2]),
+                    // And once more.
+                    1 => chunk(writer, format!("{line}{line}").as_bytes())?,
+                    2 => {
+                        thread::sleep(Duration::from_millis(3));
+                        // In two pieces.
+                        let (first, second) = line.as_bytes().split_at(line.len() / 3);
+                        chunk(writer, first)?;
+                        chunk(writer, second)?;
+                    }
+                    _ => chunk(writer, line.as_bytes())?,
+                }
+            }
+            if end {
+                return write!(writer, "0\r\n\r\n");
+            }
+        }
+    }
+
+    /// The events after `at`, and whether the watch is over.
+    fn news(&self, path: &str, at: &mut u64, until: Instant) -> (Vec<String>, bool) {
+        let line =
+            |what: &str, object: &Value| format!("{}\n", json!({"type": what, "object": object}));
+        let mut state = self.state.lock().unwrap();
+        loop {
+            if state.faults.down {
+                return (Vec::new(), true);
+            }
+            if *at < state.compacted {
+                let gone = status(410, "too old resource version").1;
+                return (vec![line("ERROR", &gone)], true);
+            }
+            let new = state.log.iter().filter(|(v, p, _, _)| v > at && p == path);
+            let new: Vec<String> = new.map(|(_, _, what, object)| line(what, object)).collect();
+            *at = state.version;
+            if !new.is_empty() {
+                return (new, false);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let bookmark = json!({"metadata": {"resourceVersion": at.to_string()}});
+                return (vec![line("BOOKMARK", &bookmark)], true);
+            }
+            state = self.changed.wait_timeout(state, left).unwrap().0;
+        }
+    }
+}
+
+fn path(kind: Kind) -> String {
+    let row = kinds::row(kind).unwrap();
+    row.path(row.versions[0], None)
+}
+
+fn is_served(path: &str) -> bool {
+    // An older server: it has no pod groups.
+    !path.contains("v1alpha2") && Kind::all().any(|kind| path == self::path(kind))
+}
+
+fn version_of(request: &Request) -> u64 {
+    request.query.get("resourceVersion").and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+fn refusal(state: &mut State, request: &Request) -> Option<(u16, Value)> {
+    let faults = &mut state.faults;
+    if faults.token.as_ref().is_some_and(|token| *token != request.token) {
+        return Some(status(401, "Unauthorized"));
+    }
+    if faults.busy > 0 {
+        faults.busy -= 1;
+        return Some(status(429, "too many requests"));
+    }
+    let plural = request.path.rsplit('/').next().unwrap_or_default();
+    let refused = faults.refused.contains(plural);
+    refused.then(|| status(403, &format!("{plural} is forbidden")))
+}
+
+fn list(state: &mut State, request: &Request) -> (u16, Value) {
+    let limit = request.query.get("limit").and_then(|text| text.parse().ok()).unwrap_or(usize::MAX);
+    let (version, mut rest) = match request.query.get("continue") {
+        Some(token) => match state.pages.remove(token) {
+            Some(rest) => (token.split('.').next().unwrap_or_default().to_owned(), rest),
+            None => return status(410, "the provided continue parameter is too old"),
+        },
+        None => {
+            let objects = state.objects.get(&request.path);
+            let all =
+                objects.map(|objects| objects.values().cloned().collect()).unwrap_or_default();
+            (state.version.to_string(), all)
+        }
+    };
+    let page: Vec<Value> = rest.drain(..limit.min(rest.len())).collect();
+    let mut next = String::new();
+    if !rest.is_empty() {
+        next = format!("{version}.{}", state.requests.len());
+        state.pages.insert(next.clone(), rest);
+        if state.faults.expire_pages > 0 {
+            state.faults.expire_pages -= 1;
+            state.pages.clear();
+        }
+    }
+    let metadata = json!({"resourceVersion": version, "continue": next});
+    (200, json!({"kind": "List", "metadata": metadata, "items": page}))
+}
+
+fn status(code: u16, message: &str) -> (u16, Value) {
+    (code, json!({"kind": "Status", "code": code, "message": message}))
+}
+
+fn chunk(writer: &mut TcpStream, data: &[u8]) -> io::Result<()> {
+    write!(writer, "{:x}\r\n", data.len())?;
+    writer.write_all(data)?;
+    writer.write_all(b"\r\n")
+}
+
+fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let query = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let mut request = Request { method, path: path.to_owned(), query, token: String::new() };
+    loop {
+        let mut header = String::new();
+        if reader.read_line(&mut header)? <= 2 {
+            return Ok(Some(request));
+        }
+        if let Some((name, value)) = header.split_once(':')
+            && name.eq_ignore_ascii_case("authorization")
+        {
+            request.token = value.trim().trim_start_matches("Bearer ").to_owned();
+        }
+    }
+}
