@@ -5,6 +5,7 @@ use super::construct;
 use super::decode::{Decoded, decode};
 use super::defaults::{complete, document};
 use super::features::FeatureGates;
+use super::overlay::Overlay;
 use super::points::PluginDescriptor;
 use super::problem::{ConfigError, Problem, Stage};
 use super::profile::ResolvedProfile;
@@ -33,6 +34,10 @@ pub struct ResolvedConfig {
     pub parallelism: i32,
     /// What is allowed, but hardly meant.
     pub warnings: Vec<Problem>,
+    /// The document as it was written; `None` for the default configuration.
+    pub text: Option<String>,
+    /// The changes that were made to it.
+    pub overlays: Vec<Overlay>,
 }
 
 impl ResolvedConfig {
@@ -70,23 +75,48 @@ pub fn resolve(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<ResolvedConfig, ConfigError> {
-    let decoded = load(text, features)?;
+    resolve_with(text, Vec::new(), features, registry)
+}
+
+/// Resolves a document with changes on top of it.
+pub fn resolve_with(
+    text: Option<&str>,
+    overlays: Vec<Overlay>,
+    features: &FeatureGates,
+    registry: &[PluginDescriptor],
+) -> Result<ResolvedConfig, ConfigError> {
+    let mut decoded = load(text, features)?;
+    for overlay in &overlays {
+        let changed = overlay.apply(&mut decoded.document, registry);
+        changed.map_err(|problem| ConfigError::one(Stage::Validate, problem))?;
+    }
+    if !overlays.is_empty() {
+        check(&decoded.document, features)?;
+    }
     let mut resolved =
         build(decoded.document, features, registry).map_err(|error| error.located(text))?;
     resolved.warnings.splice(0..0, decoded.warnings);
     if let Some(text) = text {
         resolved.warnings.iter_mut().for_each(|warning| warning.locate(text));
     }
+    (resolved.text, resolved.overlays) = (text.map(Into::into), overlays);
     Ok(resolved)
+}
+
+fn check(
+    document: &KubeSchedulerConfiguration,
+    features: &FeatureGates,
+) -> Result<(), ConfigError> {
+    match validate(document, features) {
+        problems if problems.is_empty() => Ok(()),
+        problems => Err(ConfigError { stage: Stage::Validate, problems }),
+    }
 }
 
 /// The first three steps: the document in `text` with all defaults, validated.
 pub fn load(text: Option<&str>, features: &FeatureGates) -> Result<Decoded, ConfigError> {
     let decoded = load_unvalidated(text, features)?;
-    let problems = validate(&decoded.document, features);
-    if !problems.is_empty() {
-        return Err(ConfigError { stage: Stage::Validate, problems }.located(text));
-    }
+    check(&decoded.document, features).map_err(|error| error.located(text))?;
     Ok(decoded)
 }
 
@@ -122,6 +152,8 @@ pub fn build(
         parallelism: document.parallelism,
         warnings: warnings::find(&document, registry),
         document,
+        text: None,
+        overlays: Vec::new(),
     })
 }
 

@@ -16,6 +16,7 @@ pub mod fixture;
 pub mod framework;
 pub mod go_sort;
 pub mod host;
+pub mod interventions;
 pub mod node;
 pub mod objects;
 pub mod plugins;

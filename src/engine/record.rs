@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::api::Time;
 use crate::engine::column::Column;
 use crate::engine::framework::events::ClusterEvent;
+use crate::engine::interventions::Intervention;
 use crate::engine::node::NodeId;
 use crate::engine::pod::NamespacedName;
 use crate::engine::scores::Scores;
@@ -326,6 +327,8 @@ pub struct CycleRecord {
     /// Set when the lists by node were left out to save memory: verdicts, feasible nodes,
     /// scores, candidates, ties.
     pub left_out: Option<LeftOut>,
+    /// What a person decided in the scheduler's place, as far as it was in force.
+    pub interventions: Vec<Intervention>,
 }
 
 impl CycleRecord {

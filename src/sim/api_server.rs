@@ -14,6 +14,7 @@ use crate::engine::objects::Objects;
 use crate::engine::pod::NamespacedName;
 use crate::engine::scheduler::Change;
 use crate::intern::Symbol;
+use crate::sim::faults::Faults;
 use crate::sim::volume_controller;
 
 /// Answers the calls of extenders.
@@ -32,6 +33,7 @@ pub struct ApiServer {
     revision: u64,
     status_patches_count: bool,
     now: Time,
+    faults: Faults,
 }
 
 impl ApiServer {
@@ -68,9 +70,24 @@ impl ApiServer {
         self.extenders.as_ref()
     }
 
+    /// Nobody answers the calls of extenders any more: there are others now.
+    pub(super) fn forget_extenders(&mut self) {
+        self.extenders = None;
+    }
+
     /// The time that objects are stamped with.
     pub(super) fn set_now(&mut self, now: Time) {
         self.now = now;
+    }
+
+    /// What is made to fail.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// What is made to fail, to be changed.
+    pub fn faults_mut(&mut self) -> &mut Faults {
+        &mut self.faults
     }
 
     /// The next change that was not delivered yet.
@@ -173,6 +190,7 @@ fn not_found(key: NamespacedName) -> String {
 
 impl Host for ApiServer {
     fn bind(&mut self, key: NamespacedName, uid: Symbol, node: Symbol) -> Result<(), String> {
+        self.faults.bind(key)?;
         let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if current.metadata.uid != uid {
             let found = current.metadata.uid;
@@ -267,6 +285,7 @@ impl Host for ApiServer {
 
     /// An extender that binds a pod does so through this API server.
     fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String> {
+        self.faults.extender(call.extender)?;
         let Some(extenders) = self.extenders.clone() else {
             return Err(format!("extender {} cannot be reached from a snapshot", call.extender));
         };

@@ -5,7 +5,9 @@
 //! run beside it has finished: bindings, evictions, and the delivery of events to the queue.
 
 mod api_server;
+pub mod faults;
 pub mod load;
+mod reconfigure;
 mod volume_controller;
 mod world;
 

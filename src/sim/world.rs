@@ -23,9 +23,11 @@ const COPY_BYTES: [usize; 3] = [400, 160, 100_000];
 /// A cluster in memory. A copy goes on exactly as the original would.
 #[derive(Clone)]
 pub struct World {
-    scheduler: Scheduler,
-    api: ApiServer,
-    now: Time,
+    pub(super) scheduler: Scheduler,
+    pub(super) api: ApiServer,
+    pub(super) now: Time,
+    pub(super) config: Arc<ResolvedConfig>,
+    pub(super) registry: Arc<Registry>,
 }
 
 impl World {
@@ -42,6 +44,8 @@ impl World {
             scheduler: Scheduler::new(config, features, registry)?,
             api: ApiServer::default(),
             now: START,
+            config: Arc::new(config.clone()),
+            registry: Arc::new(registry.clone()),
         };
         world.api.set_now(START);
         Ok(world)
@@ -146,7 +150,7 @@ impl World {
     }
 
     /// Lets everything finish that runs beside the cycles.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.deliver();
         while self.scheduler.evict_next(self.now, &mut self.api) {
             self.deliver();

@@ -41,6 +41,7 @@ pub fn cycle(record: &CycleRecord) -> Value {
     }
     out.set("nominatedNode", json!(record.nominated_node));
     out.set("tieBreak", json!(record.other_tie_break().map(|how| how.to_string())));
+    out.set("interventions", interventions(record).unwrap_or_default());
     if !record.feasible.is_empty() {
         out.set("evaluated", json!(record.evaluated_nodes));
     }
@@ -65,6 +66,7 @@ pub fn summary(record: &CycleRecord) -> Value {
         ("nominatedNode", record.nominated_node.map(|node| node.as_str().into())),
         ("total", total.map(|total| Value::from(*total))),
         ("tieBreak", record.other_tie_break().map(|how| how.to_string().into())),
+        ("interventions", interventions(record)),
     ];
     for (key, value) in optional {
         if let Some(value) = value {
@@ -72,6 +74,13 @@ pub fn summary(record: &CycleRecord) -> Value {
         }
     }
     line
+}
+
+/// What a person decided in this cycle, each in words; `None` in a cycle that nobody touched.
+fn interventions(record: &CycleRecord) -> Option<Value> {
+    let decided = record.interventions.iter().filter(|one| one.decided(record));
+    let words: Vec<String> = decided.map(ToString::to_string).collect();
+    (!words.is_empty()).then(|| words.into())
 }
 
 /// The state after a step, with the field names of the corpus.

@@ -6,11 +6,14 @@
 //! only ever the simulation.
 
 mod change;
+mod hand;
 mod node;
 mod object;
 mod parse;
+mod parse_scheduler;
 mod path;
 mod pod;
+mod policy;
 mod resize;
 mod term;
 mod words;
@@ -19,6 +22,8 @@ use crate::api::{
     Affinity, Kind, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
     TopologySpreadConstraint,
 };
+use crate::config::{ExtensionPoint, Overlay};
+use crate::engine::interventions::Intervention;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
@@ -53,6 +58,53 @@ pub enum Edit {
     Node(Symbol, NodeEdit),
     /// Changes a pod.
     Pod(NamespacedName, PodEdit),
+    /// Changes the scheduler's configuration.
+    Policy(PolicyEdit),
+    /// Decides in the scheduler's place in the next cycle of a pod.
+    Decide(NamespacedName, Intervention),
+    /// Moves a waiting pod into the active queue, without waiting for anything but its gates.
+    Activate(NamespacedName),
+    /// Tries a pod again that waits for an event, as if one had come that helps.
+    Requeue(NamespacedName),
+    /// Makes something fail.
+    Fail(Fault),
+    /// Takes back all decisions and faults that are still to come.
+    Heal,
+    /// Deletes a node together with its pods, as when it breaks down for good.
+    Lose(Symbol),
+}
+
+/// A change of the scheduler's configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PolicyEdit {
+    /// A weight, or a plugin switched on or off.
+    Overlay(Overlay),
+    /// A feature gate by its name.
+    Feature(String, bool),
+    /// Another document, YAML or JSON, which also forgets weights and switches.
+    Load(String),
+}
+
+/// Something that is made to fail.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// What fails.
+    pub what: FaultKind,
+    /// For which pod; any without. Extenders are down for all.
+    pub pod: Option<NamespacedName>,
+    /// Whether it fails until healed, or only once.
+    pub lasting: bool,
+}
+
+/// What can be made to fail.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// The API server refuses the binding.
+    Bind,
+    /// A plugin gives an error at a point.
+    Plugin(Symbol, ExtensionPoint),
+    /// The extender of that URL does not answer.
+    Extender(String),
 }
 
 /// A change of a node.
@@ -167,6 +219,9 @@ impl Edit {
             Edit::AddNodes { count, like } => node::add_like(world, *like, *count),
             Edit::Node(name, edit) => node::apply(world, *name, edit),
             Edit::Pod(key, edit) => pod::apply(world, *key, edit),
+            Edit::Policy(edit) => policy::apply(world, edit),
+            Edit::Lose(name) => node::lose(world, *name),
+            edit => hand::apply(world, edit),
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{Kind, Node, Object, ObjectKey, Taint};
 use crate::debug::edit::{Applied, EditError, NodeEdit};
+use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
 
@@ -83,6 +84,22 @@ fn add_taint(node: &mut Node, taint: &Taint) {
         Some(there) => there.value = taint.value,
         None => node.spec.taints.push(taint.clone()),
     }
+}
+
+/// Deletes a node and the pods on it.
+pub(super) fn lose(world: &mut World, name: Symbol) -> Result<Applied, EditError> {
+    find(world, name)?;
+    let pods = world.api().objects().pods.values();
+    let on_it = pods.filter(|pod| pod.spec.node_name == name);
+    let mut lost: Vec<NamespacedName> =
+        on_it.map(|pod| NamespacedName::new(pod.metadata.namespace, pod.metadata.name)).collect();
+    lost.sort_unstable();
+    world.delete(Kind::Node, NamespacedName::new(Symbol::EMPTY, name));
+    for key in &lost {
+        world.delete(Kind::Pod, *key);
+    }
+    let plural = if lost.len() == 1 { "" } else { "s" };
+    Ok(Applied { notes: vec![format!("{} pod{plural} went with it", lost.len())] })
 }
 
 /// Adds copies of a node.

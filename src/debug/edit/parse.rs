@@ -11,7 +11,7 @@ use crate::api::{
     Kind, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
 };
 use crate::config::suggest;
-use crate::debug::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit};
+use crate::debug::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, parse_scheduler};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
@@ -58,6 +58,21 @@ forms! {
     "delete KIND NAME": "delete an object",
     "set KIND NAME PATH=YAML": "set any field of an object",
     "unset KIND NAME PATH": "take any field of an object away",
+    "weight PLUGIN=NUMBER [in PROFILE]": "set a score plugin's weight",
+    "disable PLUGIN [at POINT] [in PROFILE]": "switch a plugin off",
+    "enable PLUGIN [at POINT] [in PROFILE]": "switch a plugin on",
+    "feature GATE=BOOL": "flip a feature gate",
+    "config YAML": "load another scheduler configuration",
+    "choose node NAME for pod NAME": "take this node if it shares the best score",
+    "force node NAME for pod NAME": "take this node in the pod's next cycle",
+    "veto node NAME for pod NAME": "leave this node out in the pod's next cycle",
+    "activate pod NAME": "move a waiting pod into the active queue",
+    "requeue pod NAME": "try a waiting pod again as after an event",
+    "fail bind [for pod NAME] [always]": "let the API server refuse a binding",
+    "fail plugin PLUGIN at POINT [for pod NAME] [always]": "let a plugin give an error",
+    "fail extender URL": "take an extender down until healed",
+    "heal": "take back all decisions and faults still to come",
+    "lose node NAME": "delete a node together with its pods",
 }
 
 impl Form {
@@ -68,7 +83,7 @@ impl Form {
 }
 
 /// What is wrong with the words, before the verb's usage is added.
-type Parsed<T> = Result<T, String>;
+pub(super) type Parsed<T> = Result<T, String>;
 
 impl FromStr for Edit {
     type Err = EditError;
@@ -100,21 +115,21 @@ fn unknown_verb(verb: &str) -> EditError {
 }
 
 /// The words that are left.
-struct Words<'a>(&'a str);
+pub(super) struct Words<'a>(pub(super) &'a str);
 
 impl<'a> Words<'a> {
-    fn next(&mut self) -> Option<&'a str> {
+    pub(super) fn next(&mut self) -> Option<&'a str> {
         let (word, rest) = self.0.split_once(char::is_whitespace).unwrap_or((self.0, ""));
         self.0 = rest.trim_start();
         (!word.is_empty()).then_some(word)
     }
 
-    fn need(&mut self, what: &str) -> Parsed<&'a str> {
+    pub(super) fn need(&mut self, what: &str) -> Parsed<&'a str> {
         self.next().ok_or_else(|| format!("{what} is missing"))
     }
 
     /// All that is left.
-    fn rest(&mut self, what: &str) -> Parsed<&'a str> {
+    pub(super) fn rest(&mut self, what: &str) -> Parsed<&'a str> {
         let rest = std::mem::take(&mut self.0);
         if rest.is_empty() { Err(format!("{what} is missing")) } else { Ok(rest) }
     }
@@ -138,6 +153,8 @@ fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
             let object = key(words)?;
             Ok(Edit::Set { object, path: words.need("the field's path")?.into(), value: None })
         }
+        "weight" | "disable" | "enable" | "feature" | "config" | "choose" | "force" | "veto"
+        | "activate" | "requeue" | "fail" | "heal" | "lose" => parse_scheduler::parse(verb, words),
         verb => {
             let key = key(words)?;
             match key.kind {
@@ -235,7 +252,7 @@ fn add(words: &mut Words<'_>) -> Parsed<Edit> {
 }
 
 /// Kind and name of an object.
-fn key(words: &mut Words<'_>) -> Parsed<ObjectKey> {
+pub(super) fn key(words: &mut Words<'_>) -> Parsed<ObjectKey> {
     let word = words.need("the kind")?;
     let kind = Kind::by_name(word)
         .ok_or_else(|| format!("{word:?} is no kind of object that a scheduler reads"))?;
@@ -249,7 +266,7 @@ fn key(words: &mut Words<'_>) -> Parsed<ObjectKey> {
 }
 
 /// `KEY=VALUE`; an equals sign in brackets belongs to the key.
-fn assignment(text: &str) -> Parsed<(&str, &str)> {
+pub(super) fn assignment(text: &str) -> Parsed<(&str, &str)> {
     let mut depth = 0;
     let at = text.find(|c| {
         depth += i32::from(c == '[') - i32::from(c == ']');

@@ -1,5 +1,7 @@
 //! Every kind of edit, and the decision that it changes.
 
+mod scheduler;
+
 use crate::api::Kind;
 use crate::config::{self, FeatureGates};
 use crate::debug::Session;
@@ -413,12 +415,19 @@ fn every_form_is_read() {
             .replace("AMOUNT", "1")
             .replace("TERM", "podAffinity.required[0]")
             .replace("PORT[/PROTOCOL][@IP]", "80")
-            .replace("NUMBER", "1")
+            .replace(" NUMBER", " 1")
             .replace("add N", "add 2")
             .replace("put YAML", "put {kind: Node, metadata: {name: a}}")
             .replace("YAML|none", "none")
             .replace("PATH=YAML", "a=1")
             .replace("pod NAME YAML", "pod NAME {maxSkew: 1}")
+            .replace("=BOOL", "=true")
+            .replace("=NUMBER", "=1")
+            .replace("[at POINT] ", "")
+            .replace("at POINT", "at Filter")
+            .replace("[for pod NAME] ", "")
+            .replace("[always]", "always")
+            .replace("[in PROFILE]", "in batch")
     };
     for form in FORMS {
         edit(&examples(form.usage));

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::api::{ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
-use crate::debug::edit::{Edit, HostPort, NodeEdit, PodEdit};
+use crate::debug::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
+use crate::engine::interventions::Intervention;
 use crate::intern::Symbol;
 
 impl fmt::Display for Edit {
@@ -18,6 +19,21 @@ impl fmt::Display for Edit {
             Edit::AddNodes { count: 1, like } => write!(f, "add 1 node like {like}"),
             Edit::AddNodes { count, like } => write!(f, "add {count} nodes like {like}"),
             Edit::Node(name, edit) => node(f, *name, edit),
+            Edit::Policy(edit) => policy(f, edit),
+            Edit::Decide(pod, what) => {
+                let (verb, node) = match what {
+                    Intervention::Choose(node) => ("choose", node),
+                    Intervention::Force(node) => ("force", node),
+                    Intervention::Veto(node) => ("veto", node),
+                    Intervention::Fail(_, plugin) => ("fail", plugin),
+                };
+                write!(f, "{verb} node {node} for pod {}", Name(pod.namespace, pod.name))
+            }
+            Edit::Activate(pod) => write!(f, "activate pod {}", Name(pod.namespace, pod.name)),
+            Edit::Requeue(pod) => write!(f, "requeue pod {}", Name(pod.namespace, pod.name)),
+            Edit::Fail(fault) => write!(f, "{fault}"),
+            Edit::Heal => f.write_str("heal"),
+            Edit::Lose(node) => write!(f, "lose node {node}"),
             Edit::Pod(key, edit) => {
                 let (verb, rest) = pod(edit);
                 write!(f, "{verb} pod {}", Name(key.namespace, key.name))?;
@@ -44,6 +60,7 @@ impl Edit {
                 }
                 format!("put {json}")
             }
+            Edit::Policy(PolicyEdit::Load(text)) => format!("config {text}"),
             other => other.to_string(),
         }
     }
@@ -109,6 +126,28 @@ fn pod(edit: &PodEdit) -> (&'static str, String) {
         PodEdit::Gate(name) => ("gate", name.to_string()),
         PodEdit::Ungate(name) => ("ungate", name.to_string()),
         PodEdit::Priority(priority) => ("priority", priority.to_string()),
+    }
+}
+
+fn policy(f: &mut fmt::Formatter<'_>, edit: &PolicyEdit) -> fmt::Result {
+    match edit {
+        PolicyEdit::Overlay(overlay) => write!(f, "{overlay}"),
+        PolicyEdit::Feature(name, on) => write!(f, "feature {name}={on}"),
+        PolicyEdit::Load(_) => f.write_str("config"),
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            FaultKind::Bind => f.write_str("fail bind")?,
+            FaultKind::Plugin(plugin, point) => write!(f, "fail plugin {plugin} at {point}")?,
+            FaultKind::Extender(url) => write!(f, "fail extender {url}")?,
+        }
+        if let Some(pod) = self.pod {
+            write!(f, " for pod {}", Name(pod.namespace, pod.name))?;
+        }
+        if self.lasting { f.write_str(" always") } else { Ok(()) }
     }
 }
 

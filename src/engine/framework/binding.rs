@@ -4,7 +4,7 @@
 
 use crate::config::ExtensionPoint;
 use crate::engine::framework::cycle_state::CycleState;
-use crate::engine::framework::plugin::{BindContext, Plugin};
+use crate::engine::framework::plugin::{BindContext, PermitAnswer, Plugin};
 use crate::engine::framework::runtime::{Framework, wrap};
 use crate::engine::record::PluginStatus;
 use crate::engine::status::{Code, Status};
@@ -32,7 +32,8 @@ impl Framework {
         state: &mut CycleState,
     ) -> (Vec<PluginStatus>, Status) {
         self.run_until_failure(ExtensionPoint::Reserve, "Reserve", |plugin| {
-            Some(plugin.reserve(cx, state))
+            let fault = state.fault(ExtensionPoint::Reserve, plugin.name());
+            Some(fault.unwrap_or_else(|| plugin.reserve(cx, state)))
         })
     }
 
@@ -49,7 +50,10 @@ impl Framework {
         let mut last_wait = Status::SUCCESS;
         for plugin in self.at(ExtensionPoint::Permit) {
             let name = plugin.name();
-            let answer = plugin.permit(cx, state);
+            let answer = match state.fault(ExtensionPoint::Permit, name) {
+                Some(status) => PermitAnswer { status, timeout: 0 },
+                None => plugin.permit(cx, state),
+            };
             let status = answer.status.by(name);
             outcome.answers.push(PluginStatus::new(name, status.clone()));
             match status.code() {
@@ -109,7 +113,9 @@ impl Framework {
         state: &mut CycleState,
     ) -> (Vec<PluginStatus>, Status) {
         let ran = self.run_until_failure(ExtensionPoint::PreBind, "PreBind", |plugin| {
-            (!state.skips_pre_bind(plugin.name())).then(|| plugin.pre_bind(cx, state))
+            let fault = state.fault(ExtensionPoint::PreBind, plugin.name());
+            let runs = fault.is_some() || !state.skips_pre_bind(plugin.name());
+            runs.then(|| fault.unwrap_or_else(|| plugin.pre_bind(cx, state)))
         });
         if ran.1.is_wait() {
             let done = ran.0.iter().filter(|answer| answer.status.is_success());
@@ -128,7 +134,10 @@ impl Framework {
         let mut last = Status::skip();
         for plugin in self.at(ExtensionPoint::Bind) {
             let name = plugin.name();
-            let status = plugin.bind(cx, state).by(name);
+            let status = match state.fault(ExtensionPoint::Bind, name) {
+                Some(fault) => fault.by(name),
+                None => plugin.bind(cx, state).by(name),
+            };
             answers.push(PluginStatus::new(name, status.clone()));
             last = match status.code() {
                 Code::Skip | Code::Success => status,

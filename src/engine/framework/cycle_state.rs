@@ -8,7 +8,10 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
+use crate::config::ExtensionPoint;
+use crate::engine::interventions::FAULT;
 use crate::engine::pod::NamespacedName;
+use crate::engine::status::Status;
 use crate::intern::Symbol;
 
 /// A value a plugin keeps in the cycle state.
@@ -50,11 +53,18 @@ pub struct CycleState {
     pub pods_to_activate: Vec<(Symbol, Symbol)>,
     /// Pods that a Permit plugin wants in the active queue right now.
     pub activate_at_once: Vec<NamespacedName>,
+    /// Plugins that are made to fail, and where.
+    pub faults: Vec<(ExtensionPoint, Symbol)>,
     /// Waiting pods, by UID, that a Permit plugin allows right now, with the plugin's name.
     pub allow_at_once: Vec<(Symbol, Symbol)>,
 }
 
 impl CycleState {
+    /// What `plugin` answers at `point` if it is made to fail there.
+    pub fn fault(&self, point: ExtensionPoint, plugin: Symbol) -> Option<Status> {
+        self.faults.contains(&(point, plugin)).then(|| Status::error(FAULT))
+    }
+
     /// Stores `value`, replacing an earlier one of the same type.
     pub fn write<T: Any + Clone + Send + Sync>(&mut self, value: T) {
         let (id, value) = (TypeId::of::<T>(), Arc::new(value) as Arc<dyn StateData>);

@@ -159,6 +159,18 @@ impl ClusterEvent {
         action: Action::ALL,
         custom_label: "ForceActivate",
     };
+    /// The scheduler was given another configuration.
+    pub const RECONFIGURED: ClusterEvent = ClusterEvent {
+        resource: EventResource::Wildcard,
+        action: Action::ALL,
+        custom_label: "Reconfigured",
+    };
+    /// A person wants a pod tried again.
+    pub const BY_HAND: ClusterEvent = ClusterEvent {
+        resource: EventResource::Wildcard,
+        action: Action::ALL,
+        custom_label: "ByHand",
+    };
 
     /// An event without a name of its own.
     pub const fn new(resource: EventResource, action: Action) -> ClusterEvent {

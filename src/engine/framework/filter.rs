@@ -130,11 +130,12 @@ pub fn run_one_filter(
     state: &CycleState,
     node: &NodeInfo,
 ) -> Status {
-    let status = plugin.filter(cx, state, node);
+    let name = plugin.name();
+    let fault = state.fault(ExtensionPoint::Filter, name);
+    let status = fault.unwrap_or_else(|| plugin.filter(cx, state, node));
     if status.is_success() {
         return status;
     }
-    let name = plugin.name();
     match status.is_rejected() {
         true => status.by(name),
         false => wrap(&format!("running {name:?} filter plugin"), &status, name),

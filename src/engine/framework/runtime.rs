@@ -10,7 +10,9 @@ use crate::config::types::Extender;
 use crate::config::{ExtensionPoint, FeatureGates, PluginDescriptor, ResolvedProfile};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::{NodeStatuses, add_once};
-use crate::engine::framework::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext};
+use crate::engine::framework::plugin::{
+    CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer,
+};
 use crate::engine::framework::registry::Registry;
 use crate::engine::host::Host;
 use crate::engine::record::PluginStatus;
@@ -133,7 +135,10 @@ impl Framework {
         let mut refused = Status::SUCCESS;
         for plugin in self.at(ExtensionPoint::PreFilter) {
             let name = plugin.name();
-            let answer = plugin.pre_filter(cx, state);
+            let answer = match state.fault(ExtensionPoint::PreFilter, name) {
+                Some(status) => PreFilterAnswer { status, ..PreFilterAnswer::default() },
+                None => plugin.pre_filter(cx, state),
+            };
             let status = answer.status.by(name);
             let recorded = PluginStatus::new(name, status.clone());
             outcome.answers.push(PluginStatus { nodes: answer.nodes.clone(), ..recorded });
@@ -179,7 +184,10 @@ impl Framework {
         for plugin in self.at(ExtensionPoint::PostFilter) {
             let name = plugin.name();
             let mut cx = PostFilterContext { cycle, framework: self, statuses, host: &mut *host };
-            let answer = plugin.post_filter(&mut cx, state);
+            let answer = match state.fault(ExtensionPoint::PostFilter, name) {
+                Some(status) => PostFilterAnswer { status, ..PostFilterAnswer::default() },
+                None => plugin.post_filter(&mut cx, state),
+            };
             let status = answer.status.clone().by(name);
             let nominated = answer.nominate.filter(|node| !node.is_empty());
             let recorded = PluginStatus::new(name, status.clone());

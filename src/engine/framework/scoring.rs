@@ -25,7 +25,10 @@ impl Framework {
         let mut answers = Vec::new();
         for plugin in self.at(ExtensionPoint::PreScore) {
             let name = plugin.name();
-            let status = plugin.pre_score(cx, state, nodes).by(name);
+            let status = match state.fault(ExtensionPoint::PreScore, name) {
+                Some(fault) => fault.by(name),
+                None => plugin.pre_score(cx, state, nodes).by(name),
+            };
             answers.push(PluginStatus::new(name, status.clone()));
             match status.code() {
                 Code::Success => {}
@@ -52,7 +55,9 @@ impl Framework {
         record.totals = vec![0; ids.len()];
         let plugins = self.at(ExtensionPoint::Score);
         for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
-            let scored = raw(plugin.as_ref())
+            let fault = state.fault(ExtensionPoint::Score, plugin.name());
+            let scored = fault
+                .map_or_else(|| raw(plugin.as_ref()), Err)
                 .map_err(|status| failed("running Score plugins", plugin.as_ref(), &status))
                 .and_then(|raw| self.score_column(plugin.as_ref(), cx, state, ids, raw));
             let column = match scored {

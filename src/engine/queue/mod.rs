@@ -40,6 +40,7 @@ mod in_flight;
 pub mod node_events;
 mod nominator;
 pub mod pod_events;
+mod reconfigure;
 mod requeueing;
 mod settings;
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::engine::pod::QueuedPod;
 use crate::engine::preemption::executor::Preemptor;
 use crate::engine::record::{CycleRecord, NodeNames, Outcome, PluginStatus, VerdictId};
 use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::by_hand;
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
 
@@ -122,10 +123,11 @@ impl Scheduler {
         self.refresh_node_names();
         record.nodes = self.node_names.clone();
         record.start_index = self.next_start_node_index;
+        record.interventions = self.interventions.take(record.pod);
         let mut cycle = Cycle {
             framework,
             queued,
-            state: CycleState::default(),
+            state: by_hand::state(&record.interventions),
             nominated: self.queue.nominated_pods(),
             nodes: Vec::new(),
             first_refusals: Vec::new(),
@@ -134,7 +136,10 @@ impl Scheduler {
             signature: None,
             now,
         };
-        cycle.signature = self.sign(&cycle);
+        // What a person decides is no guide for the pods that follow.
+        if cycle.record.interventions.is_empty() {
+            cycle.signature = self.sign(&cycle);
+        }
         Ok(cycle)
     }
 

@@ -250,14 +250,14 @@ impl Scheduler {
     }
 
     /// Enters the pod among those of its group, if it has one.
-    fn note_member(&mut self, pod: &Pod) {
+    pub(super) fn note_member(&mut self, pod: &Pod) {
         if self.group(pod).is_some() {
             self.shared.pod_groups.add(pod);
         }
     }
 
     /// Whether a profile serves the pod (E-010).
-    fn is_ours(&self, pod: &Pod) -> bool {
+    pub(super) fn is_ours(&self, pod: &Pod) -> bool {
         self.frameworks.contains_key(&pod.spec.scheduler_name)
     }
 }

@@ -6,6 +6,7 @@ use crate::engine::host::Host;
 use crate::engine::node::NodeId;
 use crate::engine::record::{VerdictId, VerdictTable};
 use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::by_hand;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
@@ -30,6 +31,9 @@ impl Scheduler {
     ) -> Result<Found, Status> {
         let mut diagnosis = Diagnosis::default();
         let narrowed = self.pre_filter(cycle, &mut diagnosis)?;
+        if let Some(feasible) = self.forced_node(cycle, &mut diagnosis) {
+            return Ok(Found { feasible, diagnosis });
+        }
         let Some(narrowed) = narrowed else {
             return Ok(Found { feasible: Vec::new(), diagnosis });
         };
@@ -157,7 +161,9 @@ impl Scheduler {
         let wanted = self.nodes_wanted(cycle, nodes.len());
         let visit = |i: usize| nodes[(self.next_start_node_index + i) % nodes.len()];
         if cycle.framework.at(ExtensionPoint::Filter).is_empty() {
-            feasible.extend((0..wanted.min(nodes.len())).map(visit)); // S-014
+            let names = cycle.record.nodes.clone();
+            let is_open = |node: &NodeId| !by_hand::is_vetoed(cycle, names.name(*node));
+            feasible.extend((0..wanted.min(nodes.len())).map(visit).filter(is_open)); // S-014
             return Ok(());
         }
         let order: Vec<NodeId> = (0..nodes.len()).map(visit).collect();
@@ -177,6 +183,7 @@ impl Scheduler {
         let mut places = Places::default();
         for (at, id) in order.iter().enumerate() {
             let verdict = self.official_verdict(cycle, *id, names.name(*id));
+            let verdict = self.unless_vetoed(cycle, names.name(*id), verdict);
             add_node_once(&mut cycle.record.filter.evaluated, *id);
             let enough = verdict == VerdictId::PASS && feasible.len() == wanted;
             if enough {

@@ -34,6 +34,9 @@ impl Scheduler {
             let name = plugin.name();
             let answers = if cycle.state.skips_filter(name) {
                 self.skipped_column()
+            } else if cycle.state.fault(ExtensionPoint::Filter, name).is_some() {
+                // Not what it would say, so nothing to keep.
+                self.all_answers(plugin, cycle, &self.snapshot.placement().clone())
             } else if let Some(pod) = plugin.filter_key(&cycle.queued.info) {
                 let (profile, point) = (framework.name(), ExtensionPoint::Filter);
                 self.kept_answers(plugin, cycle, Key { profile, plugin: name, point, pod })
@@ -117,7 +120,7 @@ impl Scheduler {
 }
 
 /// The number of a status. The table is copied only when a status is new.
-fn number(table: &mut Arc<VerdictTable>, status: &Status) -> VerdictId {
+pub(super) fn number(table: &mut Arc<VerdictTable>, status: &Status) -> VerdictId {
     match table.find(status) {
         Some(id) => id,
         None => Arc::make_mut(table).id_of(status),

@@ -7,6 +7,7 @@
 mod assume;
 mod batch;
 mod bind;
+mod by_hand;
 mod cycle;
 mod events;
 mod extenders;
@@ -18,6 +19,7 @@ mod matrix;
 mod preempt;
 mod prioritize;
 mod probe;
+mod reconfigure;
 mod select;
 mod waiting;
 
@@ -28,7 +30,7 @@ use indexmap::IndexMap;
 
 use crate::api::Time;
 use crate::config::types::Extender;
-use crate::config::{Feature, FeatureGates, ResolvedConfig};
+use crate::config::{FeatureGates, ResolvedConfig};
 use crate::engine::cache::Cache;
 use crate::engine::column::Column;
 use crate::engine::framework::plugin::QueueContext;
@@ -36,12 +38,13 @@ use crate::engine::framework::registry::Registry;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::framework::shared::Shared;
 use crate::engine::host::Host;
+use crate::engine::interventions::Interventions;
 use crate::engine::node::NodeId;
 use crate::engine::objects::Objects;
 use crate::engine::pod::NamespacedName;
 use crate::engine::pod_groups::PodGroupState;
 use crate::engine::preemption::executor::Eviction;
-use crate::engine::queue::{QueueSettings, SchedulingQueue};
+use crate::engine::queue::SchedulingQueue;
 use crate::engine::record::{CycleRecord, NodeNames, VerdictId, VerdictTable};
 use crate::engine::scheduler::batch::Batch;
 use crate::engine::scheduler::kept::Kept;
@@ -86,6 +89,7 @@ pub struct Scheduler {
     /// The column of a plugin that skipped, for all cycles.
     skipped: Column<VerdictId>,
     finished: Vec<CycleRecord>,
+    interventions: Interventions,
 }
 
 impl Scheduler {
@@ -98,22 +102,8 @@ impl Scheduler {
         features: FeatureGates,
         registry: &Registry,
     ) -> Result<Scheduler, String> {
-        let extenders: Arc<[Extender]> = config.extenders.as_slice().into();
-        let mut frameworks = Frameworks::new();
-        for profile in &config.profiles {
-            let name = profile.scheduler_name;
-            let framework = Framework::new(profile.clone(), registry, &features)
-                .map_err(|err| format!("creating profile for scheduler name {name}: {err}"))?;
-            frameworks.insert(name, Arc::new(framework.with_extenders(extenders.clone())));
-        }
-        let settings = QueueSettings {
-            initial_backoff: config.pod_initial_backoff_seconds * SECOND,
-            max_backoff: config.pod_max_backoff_seconds * SECOND,
-            pop_from_backoff: features.enabled(Feature::SchedulerPopFromBackoffQ),
-            has_extenders: !config.extenders.is_empty(),
-            generic_workload: features.enabled(Feature::GenericWorkload),
-            ..QueueSettings::default()
-        };
+        let (frameworks, extenders) = reconfigure::frameworks(config, &features, registry)?;
+        let settings = reconfigure::queue_settings(config, &features);
         Ok(Scheduler {
             queue: SchedulingQueue::new(settings, &frameworks),
             features,
@@ -136,6 +126,7 @@ impl Scheduler {
             kept: Kept::default(),
             skipped: Column::default(),
             finished: Vec::new(),
+            interventions: Interventions::default(),
         })
     }
 

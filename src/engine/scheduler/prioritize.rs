@@ -9,6 +9,7 @@ use crate::engine::framework::plugin::{CycleContext, Plugin};
 use crate::engine::host::Host;
 use crate::engine::node::NodeInfo;
 use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::by_hand;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::scheduler::kept::{Kept, KeptColumn, Key};
 use crate::engine::scheduler::select::Ranking;
@@ -40,6 +41,7 @@ impl Scheduler {
         let mut ranking = Ranking::new(&record.score.totals, record.tie_break, record.cycle);
         let name = |at: usize| record.feasible.get(at).map(|node| record.nodes.name(*node));
         let winner = ranking.next().and_then(name).unwrap_or_default();
+        let winner = by_hand::chosen(record).unwrap_or(winner);
         self.remember_choice(cycle, winner, || ranking.filter_map(name).collect());
         Ok(winner)
     }

@@ -1,0 +1,108 @@
+//! Where a cycle asks for what a person decided in the scheduler's place, and what a person
+//! does to the queue.
+
+use crate::api::Time;
+use crate::engine::extender;
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::node_statuses::Diagnosis;
+use crate::engine::interventions::{Intervention, Interventions};
+use crate::engine::node::NodeId;
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::{CycleRecord, QueueName, VerdictId};
+use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::cycle::Cycle;
+use crate::engine::scheduler::matrix::number;
+use crate::intern::Symbol;
+
+impl Scheduler {
+    /// What a person decided for cycles to come.
+    pub fn interventions(&self) -> &Interventions {
+        &self.interventions
+    }
+
+    /// What a person decided for cycles to come, to be changed.
+    pub fn interventions_mut(&mut self) -> &mut Interventions {
+        &mut self.interventions
+    }
+
+    /// Moves a pod into the active queue, whatever it waits for; gates still hold. `false` if
+    /// it is in no queue or does not get there.
+    pub fn activate(&mut self, key: NamespacedName, now: Time) -> bool {
+        let (queue, cx) = self.queue_context(now);
+        queue.activate(&cx, &[key]);
+        queue.place_of(key) == QueueName::Active
+    }
+
+    /// Tries a pod again that waits for an event. `false` if it does not wait for one.
+    pub fn retry(&mut self, key: NamespacedName, now: Time) -> bool {
+        let (queue, cx) = self.queue_context(now);
+        queue.retry(&cx, key)
+    }
+
+    /// The node that is forced on the pod, as the only one that is feasible. The verdicts
+    /// that the filters give stay in the record.
+    pub(super) fn forced_node(
+        &mut self,
+        cycle: &mut Cycle,
+        diagnosis: &mut Diagnosis,
+    ) -> Option<Vec<NodeId>> {
+        let force = |intervention: &Intervention| match *intervention {
+            Intervention::Force(name) => Some((*intervention, self.snapshot.by_name(name)?.id)),
+            _ => None,
+        };
+        let (forced, node) = cycle.record.interventions.iter().find_map(force)?;
+        *diagnosis = Diagnosis::default();
+        self.fill_matrix(cycle);
+        let left_out = number(&mut self.verdicts, &forced.refusal());
+        let verdicts = self.snapshot.order().iter().map(|id| match *id == node {
+            true => VerdictId::PASS,
+            false => left_out,
+        });
+        for (id, verdict) in self.snapshot.order().iter().zip(verdicts) {
+            cycle.official[id.index()] = verdict;
+        }
+        cycle.record.filter.evaluated.push(node);
+        cycle.nodes = extender::infos(&self.snapshot, &[node]);
+        Some(vec![node])
+    }
+
+    /// The verdict on a node, if it is not a pass that was vetoed.
+    pub(super) fn unless_vetoed(
+        &mut self,
+        cycle: &Cycle,
+        node: Symbol,
+        verdict: VerdictId,
+    ) -> VerdictId {
+        match verdict == VerdictId::PASS && is_vetoed(cycle, node) {
+            true => number(&mut self.verdicts, &Intervention::Veto(node).refusal()),
+            false => verdict,
+        }
+    }
+}
+
+/// Whether a node is not to be taken in this cycle.
+pub(super) fn is_vetoed(cycle: &Cycle, node: Symbol) -> bool {
+    cycle.record.interventions.contains(&Intervention::Veto(node))
+}
+
+/// The node that a person chose, if it is among those with the best score.
+pub(super) fn chosen(record: &CycleRecord) -> Option<Symbol> {
+    record.interventions.iter().find_map(|intervention| match intervention {
+        Intervention::Choose(node) => {
+            let mut tied = record.tie.iter().map(|id| record.nodes.name(*id));
+            tied.find(|name| name == node)
+        }
+        _ => None,
+    })
+}
+
+/// The state of a cycle that begins.
+pub(super) fn state(interventions: &[Intervention]) -> CycleState {
+    let fault = |intervention: &Intervention| match *intervention {
+        Intervention::Fail(point, plugin) => Some((point, plugin)),
+        _ => None,
+    };
+    let mut state = CycleState::default();
+    state.faults = interventions.iter().filter_map(fault).collect();
+    state
+}
