@@ -123,6 +123,13 @@ impl World {
         self.settle();
     }
 
+    /// When something is due by itself: the end of a backoff, the flush of leftovers, a
+    /// timeout at Permit. `None` if nothing is.
+    pub fn next_timer(&self) -> Option<Time> {
+        let queue = self.scheduler.queue().next_timer(self.now);
+        queue.into_iter().chain(self.scheduler.next_permit_timeout()).min()
+    }
+
     /// Runs up to `cycles` scheduling cycles, each to its end; fewer when no pod can be popped.
     pub fn run(&mut self, cycles: usize) -> Vec<Arc<CycleRecord>> {
         (0..cycles).map_while(|_| self.step()).collect()
@@ -131,6 +138,13 @@ impl World {
     /// Runs one scheduling cycle to its end; `None` when no pod can be popped.
     pub fn step(&mut self) -> Option<Arc<CycleRecord>> {
         let record = self.scheduler.schedule_one(self.now, &mut self.api)?;
+        self.settle();
+        Some(Arc::new(record))
+    }
+
+    /// Runs the cycle of one pod ahead of all others; `None` if it is in no queue, or gated.
+    pub fn step_ahead(&mut self, pod: NamespacedName) -> Option<Arc<CycleRecord>> {
+        let record = self.scheduler.schedule_ahead(pod, self.now, &mut self.api)?;
         self.settle();
         Some(Arc::new(record))
     }

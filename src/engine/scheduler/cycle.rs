@@ -12,7 +12,7 @@ use crate::engine::framework::plugin::CycleContext;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::host::{ApiEvent, Host};
 use crate::engine::node::NodeInfo;
-use crate::engine::pod::QueuedPod;
+use crate::engine::pod::{NamespacedName, QueuedPod};
 use crate::engine::preemption::executor::Preemptor;
 use crate::engine::record::{CycleRecord, NodeNames, Outcome, PluginStatus, VerdictId};
 use crate::engine::scheduler::Scheduler;
@@ -74,21 +74,38 @@ impl Scheduler {
     pub fn schedule_one(&mut self, now: Time, host: &mut dyn Host) -> Option<CycleRecord> {
         let (queue, cx) = self.queue_context(now);
         let queued = queue.pop(&cx)?;
+        Some(self.schedule(queued, now, host))
+    }
+
+    /// Runs the cycle of one pod ahead of all others, wherever in the queue it waits. `None`
+    /// if it is in no queue, or gated. No scheduler does this: it is for asking what if.
+    pub fn schedule_ahead(
+        &mut self,
+        key: NamespacedName,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> Option<CycleRecord> {
+        let (queue, cx) = self.queue_context(now);
+        let queued = queue.pop_specific(&cx, key)?;
+        Some(self.schedule(queued, now, host))
+    }
+
+    fn schedule(&mut self, queued: QueuedPod, now: Time, host: &mut dyn Host) -> CycleRecord {
         if let Some(group) = self.group(&queued.info.pod) {
-            return Some(self.schedule_group(queued, group, now, host));
+            return self.schedule_group(queued, group, now, host);
         }
         let mut cycle = match self.begin(queued, now, host) {
             Ok(cycle) => cycle,
-            Err(dropped) => return Some(*dropped),
+            Err(dropped) => return *dropped,
         };
         match self.scheduling_algorithm(&mut cycle, host) {
             Ok(node) => {
                 cycle.record.node = Some(node);
-                Some(self.start_binding(cycle, node, host))
+                self.start_binding(cycle, node, host)
             }
             Err(failure) => {
                 self.fail(&mut cycle, failure, host);
-                Some(cycle.record)
+                cycle.record
             }
         }
     }

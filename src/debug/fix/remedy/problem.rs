@@ -1,0 +1,61 @@
+//! What keeps the pod from every node: a scheduler that does not exist, a gate, a group that is
+//! too small.
+
+use serde_json::json;
+
+use super::{Remedies, set};
+use crate::api::{Kind, ObjectKey, Pod};
+use crate::config::suggest;
+use crate::debug::edit::{Edit, PodEdit};
+use crate::debug::why::{ProblemKind, Why};
+use crate::engine::pod::NamespacedName;
+use crate::engine::pod_groups::group_of;
+use crate::sim::World;
+
+/// For each blocking problem of the pod the ways to lift it.
+pub(in crate::debug::fix) fn problems(world: &World, why: &Why) -> Vec<Remedies> {
+    let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
+    let blocking = why.problems.iter().filter(|problem| problem.blocking);
+    let mut kinds: Vec<ProblemKind> = blocking.map(|problem| problem.kind).collect();
+    kinds.dedup();
+    kinds.into_iter().map(|kind| remedies(world, why.pod, pod, kind)).collect()
+}
+
+fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) -> Remedies {
+    match kind {
+        ProblemKind::NoProfile => other_scheduler(world, key, pod),
+        ProblemKind::Gate => ungate(key, pod),
+        ProblemKind::Quorum => smaller_group(world, pod).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The scheduler that was probably meant, else each there is.
+fn other_scheduler(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
+    let profiles = world.scheduler().frameworks();
+    let names: Vec<&str> = profiles.keys().map(|name| name.as_str()).collect();
+    let near = suggest::closest(&pod.spec.scheduler_name, names.iter().copied());
+    let chosen = near.map_or(names.clone(), |near| vec![near]);
+    let set = |name: &str| vec![set(key, "spec.schedulerName".into(), Some(json!(name)))];
+    chosen.into_iter().map(set).collect()
+}
+
+fn ungate(key: NamespacedName, pod: &Pod) -> Remedies {
+    let gates = pod.spec.scheduling_gates.iter();
+    let edits: Vec<Edit> = gates.map(|gate| Edit::Pod(key, PodEdit::Ungate(gate.name))).collect();
+    if edits.is_empty() { Vec::new() } else { vec![edits] }
+}
+
+/// As many pods are asked for as there are.
+fn smaller_group(world: &World, pod: &Pod) -> Option<Vec<Edit>> {
+    let group = group_of(pod)?;
+    let there = world.scheduler().pod_group(group)?.all();
+    let object = ObjectKey { kind: Kind::PodGroup, namespace: group.namespace, name: group.name };
+    let path = "spec.schedulingPolicy.gang.minCount".to_owned();
+    Some(vec![Edit::Set { object, path, value: Some(json!(there)) }])
+}
+
+/// Lets the pod evict those of lower priority.
+pub(in crate::debug::fix) fn may_preempt(key: NamespacedName) -> Edit {
+    set(key, "spec.preemptionPolicy".into(), Some(json!("PreemptLowerPriority")))
+}
