@@ -144,9 +144,7 @@ impl Session {
     /// When something is due by itself: the end of a backoff, the flush of leftovers, a
     /// timeout at Permit.
     pub fn next_timer(&self) -> Option<Time> {
-        let scheduler = self.world.scheduler();
-        let queue = scheduler.queue().next_timer(self.world.now());
-        queue.into_iter().chain(scheduler.next_permit_timeout()).min()
+        self.world.next_timer()
     }
 
     /// Moves the clock to the next timer. Gives its time, `None` if none is set.
