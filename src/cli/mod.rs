@@ -8,6 +8,7 @@ mod cluster;
 mod config;
 mod demo;
 mod exit;
+mod explain;
 mod format;
 mod open;
 mod options;

@@ -1,6 +1,8 @@
 //! What happened, printed: the same answers as the interface gives, as text or JSON.
 
+pub mod clean;
 pub mod config;
 pub mod outcome;
 pub mod text;
 pub mod timings;
+pub mod why;

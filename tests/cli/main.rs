@@ -11,6 +11,7 @@
 
 mod config;
 mod errors;
+mod explain;
 mod harness;
 mod odd;
 mod run;
@@ -26,6 +27,7 @@ fn help() {
     Call::new().says("help", "--help");
     Call::new().says("help-run", "run --help");
     Call::new().says("help-demo", "demo --help");
+    Call::new().says("help-explain", "explain --help");
     Call::new().says("help-config", "config --help");
     Call::new().says("help-plugins", "plugins --help");
 }

@@ -1,17 +1,22 @@
 //! Why is this pod where it is? Pending, and what blocks it, on how many nodes, and what of it
 //! is near; or placed, and why there.
 //!
-//! [`why`] looks at a cluster at one moment, with the history that led there. It asks every
-//! plugin about every node on a copy, so that it finds all that is in the way, also on nodes
-//! that the scheduler did not evaluate, and also for a pod that was never tried. The pieces:
-//! [`model`] what an answer is made of, [`cause`] what is behind a refusal, one file a plugin,
-//! `nodes` ranking and folding, `place` and `problems` what no node can help.
+//! [`why()`] looks at a cluster at one moment, with the history that led there; a [`Question`]
+//! can also be about the cycle that placed the pod. Either asks every plugin about every node on
+//! a copy, so that it finds all that is in the way, also on nodes that the scheduler did not
+//! evaluate, and also for a pod that was never tried. The pieces: [`model`] what an answer is
+//! made of, [`cause`] what is behind a refusal, one file a plugin, `nodes` ranking and folding,
+//! `place` and `problems` what no node can help, [`spread`] the ledgers, [`queue`],
+//! [`preemption`] and [`score`].
 
 pub mod cause;
 pub mod model;
 mod nodes;
 mod place;
+pub mod preemption;
 mod problems;
+pub mod queue;
+pub mod score;
 pub mod spread;
 
 use std::sync::Arc;
@@ -20,34 +25,119 @@ use crate::api::Pod;
 use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::CycleRecord;
 use crate::engine::scheduler::Probe;
+use crate::intern::Symbol;
 use crate::sim::World;
 use crate::trace::History;
 
 pub use model::*;
+pub use preemption::PreemptionWhy;
+pub use queue::{Asked, Moved, QueueWhy, Wake};
+pub use score::Placement;
+pub use spread::Ledger;
 
-/// Why the pod is where it is. `None` if there is no such pod. Of the history only what had
-/// happened by the state of `world` counts.
+/// What is asked about a pod.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// The cluster as it is.
+    pub world: &'a World,
+    /// What happened so far; what came after the state of `world` does not count.
+    pub history: &'a History,
+    /// The pod.
+    pub pod: NamespacedName,
+    /// The cluster before the pod's cycle that is to be explained, where that is at hand: then
+    /// nodes, scores and preemption are told as that cycle found them.
+    pub before: Option<(&'a World, &'a CycleRecord)>,
+    /// The same for the cycle in which the pod pushed others out.
+    pub preempting: Option<(&'a World, &'a CycleRecord)>,
+    /// Nodes whose scores are explained in any case.
+    pub nodes: &'a [Symbol],
+}
+
+/// Why the pod is where it is. `None` if there is no such pod.
 pub fn why(world: &World, history: &History, pod: NamespacedName) -> Option<Why> {
-    let object = world.api().objects().pod(pod)?;
-    let info = info(world, pod, object);
-    let attempts = attempts(world, history, object);
-    let last = attempts.last();
-    let probe = world.scheduler().probe(&info, world.now());
-    let place = place::of(world, object);
-    let examined = probe.as_ref().map(|probe| nodes::examine(probe, last.map(Arc::as_ref)));
-    let nodes::Examined { ahead, nodes, groups } = examined.unwrap_or_default();
-    Some(Why {
-        pod,
-        at: world.now(),
-        problems: problems::of(world, object, &place),
-        profile: probe.as_ref().map(|probe: &Probe| probe.framework().name()),
-        place,
-        ahead,
-        spread: probe.as_ref().map(spread::ledgers).unwrap_or_default(),
-        nodes,
-        groups,
-        attempts: attempts.iter().map(attempt).collect(),
-    })
+    Question { world, history, pod, before: None, preempting: None, nodes: &[] }.answer()
+}
+
+impl Question<'_> {
+    /// The answer; `None` if there is no such pod.
+    pub fn answer(&self) -> Option<Why> {
+        let object = self.world.api().objects().pod(self.pod)?;
+        let attempts = attempts(self.world, self.history, object);
+        let (then, basis) = match self.before {
+            Some((before, record)) => (before, Basis::Cycle { cycle: record.cycle }),
+            None => (self.world, Basis::Now),
+        };
+        let asked = then.api().objects().pod(self.pod).unwrap_or(object);
+        let probe = then.scheduler().probe(&info(then, self.pod, asked), then.now());
+        let record = self.before.map(|(_, record)| record);
+        let last = record.or(attempts.last().map(Arc::as_ref));
+        let examined = probe.as_ref().map(|probe| nodes::examine(probe, last));
+        let nodes::Examined { ahead, nodes, groups } = examined.unwrap_or_default();
+        let place = place::of(self.world, object);
+        let (moves, asked) = queue::story(self.world, self.history, self.pod);
+        let mut why = Why {
+            pod: self.pod,
+            at: then.now(),
+            basis,
+            problems: problems::of(self.world, object, &place),
+            profile: probe.as_ref().map(|probe| probe.framework().name()),
+            place,
+            ahead,
+            spread: probe.as_ref().map(spread::ledgers).unwrap_or_default(),
+            nodes,
+            groups,
+            placement: None,
+            preemption: None,
+            queue: queue::of(self.world, self.pod),
+            moves,
+            asked,
+            attempts: attempts.iter().map(attempt).collect(),
+        };
+        if let Some(probe) = &probe {
+            why.placement = self.placement(&why, probe);
+            why.preemption = self.preemption(&why, probe, &attempts);
+        }
+        Some(why)
+    }
+
+    /// Whom the pod pushed out, or could.
+    fn preemption(
+        &self,
+        why: &Why,
+        probe: &Probe,
+        attempts: &[Arc<CycleRecord>],
+    ) -> Option<PreemptionWhy> {
+        if let Some((before, _)) = self.preempting {
+            let object = before.api().objects().pod(self.pod)?;
+            let info = info(before, self.pod, object);
+            let probe = before.scheduler().probe(&info, before.now())?;
+            return preemption::of(&probe, before.now());
+        }
+        let preempted = attempts.iter().rev().find_map(|record| preemption::recorded(record));
+        let pending = !matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
+        match preempted {
+            None if pending && !why.fits_somewhere() => preemption::of(probe, why.at),
+            recorded => recorded,
+        }
+    }
+
+    /// Why the pod has its node, or which one it would get.
+    fn placement(&self, why: &Why, probe: &Probe) -> Option<Placement> {
+        match self.before {
+            Some((_, record)) if record.node.is_some() => {
+                Some(score::recorded(probe, record, self.nodes))
+            }
+            _ if why.fits_somewhere() => {
+                // As a cycle has them: in node order.
+                let fitting: indexmap::IndexSet<Symbol> =
+                    why.fitting().map(|node| node.node).collect();
+                let order = probe.snapshot().iter().map(|node| node.name);
+                let fitting: Vec<Symbol> = order.filter(|name| fitting.contains(name)).collect();
+                score::supposed(probe, &fitting, self.nodes)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The pod as the queue parsed it, or parsed now.

@@ -4,6 +4,9 @@
 use serde::Serialize;
 
 use super::cause::{Cause, Outlook};
+use super::preemption::PreemptionWhy;
+use super::queue::{Asked, Moved, QueueWhy};
+use super::score::Placement;
 use super::spread::Ledger;
 use crate::api::Time;
 use crate::engine::pod::NamespacedName;
@@ -266,6 +269,19 @@ pub struct Attempt {
     pub message: String,
 }
 
+/// The state of the cluster that nodes, scores and preemption are told of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Basis {
+    /// The state as it is. A pod that has a node is taken off it for the question.
+    Now,
+    /// The state at the start of a cycle.
+    Cycle {
+        /// The cycle's number.
+        cycle: u64,
+    },
+}
+
 /// Everything there is to say about why a pod is where it is.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -274,6 +290,8 @@ pub struct Why {
     pub pod: NamespacedName,
     /// The time of the state that this is about.
     pub at: Time,
+    /// Which state of the cluster it is about.
+    pub basis: Basis,
     /// Where the pod is.
     pub place: Place,
     /// The profile that serves it; absent if none does.
@@ -289,6 +307,16 @@ pub struct Why {
     pub nodes: Vec<NodeWhy>,
     /// The nodes that do not fit, by their reasons, the nearest first.
     pub groups: Vec<Group>,
+    /// Why the pod has its node, or how the nodes that fit would be ranked.
+    pub placement: Option<Placement>,
+    /// What evicting others would do for a pod that fits nowhere.
+    pub preemption: Option<PreemptionWhy>,
+    /// Where it waits, and for what.
+    pub queue: Option<QueueWhy>,
+    /// Its moves between queues.
+    pub moves: Vec<Moved>,
+    /// The events that plugins were asked about for it.
+    pub asked: Vec<Asked>,
     /// All attempts so far.
     pub attempts: Vec<Attempt>,
 }
@@ -299,15 +327,16 @@ impl Why {
         self.nodes.iter().take_while(|node| node.fits())
     }
 
+    /// Whether it would get a node as far as PreFilter and the filters go.
+    pub fn fits_somewhere(&self) -> bool {
+        !self.ahead.iter().any(Ahead::refuses) && self.fitting().next().is_some()
+    }
+
     /// Whether the pod has its node, or would get one if it were tried now.
     pub fn is_schedulable(&self) -> bool {
         match self.place {
             Place::Bound { .. } | Place::Ended { .. } => true,
-            _ => {
-                !self.problems.iter().any(|problem| problem.blocking)
-                    && !self.ahead.iter().any(Ahead::refuses)
-                    && self.fitting().next().is_some()
-            }
+            _ => !self.problems.iter().any(|problem| problem.blocking) && self.fits_somewhere(),
         }
     }
 

@@ -29,6 +29,7 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>) -> Examined {
     let each = probe.snapshot().iter().zip(refusals).map(|(node, refusals)| {
         let mut blockers = blockers(probe, &memo, node, &refusals);
         if blockers.is_empty() {
+            blockers.extend(narrowed_away(probe, node.name));
             blockers.extend(earlier.as_ref().and_then(|earlier| earlier.extender(node.name)));
         }
         let seen = earlier.as_ref().map_or(Seen::NoCycle, |earlier| earlier.seen(node.name));
@@ -69,6 +70,17 @@ fn blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -
         new_blocker(plugin, &refusal.status, refusal.by_nominated, causes)
     };
     refusals.iter().map(blocker).collect()
+}
+
+/// A node that no filter refuses, but that PreFilter left out.
+fn narrowed_away(probe: &Probe, node: Symbol) -> Option<Blocker> {
+    let leaves_out = |answer: &&PluginStatus| {
+        answer.nodes.as_ref().is_some_and(|nodes| nodes.binary_search(&node).is_err())
+    };
+    let answer = probe.answers().iter().find(leaves_out)?;
+    let status = Status::unresolvable("PreFilter narrowed the search to other nodes");
+    let causes = vec![cause::said(&status)];
+    Some(new_blocker(answer.plugin, &status, false, causes))
 }
 
 fn new_blocker(plugin: Symbol, status: &Status, by_nominated: bool, causes: Vec<Cause>) -> Blocker {

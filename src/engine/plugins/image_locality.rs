@@ -38,6 +38,19 @@ fn scaled_size(state: &ImageState, total_nodes: usize) -> i64 {
     (state.size as f64 * spread) as i64
 }
 
+/// The pod's images that a node has, each with its size scaled by the share of nodes with it.
+pub(crate) fn held_images(
+    cx: &CycleContext<'_>,
+    node: &NodeInfo,
+) -> Vec<(Symbol, ImageState, i64)> {
+    let total = cx.snapshot.len();
+    let held = |image: &Symbol| {
+        let (_, state) = node.image_states.iter().find(|(name, _)| name == image)?;
+        Some((*image, *state, scaled_size(state, total)))
+    };
+    cx.pod.images.iter().filter_map(held).collect()
+}
+
 fn score_of(sum: i64, containers: usize) -> i64 {
     let max = MAX_CONTAINER_THRESHOLD * containers as i64;
     let sum = match sum {
@@ -68,11 +81,7 @@ impl Plugin for ImageLocality {
         node: &NodeInfo,
     ) -> Result<i64, Status> {
         // IL-002
-        let total = cx.snapshot.len();
-        let sizes = cx.pod.images.iter().map(|image| {
-            let held = node.image_states.iter().find(|(name, _)| name == image);
-            held.map_or(0, |(_, state)| scaled_size(state, total))
-        });
+        let sizes = held_images(cx, node).into_iter().map(|(_, _, scaled)| scaled);
         Ok(score_of(sizes.sum(), containers(&cx.pod.pod)))
     }
 

@@ -90,7 +90,8 @@ pub(crate) fn required_terms(pod: &Pod) -> Option<&NodeSelector> {
     node_affinity(pod)?.required_during_scheduling_ignored_during_execution.as_ref()
 }
 
-fn preferred_terms(pod: &Pod) -> &[PreferredSchedulingTerm] {
+/// The preferences of the pod, as written.
+pub(crate) fn preferred_terms(pod: &Pod) -> &[PreferredSchedulingTerm] {
     node_affinity(pod)
         .map_or(&[], |affinity| &affinity.preferred_during_scheduling_ignored_during_execution)
 }

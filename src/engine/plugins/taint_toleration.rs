@@ -60,6 +60,20 @@ pub(crate) fn blocking_taints<'n>(
     })
 }
 
+/// The PreferNoSchedule taints of a node that a pod does not tolerate.
+pub(crate) fn avoided_taints<'n>(
+    node: &'n Node,
+    pod: &PodInfo,
+    features: &FeatureGates,
+) -> impl Iterator<Item = &'n Taint> {
+    let comparisons = features.enabled(Feature::TaintTolerationComparisonOperators);
+    let soft = |taint: &Taint| taint.effect == TaintEffect::PreferNoSchedule;
+    node.spec.taints.iter().filter(move |taint| {
+        let taint = std::slice::from_ref(*taint);
+        find_untolerated_taint(taint, &pod.pod.spec.tolerations, comparisons, soft).is_some()
+    })
+}
+
 impl TaintToleration {
     /// The first taint that keeps the pod off the node.
     fn blocking_taint<'n>(&self, node: &'n Node, pod: &PodInfo) -> Option<&'n Taint> {

@@ -54,6 +54,14 @@ impl Budgets {
         self.budgets.iter().map(|(_, budget)| budget.status.disruptions_allowed).collect()
     }
 
+    /// The budgets that count the pod.
+    pub fn of<'a>(
+        &'a self,
+        pod: &'a Pod,
+    ) -> impl Iterator<Item = &'a Arc<PodDisruptionBudget>> + 'a {
+        self.matching(pod).filter_map(|at| self.budgets.get(at)).map(|(_, budget)| budget)
+    }
+
     /// Takes the pod from every budget that matches it; whether one was exhausted.
     fn take(&self, allowed: &mut [i32], pod: &Pod) -> bool {
         let mut violated = false;

@@ -4,6 +4,8 @@
 //! `pkg/scheduler/framework/preemption/preemption.go`, `GetEarliestPodStartTime` in
 //! `pkg/scheduler/util/utils.go`.
 
+use std::cmp::Reverse;
+
 use crate::api::Time;
 use crate::engine::preemption::NodeVictims;
 use crate::engine::preemption::victims::start_time;
@@ -11,26 +13,24 @@ use crate::engine::preemption::victims::start_time;
 /// The best candidate, `None` if there is none. A tie to the end goes to the name that sorts
 /// first (PR-040, PR-042).
 pub fn pick(candidates: &[NodeVictims], now: Time) -> Option<&NodeVictims> {
-    let earliest_start = |candidate: &NodeVictims| earliest_start(candidate, now).0;
-    let criteria: [&dyn Fn(&NodeVictims) -> i64; 5] = [
-        &|candidate| -candidate.pdb_violations,
-        &|candidate| -highest_priority(candidate),
-        &|candidate| -sum_of_priorities(candidate),
-        &|candidate| -(candidate.pods.len() as i64),
-        &earliest_start,
-    ];
-    let mut left: Vec<&NodeVictims> = candidates.iter().collect();
-    for score in criteria {
-        if left.len() > 1 {
-            let best = left.iter().map(|candidate| score(candidate)).max();
-            left.retain(|candidate| Some(score(candidate)) == best);
-        }
-    }
-    left.into_iter().min_by_key(|candidate| candidate.node)
+    candidates.iter().max_by_key(|candidate| (harm(candidate, now), Reverse(candidate.node)))
+}
+
+/// The five figures that are compared, one after the other; of each the highest is best:
+/// violated budgets, highest priority, sum of priorities and number of victims, all negated, and
+/// the start of the oldest of the most important victims.
+pub fn harm(candidate: &NodeVictims, now: Time) -> [i64; 5] {
+    [
+        -candidate.pdb_violations,
+        -highest_priority(candidate),
+        -sum_of_priorities(candidate),
+        -(candidate.pods.len() as i64),
+        earliest_start(candidate, now).0,
+    ]
 }
 
 /// The victims are in order of importance, so the first one's priority is the highest.
-fn highest_priority(candidate: &NodeVictims) -> i64 {
+pub fn highest_priority(candidate: &NodeVictims) -> i64 {
     candidate.pods.first().map_or(0, |pod| i64::from(pod.priority()))
 }
 
@@ -40,7 +40,7 @@ fn sum_of_priorities(candidate: &NodeVictims) -> i64 {
 }
 
 /// When the oldest of the victims with the highest priority started.
-fn earliest_start(candidate: &NodeVictims, now: Time) -> Time {
+pub fn earliest_start(candidate: &NodeVictims, now: Time) -> Time {
     let highest = candidate.pods.iter().map(|pod| pod.priority()).max();
     let important = candidate.pods.iter().filter(|pod| Some(pod.priority()) == highest);
     important.map(|pod| start_time(pod, now)).min().unwrap_or(now)

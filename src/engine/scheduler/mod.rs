@@ -53,7 +53,7 @@ use crate::engine::tie_break::TieBreak;
 use crate::intern::Symbol;
 
 pub use events::Change;
-pub use probe::{Probe, Refusal};
+pub use probe::{PreemptionProbe, Probe, Refusal, Scored};
 pub use waiting::{Hold, WaitingPod};
 
 /// Microseconds.

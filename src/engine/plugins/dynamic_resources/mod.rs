@@ -51,6 +51,17 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
     }))
 }
 
+/// The devices that Filter found for the pod's claims on a node, by request.
+pub(crate) fn found_devices(state: &CycleState, node: Symbol) -> Vec<(Symbol, String)> {
+    let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
+    let results = found.iter().flat_map(|found| &found.results);
+    let devices = results.flat_map(|allocation| &allocation.devices.results);
+    let name = |device: &crate::api::DeviceRequestAllocationResult| {
+        format!("{}/{}/{}", device.driver, device.pool, device.device)
+    };
+    devices.map(|device| (device.request, name(device))).collect()
+}
+
 struct DynamicResources {
     name: Symbol,
     /// How long the search on a node may take; 0: as long as it needs.

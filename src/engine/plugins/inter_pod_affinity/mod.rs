@@ -24,6 +24,7 @@ mod terms;
 
 pub(crate) use filter::FilterState;
 use filter::Refusals;
+pub(crate) use score::Weights;
 pub(crate) use terms::selects;
 
 /// Builds the plugin.

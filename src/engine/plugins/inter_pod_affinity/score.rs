@@ -40,6 +40,15 @@ impl Weights {
         self.keys.iter().map(of_key).sum()
     }
 
+    /// What each topology key adds to the score of a node, with the node's domain.
+    pub(crate) fn parts(&self, node: &NodeInfo) -> Vec<(Symbol, Symbol, i64)> {
+        let part = |key: &KeyWeights| {
+            let domain = key.column.domain(node.id)?;
+            Some((key.key, key.column.value(domain), key.weights[domain]))
+        };
+        self.keys.iter().filter_map(part).collect()
+    }
+
     /// Whether nothing weighed in at all.
     fn is_unused(&self) -> bool {
         !self.keys.iter().any(|key| key.used)

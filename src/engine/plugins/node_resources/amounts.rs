@@ -35,6 +35,8 @@ enum Kind {
 /// One resource of a node; only those with something allocatable take part in a score.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Amounts {
+    /// The resource.
+    pub resource: Symbol,
     /// Allocated plus the pod's request.
     pub requested: i64,
     /// Allocated to the pods on the node.
@@ -160,7 +162,8 @@ impl Scorer {
             if allocatable != 0 {
                 let requested = allocated.wrapping_add(*request);
                 let weight = counted.weight;
-                all.push(Amounts { requested, allocated, allocatable, weight });
+                let resource = counted.kind.name();
+                all.push(Amounts { resource, requested, allocated, allocatable, weight });
             }
         }
         all
@@ -188,7 +191,8 @@ impl Scorer {
                 .fold((0, 0), |sum, totals| (sum.0 + totals.0, sum.1 + totals.1));
             if allocatable != 0 {
                 let (requested, weight) = (allocated + request, counted.weight);
-                all.push(Amounts { requested, allocated, allocatable, weight });
+                let resource = counted.kind.name();
+                all.push(Amounts { resource, requested, allocated, allocatable, weight });
             }
         }
         all

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::amounts::{Amounts, Reading, ScoreInput, Scorer};
 use super::sign_requests;
+use crate::config::types::NodeResourcesBalancedAllocationArgs;
 use crate::config::{FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
@@ -26,6 +27,20 @@ pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, St
         name: Symbol::new("NodeResourcesBalancedAllocation"),
         scorer: Scorer::new(resources, Reading::Requested),
     }))
+}
+
+/// The amounts that the score of a node is computed from, with how balanced they are with and
+/// without the pod, 0 to 100.
+pub(crate) fn balances(
+    cx: &CycleContext<'_>,
+    args: &NodeResourcesBalancedAllocationArgs,
+    node: &NodeInfo,
+) -> (Vec<Amounts>, i64, i64) {
+    let scorer = Scorer::new(&args.resources, Reading::Requested);
+    let amounts = scorer.amounts(cx, &scorer.input(cx), node);
+    let with_pod = balance(&amounts, |amount| amount.requested);
+    let without = balance(&amounts, |amount| amount.allocated);
+    (amounts.into_vec(), with_pod, without)
 }
 
 struct BalancedAllocation {

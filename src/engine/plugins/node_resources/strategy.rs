@@ -126,7 +126,7 @@ mod tests {
     use crate::intern::Symbol;
 
     fn amount(requested: i64, allocatable: i64, weight: i64) -> Amounts {
-        Amounts { requested, allocated: 0, allocatable, weight }
+        Amounts { resource: "cpu".into(), requested, allocated: 0, allocatable, weight }
     }
 
     fn strategy(name: &str, shape: &[(i32, i32)]) -> Strategy {

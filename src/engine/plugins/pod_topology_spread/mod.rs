@@ -29,7 +29,7 @@ pub(crate) use filter::FilterState;
 
 use constraint::Defaults;
 use filter::Refusals;
-use score::ScoreState;
+pub(crate) use score::ScoreState;
 
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {

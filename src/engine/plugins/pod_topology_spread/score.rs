@@ -9,6 +9,7 @@ use crate::engine::framework::scoring::MAX_NODE_SCORE;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod_index::ClassPods;
 use crate::engine::topology::TopologyColumn;
+use crate::intern::Symbol;
 
 use super::constraint::{Constraint, Constraints};
 use super::filter::with_all_keys;
@@ -16,6 +17,7 @@ use super::filter::with_all_keys;
 /// A constraint with the pods in its domains.
 #[derive(Clone, Debug)]
 struct Soft {
+    key: Symbol,
     column: Arc<TopologyColumn>,
     /// Pods by domain; for hosts, by slot of the node.
     pods: Vec<i64>,
@@ -30,6 +32,19 @@ pub struct ScoreState {
     soft: Vec<Soft>,
     /// Nodes that lack a key and score 0.
     ignored: FixedBitSet,
+}
+
+/// What a constraint adds to a score: `pods × weight + max_skew − 1`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct SoftPart {
+    /// The node label whose values are the domains.
+    pub key: Symbol,
+    /// Matching pods in the node's domain.
+    pub pods: i64,
+    /// The logarithm of the number of domains plus 2.
+    pub weight: f64,
+    /// How uneven the domains may be.
+    pub max_skew: i64,
 }
 
 /// The nodes that matter, by slot.
@@ -75,6 +90,20 @@ impl ScoreState {
         score.round() as i64
     }
 
+    /// What each constraint adds to the score of a node; `None` for a node that is left out.
+    pub(crate) fn parts(&self, node: &NodeInfo) -> Option<Vec<SoftPart>> {
+        if self.ignored.contains(node.id.index()) {
+            return None;
+        }
+        let part = |soft: &Soft| {
+            let domain = soft.column.domain(node.id)?;
+            let at = if soft.per_host { node.id.index() } else { domain };
+            let (key, pods) = (soft.key, soft.pods[at]);
+            Some(SoftPart { key, pods, weight: soft.weight, max_skew: soft.max_skew })
+        };
+        Some(self.soft.iter().filter_map(part).collect())
+    }
+
     /// Fewer pods score higher; nodes left out score 0 (PTS-035).
     pub fn normalize(&self, nodes: &[NodeId], scores: &mut [i64]) {
         let ignored = |node: &NodeId| self.ignored.contains(node.index());
@@ -106,6 +135,7 @@ impl Soft {
             false => count_domains(&column, &nodes.scored),
         };
         let mut soft = Soft {
+            key: constraint.key,
             pods: vec![0; if per_host { cx.snapshot.slots() } else { column.len() }],
             column,
             per_host,

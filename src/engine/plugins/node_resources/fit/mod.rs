@@ -24,6 +24,7 @@ use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
+pub(crate) use super::amounts::Amounts;
 use super::amounts::{Reading, ScoreInput, Scorer};
 use super::sign_requests;
 use super::strategy::Strategy;
@@ -55,6 +56,16 @@ pub(crate) fn shortfalls(
     node: &NodeInfo,
 ) -> Vec<Shortfall> {
     Demand::new(cx, pod, &exempt(args)).shortfalls(node)
+}
+
+/// The amounts that the score of a node is computed from.
+pub(crate) fn score_amounts(
+    cx: &CycleContext<'_>,
+    args: &NodeResourcesFitArgs,
+    node: &NodeInfo,
+) -> Vec<Amounts> {
+    let scorer = Scorer::new(&args.scoring_strategy.resources, Reading::NonZero);
+    scorer.amounts(cx, &scorer.input(cx), node).into_vec()
 }
 
 fn exempt(args: &NodeResourcesFitArgs) -> Exempt {

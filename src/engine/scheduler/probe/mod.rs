@@ -4,6 +4,9 @@
 //! A cycle ends at the first refusal; a probe asks every plugin about every node, so that all
 //! that stands in a pod's way is seen at once. It works on copies that share everything.
 
+mod preemption;
+mod scoring;
+
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -24,6 +27,9 @@ use crate::engine::scheduler::Scheduler;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
+
+pub use preemption::PreemptionProbe;
+pub use scoring::Scored;
 
 /// Nodes that one thread takes at a time.
 const CHUNK: usize = 128;

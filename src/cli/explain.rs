@@ -1,0 +1,165 @@
+//! `kubestep explain`: why a pod is where it is.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::cli::exit::Exit;
+use crate::cli::format;
+use crate::cli::open::session;
+use crate::cli::options::Input;
+use crate::cli::print;
+use crate::cli::registry::Subcommand;
+use crate::config::suggest;
+use crate::debug::Session;
+use crate::debug::why::{Question, Why};
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::{CycleRecord, Outcome};
+use crate::intern::Symbol;
+use crate::report::why::{self as report, Detail};
+use crate::sim::World;
+
+/// Tell why a pod is pending, or why it is on its node and not on another
+#[derive(Args, Debug)]
+pub(super) struct Explain {
+    /// The pod: its name, or NAMESPACE/NAME
+    #[arg(value_name = "POD")]
+    pod: String,
+    #[command(flatten)]
+    input: Input,
+    /// How much is told, and how
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Output,
+    /// Tell of this node only
+    #[arg(long, value_name = "NODE", conflicts_with = "why_not")]
+    node: Option<String>,
+    /// Tell why it is not this node: what refuses it there, or the points that it has fewer
+    #[arg(long, value_name = "NODE")]
+    why_not: Option<String>,
+    /// Run at most so many scheduling cycles before: the pods ahead in the queue come first
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    max_cycles: usize,
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people, in short: identical reasons folded, the nearest nodes first
+    #[default]
+    Text,
+    /// For people, with every node, all scores and the whole story
+    Wide,
+    /// For programs; schema/ of the repository says what is in it
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+impl Subcommand for Explain {
+    const NAME: &'static str = "explain";
+
+    fn run(&self) -> Result<Exit> {
+        let opened = session(&self.input, None)?;
+        let mut session = opened.session;
+        for notice in &opened.notices {
+            eprintln!("{notice}");
+        }
+        let pod = find(&session, &self.pod)?;
+        session.run_until_idle(self.max_cycles, |_| false);
+        let nodes = self.nodes(&session)?;
+        let why = answer(&mut session, pod, &nodes)
+            .with_context(|| format!("{pod} is gone: it was evicted or deleted in the meantime"))?;
+        self.show(&why)?;
+        Ok(if why.is_schedulable() { Exit::Fine } else { Exit::Unschedulable })
+    }
+}
+
+impl Explain {
+    fn show(&self, why: &Why) -> Result<()> {
+        let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
+        let wide = self.output == Output::Wide;
+        let detail = Detail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
+        print(&match self.output {
+            Output::Text | Output::Wide => report::text(why, &detail),
+            Output::Json => format::json(&report::json::value(why)),
+            Output::Yaml => format::yaml(&report::json::value(why)),
+        })
+    }
+
+    /// The nodes that are asked for by name.
+    fn nodes(&self, session: &Session) -> Result<Vec<Symbol>> {
+        let asked = self.node.iter().chain(&self.why_not);
+        let known = || session.world().scheduler().cache().nodes().map(|node| node.name.as_str());
+        let mut nodes = Vec::new();
+        for name in asked {
+            if !known().any(|node| node == name) {
+                let near = suggest::closest(name, known());
+                let near = near.map(|near| format!(", did you mean {near:?}")).unwrap_or_default();
+                bail!("there is no node {name:?}{near}");
+            }
+            nodes.push(Symbol::new(name));
+        }
+        Ok(nodes)
+    }
+}
+
+/// The pod that is meant: a name without a namespace must be that of one pod only.
+fn find(session: &Session, text: &str) -> Result<NamespacedName> {
+    let pods = &session.world().api().objects().pods;
+    let (namespace, name) = match text.split_once('/') {
+        Some((namespace, name)) => (Some(namespace), name),
+        None => (None, text),
+    };
+    let named = pods.keys().filter(|key| {
+        key.name == name && namespace.is_none_or(|namespace| key.namespace == namespace)
+    });
+    let mut found: Vec<NamespacedName> = named.copied().collect();
+    found.sort();
+    match found.as_slice() {
+        [only] => Ok(*only),
+        [] => {
+            let near = suggest::closest(name, pods.keys().map(|key| key.name.as_str()));
+            let near = near.map(|near| format!(", did you mean {near:?}")).unwrap_or_default();
+            bail!("there is no pod {text:?}{near}")
+        }
+        several => {
+            let several: Vec<String> = several.iter().map(NamespacedName::to_string).collect();
+            bail!("several pods are called {name:?}: say which, as {}", several.join(" or "))
+        }
+    }
+}
+
+/// The answer at the end of the session. Of a pod that a cycle placed, the state before that
+/// cycle is restored, and the one before the cycle in which it pushed others out.
+fn answer(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Option<Why> {
+    let records: Vec<Arc<CycleRecord>> = session.history().cycles_of(pod).cloned().collect();
+    let placed = |record: &&Arc<CycleRecord>| {
+        matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
+    };
+    let before = records.iter().rev().find(placed);
+    let before = before.and_then(|record| state_before(session, record));
+    let preempted = |record: &&Arc<CycleRecord>| record.preemption.is_some();
+    let preempting = records.iter().rev().find(preempted);
+    let preempting = preempting.and_then(|record| state_before(session, record));
+    let (world, history) = (session.world(), session.history());
+    Question {
+        world,
+        history,
+        pod,
+        before: before.as_ref().map(|(world, record)| (world.as_ref(), record.as_ref())),
+        preempting: preempting.as_ref().map(|(world, record)| (world.as_ref(), record.as_ref())),
+        nodes,
+    }
+    .answer()
+}
+
+/// The state before a cycle.
+fn state_before(
+    session: &mut Session,
+    record: &Arc<CycleRecord>,
+) -> Option<(Arc<World>, Arc<CycleRecord>)> {
+    let stop = session.timeline().stop_of_cycle(record.cycle)?;
+    let step = session.timeline().stops().get(stop)?.step;
+    Some((session.world_at(step.checked_sub(1)?), record.clone()))
+}

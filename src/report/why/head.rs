@@ -1,0 +1,88 @@
+//! The verdict: where the pod is, whether it fits somewhere, and what no node can help.
+
+use super::{count, names};
+use crate::debug::why::{Ahead, Basis, Place, Why};
+use crate::engine::record::QueueName;
+
+/// The head of the answer.
+pub(super) fn lines(why: &Why) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", why.pod, place(why))];
+    for problem in why.problems.iter().filter(|problem| problem.blocking) {
+        lines.push(format!("  {}", problem.text));
+        lines.push(format!("    {}", problem.advice));
+    }
+    for ahead in &why.ahead {
+        lines.extend(self::ahead(ahead));
+    }
+    lines.push(verdict(why));
+    for problem in why.problems.iter().filter(|problem| !problem.blocking) {
+        lines.push(format!("  note: {}: {}", problem.text, problem.advice));
+    }
+    lines
+}
+
+fn place(why: &Why) -> String {
+    let tried = match why.attempts.len() {
+        0 => "not tried yet".to_owned(),
+        1 => "tried once".to_owned(),
+        times => format!("tried {times} times"),
+    };
+    match &why.place {
+        Place::Bound { node } => match why.attempts.last() {
+            Some(attempt) => format!("is on {node} (attempt {})", attempt.attempt),
+            None => format!("is on {node}, and was so before"),
+        },
+        Place::Ended { phase } => format!("has ended: {phase}"),
+        Place::Waiting { node, in_pre_bind: false, .. } => {
+            format!("is pending: it waits at Permit, with a place on {node}")
+        }
+        Place::Waiting { node, .. } => {
+            format!("is pending: it waits in PreBind, with a place on {node}")
+        }
+        Place::Queue { queue } => match queue.0 {
+            QueueName::Gated => "is pending: it is kept out of the queue".to_owned(),
+            QueueName::InFlight => format!("is pending: in flight, {tried}"),
+            queue => format!("is pending: in the {} queue, {tried}", queue.as_str()),
+        },
+        Place::Unserved { .. } | Place::Nowhere => "is pending: it is in no queue".to_owned(),
+    }
+}
+
+fn ahead(ahead: &Ahead) -> Vec<String> {
+    if ahead.refuses() {
+        let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.words()).collect();
+        return vec![format!("  on every node: {}: {}", ahead.plugin, causes.join("; "))];
+    }
+    let Some(only) = &ahead.only else { return Vec::new() };
+    let nodes = match only.len() {
+        1..=3 => names(only, 3),
+        many => count(many, "node"),
+    };
+    vec![format!("  {} leaves only {nodes} to look at", ahead.plugin)]
+}
+
+fn verdict(why: &Why) -> String {
+    let (fits, all) = (why.fitting().count(), why.nodes.len());
+    if why.profile.is_none() {
+        return "What nodes would say is not known, as no profile serves the pod.".to_owned();
+    }
+    let blocked = why.problems.iter().any(|problem| problem.blocking);
+    let refused = why.ahead.iter().any(Ahead::refuses);
+    match (&why.place, why.basis) {
+        (Place::Bound { node }, Basis::Cycle { cycle }) => {
+            format!("In cycle {cycle} it fitted {}; {node} was chosen.", of(fits, all))
+        }
+        (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
+            format!("If it were to be placed now, it would fit {}.", of(fits, all))
+        }
+        _ if refused => "No node is looked at as long as that is so.".to_owned(),
+        _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),
+        _ if fits > 0 => format!("It fits {}: the next attempt places it.", of(fits, all)),
+        _ if blocked => format!("Nor does it fit any of the {}.", count(all, "node")),
+        _ => format!("It fits none of the {}.", count(all, "node")),
+    }
+}
+
+fn of(fits: usize, all: usize) -> String {
+    format!("{fits} of {}", count(all, "node"))
+}

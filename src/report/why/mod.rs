@@ -1,0 +1,64 @@
+//! The answer to "why?" as text: first the verdict in a sentence, then what is in the way, the
+//! nearest first, then what would help and when the pod is looked at again.
+//!
+//! One file a section; each gives lines. The short form folds, the wide one tells every node.
+
+mod head;
+pub mod json;
+mod nodes;
+mod placement;
+mod preemption;
+mod queue;
+mod spread;
+
+use super::clean::clean;
+use crate::debug::why::Why;
+use crate::intern::Symbol;
+
+/// How much is told.
+#[derive(Clone, Default, Debug)]
+pub struct Detail {
+    /// Everything about every node.
+    pub wide: bool,
+    /// Only this node.
+    pub node: Option<Symbol>,
+    /// Why not this node, beside the one that was chosen.
+    pub why_not: Option<Symbol>,
+}
+
+/// The answer as text, with a line break at the end.
+pub fn text(why: &Why, detail: &Detail) -> String {
+    let mut lines = head::lines(why);
+    let sections = match (detail.node.or(detail.why_not), detail.why_not) {
+        (Some(node), against) => {
+            vec![nodes::one(why, node), placement::versus(why, node, against.is_some())]
+        }
+        (None, _) => vec![
+            nodes::lines(why, detail.wide),
+            spread::lines(why, detail.wide),
+            placement::lines(why, detail.wide),
+            preemption::lines(why, detail.wide),
+            queue::lines(why, detail.wide),
+        ],
+    };
+    for section in sections.into_iter().filter(|section| !section.is_empty()) {
+        lines.push(String::new());
+        lines.extend(section);
+    }
+    lines.iter().map(|line| clean(line) + "\n").collect()
+}
+
+/// `1 node`, `2 nodes`.
+fn count(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
+/// The first few names, and how many more.
+fn names<T: std::fmt::Display>(names: &[T], most: usize) -> String {
+    let first: Vec<String> = names.iter().take(most).map(T::to_string).collect();
+    match names.len().saturating_sub(most) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}

@@ -1,0 +1,145 @@
+//! Why this node and not another: the ranking, and what each score was made of.
+
+use super::count;
+use crate::debug::why::score::{Formula, Placement, Ranked};
+use crate::debug::why::{Place, Why};
+use crate::intern::Symbol;
+
+/// Nodes of the ranking that are told in the short form.
+const RANKED: usize = 5;
+
+/// The ranking with all scores, and the formulas in the wide form.
+pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
+    let Some(placement) = &why.placement else { return Vec::new() };
+    if placement.ranking.len() < 2 {
+        return match (placement.ranking.first(), &why.place) {
+            (Some(only), Place::Bound { .. }) => {
+                vec![format!("{} was the only node that fitted, so nothing was scored.", only.node)]
+            }
+            _ => Vec::new(),
+        };
+    }
+    let most = if wide { usize::MAX } else { RANKED };
+    let mut lines = table(placement, placement.ranking.iter().take(most));
+    if placement.ranking.len() > most {
+        lines.push(format!("  and {}", count(placement.ranking.len() - most, "more node")));
+    }
+    lines.extend(tie(placement));
+    if wide {
+        lines.extend(placement.formulas.iter().flat_map(formula));
+    }
+    lines
+}
+
+fn tie(placement: &Placement) -> Option<String> {
+    if placement.tie.is_empty() {
+        return None;
+    }
+    let how = placement.tie_break.as_deref().unwrap_or("chance, as kube-scheduler does");
+    Some(format!("{} share the best total; the tie is broken by {how}.", placement.tie.len()))
+}
+
+/// Nodes with their scores: raw, normalized and weighted of each plugin, and the total.
+fn table<'a>(placement: &Placement, rows: impl Iterator<Item = &'a Ranked>) -> Vec<String> {
+    let mut table = vec![header(placement)];
+    table.extend(rows.map(row));
+    let columns = table[0].len();
+    let width =
+        |at: usize| table.iter().filter_map(|row| row.get(at)).map(|c| c.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate();
+        let padded = cells.map(|(at, (cell, width))| match at {
+            1 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
+    lines.extend(table.iter().map(line).map(|line| format!("  {line}")));
+    lines
+}
+
+fn header(placement: &Placement) -> Vec<String> {
+    let mut header = vec!["rank".to_owned(), "node".to_owned(), "total".to_owned()];
+    header.extend(placement.plugins.iter().map(|plugin| match plugin.weight {
+        1 => plugin.plugin.to_string(),
+        weight => format!("{} ×{weight}", plugin.plugin),
+    }));
+    if placement.ranking.iter().any(|row| row.extenders.is_some()) {
+        header.push("extenders".to_owned());
+    }
+    header
+}
+
+fn row(ranked: &Ranked) -> Vec<String> {
+    let mut row = vec![ranked.rank.to_string(), ranked.node.to_string(), ranked.total.to_string()];
+    row.extend(ranked.scores.iter().map(|points| {
+        let (raw, normalized, weighted) = (points.raw, points.normalized, points.weighted);
+        match (raw == normalized, normalized == weighted) {
+            (true, true) => weighted.to_string(),
+            (true, false) => format!("{weighted} ({normalized})"),
+            (false, true) => format!("{weighted} ({raw})"),
+            (false, false) => format!("{weighted} ({raw} → {normalized})"),
+        }
+    }));
+    row.extend(ranked.extenders.map(|score| score.to_string()));
+    row
+}
+
+fn formula(formula: &Formula) -> Vec<String> {
+    let mut lines = vec![format!("{} on {}: {}", formula.plugin, formula.node, formula.formula)];
+    if formula.normalization != "as it is" {
+        lines.push(format!("  to 0…100: {}", formula.normalization));
+    }
+    lines.extend(formula.inputs.iter().map(|input| format!("  {}: {}", input.name, input.value)));
+    lines
+}
+
+/// A node's scores; with `against`, beside those of the chosen one, plugin by plugin.
+pub(super) fn versus(why: &Why, name: Symbol, against: bool) -> Vec<String> {
+    let Some(placement) = &why.placement else { return Vec::new() };
+    let find = |node: Symbol| placement.ranking.iter().find(|row| row.node == node);
+    let Some(asked) = find(name) else { return Vec::new() };
+    let chosen = placement.node.and_then(find).or(placement.ranking.first());
+    let rival = chosen.filter(|chosen| against && chosen.node != name);
+    let mut lines = match rival {
+        Some(chosen) => compared(placement, chosen, asked),
+        None => table(placement, std::iter::once(asked)),
+    };
+    let shown = |formula: &&Formula| {
+        formula.node == name || rival.is_some_and(|chosen| chosen.node == formula.node)
+    };
+    let mut formulas: Vec<&Formula> = placement.formulas.iter().filter(shown).collect();
+    formulas.sort_by_key(|formula| {
+        placement.plugins.iter().position(|plugin| plugin.plugin == formula.plugin)
+    });
+    lines.extend(formulas.into_iter().flat_map(formula));
+    lines
+}
+
+fn compared(placement: &Placement, chosen: &Ranked, asked: &Ranked) -> Vec<String> {
+    let mut lines = vec![match chosen.total - asked.total {
+        0 => format!("{} has the same total as {}: the tie decided.", asked.node, chosen.node),
+        by => format!(
+            "{} has {} points, {} has {}: {by} fewer, rank {} of {}.",
+            chosen.node,
+            chosen.total,
+            asked.node,
+            asked.total,
+            asked.rank,
+            placement.ranking.len()
+        ),
+    }];
+    let pairs = chosen.scores.iter().zip(&asked.scores);
+    for (plugin, (a, b)) in placement.plugins.iter().zip(pairs) {
+        if a.weighted != b.weighted {
+            let difference = b.weighted - a.weighted;
+            lines.push(format!(
+                "  {difference:+} by {} ({} against {})",
+                plugin.plugin, b.weighted, a.weighted
+            ));
+        }
+    }
+    lines
+}

@@ -1,0 +1,66 @@
+//! Whom the pod pushed out, or could.
+
+use super::{count, names};
+use crate::debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
+use crate::debug::why::{Place, Why};
+
+/// Candidates that are told in the short form.
+const CANDIDATES: usize = 3;
+
+/// Eligibility, candidates, what decides, and why the others are none.
+pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
+    let Some(found) = &why.preemption else { return Vec::new() };
+    if let Some(refusal) = &found.refusal {
+        return vec![format!("Preemption: {refusal}")];
+    }
+    let mut lines = vec![verdict(why, found)];
+    let most = if wide { usize::MAX } else { CANDIDATES };
+    lines.extend(found.candidates.iter().take(most).map(candidate));
+    if found.candidates.len() > most {
+        lines.push(format!("  and {}", count(found.candidates.len() - most, "more candidate")));
+    }
+    for other in &found.others {
+        lines.push(format!(
+            "  not on {} ({}): {}",
+            count(other.nodes.len(), "node"),
+            names(&other.nodes, if wide { usize::MAX } else { 3 }),
+            other.reason
+        ));
+    }
+    lines
+}
+
+fn verdict(why: &Why, found: &PreemptionWhy) -> String {
+    let Some(chosen) = found.chosen else {
+        return "Preemption: evicting pods of lower priority does not help on any node.".to_owned();
+    };
+    let by = found.decided_by.map(|by| format!(", for {}", by.as_str())).unwrap_or_default();
+    match why.place {
+        Place::Bound { .. } => format!("It pushed others out on {chosen}{by}:"),
+        _ => format!("Preemption: it would push others out on {chosen}{by}:"),
+    }
+}
+
+fn candidate(candidate: &CandidateWhy) -> String {
+    let victims: Vec<String> = candidate.victims.iter().map(victim).collect();
+    let violates = match candidate.budget_violations {
+        0 => String::new(),
+        number => format!(", against {}", count(usize::try_from(number).unwrap_or(0), "budget")),
+    };
+    let loses = candidate.loses_by.map(|by| format!("; the other one has {}", by.as_str()));
+    let (node, loses) = (candidate.node, loses.unwrap_or_default());
+    format!("  {node}: {}{violates}{loses}", victims.join(", "))
+}
+
+fn victim(victim: &Victim) -> String {
+    let budgets: Vec<String> = victim
+        .budgets
+        .iter()
+        .map(|budget| format!("{} allows {}", budget.name, budget.allowed))
+        .collect();
+    let budgets = match budgets.is_empty() {
+        true => String::new(),
+        false => format!(", budget {}", budgets.join(", ")),
+    };
+    format!("{} (priority {}{budgets})", victim.pod, victim.priority)
+}

@@ -1,0 +1,94 @@
+//! When the pod is looked at again, and what has happened to it.
+
+use indexmap::IndexMap;
+
+use crate::debug::why::{QueueWhy, Why};
+use crate::engine::record::QueueName;
+
+/// What it waits for; in the wide form its whole story.
+pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
+    let mut lines: Vec<String> = why.queue.iter().flat_map(waits).collect();
+    lines.extend(passed_over(why, wide));
+    if wide {
+        lines.extend(story(why));
+    }
+    if let Some(last) = why.attempts.last().filter(|last| !last.message.is_empty()) {
+        lines.push(format!("kube-scheduler says: {}", last.message));
+    }
+    lines
+}
+
+fn waits(queue: &QueueWhy) -> Vec<String> {
+    let mut lines = Vec::new();
+    match queue.queue.0 {
+        QueueName::Active => {
+            let place = queue.position.map(|at| format!(", as number {at}")).unwrap_or_default();
+            lines.push(format!("In the active queue since {}{place}.", queue.since));
+        }
+        QueueName::Backoff => {
+            let until = queue.until.map(|until| format!(" until {until}")).unwrap_or_default();
+            lines.push(format!("In backoff since {}{until}.", queue.since));
+        }
+        QueueName::Unschedulable => {
+            let until = queue.until.map(|at| format!(", by itself at {at}")).unwrap_or_default();
+            lines.push(format!(
+                "Waiting since {}. It is tried again{until}, or after:",
+                queue.since
+            ));
+        }
+        QueueName::Gated => {
+            let by = queue.gated_by.map(|by| format!(" by {by}")).unwrap_or_default();
+            lines.push(format!("Kept out of the queue{by} since {}, until:", queue.since));
+        }
+        _ => {}
+    }
+    let mut wakes: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for wake in &queue.wakes {
+        wakes.entry(wake.plugin.as_str()).or_default().push(&wake.event);
+    }
+    lines.extend(wakes.iter().map(|(plugin, events)| format!("  {plugin}: {}", events.join(", "))));
+    lines
+}
+
+/// Events that came since the pod waits and that no plugin thought worth a retry.
+fn passed_over(why: &Why, wide: bool) -> Vec<String> {
+    let Some(queue) = &why.queue else { return Vec::new() };
+    let since = why.moves.last().map_or(queue.since, |moved| moved.time);
+    let skipped =
+        why.asked.iter().filter(|asked| asked.answer == "QueueSkip" && asked.time >= since);
+    let mut events: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for asked in skipped {
+        let plugins = events.entry(&asked.event).or_default();
+        if !plugins.contains(&asked.plugin.as_str()) {
+            plugins.push(asked.plugin.as_str());
+        }
+    }
+    let most = if wide { usize::MAX } else { 5 };
+    let line = |(event, plugins): (&&str, &Vec<&str>)| {
+        format!("Passed over: {event}, which {} saw no help in", plugins.join(", "))
+    };
+    events.iter().take(most).map(line).collect()
+}
+
+fn story(why: &Why) -> Vec<String> {
+    let moves = why.moves.iter().map(|moved| {
+        let by = moved.plugin.map(|plugin| format!(" ({plugin})")).unwrap_or_default();
+        let (from, to) = (moved.from.0.as_str(), moved.to.0.as_str());
+        (moved.time, format!("{}  {from} → {to}: {}{by}", moved.time, moved.event))
+    });
+    let attempts = why.attempts.iter().map(|attempt| {
+        let node = attempt.node.map(|node| format!(" on {node}")).unwrap_or_default();
+        let number = attempt.attempt;
+        let text = format!("{}  attempt {number}: {}{node}", attempt.time, attempt.outcome);
+        (attempt.time, text)
+    });
+    let asked = why.asked.iter().map(|asked| {
+        let (time, event) = (asked.time, &asked.event);
+        (time, format!("{time}  {event}: {} says {}", asked.plugin, asked.answer))
+    });
+    let mut all: Vec<_> = moves.chain(asked).chain(attempts).collect();
+    all.sort_by_key(|(time, _)| *time);
+    let mut lines = vec!["What happened to it:".to_owned()];
+    lines.extend(all.into_iter().map(|(_, text)| format!("  {text}")));
+    lines
+}

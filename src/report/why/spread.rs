@@ -1,0 +1,59 @@
+//! The ledgers of hard spread constraints, where one is in the way.
+
+use super::{count, names};
+use crate::debug::why::Why;
+use crate::debug::why::cause::Detail;
+use crate::debug::why::spread::Ledger;
+
+/// Domains that are told in the short form.
+const DOMAINS: usize = 6;
+
+/// Every constraint in the wide form, else those that refuse a node.
+pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
+    let refuses = |at: usize| {
+        let mut causes = why.nodes.iter().flat_map(|node| node.causes());
+        causes.any(|(_, cause)| match &cause.detail {
+            Detail::Spread(spread) => spread.constraint == at,
+            _ => false,
+        })
+    };
+    let told = why.spread.iter().enumerate().filter(|(at, _)| wide || refuses(*at));
+    told.flat_map(|(_, ledger)| lines_of(ledger, wide)).collect()
+}
+
+fn lines_of(ledger: &Ledger, wide: bool) -> Vec<String> {
+    let own = if ledger.own == 0 { ", the pod itself does not count" } else { "" };
+    let mut lines = vec![format!(
+        "Spread over {}: pods with {}, maxSkew {}, least {}{own}",
+        ledger.topology_key, ledger.selector, ledger.max_skew, ledger.least
+    )];
+    let most = if wide { usize::MAX } else { DOMAINS };
+    let mut domains: Vec<_> = ledger.domains.iter().collect();
+    domains.sort_by_key(|domain| domain.count);
+    for domain in domains.iter().take(most) {
+        let verdict = if domain.skew > ledger.max_skew { "too many" } else { "allowed" };
+        lines.push(format!(
+            "  {}: {} on {}; with this pod the skew would be {}: {verdict}",
+            domain.value,
+            count(usize::try_from(domain.count).unwrap_or(0), "pod"),
+            count(domain.nodes, "node"),
+            domain.skew
+        ));
+    }
+    if domains.len() > most {
+        lines.push(format!("  and {}", count(domains.len() - most, "more domain")));
+    }
+    if ledger.too_few_domains {
+        let (have, need) = (ledger.domains.len(), ledger.min_domains);
+        lines.push(format!("  {have} domains are fewer than minDomains {need}: the least is 0"));
+    }
+    for left in &ledger.left_out {
+        lines.push(format!(
+            "  left out: {} ({}): {}",
+            count(left.count, "node"),
+            names(&left.nodes, 3),
+            left.reason
+        ));
+    }
+    lines
+}
