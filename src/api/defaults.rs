@@ -54,7 +54,8 @@ pub fn apply(object: &mut Object) {
         | Object::CsiNode(_)
         | Object::CsiStorageCapacity(_)
         | Object::VolumeAttachment(_)
-        | Object::DeviceClass(_) => {}
+        | Object::DeviceClass(_)
+        | Object::DeviceTaintRule(_) => {}
     }
 }
 

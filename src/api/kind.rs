@@ -49,6 +49,7 @@ kinds! {
     ResourceClaimTemplate "ResourceClaimTemplate" "resourceclaimtemplates" "" "resource.k8s.io" true,
     ResourceSlice "ResourceSlice" "resourceslices" "" "resource.k8s.io" false,
     DeviceClass "DeviceClass" "deviceclasses" "" "resource.k8s.io" false,
+    DeviceTaintRule "DeviceTaintRule" "devicetaintrules" "" "resource.k8s.io" false,
 }
 
 impl Kind {
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn every_kind_is_its_own_row() {
         assert!(Kind::all().all(|kind| kind.row().kind == kind));
-        assert_eq!(Kind::all().count(), 22);
+        assert_eq!(Kind::all().count(), 23);
     }
 
     #[test]

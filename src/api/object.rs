@@ -63,7 +63,7 @@ object! {
     Node, Pod, Namespace, PersistentVolume, PersistentVolumeClaim, Service,
     ReplicationController, ReplicaSet, StatefulSet, PodDisruptionBudget, PriorityClass, PodGroup,
     Workload, StorageClass, CsiNode, CsiDriver, CsiStorageCapacity, VolumeAttachment,
-    ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass,
+    ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass, DeviceTaintRule,
 }
 
 impl Object {

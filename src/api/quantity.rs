@@ -218,6 +218,14 @@ impl Quantity {
         exact
     }
 
+    /// The product with another quantity, in this one's notation.
+    pub fn times(&self, factor: &Quantity) -> Quantity {
+        let (a, b) = (self.decimal(), factor.decimal());
+        let mantissa = a.mantissa.saturating_mul(b.mantissa);
+        let scale = a.scale.saturating_add(b.scale);
+        Quantity::from_decimal(Decimal { mantissa, scale }, self.format)
+    }
+
     /// Rounds away from zero to multiples of 10^`scale`; true if nothing was lost.
     pub fn round_up(&mut self, scale: i32) -> bool {
         match &self.amount {

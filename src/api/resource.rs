@@ -290,6 +290,25 @@ api_structs! {
         pub opaque: Option<OpaqueDeviceConfiguration>,
     }
 
+    /// A rule that taints devices beside what their slices say.
+    pub struct DeviceTaintRule {
+        pub metadata: ObjectMeta,
+        pub spec: DeviceTaintRuleSpec,
+    }
+
+    /// Which devices it taints, and how. Without a selector it taints all.
+    pub struct DeviceTaintRuleSpec {
+        pub device_selector: Option<DeviceTaintSelector>,
+        pub taint: DeviceTaint,
+    }
+
+    /// Devices by their names; what is absent matches all.
+    pub struct DeviceTaintSelector {
+        pub driver: Option<Symbol>,
+        pub pool: Option<Symbol>,
+        pub device: Option<Symbol>,
+    }
+
     /// A template of resource claims.
     pub struct ResourceClaimTemplate {
         pub metadata: ObjectMeta,

@@ -3,7 +3,9 @@
 //! The engine has no I/O of its own. A simulation answers at once from memory; a live
 //! scheduler sends the write to the API server.
 
-use crate::api::{Condition, Kind, Object, PodExtendedResourceClaimStatus};
+use crate::api::{
+    Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
+};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
@@ -67,6 +69,12 @@ pub trait Host {
         &mut self,
         pod: NamespacedName,
         status: PodExtendedResourceClaimStatus,
+    ) -> Result<(), String>;
+    /// Says in a pod's status what its claims take of the node's own resources, as one PATCH.
+    fn set_node_resource_claims(
+        &mut self,
+        pod: NamespacedName,
+        statuses: Vec<NodeAllocatableResourceClaimStatus>,
     ) -> Result<(), String>;
     /// Records an event for people.
     fn event(&mut self, event: ApiEvent);

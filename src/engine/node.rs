@@ -2,7 +2,7 @@
 //!
 //! Upstream: `NodeInfo` in `pkg/scheduler/framework/types.go`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::api::{Node, Pod};
@@ -59,6 +59,8 @@ pub struct NodeInfo {
     pub image_states: Arc<Vec<(Symbol, ImageState)>>,
     /// How many pods use each claim.
     pub pvc_ref_counts: BTreeMap<NamespacedName, u32>,
+    /// Which pods use a claim that takes of the node's own resources, by UID (DRA-051).
+    pub claim_users: BTreeMap<NamespacedName, BTreeSet<Symbol>>,
     /// Changes whenever anything above changes; never repeats (FW-030).
     pub generation: u64,
 }
@@ -79,6 +81,7 @@ impl NodeInfo {
             allocatable: Resource::default(),
             image_states: Arc::new(Vec::new()),
             pvc_ref_counts: BTreeMap::new(),
+            claim_users: BTreeMap::new(),
             generation: 0,
         }
     }
@@ -129,6 +132,23 @@ impl NodeInfo {
         }
         for claim in claim_keys(&pod.pod) {
             self.count_claim(claim, sign > 0);
+        }
+        for status in &pod.pod.status.node_allocatable_resource_claim_statuses {
+            let namespace = pod.pod.metadata.namespace;
+            let claim = NamespacedName::new(namespace, status.resource_claim_name);
+            self.note_claim_user(claim, pod.uid(), sign > 0);
+        }
+    }
+
+    fn note_claim_user(&mut self, claim: NamespacedName, pod: Symbol, added: bool) {
+        let users = self.claim_users.entry(claim).or_default();
+        if added {
+            users.insert(pod);
+        } else {
+            users.remove(&pod);
+        }
+        if users.is_empty() {
+            self.claim_users.remove(&claim);
         }
     }
 

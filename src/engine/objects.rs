@@ -9,10 +9,10 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::{
-    CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, Kind, Labels, Namespace, Object,
-    PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup, PriorityClass,
-    ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
-    Service, StatefulSet, StorageClass, VolumeAttachment, Workload,
+    CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, DeviceTaintRule, Kind, Labels, Namespace,
+    Object, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup,
+    PriorityClass, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
+    ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment, Workload,
 };
 use crate::engine::extended_resources::ExtendedResources;
 use crate::engine::pod::NamespacedName;
@@ -41,6 +41,7 @@ macro_rules! for_each_kind {
             ResourceClaimTemplate => resource_claim_templates,
             ResourceSlice => resource_slices,
             DeviceClass => device_classes,
+            DeviceTaintRule => device_taint_rules,
             PodGroup => pod_groups,
             Workload => workloads,
         }
@@ -93,6 +94,8 @@ pub struct Objects {
     pub resource_slices: ByKey<ResourceSlice>,
     /// Device classes.
     pub device_classes: ByKey<DeviceClass>,
+    /// Rules that taint devices.
+    pub device_taint_rules: ByKey<DeviceTaintRule>,
     /// Pod groups.
     pub pod_groups: ByKey<PodGroup>,
     /// Workloads.

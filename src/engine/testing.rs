@@ -11,7 +11,8 @@ use hashbrown::HashMap;
 use serde_json::{Value, json};
 
 use crate::api::{
-    Kind, Node, Object, Pod, PodExtendedResourceClaimStatus, PodPhase, Quantity, Time,
+    Kind, Node, NodeAllocatableResourceClaimStatus, Object, Pod, PodExtendedResourceClaimStatus,
+    PodPhase, Quantity, Time,
 };
 use crate::config::{
     ExtensionPoint, FeatureGates, Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile,
@@ -320,6 +321,8 @@ pub enum Asked {
     DeleteObject(Kind, NamespacedName),
     /// To say which claim stands for a pod's extended resources.
     SetExtendedResourceClaim(NamespacedName, PodExtendedResourceClaimStatus),
+    /// To say what a pod's claims take of the node's own resources.
+    SetNodeResourceClaims(NamespacedName, Vec<NodeAllocatableResourceClaimStatus>),
     /// To update an object.
     Update(Object),
     /// To create an object.
@@ -396,6 +399,14 @@ impl Host for FakeHost {
         status: PodExtendedResourceClaimStatus,
     ) -> Result<(), String> {
         self.answer(pod.name, Asked::SetExtendedResourceClaim(pod, status))
+    }
+
+    fn set_node_resource_claims(
+        &mut self,
+        pod: NamespacedName,
+        statuses: Vec<NodeAllocatableResourceClaimStatus>,
+    ) -> Result<(), String> {
+        self.answer(pod.name, Asked::SetNodeResourceClaims(pod, statuses))
     }
 
     fn event(&mut self, event: ApiEvent) {

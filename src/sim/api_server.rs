@@ -7,7 +7,10 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::admission::identify;
-use crate::api::{Kind, Node, Object, Pod, PodExtendedResourceClaimStatus, PodPhase, Time};
+use crate::api::{
+    Kind, Node, NodeAllocatableResourceClaimStatus, Object, Pod, PodExtendedResourceClaimStatus,
+    PodPhase, Time,
+};
 use crate::engine::extender;
 use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
 use crate::engine::objects::Objects;
@@ -277,6 +280,18 @@ impl Host for ApiServer {
         status: PodExtendedResourceClaimStatus,
     ) -> Result<(), String> {
         self.change_pod(pod, |pod| pod.status.extended_resource_claim_status = Some(status.into()))
+    }
+
+    fn set_node_resource_claims(
+        &mut self,
+        key: NamespacedName,
+        statuses: Vec<NodeAllocatableResourceClaimStatus>,
+    ) -> Result<(), String> {
+        let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        if pod.status.node_allocatable_resource_claim_statuses == statuses {
+            return Ok(()); // a patch that changes nothing is no new version
+        }
+        self.change_pod(key, |pod| pod.status.node_allocatable_resource_claim_statuses = statuses)
     }
 
     fn event(&mut self, event: ApiEvent) {

@@ -16,6 +16,8 @@ pub use load::load;
 pub use world::{START, World};
 
 #[cfg(test)]
+mod device_gate_tests;
+#[cfg(test)]
 mod device_tests;
 #[cfg(test)]
 mod gang_tests;

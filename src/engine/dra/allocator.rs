@@ -65,7 +65,7 @@ impl Allocator {
             features,
             allocated,
             classes: objects.device_classes.clone(),
-            slices: Slices::new(objects),
+            slices: Slices::new(objects, features.taint_rules),
             look_limit: if seconds == 0 { u64::MAX } else { seconds * LOOKS_PER_SECOND },
             counters: Mutex::default(),
         }
@@ -230,11 +230,12 @@ impl<'a> Search<'a> {
             let missing = format!("deviceclass.resource.k8s.io {:?} not found", name.as_str());
             fail(format!(": could not retrieve device class {name}: {missing}"))
         })?;
+        let lists = allocator.features.lists;
         let mut data = RequestData {
             view,
             class,
-            class_selectors: compile(&class.spec.selectors),
-            selectors: compile(view.selectors),
+            class_selectors: compile(&class.spec.selectors, lists),
+            selectors: compile(view.selectors, lists),
             wanted: usize::try_from(view.count).unwrap_or(0),
             all: Vec::new().into(),
         };
@@ -283,9 +284,12 @@ fn unusable(pool: &Pool<'_>) -> Option<String> {
     Some(format!(": asks for all devices, but resource pool {} is currently {state}", pool.id))
 }
 
-fn compile(selectors: &[crate::api::DeviceSelector]) -> std::rc::Rc<[Arc<Expression>]> {
+fn compile(
+    selectors: &[crate::api::DeviceSelector],
+    lists: bool,
+) -> std::rc::Rc<[Arc<Expression>]> {
     let texts = selectors.iter().filter_map(|selector| selector.cel.as_ref());
-    texts.map(|cel| cel::compile(cel.expression)).collect()
+    texts.map(|cel| cel::compile(cel.expression, lists)).collect()
 }
 
 fn constraints(claim: &ResourceClaim) -> Result<Vec<Constraint>, Stop> {

@@ -19,6 +19,7 @@ mod outcome;
 pub mod pools;
 mod request;
 mod search;
+pub mod taint_rules;
 #[cfg(test)]
 mod tests;
 pub mod tracker;
@@ -61,6 +62,10 @@ pub struct Features {
     pub binding_conditions: bool,
     /// Taints keep devices from claims.
     pub taints: bool,
+    /// Attributes of devices may be lists.
+    pub lists: bool,
+    /// Taints also come from rules.
+    pub taint_rules: bool,
     /// Devices may draw on shared counters.
     pub partitionable: bool,
     /// Requests may have alternatives.
@@ -74,6 +79,8 @@ impl Features {
             consumable_capacity: gates.enabled(Feature::DRAConsumableCapacity),
             binding_conditions: binding_conditions(gates),
             taints: gates.enabled(Feature::DRADeviceTaints),
+            lists: gates.enabled(Feature::DRAListTypeAttributes),
+            taint_rules: gates.enabled(Feature::DRADeviceTaintRules),
             partitionable: gates.enabled(Feature::DRAPartitionableDevices),
             prioritized_list: gates.enabled(Feature::DRAPrioritizedList),
         }

@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 
 use crate::api::{CounterSet, Node, ResourceSlice};
 use crate::engine::dra::device::PreparedSlice;
+use crate::engine::dra::taint_rules::tainted_slices;
 use crate::engine::objects::Objects;
 use crate::intern::Symbol;
 
@@ -64,9 +65,12 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// The slices of the cluster.
-    pub fn new(objects: &Objects) -> Slices {
-        Slices::of(objects.resource_slices.values().cloned())
+    /// The slices of the cluster, with the taints of rules if they count.
+    pub fn new(objects: &Objects, taint_rules: bool) -> Slices {
+        match taint_rules {
+            true => Slices::of(tainted_slices(objects)),
+            false => Slices::of(objects.resource_slices.values().cloned()),
+        }
     }
 
     /// These slices.
@@ -268,7 +272,7 @@ mod tests {
             let slice = Arc::new(serde_json::from_value(json).unwrap());
             objects.insert(Object::ResourceSlice(slice));
         }
-        Slices::new(&objects)
+        Slices::new(&objects, false)
     }
 
     fn spec(pool: (&str, i64, i64), node: &str, devices: Value) -> Value {

@@ -47,6 +47,8 @@ fn features(names: &Value) -> Features {
         consumable_capacity: has("ConsumableCapacity"),
         binding_conditions: has("DeviceBindingAndStatus"),
         taints: has("DeviceTaints"),
+        lists: false,
+        taint_rules: false,
         partitionable: has("PartitionableDevices"),
         prioritized_list: has("PrioritizedList"),
     }

@@ -1,7 +1,7 @@
 //! What plugins keep between cycles, all in one place, so that the whole state of the
 //! scheduler can be copied and restored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::dra::tracker::ClaimTracker;
 use crate::engine::pod::NamespacedName;
@@ -18,8 +18,19 @@ pub struct Shared {
     pub volumes: AssumedVolumes,
     /// Resource claims that were just written or decided on (DRA-001).
     pub claims: ClaimTracker,
+    /// What the cycle of a pod group under way shares between its pods.
+    pub group_cycle: Option<GroupCycle>,
     /// The pods of each pod group; empty while groups are no feature.
     pub pod_groups: PodGroups,
+}
+
+/// What the pods of a group share while they are tried together.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct GroupCycle {
+    /// UIDs of the claims whose allocation was decided in this cycle (DRA-013).
+    pub pending_claims: BTreeSet<Symbol>,
+    /// Pods of the group that were assumed or bound before.
+    pub scheduled_before: usize,
 }
 
 /// A preemption under way.

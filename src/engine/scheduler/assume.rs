@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::config::Feature;
 use crate::engine::framework::binding::PermitOutcome;
 use crate::engine::framework::node_statuses::Diagnosis;
 use crate::engine::framework::plugin::BindContext;
 use crate::engine::host::Host;
+use crate::engine::plugins::dynamic_resources::claimed_on;
 use crate::engine::pod::PodInfo;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::{Cycle, Failure};
@@ -60,15 +62,24 @@ impl Scheduler {
 
     /// Puts the pod on its node in the cache (S-030).
     fn assume(&mut self, cycle: &mut Cycle, node: Symbol) -> Result<(), Status> {
-        let info = &cycle.queued.info;
-        let mut pod = info.pod.as_ref().clone();
-        pod.spec.node_name = node;
-        let assumed = Arc::new(PodInfo { pod: Arc::new(pod), ..info.as_ref().clone() });
+        let assumed = self.assumed(cycle, node);
         self.cache.assume_pod(assumed.clone()).map_err(|text| Status::error(&text))?;
         self.shared.pod_groups.assume(&assumed.pod);
         self.queue.delete_nominated_pod_if_exists(assumed.uid());
         cycle.queued.info = assumed;
         Ok(())
+    }
+
+    /// The pod as it will be on the node, with what its claims take there (DRA-052).
+    pub(super) fn assumed(&self, cycle: &Cycle, node: Symbol) -> Arc<PodInfo> {
+        let info = cycle.queued.info.as_ref();
+        let mut pod = info.pod.as_ref().clone();
+        pod.spec.node_name = node;
+        if !self.features.enabled(Feature::DRANodeAllocatableResources) {
+            return Arc::new(PodInfo { pod: Arc::new(pod), ..info.clone() });
+        }
+        pod.status.node_allocatable_resource_claim_statuses = claimed_on(&cycle.state, node);
+        Arc::new(PodInfo::new(Arc::new(pod)))
     }
 
     /// Unreserves and forgets the pod; a refusal becomes a FitError about that one node (S-031).

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::api::{Kind, Node, Object, Pod, Time};
 use crate::config::Feature;
+use crate::engine::dra::taint_rules::changed_slices;
 use crate::engine::framework::events::{Action, ClusterEvent, EventObjects, EventResource};
 use crate::engine::host::Host;
 use crate::engine::pod::PodInfo;
@@ -233,8 +234,26 @@ impl Scheduler {
         if matches!(kind, Some(Kind::DeviceClass | Kind::ResourceSlice | Kind::ResourceClaim)) {
             self.kept.clear(); // NodeResourcesFit leaves some resources to devices
         }
+        self.taint_rule_changed(&objects, now);
         if let Some(resource) = kind.and_then(resource_of) {
             self.tell_queue(resource, action, &objects, now);
+        }
+    }
+
+    /// A rule that taints devices changed: so did the slices of those devices (DRA-005).
+    fn taint_rule_changed(&mut self, objects: &EventObjects, now: Time) {
+        let rule = |object: &Option<Object>| match object {
+            Some(Object::DeviceTaintRule(rule)) => Some(rule.clone()),
+            _ => None,
+        };
+        let (old, new) = (rule(&objects.old), rule(&objects.new));
+        let read = self.features.enabled(Feature::DRADeviceTaintRules);
+        if !read || (old.is_none() && new.is_none()) {
+            return;
+        }
+        for (before, after) in changed_slices(&self.objects, old.as_ref(), new.as_ref()) {
+            let objects = EventObjects { old: Some(before.into()), new: Some(after.into()) };
+            self.tell_queue(EventResource::ResourceSlice, Action::UPDATE, &objects, now);
         }
     }
 

@@ -7,7 +7,7 @@
 use ::cel::Program;
 use ::cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
 
-use crate::engine::dra::cel::{parts, value};
+use crate::engine::dra::cel::{includes, parts, value};
 
 /// The cost that upstream lets an expression have at most.
 const MAX_COST: u64 = 1_000_000;
@@ -204,8 +204,8 @@ const GLOBALS: &[&str] = &[
 ///
 /// # Errors
 /// In upstream's words.
-pub fn check(program: &Program, text: &str) -> Result<(), String> {
-    let mut checker = Checker { program, text, scope: Vec::new() };
+pub fn check(program: &Program, text: &str, lists: bool) -> Result<(), String> {
+    let mut checker = Checker { program, text, lists, scope: Vec::new() };
     let kind = checker.kind_of(program.expression())?;
     match kind {
         Kind::Bool | Kind::Any => Ok(()),
@@ -235,6 +235,8 @@ fn cost(expression: &IdedExpr) -> u64 {
 struct Checker<'a> {
     program: &'a Program,
     text: &'a str,
+    /// Whether attributes may be lists.
+    lists: bool,
     /// The variables of the macros around.
     scope: Vec<(&'a str, Kind)>,
 }
@@ -301,6 +303,9 @@ impl<'a> Checker<'a> {
         let kinds = self.parts_of(whole)?;
         let name = call.func_name.as_str();
         let kind = FUNCTIONS.iter().find(|(_, names)| names.contains(&name)).map(|(kind, _)| *kind);
+        if name == includes::NAME && self.lists {
+            return Ok(Kind::Bool);
+        }
         let Some(kind) = kind else {
             let text = match NOT_HERE.contains(&name) {
                 true => format!("kubestep cannot evaluate the function '{name}'"),

@@ -7,6 +7,7 @@
 
 mod check;
 mod error;
+mod includes;
 mod logic;
 mod quantity;
 mod value;
@@ -30,6 +31,8 @@ pub struct Expression {
     program: Result<Program, String>,
     /// It could run far longer than upstream lets it.
     is_expensive: bool,
+    /// Whether attributes may be lists.
+    lists: bool,
 }
 
 /// What expressions can use.
@@ -38,25 +41,27 @@ static ENVIRONMENT: LazyLock<Result<Arc<Env>, String>> =
 
 /// The expressions that were read so far. What an expression means does not change, so it
 /// makes no difference to anything but time who read it first.
-static KNOWN: LazyLock<Mutex<HashMap<Symbol, Arc<Expression>>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<HashMap<(Symbol, bool), Arc<Expression>>>> =
+    LazyLock::new(Mutex::default);
 
-/// Reads an expression. If it is wrong, that shows as soon as it is used.
-pub fn compile(text: Symbol) -> Arc<Expression> {
+/// Reads an expression. If it is wrong, that shows as soon as it is used. With `lists`,
+/// attributes of devices may be lists (DRAListTypeAttributes).
+pub fn compile(text: Symbol, lists: bool) -> Arc<Expression> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.entry(text).or_insert_with(|| Arc::new(Expression::new(&text))).clone()
+    known.entry((text, lists)).or_insert_with(|| Arc::new(Expression::new(&text, lists))).clone()
 }
 
 impl Expression {
-    fn new(text: &str) -> Expression {
+    fn new(text: &str, lists: bool) -> Expression {
         let program = ENVIRONMENT.as_ref().map_err(Clone::clone).and_then(|environment| {
             let program = environment
                 .compile(text)
                 .map_err(|errors| format!("compilation failed: {}", error::syntax(&errors)))?;
-            check::check(&program, text)?;
+            check::check(&program, text, lists)?;
             Ok(program)
         });
         let is_expensive = program.as_ref().is_ok_and(check::is_expensive);
-        Expression { program, is_expensive }
+        Expression { program, is_expensive, lists }
     }
 
     /// Whether the device meets the expression.
@@ -67,12 +72,13 @@ impl Expression {
         let program = self.program.as_ref().map_err(|text| format!("CEL compile error: {text}"))?;
         let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
         let run = || {
-            value::check_attributes(device)?;
+            value::check_attributes(device, self.lists)?;
             if self.is_expensive {
                 return Err("operation cancelled: actual cost limit exceeded".to_owned());
             }
             let mut context = Context::with_env(environment.clone());
-            context.add_variable_as_val("device", Box::new(DeviceValue::new(driver, device)));
+            let device = DeviceValue::new(driver, device, self.lists);
+            context.add_variable_as_val("device", Box::new(device));
             match logic::evaluate(program.expression(), &context)? {
                 Outcome::Answer(answer) => Ok(answer),
                 Outcome::Other(kind) => Err(error::no_bool(&kind)),
@@ -89,6 +95,7 @@ fn environment() -> Result<Env, DeclarationError> {
     env.add_macro(bind())?;
     quantity::declare(&mut env)?;
     version::declare(&mut env)?;
+    includes::declare(&mut env)?;
     Ok(env)
 }
 

@@ -8,7 +8,7 @@ const DRIVER: &str = "dra.example.com";
 
 fn evaluate(expression: &str, device: Value) -> Result<bool, String> {
     let device: Device = serde_json::from_value(device).unwrap();
-    compile(expression.into()).matches(DRIVER.into(), &device)
+    compile(expression.into(), false).matches(DRIVER.into(), &device)
 }
 
 /// `expression` on a device with this attribute `name` of the driver.
@@ -176,4 +176,45 @@ fn an_expression_cannot_run_for_ever() {
     assert_eq!(evaluate(&nested(2), json!({})), Ok(true));
     let error = evaluate(&nested(7), json!({})).unwrap_err();
     assert_eq!(error, "CEL runtime error: operation cancelled: actual cost limit exceeded");
+}
+
+/// `expression` on a device whose attribute `name` is this list, with the gate for lists.
+fn with_list(expression: &str, value: Value) -> Result<bool, String> {
+    let device = json!({"attributes": {"name": value, "single": {"string": "fish"}}});
+    let device: Device = serde_json::from_value(device).unwrap();
+    compile(expression.into(), true).matches(DRIVER.into(), &device)
+}
+
+#[test]
+fn attributes_may_be_lists_behind_their_gate() {
+    let name = |rest: &str| format!("device.attributes[\"dra.example.com\"].name{rest}");
+    let animals = || json!({"strings": ["fish", "bird"]});
+    assert_eq!(with_list(&name(".includes(\"fish\")"), animals()), Ok(true));
+    assert_eq!(with_list(&name(".includes(\"cat\")"), animals()), Ok(false));
+    assert_eq!(with_list(&name(".exists(x, x == \"bird\")"), animals()), Ok(true));
+    assert_eq!(with_list(&name(".all(x, x.startsWith(\"f\"))"), animals()), Ok(false));
+    assert_eq!(with_list(&name(".size() == 2"), animals()), Ok(true));
+    assert_eq!(with_list(&name("[1] == \"bird\""), animals()), Ok(true));
+    assert_eq!(with_list(&name(".includes(2)"), json!({"ints": [1, 2]})), Ok(true));
+    assert_eq!(with_list(&name(".includes(false)"), json!({"bools": [true]})), Ok(false));
+    let newer = name(".exists(v, v.isGreaterThan(semver(\"1.0.0\")))");
+    assert_eq!(with_list(&newer, json!({"versions": ["0.9.0", "1.2.0"]})), Ok(true));
+    let broken = with_list(&name(".size() == 1"), json!({"versions": ["one"]}));
+    assert!(broken.unwrap_err().contains("attribute name: parse semantic version"));
+    // On a single value it means equality.
+    let single = "device.attributes[\"dra.example.com\"].single.includes(\"fish\")";
+    assert_eq!(with_list(single, animals()), Ok(true));
+    let long: Vec<i64> = (0..49).collect();
+    let text = "'includes' function cannot be applied to lists longer than 48 values";
+    let error = with_list(&name(".includes(50)"), json!({"ints": long})).unwrap_err();
+    assert!(error.contains(text), "{error}");
+}
+
+#[test]
+fn without_the_gate_a_list_is_no_attribute() {
+    let name = "device.attributes[\"dra.example.com\"].name";
+    let error = with_name(&format!("{name}.size() == 1"), json!({"ints": [1]})).unwrap_err();
+    assert_eq!(error, "CEL runtime error: attribute name: unsupported attribute value");
+    let error = with_name(&format!("{name}.includes(1)"), json!({"int": 1})).unwrap_err();
+    assert!(error.contains("undeclared reference to 'includes' (in container '')"), "{error}");
 }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use ::cel::ExecutionError;
 use ::cel::common::traits::{self, Container, Indexer, Iterable, Sizer};
-use ::cel::common::types::{CelBool, CelInt, CelString, MAP_TYPE, Type};
+use ::cel::common::types::{CelBool, CelInt, CelList, CelString, MAP_TYPE, Type};
 use ::cel::common::value::{CowVal, Val};
 
 use crate::api::{Device, DeviceAttribute, DeviceCapacity};
@@ -22,9 +22,9 @@ pub const FIELDS: [&str; 4] = ["driver", "attributes", "capacity", "allowMultipl
 ///
 /// # Errors
 /// One is no version, or of a type that needs DRAListTypeAttributes.
-pub fn check_attributes(device: &Device) -> Result<(), String> {
+pub fn check_attributes(device: &Device, lists: bool) -> Result<(), String> {
     for (name, attribute) in &device.attributes {
-        attribute.to_val().map_err(|text| format!("attribute {name}: {text}"))?;
+        attribute.to_val(lists).map_err(|text| format!("attribute {name}: {text}"))?;
     }
     Ok(())
 }
@@ -44,11 +44,43 @@ fn text(value: &dyn Val) -> Result<&str, ExecutionError> {
 
 /// An attribute or a capacity.
 trait Shown: Debug + Send + Sync {
-    fn to_val<'v>(&self) -> Result<Box<dyn Val + 'v>, String>;
+    /// With `lists`, it may be a list.
+    fn to_val<'v>(&self, lists: bool) -> Result<Box<dyn Val + 'v>, String>;
+}
+
+/// A list of values, unless there are none.
+fn list<'v, T>(
+    values: &[T],
+    mut item: impl FnMut(&T) -> Result<Box<dyn Val + 'v>, String>,
+) -> Option<Result<Box<dyn Val + 'v>, String>> {
+    if values.is_empty() {
+        return None;
+    }
+    let items: Result<Vec<_>, _> = values.iter().map(&mut item).collect();
+    Some(items.map(|items| Box::new(CelList::from(items)) as Box<dyn Val + 'v>))
+}
+
+fn version_val<'v>(text: &str) -> Result<Box<dyn Val + 'v>, String> {
+    let version = version::parse(text);
+    let version = version.map_err(|text| format!("parse semantic version: {text}"))?;
+    Ok(Box::new(VersionValue(version)))
+}
+
+/// The list that an attribute is, if it is one.
+fn list_of<'v>(attribute: &DeviceAttribute) -> Option<Result<Box<dyn Val + 'v>, String>> {
+    list(&attribute.int_values, |value| Ok(Box::new(CelInt::from(*value))))
+        .or_else(|| list(&attribute.bool_values, |value| Ok(Box::new(CelBool::from(*value)))))
+        .or_else(|| {
+            list(&attribute.string_values, |value| Ok(Box::new(CelString::from(value.as_str()))))
+        })
+        .or_else(|| list(&attribute.version_values, |value| version_val(value)))
 }
 
 impl Shown for DeviceAttribute {
-    fn to_val<'v>(&self) -> Result<Box<dyn Val + 'v>, String> {
+    fn to_val<'v>(&self, lists: bool) -> Result<Box<dyn Val + 'v>, String> {
+        if let Some(list) = list_of(self).filter(|_| lists) {
+            return list;
+        }
         if let Some(value) = self.int_value {
             return Ok(Box::new(CelInt::from(value)));
         }
@@ -61,14 +93,12 @@ impl Shown for DeviceAttribute {
         let Some(value) = self.version_value else {
             return Err("unsupported attribute value".to_owned());
         };
-        let version = version::parse(&value);
-        let version = version.map_err(|text| format!("parse semantic version: {text}"))?;
-        Ok(Box::new(VersionValue(version)))
+        version_val(&value)
     }
 }
 
 impl Shown for DeviceCapacity {
-    fn to_val<'v>(&self) -> Result<Box<dyn Val + 'v>, String> {
+    fn to_val<'v>(&self, _lists: bool) -> Result<Box<dyn Val + 'v>, String> {
         Ok(Box::new(QuantityValue(self.value.clone())))
     }
 }
@@ -78,12 +108,13 @@ impl Shown for DeviceCapacity {
 pub struct DeviceValue<'a> {
     driver: Symbol,
     device: &'a Device,
+    lists: bool,
 }
 
 impl<'a> DeviceValue<'a> {
-    /// A device of that driver.
-    pub fn new(driver: Symbol, device: &'a Device) -> DeviceValue<'a> {
-        DeviceValue { driver, device }
+    /// A device of that driver; with `lists`, its attributes may be lists.
+    pub fn new(driver: Symbol, device: &'a Device, lists: bool) -> DeviceValue<'a> {
+        DeviceValue { driver, device, lists }
     }
 }
 
@@ -116,14 +147,14 @@ impl Indexer for DeviceValue<'_> {
     where
         Self: 'v,
     {
-        let (driver, device) = (self.driver, self.device);
+        let (driver, device, lists) = (self.driver, self.device, self.lists);
         Ok(match text(field)? {
             "driver" => CowVal::owned(CelString::from(driver.as_str())),
             "allowMultipleAllocations" => {
                 CowVal::owned(CelBool::from(device.allow_multiple_allocations == Some(true)))
             }
-            "attributes" => CowVal::owned(Names::new(driver, &device.attributes, None)),
-            "capacity" => CowVal::owned(Names::new(driver, &device.capacity, None)),
+            "attributes" => CowVal::owned(Names::new(driver, &device.attributes, None, lists)),
+            "capacity" => CowVal::owned(Names::new(driver, &device.capacity, None, lists)),
             other => return Err(ExecutionError::no_such_key(other)),
         })
     }
@@ -144,10 +175,16 @@ struct Names<'a, T> {
     values: &'a BTreeMap<Symbol, T>,
     domain: Option<&'static str>,
     keys: Vec<CelString<'static>>,
+    lists: bool,
 }
 
 impl<'a, T: Shown> Names<'a, T> {
-    fn new(driver: Symbol, values: &'a BTreeMap<Symbol, T>, domain: Option<&str>) -> Self {
+    fn new(
+        driver: Symbol,
+        values: &'a BTreeMap<Symbol, T>,
+        domain: Option<&str>,
+        lists: bool,
+    ) -> Self {
         let names = values.keys().map(|name| qualified(*name, driver));
         let keys: BTreeSet<&'static str> = names
             .filter(|(of, _)| domain.is_none_or(|domain| domain == *of))
@@ -156,7 +193,7 @@ impl<'a, T: Shown> Names<'a, T> {
         let keys = keys.into_iter().map(CelString::from).collect();
         // An interned text outlives every value.
         let domain = domain.map(|domain| Symbol::new(domain).as_str());
-        Names { driver, values, domain, keys }
+        Names { driver, values, domain, keys, lists }
     }
 
     fn find(&self, key: &str) -> Option<&'a T> {
@@ -214,10 +251,11 @@ impl<T: Shown + Clone> Indexer for Names<'_, T> {
     {
         let key = text(key)?;
         if self.domain.is_none() {
-            return Ok(CowVal::owned(Names::new(self.driver, self.values, Some(key))));
+            return Ok(CowVal::owned(Names::new(self.driver, self.values, Some(key), self.lists)));
         }
         let value = self.find(key).ok_or_else(|| ExecutionError::no_such_key(key))?;
-        let value = value.to_val().map_err(|text| ExecutionError::function_error(key, text))?;
+        let value =
+            value.to_val(self.lists).map_err(|text| ExecutionError::function_error(key, text))?;
         Ok(CowVal::Owned(value))
     }
 

@@ -6,15 +6,25 @@
 use std::sync::Arc;
 
 use crate::api::{DeviceRequest, Pod, PodResourceClaim, ResourceClaim};
-use crate::config::Feature;
+use crate::config::{Feature, FeatureGates};
 use crate::engine::framework::plugin::{CycleContext, QueueContext};
 use crate::engine::pod::NamespacedName;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
+use super::workload;
+
 /// The claims of a pod in the order written; those that were found not to be needed are left
 /// out. The error says which one cannot be used, and why (DRA-010).
 pub fn resolve(pod: &Pod, cx: &QueueContext<'_>) -> Result<Vec<Arc<ResourceClaim>>, String> {
+    Ok(named(pod, cx)?.into_iter().map(|(_, claim)| claim).collect())
+}
+
+/// The same with the names by which the pod's containers know them.
+pub fn named(
+    pod: &Pod,
+    cx: &QueueContext<'_>,
+) -> Result<Vec<(Symbol, Arc<ResourceClaim>)>, String> {
     let mut claims = Vec::new();
     for written in &pod.spec.resource_claims {
         let Some(name) = claim_name(pod, written)? else { continue };
@@ -25,9 +35,9 @@ pub fn resolve(pod: &Pod, cx: &QueueContext<'_>) -> Result<Vec<Arc<ResourceClaim
             return Err(format!("resourceclaim \"{name}\" is being deleted"));
         }
         if written.resource_claim_name.is_none() {
-            check_owner(pod, &claim)?;
+            check_owner(pod, &claim, cx.features)?;
         }
-        claims.push(claim);
+        claims.push((written.name, claim));
     }
     Ok(claims)
 }
@@ -52,17 +62,25 @@ fn claim_name(pod: &Pod, written: &PodResourceClaim) -> Result<Option<Symbol>, S
     }
 }
 
-/// A claim made from a template belongs to one pod.
-fn check_owner(pod: &Pod, claim: &ResourceClaim) -> Result<(), String> {
-    match claim.metadata.controller().is_some_and(|owner| owner.uid == pod.metadata.uid) {
-        true => Ok(()),
-        false => Err(format!(
-            "ResourceClaim {}/{} was not created for Pod {} (Pod is not owner)",
-            claim.metadata.namespace,
-            claim.metadata.name,
-            pod.full_name()
-        )),
+/// A claim made from a template belongs to one pod; with DRAWorkloadResourceClaims it may
+/// belong to the pod's group.
+fn check_owner(pod: &Pod, claim: &ResourceClaim, features: &FeatureGates) -> Result<(), String> {
+    let owner = claim.metadata.controller();
+    if owner.is_some_and(|owner| owner.uid == pod.metadata.uid) {
+        return Ok(());
     }
+    let group = workload::group_name(pod).filter(|_| workload::is_on(features));
+    let missing = match group {
+        Some(group) if owner.is_some_and(|owner| workload::is_group(owner, group)) => return Ok(()),
+        Some(group) => format!("neither Pod nor PodGroup {group} is the owner"),
+        None => "Pod is not owner".to_owned(),
+    };
+    Err(format!(
+        "ResourceClaim {}/{} was not created for Pod {} ({missing})",
+        claim.metadata.namespace,
+        claim.metadata.name,
+        pod.full_name()
+    ))
 }
 
 /// Whether the pod is among the users of the claim.

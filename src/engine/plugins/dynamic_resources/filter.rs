@@ -10,6 +10,7 @@ use crate::engine::status::Status;
 
 use super::conditions::{Readiness, is_timed_out, readiness};
 use super::extended;
+use super::node_resources;
 use super::state::{ClaimState, NodeAllocation};
 
 /// The verdict on a node; what it found is kept in the state.
@@ -43,9 +44,17 @@ fn evaluate(
         return Ok(());
     }
     let unavailable = unavailable_claims(cx, state, object, binding_timeout);
+    let counts_on_nodes = node_resources::is_on(cx.features);
+    if counts_on_nodes {
+        node_resources::check_sharing(cx, state, node)?;
+    }
     let mut allocation = None;
     if let Some(allocator) = &state.allocator {
-        allocation = Some(allocate(allocator, state, object, extended)?);
+        let mut found = allocate(allocator, state, object, extended)?;
+        if counts_on_nodes {
+            found.node_resources = node_resources::demand(cx, state, node, &found)?;
+        }
+        allocation = Some(found);
     }
     if !unavailable.is_empty() {
         state.found().unavailable.insert(node.name, unavailable);
@@ -90,7 +99,9 @@ fn allocate(
     extended: Option<(Arc<ResourceClaim>, extended::Mappings)>,
 ) -> Result<NodeAllocation, Status> {
     let (extended, mappings) = extended.map_or((None, Vec::new()), |(claim, m)| (Some(claim), m));
-    let own = state.to_allocate().into_iter().map(|at| match &extended {
+    let (pending, fresh): (Vec<usize>, Vec<usize>) =
+        state.to_allocate().into_iter().partition(|at| state.claims[*at].allocation.is_some());
+    let own = fresh.into_iter().map(|at| match &extended {
         Some(claim) if Some(at) == state.extended_index() => claim.clone(),
         _ => state.claims[at].claim.clone(),
     });
@@ -103,6 +114,8 @@ fn allocate(
         }
         AllocationError::Failed(text) => Status::error(&text),
     })?;
-    let results = found.ok_or_else(|| Status::unresolvable("cannot allocate all claims"))?;
-    Ok(NodeAllocation { results, extended, mappings })
+    let mut results = found.ok_or_else(|| Status::unresolvable("cannot allocate all claims"))?;
+    // What the group has already comes last, whatever the order of the claims (DRA-023).
+    results.extend(pending.into_iter().filter_map(|at| state.claims[at].allocation.clone()));
+    Ok(NodeAllocation { results, extended, mappings, node_resources: Vec::new() })
 }

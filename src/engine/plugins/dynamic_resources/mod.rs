@@ -24,13 +24,16 @@ mod conditions;
 mod extended;
 mod filter;
 mod hints;
+mod node_resources;
 mod post_filter;
 mod pre_bind;
 mod pre_filter;
 mod reserve;
 mod score;
 mod state;
+mod workload;
 
+pub use node_resources::claimed_on;
 use state::ClaimState;
 
 /// How long PreBind waits for binding conditions unless the arguments say: 10 minutes, in

@@ -11,6 +11,7 @@ use crate::intern::Symbol;
 
 use super::extended::{IN_MEMORY_NAME, delete_claim};
 use super::state::ClaimState;
+use super::workload;
 
 /// Deallocates one claim that only this pod could use, or deletes the claim for extended
 /// resources that an earlier attempt left behind.
@@ -35,7 +36,10 @@ pub fn post_filter(cx: &mut PostFilterContext<'_>, state: &ClaimState, plugin: S
         }
     }
     match extended.map(|claim| delete_claim(claim, cx.host)) {
-        None => Status::unschedulable("still not schedulable"),
+        None => {
+            let freed = workload::unreserve_group(cx);
+            freed.unwrap_or_else(|| Status::unschedulable("still not schedulable"))
+        }
         Some(Ok(())) => Status::unschedulable("deletion of ResourceClaim completed"),
         Some(Err(text)) => Status::error(&text),
     }

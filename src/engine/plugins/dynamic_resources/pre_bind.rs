@@ -11,11 +11,12 @@ use crate::engine::framework::plugin::BindContext;
 use crate::engine::host::Host;
 use crate::intern::Symbol;
 
-use super::claims::is_reserved_for;
 use super::extended::IN_MEMORY_NAME;
+use super::node_resources;
 use super::post_filter::key;
 use super::reserve::add_finalizer;
 use super::state::ClaimState;
+use super::workload::is_reserved_for_pod_or_group;
 
 /// Microseconds.
 const SECOND: i64 = 1_000_000;
@@ -26,11 +27,12 @@ const SECOND: i64 = 1_000_000;
 /// A claim is not as it was, or cannot be written.
 pub fn bind_claims(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Result<(), String> {
     for at in 0..state.claims.len() {
-        if !is_reserved_for(&state.claims[at].claim, &cx.pod.pod) {
+        let claim = &state.claims[at].claim;
+        if !is_reserved_for_pod_or_group(claim, &cx.pod.pod, cx.features) {
             bind_claim(cx, state, at)?;
         }
     }
-    Ok(())
+    node_resources::write(cx, state)
 }
 
 fn bind_claim(cx: &mut BindContext<'_>, state: &mut ClaimState, at: usize) -> Result<(), String> {
@@ -81,7 +83,8 @@ fn write_claim(
         }
         claim.status.allocation = Some(allocation.clone());
     }
-    claim.status.reserved_for.push(reference(cx));
+    let group = state.bind_to.get(at).cloned().flatten();
+    claim.status.reserved_for.push(group.unwrap_or_else(|| reference(cx)));
     if binding_conditions(cx.features) {
         let Some(allocation) = &mut claim.status.allocation else {
             return Err(format!("claim {name} got deallocated elsewhere in the meantime"));

@@ -11,6 +11,7 @@ use crate::engine::status::Status;
 use super::claims::{check_requests, resolve};
 use super::extended;
 use super::state::{ClaimOfPod, ClaimState};
+use super::workload;
 
 /// The state for the pod. The error is a refusal, or Skip if there is nothing to do. A search
 /// for devices on a node may take `seconds`.
@@ -24,6 +25,7 @@ pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status
         state.claims.push(ClaimOfPod::new(claim));
         state.scalars = scalars;
     }
+    state.bind_to = workload::bindings(cx).map_err(|text| Status::unresolvable(&text))?;
     if state.is_empty() {
         return Err(Status::skip());
     }
@@ -55,7 +57,15 @@ fn prepare_claim(
         return Ok(());
     }
     let metadata = &claim.claim.metadata;
-    if cx.shared.claims.pending(metadata.uid).is_some() {
+    let group = cx.shared.group_cycle.as_ref();
+    let pending = cx.shared.claims.pending(metadata.uid);
+    if group.is_some_and(|group| group.pending_claims.contains(&metadata.uid)) && pending.is_some()
+    {
+        // Another pod of the group got it a moment ago.
+        claim.allocation = pending.cloned();
+        return Ok(());
+    }
+    if pending.is_some() {
         return Err(Status::unresolvable(&format!(
             "resource claim {}/{} is in the process of being allocated",
             metadata.namespace, metadata.name

@@ -9,6 +9,7 @@ use crate::intern::Symbol;
 
 use super::claims::is_reserved_for;
 use super::extended::{IN_MEMORY_NAME, delete_claim};
+use super::node_resources;
 use super::post_filter::key;
 use super::pre_bind::current;
 use super::state::ClaimState;
@@ -42,7 +43,11 @@ pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
         claim.allocation = Some(allocation.clone());
         let special = found.extended.as_ref().filter(|_| Some(at) == extended);
         let pending = allocated(special.unwrap_or(&claim.claim), allocation);
-        cx.shared.claims.signal_pending(pending.metadata.uid, Arc::new(pending));
+        let uid = pending.metadata.uid;
+        cx.shared.claims.signal_pending(uid, Arc::new(pending));
+        if let Some(group) = &mut cx.shared.group_cycle {
+            group.pending_claims.insert(uid);
+        }
     }
     Status::SUCCESS
 }
@@ -65,12 +70,16 @@ pub fn add_finalizer(claim: &mut ResourceClaim) -> bool {
     missing
 }
 
-/// Gives everything back.
+/// Gives everything back. Claims that are reserved for the pod's group stay so: its other pods
+/// may need them.
 pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
     let pod = &cx.pod.pod;
     for claim in state.claims.iter().take(state.user_owned).map(|claim| &claim.claim) {
         if cx.shared.claims.remove_pending(claim.metadata.uid, false) {
             cx.shared.claims.restore(key(claim));
+            if let Some(group) = &mut cx.shared.group_cycle {
+                group.pending_claims.remove(&claim.metadata.uid);
+            }
         }
         if claim.status.allocation.is_some() && is_reserved_for(claim, pod) {
             let mut claim = current(cx.host, claim.clone());
@@ -79,6 +88,11 @@ pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
             let _updated = cx.host.update(claim.into());
         }
     }
+    unreserve_extended(cx, state);
+    node_resources::clear(cx, state);
+}
+
+fn unreserve_extended(cx: &mut BindContext<'_>, state: &ClaimState) {
     let Some(extended) = state.extended() else { return };
     if cx.shared.claims.remove_pending(state.initial_uid, false) {
         cx.shared.claims.restore(key(extended));

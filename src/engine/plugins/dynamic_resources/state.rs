@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 
 use crate::api::selector::NodeMatcher;
-use crate::api::{AllocationResult, ContainerExtendedResourceRequest, ResourceClaim, Time};
+use crate::api::{
+    AllocationResult, ContainerExtendedResourceRequest, NodeAllocatableResourceClaimStatus,
+    ResourceClaim, ResourceClaimConsumerReference, Time,
+};
 use crate::engine::dra::Allocator;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -21,6 +24,8 @@ pub struct NodeAllocation {
     pub extended: Option<Arc<ResourceClaim>>,
     /// Which request of it is for which container.
     pub mappings: Vec<ContainerExtendedResourceRequest>,
+    /// What the claims take of the node's own resources.
+    pub node_resources: Vec<NodeAllocatableResourceClaimStatus>,
 }
 
 /// What Filter found so far, by the node's name. Within a cycle the answer for a node does not
@@ -64,6 +69,8 @@ impl ClaimOfPod {
 pub struct ClaimState {
     /// The claims: those in the spec, then the one for extended resources.
     pub claims: Vec<ClaimOfPod>,
+    /// For whom each claim in the spec is to be reserved, where that is the pod's group.
+    pub bind_to: Vec<Option<ResourceClaimConsumerReference>>,
     /// How many of them are in the spec.
     pub user_owned: usize,
     /// The UID that the claim for extended resources has until it is created.

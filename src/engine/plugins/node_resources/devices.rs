@@ -20,6 +20,8 @@ use crate::intern::Symbol;
 pub struct DeviceTotals {
     slices: Arc<Vec<Arc<ResourceSlice>>>,
     allocated: Arc<AllocatedDevices>,
+    /// Whether attributes of devices may be lists.
+    lists: bool,
 }
 
 impl DeviceTotals {
@@ -28,7 +30,8 @@ impl DeviceTotals {
         let shares = cx.features.enabled(Feature::DRAConsumableCapacity);
         let allocated = cx.shared.claims.allocated(cx.objects, shares);
         let slices = cx.objects.resource_slices.values().cloned().collect();
-        DeviceTotals { slices: Arc::new(slices), allocated: Arc::new(allocated) }
+        let lists = cx.features.enabled(Feature::DRAListTypeAttributes);
+        DeviceTotals { slices: Arc::new(slices), allocated: Arc::new(allocated), lists }
     }
 
     /// Devices on the node that serve `resource`, and how many of them are allocated. 0 and 0
@@ -44,7 +47,7 @@ impl DeviceTotals {
         for slice in self.slices.iter() {
             let spec = &slice.spec;
             for device in devices_on(spec, node)? {
-                if !is_in_class(spec.driver, device, class)? {
+                if !is_in_class(spec.driver, device, class, self.lists)? {
                     continue;
                 }
                 capacity += 1;
@@ -113,14 +116,19 @@ fn node_matches(
 
 /// Whether the device meets the class's selectors. As upstream, none of them sees that it may
 /// be shared.
-fn is_in_class(driver: Symbol, device: &Device, class: &DeviceClass) -> Result<bool, String> {
+fn is_in_class(
+    driver: Symbol,
+    device: &Device,
+    class: &DeviceClass,
+    lists: bool,
+) -> Result<bool, String> {
     let mut unshared = None;
     if device.allow_multiple_allocations.is_some() {
         unshared = Some(Device { allow_multiple_allocations: None, ..device.clone() });
     }
     let device = unshared.as_ref().unwrap_or(device);
     for cel in class.spec.selectors.iter().filter_map(|selector| selector.cel.as_ref()) {
-        if !cel::compile(cel.expression).matches(driver, device)? {
+        if !cel::compile(cel.expression, lists).matches(driver, device)? {
             return Ok(false);
         }
     }

@@ -138,10 +138,7 @@ impl Scheduler {
     /// Puts the pod on the node in the snapshot alone. The lists of nodes with affinity stay as
     /// they were, as upstream.
     fn assume_in_snapshot(&mut self, cycle: &mut Cycle, node: Symbol) {
-        let info = cycle.queued.info.as_ref();
-        let mut pod = info.pod.as_ref().clone();
-        pod.spec.node_name = node;
-        let assumed = Arc::new(PodInfo { pod: Arc::new(pod), ..info.clone() });
+        let assumed = self.assumed(cycle, node);
         self.change_in_snapshot(node, |info| info.add_pod(assumed.clone()));
         self.shared.pod_groups.assume(&assumed.pod);
         self.queue.delete_nominated_pod_if_exists(assumed.uid());

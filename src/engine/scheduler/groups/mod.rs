@@ -15,9 +15,10 @@ mod tests;
 
 use crate::api::{Pod, Time};
 use crate::config::Feature;
+use crate::engine::framework::shared::GroupCycle;
 use crate::engine::host::Host;
 use crate::engine::pod::{NamespacedName, QueuedPod};
-use crate::engine::pod_groups::group_of;
+use crate::engine::pod_groups::{PodGroupState, group_of};
 use crate::engine::record::CycleRecord;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::{Cycle, Failure};
@@ -124,10 +125,14 @@ impl Scheduler {
     ) -> Vec<CycleRecord> {
         let preempts = self.features.enabled(Feature::WorkloadAwarePreemption);
         let fresh = preempts.then(|| cycles.clone());
+        let state = self.shared.pod_groups.get(group);
+        let scheduled_before = state.map_or(0, PodGroupState::scheduled);
+        self.shared.group_cycle = Some(GroupCycle { scheduled_before, ..GroupCycle::default() });
         let mut outcome = self.try_group(group, cycles, host);
         if let Some(fresh) = fresh {
             self.preempt_for_group(group, &fresh, &mut outcome, host);
         }
+        self.shared.group_cycle = None;
         let Outcome { verdict, cycles, attempts } = outcome;
         let mut records = Vec::new();
         for (cycle, attempt) in cycles.into_iter().zip(attempts) {
