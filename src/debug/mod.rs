@@ -9,6 +9,7 @@
 
 mod checkpoint;
 pub mod edit;
+pub mod expect;
 pub mod fix;
 pub mod frames;
 pub mod input;

@@ -68,7 +68,7 @@ impl Exclude {
 }
 
 /// `*` stands for any text, `?` for any one character.
-fn glob(pattern: &str, text: &str) -> bool {
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
     let mut tail = pattern.chars();
     match tail.next() {
         None => text.is_empty(),

@@ -27,6 +27,7 @@ use rayon::prelude::*;
 
 pub use captured::Captured;
 pub use error::SourceError;
+pub(crate) use filter::glob;
 pub use filter::{Exclude, Filter};
 pub use item::SNAPSHOT_FIELDS;
 

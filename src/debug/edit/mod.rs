@@ -240,4 +240,4 @@ fn pod_key(key: NamespacedName) -> ObjectKey {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::debug) mod tests;
