@@ -173,13 +173,27 @@ pub fn children(tree: &Tree, frame: Position) -> Vec<Position> {
     }
 }
 
+/// The frame of the last plugin of a cycle, itself if none ran.
+pub fn last_plugin(record: &CycleRecord) -> Position {
+    last_within(&Tree { record: Some(record), entries: 0..0 }, Position::START, Depth::Plugin)
+}
+
 fn entries(tree: &Tree) -> impl Iterator<Item = Position> {
     tree.entries.clone().map(|id| Position::of_entry(EntryId(id)))
 }
 
 /// The extension points that a cycle reached, in order.
 pub fn points(record: &CycleRecord) -> Vec<ExtensionPoint> {
-    ExtensionPoint::ALL.into_iter().filter(|point| !plugins(record, *point).is_empty()).collect()
+    ExtensionPoint::ALL.into_iter().filter(|point| reaches(record, *point)).collect()
+}
+
+/// Whether plugins ran at a point.
+pub fn reaches(record: &CycleRecord, point: ExtensionPoint) -> bool {
+    match point {
+        ExtensionPoint::Filter => !record.filter.plugins.is_empty(),
+        ExtensionPoint::Score => !record.score.plugins.is_empty(),
+        point => !answers(record, point).is_empty(),
+    }
 }
 
 /// The plugins that ran at a point, in order.

@@ -7,17 +7,19 @@
 //! done again from the nearest copy ([`checkpoint`]) to see an earlier state or to go on from
 //! it.
 
+pub mod breakpoint;
 mod checkpoint;
 pub mod edit;
 pub mod expect;
 pub mod fix;
 pub mod frames;
 pub mod input;
+pub mod ledger;
 pub mod session;
 pub mod timeline;
 pub mod why;
 
 pub use frames::{Depth, Position};
 pub use input::{Change, Input};
-pub use session::{Ran, Restoring, Session};
+pub use session::{Continued, Ran, Restoring, Search, Session};
 pub use timeline::{Step, Stop, Timeline};

@@ -2,15 +2,18 @@
 
 mod moving;
 mod restoring;
+mod stopping;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use crate::api::Time;
+use crate::debug::breakpoint::Breakpoints;
 use crate::debug::checkpoint::Checkpoints;
 use crate::debug::frames::{Position, Tree};
 use crate::debug::input::{self, Change, Effect, Input};
+use crate::debug::ledger::Ledger;
 use crate::debug::timeline::{Step, Stop, Timeline};
 use crate::engine::record::CycleRecord;
 use crate::intern::Symbol;
@@ -19,6 +22,7 @@ use crate::trace::{Entry, EntryId, History, thin};
 
 pub use moving::Ran;
 pub use restoring::Restoring;
+pub use stopping::{Continued, Search};
 
 /// Memory for copies of the cluster unless said otherwise, in bytes.
 const CHECKPOINT_BYTES: usize = 128 << 20;
@@ -34,6 +38,9 @@ pub struct Session {
     /// The stop the debugger stands at: an index into those of the timeline.
     stop: usize,
     position: Position,
+    /// What was free on the nodes all along.
+    ledger: Ledger,
+    breakpoints: Breakpoints,
 }
 
 impl Session {
@@ -47,6 +54,8 @@ impl Session {
             timeline: Timeline::default(),
             stop: 0,
             position: Position::START,
+            ledger: Ledger::default(),
+            breakpoints: Breakpoints::default(),
         };
         session.record_step(None, loaded);
         session
@@ -216,9 +225,11 @@ impl Session {
             time: self.world.now(),
             entries: start..self.history.len() as u32,
             answers: effect.answers.into(),
-            completed: completed.into(),
+            completed: completed.clone().into(),
         };
         self.timeline.push(step, &cycles);
+        let replaced = completed.iter().map(|record| record.cycle).collect();
+        self.look_at_step(&cycles, replaced);
     }
 
     /// Makes the state at the position the newest: what was done after it is forgotten.
@@ -231,6 +242,7 @@ impl Session {
             }
             self.history.truncate(dropped.entries.start as usize);
         }
+        self.forget_rest();
         self.checkpoints.truncate(step);
         self.stop = self.timeline.last_stop_of(step).min(self.stop);
     }

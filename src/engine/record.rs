@@ -11,7 +11,7 @@ use crate::engine::column::Column;
 use crate::engine::framework::events::ClusterEvent;
 use crate::engine::interventions::Intervention;
 use crate::engine::node::NodeId;
-use crate::engine::pod::NamespacedName;
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::scores::Scores;
 use crate::engine::status::Status;
 use crate::engine::tie_break::TieBreak;
@@ -263,6 +263,8 @@ pub struct CycleRecord {
     pub pod: NamespacedName,
     /// Its UID.
     pub uid: Symbol,
+    /// The pod as it was popped; `None` in records made by hand.
+    pub info: Option<Arc<PodInfo>>,
     /// Which attempt this is, from 1.
     pub attempt: u32,
     /// The profile's scheduler name.

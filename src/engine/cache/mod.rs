@@ -192,6 +192,19 @@ impl Cache {
         self.nodes.iter().flatten()
     }
 
+    /// The slots that changed since the snapshot was brought up to date, with the nodes in them.
+    pub fn changed(&self) -> impl Iterator<Item = (NodeId, Option<&Arc<NodeInfo>>)> {
+        let mut changed = self.changed.clone();
+        changed.sort_unstable();
+        changed.dedup();
+        changed.into_iter().map(|id| (id, self.node(id)))
+    }
+
+    /// The node in a slot.
+    pub fn node(&self, id: NodeId) -> Option<&Arc<NodeInfo>> {
+        self.nodes.get(id.index())?.as_ref()
+    }
+
     fn insert_pod(&mut self, pod: Arc<PodInfo>, assumed: bool) {
         let id = self.slot(pod.pod.spec.node_name);
         self.node_mut(id).add_pod(pod.clone());

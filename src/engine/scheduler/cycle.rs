@@ -121,6 +121,7 @@ impl Scheduler {
         let mut record = CycleRecord {
             pod: queued.key(),
             uid: queued.uid(),
+            info: Some(queued.info.clone()),
             attempt: queued.attempts,
             profile: queued.info.pod.spec.scheduler_name,
             time: now,

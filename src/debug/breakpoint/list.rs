@@ -1,0 +1,456 @@
+//! The breakpoints and watches of a session, with their hits over the whole recording.
+//!
+//! How often each entry was hit is kept, so that stops forward and backward, hit counts and
+//! "how often would this have stopped" are look-ups. Each new entry is looked at once.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::config::ExtensionPoint;
+use crate::debug::breakpoint::definition::{Act, Definition, What};
+use crate::debug::breakpoint::hits::{Memory, Probe};
+use crate::debug::breakpoint::recording::{Moment, Rank, Ranks, Recording};
+use crate::debug::breakpoint::variables::{Facts, Watched};
+use crate::debug::breakpoint::watch::Course;
+use crate::debug::frames::{self, Position};
+use crate::engine::record::CycleRecord;
+use crate::trace::EntryId;
+
+/// A breakpoint or watch in the list.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its number, from 1; never given out again.
+    pub id: u32,
+    /// What it is.
+    pub definition: Definition,
+    /// Whether it stops or logs.
+    pub enabled: bool,
+    /// Entries that were hit, in order, with how often.
+    counts: Vec<(usize, u32)>,
+    /// Entries that could not be looked at: their lists by node are left out.
+    unseen: BTreeSet<usize>,
+    scanned: usize,
+    memory: Memory,
+    course: Course,
+}
+
+/// A hit that counts: where a breakpoint stops the debugger, or logs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Hit {
+    /// The breakpoint's number.
+    pub id: u32,
+    /// Which of its hits this is, from 1.
+    pub number: u64,
+    /// When.
+    pub moment: Moment,
+    /// Where in the cycle, or which entry beside it.
+    pub frame: Position,
+}
+
+impl Hit {
+    /// The entry of the history.
+    pub fn entry(&self) -> EntryId {
+        self.moment.entry()
+    }
+}
+
+impl Item {
+    fn new(id: u32, definition: Definition, enabled: bool) -> Item {
+        Item {
+            id,
+            definition,
+            enabled,
+            counts: Vec::new(),
+            unseen: BTreeSet::new(),
+            scanned: 0,
+            memory: Memory::default(),
+            course: Course::default(),
+        }
+    }
+
+    /// How often it was hit, or would have been, over the whole recording.
+    pub fn hits(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// How often up to and with an entry.
+    pub fn hits_until(&self, entry: EntryId) -> u64 {
+        self.counts[..self.first_after(entry.0 as usize)].iter().map(|(_, n)| u64::from(*n)).sum()
+    }
+
+    /// Cycles it could not look at, because their lists by node are left out to save memory.
+    /// Running and going back look at them.
+    pub fn unseen(&self) -> usize {
+        self.unseen.len()
+    }
+
+    /// Why its condition could not be worked out, the last time that happened.
+    pub fn problem(&self) -> Option<&str> {
+        self.memory.problem.as_deref()
+    }
+
+    /// The watched value after the first `len` entries.
+    pub fn value_after(&self, recording: &Recording<'_>, len: usize) -> Option<Watched> {
+        match &self.definition.what {
+            What::Watch(subject) => {
+                subject.of_node(recording, len).or_else(|| self.course.after(len).cloned())
+            }
+            What::Break { .. } => None,
+        }
+    }
+
+    /// The watched value before and after an entry.
+    pub fn change_at(&self, entry: EntryId) -> Option<(&Watched, &Watched)> {
+        let at = entry.0 as usize;
+        self.course.after(at).zip(self.course.after(at + 1))
+    }
+
+    /// The entries after which a watched value was another.
+    pub fn changes(&self) -> &[(usize, Watched)] {
+        self.course.changes()
+    }
+
+    fn probe<'a>(definition: &'a Definition) -> Option<Probe<'a>> {
+        let Definition { what: What::Break { location, grain }, condition, .. } = definition else {
+            return None;
+        };
+        Some(Probe { location, grain: *grain, condition: condition.as_ref() })
+    }
+
+    /// Looks at what happened since the last time.
+    fn update(&mut self, recording: &Recording<'_>) {
+        let len = recording.history.len();
+        match &self.definition.what {
+            What::Watch(subject) => {
+                for at in self.course.update(subject, recording) {
+                    if at >= recording.start && self.is_change_meant(at) {
+                        self.counts.push((at, 1));
+                    }
+                }
+            }
+            What::Break { .. } => {
+                for at in self.scanned.max(recording.start)..len {
+                    if self.needs_whole(recording, at) {
+                        self.unseen.insert(at);
+                        continue;
+                    }
+                    let count = self.count(recording, at);
+                    if count > 0 {
+                        self.counts.push((at, count));
+                    }
+                }
+            }
+        }
+        self.scanned = len;
+    }
+
+    /// Whether the condition holds of the watched value at its change.
+    fn is_change_meant(&mut self, at: usize) -> bool {
+        let Some(condition) = &self.definition.condition else { return true };
+        let watched = self.course.after(at + 1).zip(self.course.after(at));
+        let facts = Facts { watched, ..Facts::default() };
+        condition.holds(&facts).unwrap_or_else(|problem| {
+            self.memory.problem = Some(problem);
+            false
+        })
+    }
+
+    /// Whether the lists by node of a cycle's record are needed and left out.
+    fn needs_whole(&self, recording: &Recording<'_>, at: usize) -> bool {
+        let record = recording.history.get(EntryId(at as u32)).and_then(|entry| entry.as_cycle());
+        let left_out = record.is_some_and(|record| !record.is_whole());
+        left_out && Item::probe(&self.definition).is_some_and(|probe| probe.needs_lists())
+    }
+
+    fn count(&mut self, recording: &Recording<'_>, at: usize) -> u32 {
+        let mut count = 0;
+        if let Some(probe) = Item::probe(&self.definition) {
+            probe.visit(recording, at, &mut self.memory, &mut |_| count += 1);
+        }
+        count
+    }
+
+    /// Looks at an entry again that was replaced by a fuller record.
+    fn recount(&mut self, recording: &Recording<'_>, at: usize) {
+        if at < recording.start || at >= self.scanned || self.definition.is_watch() {
+            return;
+        }
+        if self.needs_whole(recording, at) {
+            return;
+        }
+        self.unseen.remove(&at);
+        let count = self.count(recording, at);
+        match self.counts.binary_search_by_key(&at, |(entry, _)| *entry) {
+            Ok(place) if count == 0 => drop(self.counts.remove(place)),
+            Ok(place) => self.counts[place].1 = count,
+            Err(_) if count == 0 => {}
+            Err(place) => self.counts.insert(place, (at, count)),
+        }
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.counts.truncate(self.counts.partition_point(|(at, _)| *at < len));
+        self.unseen.split_off(&len);
+        self.scanned = self.scanned.min(len);
+        self.course.truncate(len);
+        // The same number of entries can come to mean other amounts.
+        self.memory = Memory::default();
+    }
+
+    /// The first of `counts` behind an entry.
+    fn first_after(&self, entry: usize) -> usize {
+        self.counts.partition_point(|(at, _)| *at <= entry)
+    }
+
+    /// The entries that were hit or could not be looked at, from one to another.
+    fn entries(&self, from: usize, to: usize) -> Vec<usize> {
+        let first = self.counts.partition_point(|(at, _)| *at < from);
+        let last = self.counts.partition_point(|(at, _)| *at <= to);
+        let hit = self.counts.get(first..last).unwrap_or_default().iter().map(|(at, _)| *at);
+        if self.unseen.is_empty() || from > to {
+            return hit.collect();
+        }
+        let mut all: Vec<usize> = hit.chain(self.unseen.range(from..=to).copied()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The hits at an entry that count; the entry itself if its record has to be whole first.
+    fn whole_hits_at(&mut self, recording: &Recording<'_>, at: usize) -> Result<Vec<Hit>, EntryId> {
+        match self.needs_whole(recording, at) {
+            true => Err(EntryId(at as u32)),
+            false => Ok(self.hits_at(recording, at)),
+        }
+    }
+
+    /// The hits at an entry that count, in order.
+    fn hits_at(&mut self, recording: &Recording<'_>, at: usize) -> Vec<Hit> {
+        let entry = EntryId(at as u32);
+        let before = at.checked_sub(1).map_or(0, |before| self.hits_until(EntryId(before as u32)));
+        let mut frames: Vec<(Rank, Position)> = Vec::new();
+        let record = recording.history.get(entry).and_then(|entry| entry.as_cycle());
+        match (Item::probe(&self.definition), record) {
+            (Some(probe), Some(record)) => {
+                let mut ranks = Ranks::new(record);
+                probe.visit(recording, at, &mut self.memory, &mut |frame| {
+                    frames.push((ranks.of(frame), frame));
+                });
+            }
+            (None, Some(record)) => {
+                let frame = where_changed(record);
+                frames.push((Ranks::new(record).of(frame), frame));
+            }
+            (_, None) => frames.push((Rank::FIRST, Position::of_entry(entry))),
+        }
+        frames.sort_by_key(|(rank, _)| *rank);
+        let counted = frames.into_iter().zip(before + 1..);
+        let meant = counted.filter(|(_, number)| self.is_meant(*number));
+        meant
+            .map(|((rank, frame), number)| Hit {
+                id: self.id,
+                number,
+                moment: Moment::ranked(entry, rank),
+                frame,
+            })
+            .collect()
+    }
+
+    /// Whether it can stop the debugger.
+    fn stops(&self) -> bool {
+        self.enabled && self.definition.act == Act::Stop
+    }
+
+    fn is_meant(&self, number: u64) -> bool {
+        self.definition.hits.is_none_or(|hits| hits.counts(number))
+    }
+}
+
+/// Where in a cycle what it changes in the cluster shows: where the node is taken.
+fn where_changed(record: &CycleRecord) -> Position {
+    match frames::reaches(record, ExtensionPoint::Reserve) {
+        true => Position::new(ExtensionPoint::Reserve, None, None),
+        false => frames::last_plugin(record),
+    }
+}
+
+/// Breakpoints and watches by number.
+#[derive(Clone, Debug, Default)]
+pub struct Breakpoints {
+    items: Vec<Item>,
+    last_id: u32,
+}
+
+impl Breakpoints {
+    /// All of them, in the order of their numbers.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// The one of that number.
+    pub fn get(&self, id: u32) -> Option<&Item> {
+        self.items.iter().find(|item| item.id == id)
+    }
+
+    /// Adds one and gives its number.
+    pub fn add(&mut self, definition: Definition, enabled: bool) -> u32 {
+        self.last_id += 1;
+        self.items.push(Item::new(self.last_id, definition, enabled));
+        self.last_id
+    }
+
+    /// Puts another definition in the place of one; its hits are counted anew. `false` if there
+    /// is none of that number.
+    pub fn replace(&mut self, id: u32, definition: Definition) -> bool {
+        let found = self.items.iter_mut().find(|item| item.id == id);
+        let there = found.map(|item| *item = Item::new(id, definition, item.enabled));
+        there.is_some()
+    }
+
+    /// Removes one. `false` if there is none of that number.
+    pub fn remove(&mut self, id: u32) -> bool {
+        let before = self.items.len();
+        self.items.retain(|item| item.id != id);
+        self.items.len() != before
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.items.clear();
+    }
+
+    /// Switches one on or off. `false` if there is none of that number.
+    pub fn set_enabled(&mut self, id: u32, enabled: bool) -> bool {
+        let found = self.items.iter_mut().find(|item| item.id == id);
+        found.map(|item| item.enabled = enabled).is_some()
+    }
+
+    /// Whether any would stop the debugger.
+    pub fn can_stop(&self) -> bool {
+        self.items.iter().any(Item::stops)
+    }
+
+    /// Looks at what happened since the last time.
+    pub fn update(&mut self, recording: &Recording<'_>) {
+        self.items.iter_mut().for_each(|item| item.update(recording));
+    }
+
+    /// Looks again at an entry that was replaced by a fuller record.
+    pub fn recount(&mut self, recording: &Recording<'_>, entry: EntryId) {
+        self.items.iter_mut().for_each(|item| item.recount(recording, entry.0 as usize));
+    }
+
+    /// Stops asking for an entry that cannot be made whole: a search must come to an end.
+    pub fn give_up_on(&mut self, recording: &Recording<'_>, entry: EntryId) {
+        let at = entry.0 as usize;
+        for item in &mut self.items {
+            if item.needs_whole(recording, at) {
+                item.unseen.remove(&at);
+                item.counts.retain(|(other, _)| *other != at);
+            }
+        }
+    }
+
+    /// Forgets what came after the first `len` entries: the recording was cut off there.
+    pub fn truncate(&mut self, len: usize) {
+        self.items.iter_mut().for_each(|item| item.truncate(len));
+    }
+
+    /// The first stop after a moment; of the whole recording with `None`.
+    ///
+    /// # Errors
+    /// The record of this entry has to be whole first, and counted again.
+    pub fn next(
+        &mut self,
+        recording: &Recording<'_>,
+        after: Option<Moment>,
+    ) -> Result<Option<Hit>, EntryId> {
+        let mut first: Option<Hit> = None;
+        for item in self.items.iter_mut().filter(|item| item.stops()) {
+            let from = after.map_or(0, |after| after.entry().0 as usize);
+            let until = first.map_or(usize::MAX, |hit| hit.entry().0 as usize);
+            for at in item.entries(from, until) {
+                let hits = item.whole_hits_at(recording, at)?.into_iter();
+                let found =
+                    hits.into_iter().find(|hit| after.is_none_or(|after| hit.moment > after));
+                if let Some(found) = found {
+                    first = Some(first.filter(|hit| hit.moment <= found.moment).unwrap_or(found));
+                    break;
+                }
+            }
+        }
+        Ok(first)
+    }
+
+    /// The last stop before a moment; none before everything.
+    ///
+    /// # Errors
+    /// The record of this entry has to be whole first, and counted again.
+    pub fn previous(
+        &mut self,
+        recording: &Recording<'_>,
+        before: Option<Moment>,
+    ) -> Result<Option<Hit>, EntryId> {
+        let Some(before) = before else { return Ok(None) };
+        let mut last: Option<Hit> = None;
+        for item in self.items.iter_mut().filter(|item| item.stops()) {
+            let from = last.map_or(0, |hit| hit.entry().0 as usize);
+            for at in item.entries(from, before.entry().0 as usize).into_iter().rev() {
+                let hits = item.whole_hits_at(recording, at)?;
+                let found = hits.into_iter().rfind(|hit| hit.moment < before);
+                if let Some(found) = found {
+                    last = Some(last.filter(|hit| hit.moment >= found.moment).unwrap_or(found));
+                    break;
+                }
+            }
+        }
+        Ok(last)
+    }
+
+    /// What the logging ones have to say of the time from one moment, without it, to another,
+    /// with it; in order, at most `limit`.
+    pub fn logged(
+        &mut self,
+        recording: &Recording<'_>,
+        from: Option<Moment>,
+        to: Option<Moment>,
+        limit: usize,
+    ) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        for item in self.items.iter_mut().filter(|i| i.enabled && i.definition.act == Act::Log) {
+            let entry = from.map_or(0, |from| from.entry().0 as usize);
+            let first = item.counts.partition_point(|(at, _)| *at < entry);
+            let mut found = 0;
+            for place in first..item.counts.len() {
+                let new = item.hits_at(recording, item.counts[place].0).into_iter();
+                let new = new.filter(|hit| from.is_none_or(|from| hit.moment > from));
+                let new: Vec<Hit> =
+                    new.filter(|hit| to.is_some_and(|to| hit.moment <= to)).collect();
+                found += new.len();
+                let past = to.is_none_or(|to| item.counts[place].0 as u32 > to.entry().0);
+                hits.extend(new);
+                if past || found >= limit {
+                    break;
+                }
+            }
+        }
+        hits.sort_by_key(|hit| hit.moment);
+        hits.truncate(limit);
+        hits
+    }
+
+    /// The debugger stopped: what stops only once is switched off.
+    pub fn stopped(&mut self, hit: &Hit) {
+        let found = self.items.iter_mut().find(|item| item.id == hit.id);
+        if let Some(item) = found.filter(|item| item.definition.once) {
+            item.enabled = false;
+        }
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.definition.is_watch() { "watch" } else { "break" };
+        write!(f, "{word} {}", self.definition)
+    }
+}

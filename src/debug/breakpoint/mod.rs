@@ -1,0 +1,29 @@
+//! Breakpoints and watches: where the debugger stops, forward and backward, and what it shows
+//! as it changes.
+//!
+//! They are questions to the recording, not hooks in the engine: cycles run at full speed and
+//! are recorded whole, so a breakpoint set afterwards says how often it would have stopped, and
+//! going back finds the same hits as going forward.
+
+pub mod condition;
+pub mod definition;
+pub mod file;
+mod grain;
+mod hits;
+mod list;
+pub mod location;
+mod outcome;
+mod recording;
+mod sample;
+#[cfg(test)]
+mod tests;
+pub mod values;
+pub mod variables;
+mod watch;
+pub mod words;
+
+pub use definition::{Act, Definition, Hits, What};
+pub use list::{Breakpoints, Hit, Item};
+pub use outcome::Event;
+pub use recording::{Moment, Recording};
+pub use watch::Subject;
