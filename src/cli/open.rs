@@ -53,7 +53,9 @@ pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
 fn debug(opened: Opened, view: &View) -> Result<Exit> {
     let options = Options { theme: view.theme.clone(), color: Some(view.color), ascii: view.ascii };
     let settings = settings::load(&options, |name| std::env::var(name).ok());
-    match tui::run::run(opened.session, opened.name, settings, opened.notices)? {
+    let mut session = opened.session;
+    session.set_history_memory((view.history_memory as usize) << 20);
+    match tui::run::run(session, opened.name, settings, opened.notices)? {
         0 => Ok(Exit::Fine),
         // Ended by a signal or Ctrl-C: the code says which.
         code => std::process::exit(code),

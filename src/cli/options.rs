@@ -81,4 +81,11 @@ pub struct View {
     /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii: bool,
+    /// Memory for going back in time, in MiB: recorded matrices and copies of the cluster
+    #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub history_memory: u32,
 }
+
+/// MiB for going back in time unless said otherwise.
+const HISTORY_MEMORY: u32 = 256;

@@ -17,9 +17,11 @@ pub mod input;
 pub mod ledger;
 pub mod session;
 pub mod timeline;
+pub mod timer;
 pub mod why;
 
 pub use frames::{Depth, Position};
 pub use input::{Change, Input};
 pub use session::{Continued, Ran, Restoring, Search, Session};
 pub use timeline::{Step, Stop, Timeline};
+pub use timer::{Timer, TimerKind};

@@ -15,6 +15,7 @@ use crate::debug::frames::{Position, Tree};
 use crate::debug::input::{self, Change, Effect, Input};
 use crate::debug::ledger::Ledger;
 use crate::debug::timeline::{Step, Stop, Timeline};
+use crate::debug::timer::{self, Timer};
 use crate::engine::record::CycleRecord;
 use crate::intern::Symbol;
 use crate::sim::World;
@@ -150,17 +151,17 @@ impl Session {
         limit
     }
 
-    /// When something is due by itself: the end of a backoff, the flush of leftovers, a
-    /// timeout at Permit.
-    pub fn next_timer(&self) -> Option<Time> {
-        self.world.next_timer()
+    /// What is due by itself next: the end of a backoff, the flush of leftovers, a timeout at
+    /// Permit.
+    pub fn next_timer(&self) -> Option<Timer> {
+        timer::timers(&self.world).into_iter().next()
     }
 
-    /// Moves the clock to the next timer. Gives its time, `None` if none is set.
-    pub fn advance_to_next_timer(&mut self) -> Option<Time> {
-        let due = self.next_timer()?;
-        self.advance((due.0 - self.world.now().0).max(0));
-        Some(due)
+    /// Moves the clock to the next timer. Gives it, `None` if none is set.
+    pub fn advance_to_next_timer(&mut self) -> Option<Timer> {
+        let timer = self.next_timer()?;
+        self.advance(timer.due.0 - self.world.now().0);
+        Some(timer)
     }
 
     /// Moves the clock by `micros` microseconds.

@@ -107,6 +107,13 @@ impl Timeline {
         self.last_stop_of(steps.saturating_sub(1))
     }
 
+    /// The first stop of which the clock shows at least `time`; the last if there is none.
+    pub fn first_stop_at(&self, time: Time) -> usize {
+        let steps = self.steps.partition_point(|step| step.time < time);
+        let stop = self.stops.partition_point(|stop| stop.step < steps);
+        stop.min(self.stops.len().saturating_sub(1))
+    }
+
     /// The stops of a step.
     pub fn stops_of(&self, step: usize) -> &[Stop] {
         let before = self.stops.partition_point(|stop| stop.step < step);

@@ -118,7 +118,7 @@ impl World {
 
     /// Moves the clock by `micros` microseconds and flushes what is due then.
     pub fn advance(&mut self, micros: i64) {
-        self.set_now(Time(self.now.0 + micros));
+        self.set_now(Time(self.now.0.saturating_add(micros)));
         self.scheduler.flush(self.now, &mut self.api);
         self.settle();
     }

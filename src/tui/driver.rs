@@ -3,20 +3,21 @@
 //! The picture is brought up to date part by part, and only the parts that changed and that the view on
 //! screen needs, so that a step costs the same in a small and in a large cluster.
 
+mod clock;
 mod picture;
 mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, Instant};
-
 use super::app::Request;
-use super::model::{Model, Position, span};
+use super::model::{Model, Position};
 use super::view::ViewId;
 use super::widget::status_line::Severity;
+use crate::api::Time;
 use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
 use crate::engine::pod::NamespacedName;
 use crate::sim;
+use clock::{Goal, Playing};
 use picture::Picture;
 
 /// What doing a request led to.
@@ -38,8 +39,10 @@ pub struct Driver {
     /// The way to an earlier state, if it is long, and where it began.
     work: Option<Restoring>,
     came_from: (usize, Frame),
-    /// Cycles when the long run began.
+    /// What a long run is to reach, and how many cycles there were when it began.
+    goal: Goal,
     run_from: usize,
+    playing: Playing,
 }
 
 impl Driver {
@@ -52,7 +55,9 @@ impl Driver {
             picture: Picture::default(),
             work: None,
             came_from: (0, Frame::START),
+            goal: Goal::default(),
             run_from: 0,
+            playing: Playing::default(),
         };
         driver.world_changed();
         driver
@@ -60,6 +65,7 @@ impl Driver {
 
     /// Does what the interface asks for.
     pub fn perform(&mut self, request: &Request) -> Done {
+        self.pause();
         let before = self.session.timeline().steps().len();
         let place = (self.session.stop_index(), self.session.position());
         if self.work.take().is_none() {
@@ -73,10 +79,16 @@ impl Driver {
         done
     }
 
+    /// How many steps were done to the cluster.
+    #[cfg(test)]
+    pub fn steps_done(&self) -> usize {
+        self.session.timeline().steps().len()
+    }
+
     fn dispatch(&mut self, request: &Request) -> Done {
         use Request::{
-            Advance, Allow, Continue, ContinueHere, Cycles, Finish, GiveUp, GoTo, GoToCycle, Next,
-            Reject, Step,
+            Advance, Allow, Attempt, Continue, ContinueHere, Cycles, Finish, GiveUp, GoTo,
+            GoToCycle, Moment, Next, NextOf, Reject, Step,
         };
         match request {
             Step { count, back: false } => self.steps(*count, Session::step_into),
@@ -86,7 +98,7 @@ impl Driver {
             Finish { count, back: false } => self.steps(*count, Session::step_out),
             Finish { count, back: true } => self.steps(*count, Session::back_out),
             Cycles { count, back } => self.cycles(*count, *back),
-            Continue { back: false } => self.begin_run(),
+            Continue { back: false } => self.begin_run(Goal::Idle),
             Continue { back: true } => {
                 self.session.go_to_stop(0);
                 Done::default()
@@ -96,6 +108,9 @@ impl Driver {
             GiveUp => self.give_up(),
             ContinueHere => self.continue_here(),
             Advance(micros) => self.advance(*micros),
+            Moment(micros) => self.go_to_moment(Time(self.model.start.0.saturating_add(*micros))),
+            NextOf(pod) => self.go_to_next_of(*pod),
+            Attempt { back } => self.attempt(*back),
             Allow { pod, plugin } => self.decide(*pod, |session, pod| {
                 let plugins = plugin.map_or("all plugins".to_owned(), |p| p.to_string());
                 (session.allow(pod.uid(), *plugin), format!("allowed {} for {plugins}", pod.key()))
@@ -132,17 +147,6 @@ impl Driver {
             Ran::AtStart => Some((Severity::Info, "this is the beginning of the recording".into())),
         };
         Done { message, ..Done::default() }
-    }
-
-    fn idle_words(&self) -> String {
-        let now = self.session.world().now();
-        match self.session.next_timer() {
-            Some(due) => {
-                let left = span((due.0 - now.0).max(0));
-                format!("no pod can be tried now; + lets {left} pass, to the next timer")
-            }
-            None => "no pod can be tried, and nothing is due: only a change would help".into(),
-        }
     }
 
     /// Where the frame is best seen: nodes of Filter and Score in their matrix, the rest in the overview.
@@ -201,55 +205,6 @@ impl Driver {
         Done { message, ..Done::default() }
     }
 
-    fn advance(&mut self, micros: Option<i64>) -> Done {
-        let before = self.session.world().now();
-        let moved = match micros {
-            Some(micros) => {
-                self.session.advance(micros);
-                true
-            }
-            None => self.session.advance_to_next_timer().is_some(),
-        };
-        let passed = span(self.session.world().now().0 - before.0);
-        let message = match moved {
-            true => (Severity::Info, format!("{passed} passed; {}", self.active_words())),
-            false => (Severity::Info, "no timer is set: nothing is due by itself".into()),
-        };
-        Done { message: Some(message), ..Done::default() }
-    }
-
-    fn active_words(&self) -> String {
-        match self.session.world().scheduler().queue().lengths()[0] {
-            0 => "no pod became active".into(),
-            1 => "1 pod is active".into(),
-            n => format!("{n} pods are active"),
-        }
-    }
-
-    fn begin_run(&mut self) -> Done {
-        self.run_from = self.session.history().cycles().count();
-        // From an earlier position one wants to be at the end, also when nothing is left to run.
-        self.session.go_to_end();
-        Done { running: true, ..Done::default() }
-    }
-
-    /// Runs cycles for about `budget`; the words for the end of the run once it is over.
-    pub fn run_slice(&mut self, budget: Duration) -> Option<String> {
-        let start = Instant::now();
-        let mut more = false;
-        self.session.run_until_idle(usize::MAX, |_| {
-            more = start.elapsed() >= budget;
-            more
-        });
-        self.world_changed();
-        if more {
-            return None;
-        }
-        let ran = self.model.cycles.len() - self.run_from;
-        let plural = if ran == 1 { "" } else { "s" };
-        Some(format!("{ran} cycle{plural} ran; {}", self.idle_words()))
-    }
-
     fn reject(&mut self, pod: NamespacedName, message: &str) -> Done {
         self.decide(pod, |session, info| {
             let scheduler = session.world().scheduler();
@@ -266,6 +221,10 @@ impl Driver {
         pod: NamespacedName,
         decision: impl FnOnce(&mut Session, &crate::engine::pod::PodInfo) -> (bool, String),
     ) -> Done {
+        if !self.session.is_at_newest() {
+            let text = "this is the past: ! starts a new future here, c goes back to the end";
+            return Done { message: Some((Severity::Error, text.into())), ..Done::default() };
+        }
         let waiting = self.session.world().scheduler().waiting().iter();
         let info = waiting.map(|w| w.pod()).find(|p| p.key() == pod).cloned();
         let done = info.map(|info| decision(&mut self.session, &info));

@@ -24,6 +24,7 @@ pub mod run;
 pub mod sanitize;
 pub mod settings;
 pub mod signals;
+pub mod speed;
 pub mod terminal;
 #[cfg(test)]
 mod testing;

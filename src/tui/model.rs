@@ -45,6 +45,8 @@ pub struct Model {
     /// Queue moves, hints and events for people, oldest first, each with its place in the
     /// history; no cycles.
     pub events: Vec<(u32, Arc<Entry>)>,
+    /// What goes on, for the status line: a run, or playing.
+    pub progress: Option<String>,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
 }
@@ -138,7 +140,13 @@ impl Model {
 
     /// The newest cycle of a pod up to the position.
     pub fn last_cycle_of(&self, pod: NamespacedName) -> Option<&Arc<CycleRecord>> {
-        self.cycles.iter().rev().find(|c| c.pod == pod)
+        self.past_cycles().iter().rev().find(|c| c.pod == pod)
+    }
+
+    /// The cycles up to the position.
+    fn past_cycles(&self) -> &[Arc<CycleRecord>] {
+        let count = self.position.map_or(0, |position| position.cycle + 1);
+        self.cycles.get(..count).unwrap_or(&self.cycles)
     }
 
     /// The position as words, from the outside in.
@@ -169,9 +177,15 @@ impl Model {
         Some(Position { cycle, frame })
     }
 
-    /// The start of the newest cycle of a pod.
+    /// The start of the newest cycle of a pod up to the position.
     pub fn start_of_last_cycle(&self, pod: NamespacedName) -> Option<Position> {
-        let cycle = self.cycles.iter().rposition(|c| c.pod == pod)?;
+        let cycle = self.past_cycles().iter().rposition(|c| c.pod == pod)?;
+        Some(Position { cycle, frame: Frame::START })
+    }
+
+    /// The start of the newest cycle up to the position that chose a node.
+    pub fn start_of_last_cycle_on(&self, node: Symbol) -> Option<Position> {
+        let cycle = self.past_cycles().iter().rposition(|c| c.node == Some(node))?;
         Some(Position { cycle, frame: Frame::START })
     }
 

@@ -33,7 +33,7 @@ pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
     let mut cursor = draw_view(buffer, screen.body, app, model, &paint);
     cursor = draw_popup(buffer, screen.body, app, &paint).or(cursor);
     draw_continuations(buffer, screen.body, app, &paint);
-    cursor = draw_bottom(buffer, &screen, app, &paint).or(cursor);
+    cursor = draw_bottom(buffer, &screen, (app, model), &paint).or(cursor);
     if let Some(position) = cursor {
         frame.set_cursor_position(position);
     }
@@ -208,7 +208,7 @@ fn draw_continuations(buffer: &mut Buffer, area: Rect, app: &App, paint: &Paint)
 fn draw_bottom(
     buffer: &mut Buffer,
     screen: &layout::Screen,
-    app: &mut App,
+    (app, model): (&mut App, &Model),
     paint: &Paint,
 ) -> Option<Position> {
     let (list, help) = app.hints();
@@ -217,6 +217,7 @@ fn draw_bottom(
     let ghost = app.ghost();
     let Some(open) = app.prompt() else {
         let said = app.status().map(|m| (m.severity, m.text.as_str()));
+        let said = said.or(model.progress.as_deref().map(|text| (Severity::Info, text)));
         let said = said.or(app.selected_help().map(|help| (Severity::Info, help)));
         if let Some((severity, text)) = said {
             status_line::draw(buffer, screen.status, severity, text, paint);

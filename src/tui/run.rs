@@ -28,8 +28,8 @@ use crate::debug::Session;
 const RUN_FRAME: Duration = Duration::from_millis(33);
 /// How long the session runs before keys are looked at again.
 const SLICE: Duration = Duration::from_millis(20);
-/// Between the steps of play.
-const PLAY_STEP: Duration = Duration::from_millis(250);
+/// Between two looks at the clock while playing.
+const PLAY_TICK: Duration = Duration::from_millis(40);
 /// Events taken in before a frame is drawn all the same.
 const BATCH: usize = 256;
 
@@ -70,7 +70,8 @@ struct Loop {
     signals: Signals,
     redraw: Redraw,
     last_frame: Instant,
-    next_step: Instant,
+    last_tick: Instant,
+    next_tick: Instant,
 }
 
 impl Loop {
@@ -86,7 +87,8 @@ impl Loop {
             signals,
             redraw: Redraw::Full,
             last_frame: now,
-            next_step: now,
+            last_tick: now,
+            next_tick: now,
         };
         let (width, height) = crossterm::terminal::size()?;
         this.app.resize(width, height);
@@ -114,7 +116,7 @@ impl Loop {
                 return self.take_in(event?).await;
             }
             () = sleep_until(draw_at), if self.redraw == Redraw::Data => self.redraw = Redraw::Now,
-            () = sleep_until(self.next_step), if self.app.is_playing() => self.play(),
+            () = sleep_until(self.next_tick), if self.app.is_playing() => self.play(),
             // Through the scheduler and not at once: timers and signals are looked at only when it is idle.
             () = tokio::task::yield_now(), if self.driver.is_working() => self.work_slice(),
             () = tokio::task::yield_now(), if self.app.is_running() => self.run_slice(),
@@ -154,6 +156,7 @@ impl Loop {
                 self.ask_for(Redraw::Now);
                 let model = self.driver.model(self.app.view());
                 let effect = self.app.key(Key::from(key), model);
+                self.follow_play();
                 self.sync();
                 return self.do_effect(effect);
             }
@@ -219,12 +222,22 @@ impl Loop {
     }
 
     fn play(&mut self) {
-        self.next_step = Instant::now() + PLAY_STEP;
-        let done = self.driver.perform(&Request::Step { count: 1, back: false });
-        // Play stops where nothing can be stepped into any more.
-        self.app.done_playing(done);
+        let now = Instant::now();
+        let passed = now - self.last_tick;
+        (self.last_tick, self.next_tick) = (now, now + PLAY_TICK);
+        if let Some(words) = self.driver.play(self.app.speed(), passed) {
+            self.app.done_playing(words);
+        }
         self.sync();
         self.ask_for(Redraw::Now);
+    }
+
+    /// The clock runs only from when playing began, and stays where it is when it ends.
+    fn follow_play(&mut self) {
+        if !self.app.is_playing() {
+            self.driver.pause();
+            self.last_tick = Instant::now();
+        }
     }
 
     fn work_slice(&mut self) {

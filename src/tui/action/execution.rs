@@ -3,7 +3,8 @@
 use super::{Action, Argument, Place, Spec};
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
-use crate::tui::view::ViewId;
+use crate::tui::speed::Speed;
+use crate::tui::view::Target;
 
 /// Actions that move the debugger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,10 +37,29 @@ pub enum Execution {
     Repeat,
     /// To a cycle by number.
     Cycle,
+    /// To the next cycle of the same pod.
+    NextAttempt,
+    /// To the cycle of the same pod before this one.
+    PreviousAttempt,
+    /// To a moment of virtual time.
+    Moment,
+    /// Plays faster.
+    Faster,
+    /// Plays slower.
+    Slower,
+    /// Plays at a speed.
+    Speed,
     /// Virtual time passes.
     Advance,
     /// The position becomes the end; what came after it is forgotten.
     ContinueHere,
+}
+
+impl Execution {
+    /// Whether playing goes on after it.
+    pub fn keeps_playing(self) -> bool {
+        matches!(self, Execution::Play | Execution::Faster | Execution::Slower | Execution::Speed)
+    }
 }
 
 /// A row that is valid everywhere.
@@ -56,14 +76,6 @@ const fn spec(
 }
 
 const COUNT: Argument = Argument::Optional("COUNT");
-/// Where a row stands for a moment of the recording.
-const MOMENTS: Place = Place::views(&[
-    ViewId::Cycle,
-    ViewId::Timeline,
-    ViewId::Filter,
-    ViewId::Scores,
-    ViewId::Events,
-]);
 
 /// The rows of the table.
 #[rustfmt::skip]
@@ -78,12 +90,18 @@ pub const SPECS: &[Spec] = &[
     spec(Execution::PreviousCycle, "previous-cycle", &["{"], COUNT, "", "Back to the cycle before"),
     spec(Execution::Continue, "continue", &["c", "f5", "f8"], Argument::None, "run", "Run until nothing is left to schedule"),
     spec(Execution::ContinueBack, "continue-back", &["C"], Argument::None, "", "Back to the beginning of the recording"),
-    Spec { place: MOMENTS, ..spec(Execution::RunHere, "run-here", &["t"], Argument::None, "", "Run to the selected row's moment") },
-    spec(Execution::Play, "play", &["space"], Argument::None, "", "Step by step on its own, or pause"),
+    spec(Execution::RunHere, "run-here", &["t"], Argument::None, "", "Run to what is selected: a moment, or a pod's next attempt"),
+    spec(Execution::Play, "play", &["space"], Argument::None, "", "Let the clock run and cycles with it, or pause"),
     spec(Execution::Repeat, "repeat", &["."], Argument::None, "", "Repeat the last debugger command"),
     spec(Execution::Cycle, "cycle", &[], Argument::Required("NUMBER"), "", "Go to a recorded cycle by its number"),
+    spec(Execution::NextAttempt, "next-attempt", &[")"], Argument::None, "", "To the next cycle of the same pod, running until there is one"),
+    spec(Execution::PreviousAttempt, "previous-attempt", &["("], Argument::None, "", "Back to the cycle of the same pod before this one"),
+    spec(Execution::Moment, "moment", &["@"], Argument::Required("TIME"), "", "Go to a moment since the start, back or on: 12m30s"),
     spec(Execution::ContinueHere, "continue-here", &["!"], Argument::None, "", "Start a new future here; what was run after the position is forgotten"),
     spec(Execution::Advance, "advance", &["+"], Argument::Optional("TIME"), "", "Let virtual time pass: to the next timer, or 30s, 5m"),
+    spec(Execution::Faster, "faster", &["="], Argument::None, "", "Play faster: 0.5, 1, 2, 5, 10, 60, … times real time, or at once"),
+    spec(Execution::Slower, "slower", &["_"], Argument::None, "", "Play slower"),
+    spec(Execution::Speed, "speed", &[], Argument::Required("FACTOR"), "", "Play at 0.5, 60, … times real time; max waits for nothing"),
 ];
 
 /// Does it.
@@ -94,6 +112,12 @@ pub fn apply(action: Execution, app: &mut App, model: &Model, argument: &str) ->
             app.toggle_play();
             return Effect::None;
         }
+        Execution::Faster => return play_at(app, app.speed().faster()),
+        Execution::Slower => return play_at(app, app.speed().slower()),
+        Execution::Speed => match argument.parse() {
+            Ok(speed) => return play_at(app, speed),
+            Err(problem) => return app.fail(problem),
+        },
         _ => match request(action, app, model, argument) {
             Ok(request) => request,
             Err(problem) => return app.fail(problem),
@@ -101,6 +125,11 @@ pub fn apply(action: Execution, app: &mut App, model: &Model, argument: &str) ->
     };
     app.remember(&request);
     Effect::Session(request)
+}
+
+fn play_at(app: &mut App, speed: Speed) -> Effect {
+    app.set_speed(speed);
+    Effect::None
 }
 
 fn request(action: Execution, app: &App, model: &Model, argument: &str) -> Result<Request, String> {
@@ -116,18 +145,25 @@ fn request(action: Execution, app: &App, model: &Model, argument: &str) -> Resul
         Execution::PreviousCycle => Request::Cycles { count: count()?, back: true },
         Execution::Continue => Request::Continue { back: false },
         Execution::ContinueBack => Request::Continue { back: true },
-        Execution::RunHere => {
-            Request::GoTo(app.selected_moment(model).ok_or(
-                "this row is no moment of the recording; choose a cycle, a plugin or a cell",
-            )?)
-        }
+        Execution::RunHere => match app.selected_target(model) {
+            Some(Target::Moment(position)) => Request::GoTo(position),
+            Some(Target::NextOf(pod)) => Request::NextOf(pod),
+            None => return Err("nothing was done here yet that one could run to".into()),
+        },
+        Execution::NextAttempt => Request::Attempt { back: false },
+        Execution::PreviousAttempt => Request::Attempt { back: true },
+        Execution::Moment => Request::Moment(duration(argument)?.unwrap_or_default()),
         Execution::Cycle => {
             let number = argument.trim().parse();
             Request::GoToCycle(number.map_err(|_| format!("{argument:?} is not a cycle's number"))?)
         }
         Execution::Advance => Request::Advance(duration(argument)?),
         Execution::ContinueHere => Request::ContinueHere,
-        Execution::Play | Execution::Repeat => return Err("not a move".into()),
+        Execution::Play
+        | Execution::Repeat
+        | Execution::Faster
+        | Execution::Slower
+        | Execution::Speed => return Err("not a move".into()),
     })
 }
 
@@ -143,23 +179,37 @@ fn count(argument: &str) -> Result<u32, String> {
     }
 }
 
-/// Microseconds of `30s`, `5m`, `250ms`, `1h`; `None` of nothing.
+/// Microseconds of `30s`, `5m`, `250ms`, `1h`, `12m30s`; `None` of nothing.
 fn duration(argument: &str) -> Result<Option<i64>, String> {
     let text = argument.trim();
     if text.is_empty() {
         return Ok(None);
     }
+    let (mut rest, mut micros) = (text, Some(0_i64));
+    while !rest.is_empty() {
+        let (part, after) = first_part(rest);
+        micros = micros.zip(part).and_then(|(sum, part)| sum.checked_add(part));
+        rest = after;
+    }
+    let wrong = || format!("{text:?} is not a time; write 30s, 5m, 250ms, 1h or 12m30s");
+    micros.map(Some).ok_or_else(wrong)
+}
+
+/// Microseconds of a number with its unit, and what follows it.
+fn first_part(text: &str) -> (Option<i64>, &str) {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let unit = match &text[digits..] {
+    let (number, rest) = text.split_at(digits);
+    let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at(letters);
+    let unit = match unit {
         "ms" => Some(1_000_i64),
         "" | "s" => Some(1_000_000),
         "m" => Some(60_000_000),
         "h" => Some(3_600_000_000),
         _ => None,
     };
-    let number = text[..digits].parse::<i64>().ok();
-    let micros = unit.zip(number).and_then(|(unit, number)| unit.checked_mul(number));
-    micros.map(Some).ok_or_else(|| format!("{text:?} is not a time; write 30s, 5m, 250ms or 1h"))
+    let micros = unit.zip(number.parse::<i64>().ok()).and_then(|(unit, n)| unit.checked_mul(n));
+    (micros, rest)
 }
 
 #[cfg(test)]
@@ -180,7 +230,9 @@ mod tests {
         assert_eq!(duration("250ms"), Ok(Some(250_000)));
         assert_eq!(duration("2"), Ok(Some(2_000_000)));
         assert_eq!(duration("1h"), Ok(Some(3_600_000_000)));
-        for wrong in ["s", "5d", "-3s", "99999999999999h"] {
+        assert_eq!(duration("12m30s"), Ok(Some(750_000_000)));
+        assert_eq!(duration("1h2m3s4ms"), Ok(Some(3_723_004_000)));
+        for wrong in ["s", "5d", "-3s", "99999999999999h", "5mm", "1h x"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -20,6 +20,7 @@ use super::driver::Done;
 use super::glyph::Charset;
 use super::model::{Model, Position};
 use super::prompt::Prompt;
+use super::speed::Speed;
 use super::theme::{Library, Theme, ThemeError};
 use super::view::ViewId;
 use super::widget::grid::GridState;
@@ -91,6 +92,15 @@ pub enum Request {
     GoTo(Position),
     /// To a cycle by its number.
     GoToCycle(u64),
+    /// To a moment, in microseconds of virtual time since the start.
+    Moment(i64),
+    /// To the next cycle of a pod.
+    NextOf(NamespacedName),
+    /// To the next or previous cycle of the pod of this one.
+    Attempt {
+        /// The one before.
+        back: bool,
+    },
     /// Stops a long way into the past.
     GiveUp,
     /// Forgets what came after the position.
@@ -155,6 +165,7 @@ pub struct App {
     breadcrumbs: bool,
     mouse_on: bool,
     playing: bool,
+    speed: Speed,
     running: bool,
     size: (u16, u16),
     status: Option<Message>,
@@ -196,6 +207,7 @@ impl App {
             breadcrumbs: true,
             mouse_on: false,
             playing: false,
+            speed: Speed::default(),
             running: false,
             size: (80, 24),
             status: None,
@@ -238,7 +250,7 @@ impl App {
     fn invoke_by_key(&mut self, action: Action, model: &Model) -> Effect {
         // Playing goes on until another key than those that only look around.
         let looks = matches!(action, Action::Navigation(_) | Action::Views(_));
-        let plays = action == Action::Execution(action::Execution::Play);
+        let plays = matches!(action, Action::Execution(a) if a.keeps_playing());
         self.playing &= looks || plays;
         match action::spec(action).argument {
             action::Argument::Required(_) => {
@@ -318,10 +330,22 @@ impl App {
         }
     }
 
-    /// The same after a step of play, which ends where there is nothing to step into.
-    pub fn done_playing(&mut self, done: Done) {
-        self.playing &= done.look_at.is_some() || done.message.is_none();
-        self.done(done);
+    /// Playing has come to where nothing is left, and why.
+    pub fn done_playing(&mut self, words: String) {
+        self.playing = false;
+        self.say(Severity::Info, words);
+    }
+
+    /// How fast the clock runs while playing.
+    pub fn speed(&self) -> Speed {
+        self.speed
+    }
+
+    /// Changes it.
+    pub fn set_speed(&mut self, speed: Speed) {
+        self.speed = speed;
+        let how = if self.playing { "playing at" } else { "space plays at" };
+        self.say(Severity::Info, format!("{how} {speed} of real time"));
     }
 
     /// The session has begun: the queues come first, and several notices become one line.

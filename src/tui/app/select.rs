@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use super::App;
 use crate::tui::layout::{self, Tier};
-use crate::tui::model::{Model, Position};
-use crate::tui::view::{self, ViewId};
+use crate::tui::model::Model;
+use crate::tui::view::{self, Target, ViewId};
 use crate::tui::widget::grid::GridState;
 
 impl App {
@@ -72,10 +72,10 @@ impl App {
         self.grids.get(&self.view)?.selected_row()
     }
 
-    /// The moment of the recording that the selected row stands for.
-    pub fn selected_moment(&self, model: &Model) -> Option<Position> {
+    /// Where one can run to from the selected row.
+    pub fn selected_target(&self, model: &Model) -> Option<Target> {
         let grid = self.grids.get(&self.view)?;
-        view::source(self.view, model).moment(grid.selected_row()?, grid.column)
+        view::source(self.view, model).run_to(grid.selected_row()?, grid.column)
     }
 
     /// Rows in a screenful of the view.

@@ -53,6 +53,9 @@ impl Driver {
         let start = Instant::now();
         let done = self.session.restore(&mut work, || start.elapsed() >= budget);
         self.model.going_back = (!done).then(|| work.progress());
+        self.model.progress = self.model.going_back.map(|(done, all)| {
+            format!("going back: {done} of {all} steps are done again; Esc stops")
+        });
         self.model.revision += 1;
         match done {
             true => self.take_cycles(),

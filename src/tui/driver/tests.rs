@@ -47,7 +47,7 @@ fn the_first_key_is_named_and_the_end_says_what_helps() {
     assert!(live.lines()[22].contains("s steps into the first cycle"));
     let mut live = live.keys("c");
     assert!(live.lines()[0].ends_with("IDLE"));
-    assert!(live.lines()[22].contains("no pod can be tried now; + lets"), "{}", live.lines()[22]);
+    assert!(live.lines()[22].contains("idle; + lets"), "{}", live.lines()[22]);
     let mut live = live.keys("C");
     assert!(live.lines()[0].ends_with("IDLE") || live.lines()[0].ends_with("REPLAY"));
     assert!(live.keys("SS").lines()[22].contains("this is the beginning"));
@@ -168,13 +168,118 @@ fn a_row_of_the_events_is_a_place_to_run_to() {
 #[test]
 fn a_new_future_starts_in_the_past() {
     let mut live = Live::demo("tour").keys("c1");
-    let cycles = live.lines().iter().filter(|line| line.contains("default/")).count();
+    let cycles = body(&mut live).iter().filter(|line| line.contains("default/")).count();
     let mut live = live.keys(":cycle 2<Enter>:continue-here<Enter>");
     assert!(live.lines()[22].contains("forgotten"), "{}", live.lines()[22]);
     assert!(live.lines()[0].ends_with("PAUSED") || live.lines()[0].ends_with("IDLE"));
-    assert!(live.lines().iter().filter(|line| line.contains("default/")).count() < cycles);
+    assert!(body(&mut live).iter().filter(|line| line.contains("default/")).count() < cycles);
     let mut again = live.keys("c");
-    assert_eq!(again.lines().iter().filter(|line| line.contains("default/")).count(), cycles);
+    assert_eq!(body(&mut again).iter().filter(|line| line.contains("default/")).count(), cycles);
     let mut live = again.keys(":continue-here<Enter>");
     assert!(live.lines()[22].contains("nothing"), "{}", live.lines()[22]);
+}
+
+/// The virtual clock as it is shown.
+fn clock(live: &mut Live) -> String {
+    live.lines()[1].rsplit('+').next().unwrap().to_owned()
+}
+
+#[test]
+fn the_timer_that_comes_next_is_named() {
+    let mut live = Live::demo("tainted").keys("c");
+    let said = live.lines()[22].clone();
+    assert!(said.contains("default/train is flushed"), "{said}");
+    let mut live = Live::demo("held-at-permit").keys("c");
+    let mut said = Vec::new();
+    for _ in 0..8 {
+        live = live.keys("+");
+        said.push(live.lines()[22].clone());
+    }
+    let permit = |said: &String| said.contains("ManualPermit stops waiting for default/release-1");
+    assert!(said.iter().any(permit), "{said:?}");
+}
+
+#[test]
+fn playing_runs_cycles_and_then_the_clock() {
+    let mut live = Live::demo("tainted").keys(" ").play(300);
+    assert!(live.lines()[0].ends_with("PLAYING"), "{}", live.text());
+    assert!(live.lines()[1].contains("cycle 1"), "{}", live.text());
+    let before = clock(&mut live);
+    let mut live = live.play(3_000);
+    assert_ne!(clock(&mut live), before);
+    assert!(live.lines()[22].contains("1×; in "), "{}", live.lines()[22]);
+    let shown = clock(&mut live);
+    // A pause keeps the clock where it was seen.
+    let mut live = live.keys(" ");
+    assert_eq!(clock(&mut live), shown);
+    assert!(!live.lines()[0].ends_with("PLAYING"));
+}
+
+#[test]
+fn playing_faster_gets_to_the_next_timer_sooner() {
+    let live = Live::demo("tainted").keys("c======= ").play(500);
+    let mut live = live.keys("1");
+    assert!(live.lines()[0].ends_with("PLAYING"), "{}", live.text());
+    let cycles = live.lines().iter().filter(|line| line.contains("default/train")).count();
+    assert!(cycles > 2, "{}", live.text());
+    let mut slow = Live::demo("tainted").keys(":speed 0.5<Enter>");
+    assert!(slow.lines()[22].contains("0.5×"), "{}", slow.lines()[22]);
+    assert!(slow.keys(":speed fast<Enter>").lines()[22].contains("not a speed"));
+}
+
+#[test]
+fn playing_ends_where_nothing_is_due() {
+    let mut live = Live::demo("wrong-scheduler").keys(" ").play(1_000);
+    assert!(!live.lines()[0].ends_with("PLAYING"), "{}", live.text());
+    assert!(live.lines()[22].contains("nothing is due"), "{}", live.lines()[22]);
+}
+
+#[test]
+fn playing_in_the_past_follows_the_recording() {
+    let mut live = Live::demo("tour").keys("cC:speed max<Enter> ").play(100);
+    assert!(live.lines()[1].contains("cycle"), "{}", live.text());
+    let steps = live.driver.steps_done();
+    let live = Live::demo("tour").keys("cC ").play(600);
+    assert!(live.driver.steps_done() <= steps, "nothing new was run");
+}
+
+#[test]
+fn a_pods_attempts_are_gone_through_and_run_to() {
+    let mut live = Live::demo("tainted").keys("c)");
+    assert!(live.lines()[22].contains("attempt 2 of default/train"), "{}", live.lines()[22]);
+    assert!(live.lines()[1].contains("cycle 2"), "{}", live.lines()[1]);
+    let mut live = live.keys("(");
+    assert!(live.lines()[1].contains("cycle 1"), "{}", live.lines()[1]);
+    let mut live = live.keys("(");
+    assert!(live.lines()[22].contains("first attempt"), "{}", live.lines()[22]);
+    let mut live = live.keys(")");
+    assert!(live.lines()[1].contains("cycle 2"), "{}", live.lines()[1]);
+}
+
+#[test]
+fn a_pod_in_a_queue_is_a_place_to_run_to() {
+    let mut live = Live::demo("tainted").keys("2ggt");
+    assert!(live.lines()[1].contains("cycle 1 default/train"), "{}", live.lines()[1]);
+    let mut live = live.keys("2ggt");
+    assert!(live.lines()[1].contains("cycle 2 default/train"), "{}", live.lines()[1]);
+}
+
+#[test]
+fn moments_are_gone_to_back_and_on() {
+    let mut live = Live::demo("tainted").keys(":moment 10m<Enter>");
+    assert_eq!(clock(&mut live), "10m00s");
+    let mut live = live.keys("@1s<Enter>");
+    assert!(live.lines()[0].ends_with("REPLAY"), "{}", live.text());
+    assert!(live.lines()[1].contains("cycle 1"), "{}", live.lines()[1]);
+    let mut live = live.keys("+");
+    assert!(live.lines()[22].contains("as recorded"), "{}", live.lines()[22]);
+    let mut live = live.keys(":advance 1h<Enter>");
+    assert_eq!(clock(&mut live), "1h05m");
+    assert!(live.keys("@soon<Enter>").lines()[22].contains("not a time"));
+}
+
+#[test]
+fn waiting_pods_cannot_be_decided_about_in_the_past() {
+    let mut live = Live::demo("held-at-permit").keys("c+:cycle 1<Enter>7A");
+    assert!(live.lines()[22].contains("past"), "{}", live.lines()[22]);
 }

@@ -58,6 +58,9 @@ impl Live {
         for key in parse_keys(keys) {
             let model = self.driver.model(self.app.view());
             let effect = self.app.key(key, model);
+            if !self.app.is_playing() {
+                self.driver.pause();
+            }
             if let Effect::Session(request) = effect {
                 let done = self.driver.perform(&request);
                 self.app.done(done);
@@ -73,6 +76,19 @@ impl Live {
                     self.app
                         .done(Done { message: Some((Severity::Info, words)), ..Done::default() });
                 }
+            }
+            self.draw();
+        }
+        self
+    }
+
+    /// Lets time pass, as the event loop does while playing.
+    pub fn play(mut self, millis: u64) -> Live {
+        for _ in 0..millis / 50 {
+            if self.app.is_playing()
+                && let Some(words) = self.driver.play(self.app.speed(), Duration::from_millis(50))
+            {
+                self.app.done_playing(words);
             }
             self.draw();
         }

@@ -20,6 +20,7 @@ mod waiting;
 use super::lines::Line;
 use super::model::{Model, Position};
 use super::widget::grid::GridSource;
+use crate::engine::pod::NamespacedName;
 
 /// A view: rows, and what is to be said about them.
 pub trait View: GridSource {
@@ -40,10 +41,24 @@ pub trait View: GridSource {
         None
     }
 
+    /// Where one can run to from a cell.
+    fn run_to(&self, row: usize, column: usize) -> Option<Target> {
+        self.moment(row, column).map(Target::Moment)
+    }
+
     /// Where Enter leads.
     fn open(&self, _row: usize, _column: usize) -> Open {
         Open::Describe
     }
+}
+
+/// What one can run to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A moment of the recording.
+    Moment(Position),
+    /// The next cycle of a pod.
+    NextOf(NamespacedName),
 }
 
 /// Where Enter leads.

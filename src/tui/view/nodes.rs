@@ -12,7 +12,7 @@ use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
-use crate::tui::model::Model;
+use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
@@ -140,6 +140,11 @@ impl View for NodesView<'_> {
         lines.extend(labels(node).map(|l| Line::field("labels", super::pods::labels_text(l))));
         lines.push(Line::field("pods", pods_text(node)));
         lines
+    }
+
+    /// The cycle that last put a pod there.
+    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+        self.0.start_of_last_cycle_on(self.node(row)?.name)
     }
 }
 

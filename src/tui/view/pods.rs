@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
-use super::{Open, View, ViewId};
+use super::{Open, Target, View, ViewId};
 use crate::api::{Labels, Pod};
 use crate::engine::pod::NamespacedName;
 use crate::engine::requests::accounted;
@@ -149,6 +149,14 @@ impl View for PodsView<'_> {
 
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {
         self.0.start_of_last_cycle(name(&self.pod(row)?.pod))
+    }
+
+    fn run_to(&self, row: usize, column: usize) -> Option<Target> {
+        let pod = self.pod(row)?;
+        match pod.place {
+            Place::Queue(_) => Some(Target::NextOf(name(&pod.pod))),
+            _ => self.moment(row, column).map(Target::Moment),
+        }
     }
 }
 

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{View, verdict};
+use crate::config::ExtensionPoint;
+use crate::debug::Position as Frame;
 use crate::engine::record::{Candidate, CycleRecord, PluginStatus};
 use crate::tui::lines::Line;
-use crate::tui::model::Model;
+use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
@@ -116,5 +118,9 @@ impl View for PreemptionView<'_> {
         let said = answers.iter().filter(|a| !a.status.message().is_empty());
         lines.extend(said.map(|a| Line::field(&a.plugin, a.status.message())));
         lines
+    }
+    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+        self.candidate(row)?;
+        self.model.at(Frame::new(ExtensionPoint::PostFilter, None, None))
     }
 }

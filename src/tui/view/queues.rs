@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
-use super::{Open, View, ViewId};
+use super::{Open, Target, View, ViewId};
 use crate::engine::record::QueueName;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
@@ -157,5 +157,8 @@ impl View for QueuesView<'_> {
 
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {
         self.last_cycle(row)
+    }
+    fn run_to(&self, row: usize, _column: usize) -> Option<Target> {
+        self.pod(row).map(|pod| Target::NextOf(pod.info.key()))
     }
 }

@@ -6,7 +6,7 @@ use super::View;
 use super::cycle::outcome_lines;
 use crate::tui::amount;
 use crate::tui::lines::Line;
-use crate::tui::model::{Model, WaitingPod, span};
+use crate::tui::model::{Model, Position, WaitingPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
@@ -91,5 +91,8 @@ impl View for WaitingView<'_> {
             lines.extend(outcome_lines(cycle));
         }
         lines
+    }
+    fn moment(&self, row: usize, _column: usize) -> Option<Position> {
+        self.0.start_of_last_cycle(self.pod(row)?.info.key())
     }
 }
