@@ -16,6 +16,8 @@ mod plugins;
 mod rbac;
 mod registry;
 mod run;
+mod story;
+mod tries;
 
 use std::io::{self, ErrorKind, Write};
 
@@ -24,6 +26,8 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 pub use exit::{EXITS, Exit, Unreachable};
 use options::Cli;
 use registry::SUBCOMMANDS;
+
+use crate::tui::sanitize;
 
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
@@ -59,6 +63,12 @@ fn dispatch(matches: &ArgMatches) -> anyhow::Result<Exit> {
             open::debugger(&cli.input, &cli.view)
         }
     }
+}
+
+/// Prints text that may quote a cluster: whatever in it could control a terminal is escaped.
+fn print_text(text: &str) -> anyhow::Result<()> {
+    let lines: Vec<_> = text.split('\n').map(sanitize::clean).collect();
+    print(&lines.join("\n"))
 }
 
 /// Prints to standard output. A reader that has seen enough, as `head` does, is no error.

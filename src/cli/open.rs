@@ -9,14 +9,17 @@ use crate::api::selector::Selector;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Input, View};
-use crate::cli::print;
+use crate::cli::tries::{self, Added, Tries};
+use crate::cli::{print_text, registry, story};
 use crate::config::{self, FeatureGates, ResolvedConfig};
 use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
 use crate::extender_client;
 use crate::intern::Symbol;
 use crate::report;
-use crate::sim::{self, World};
+use crate::report::run::RunReport;
+use crate::report::usage::Usage;
+use crate::sim::{self, World, workload};
 use crate::source::{self, Exclude, Filter, Progress};
 use crate::tui;
 use crate::tui::settings::{self, Options};
@@ -28,29 +31,40 @@ pub(super) struct Opened {
     pub name: String,
     /// One sentence each.
     pub notices: Vec<String>,
+    /// What was added to be tried.
+    pub added: Added,
 }
 
-/// Opens the debugger on the files of `-f`.
+/// Opens the debugger on the input.
 pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
-    show(session(input, None)?, view)
+    require_screen()?;
+    show(session(input, &Tries::default(), None)?, view)
 }
 
-/// Opens the debugger on a session; without a terminal, runs it and prints the outcome.
+/// A full screen needs a terminal.
+///
+/// # Errors
+/// There is none; names the commands that print the same.
+pub(super) fn require_screen() -> Result<()> {
+    if std::io::stdout().is_terminal() {
+        return Ok(());
+    }
+    let explains = registry::SUBCOMMANDS.iter().any(|entry| entry.name == "explain");
+    let explain = match explains {
+        true => ", \"kubestep explain\" why it is where it is",
+        false => "",
+    };
+    bail!(
+        "standard output is no terminal, so the debugger cannot be shown: \"kubestep run\" prints \
+         what becomes of each pod{explain}"
+    )
+}
+
+/// Opens the debugger on a session; a terminal that cannot place text gets the report of a run.
 pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if std::io::stdout().is_terminal() && !dumb {
-        return debug(opened, view);
+    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        return tell(opened);
     }
-    for notice in &opened.notices {
-        eprintln!("{notice}");
-    }
-    let mut session = opened.session;
-    session.run_until_idle(usize::MAX, |_| false);
-    print(&report::text::outcome(&session))?;
-    Ok(exit_of(&session))
-}
-
-fn debug(opened: Opened, view: &View) -> Result<Exit> {
     let options = Options { theme: view.theme.clone(), color: Some(view.color), ascii: view.ascii };
     let settings = settings::load(&options, |name| std::env::var(name).ok());
     let mut session = opened.session;
@@ -62,19 +76,37 @@ fn debug(opened: Opened, view: &View) -> Result<Exit> {
     }
 }
 
+fn tell(opened: Opened) -> Result<Exit> {
+    opened.notices.iter().for_each(|notice| eprintln!("{notice}"));
+    let mut session = opened.session;
+    let before = Usage::of(session.world());
+    session.run_until_idle(usize::MAX, |_| false);
+    let report = RunReport::new(&session, before);
+    print_text(&report::run::text::run(&report))?;
+    Ok(exit_of(&report))
+}
+
 /// Whether some pod stayed pending.
-pub(super) fn exit_of(session: &Session) -> Exit {
-    match report::outcome::pending(session).is_empty() {
+pub(super) fn exit_of(report: &RunReport) -> Exit {
+    match report.pending.is_empty() {
         true => Exit::Fine,
         false => Exit::Unschedulable,
     }
 }
 
-/// Reads the input and loads it into a new cluster.
-pub(super) fn session(input: &Input, percentage: Option<i32>) -> Result<Opened> {
+/// Reads the input and loads it into a new cluster, with what is to be tried beside it.
+pub(super) fn session(input: &Input, tries: &Tries, percentage: Option<i32>) -> Result<Opened> {
+    let (read, name) = read(input)?;
+    build(read, input, tries, percentage, name)
+}
+
+/// What the options name, and what to call it: a story, files, or a live cluster.
+fn read(input: &Input) -> Result<(source::Input, String)> {
+    if let Some(story) = &input.demo {
+        return story::read(story, &filter(input)?);
+    }
     if input.files.is_empty() {
-        let (read, name) = cluster::read(input, &filter(input)?)?;
-        return build(read, input, percentage, name);
+        return cluster::read(input, &filter(input)?);
     }
     let read = source::read(&input.files, &filter(input)?, &Progress::default())?;
     let name = |path: &PathBuf| match path.as_os_str() == source::STDIN {
@@ -82,13 +114,14 @@ pub(super) fn session(input: &Input, percentage: Option<i32>) -> Result<Opened> 
         false => path.display().to_string(),
     };
     let names: Vec<String> = input.files.iter().map(name).collect();
-    build(read, input, percentage, names.join(", "))
+    Ok((read, names.join(", ")))
 }
 
 /// Loads what was read into a new cluster.
 pub(super) fn build(
     read: source::Input,
     input: &Input,
+    tries: &Tries,
     percentage: Option<i32>,
     name: String,
 ) -> Result<Opened> {
@@ -112,9 +145,19 @@ pub(super) fn build(
         let kinds: Vec<String> =
             read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
+        let workload = read.skipped.keys().find(|kind| workload::kinds().any(|it| **kind == it));
+        let idle = notices.iter().any(|notice| notice == source::NOTHING_PENDING);
+        if let (Some(kind), true, true) = (workload, idle, tries.pods.is_empty()) {
+            notices.push(format!("\"kubestep run --pod FILE\" tries the pods of a {kind}"));
+        }
     }
     notices.extend(sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object)));
-    Ok(Opened { session: Session::new(world), name, notices })
+    let mut added = tries::add(tries, &mut world)?;
+    if !added.workloads.is_empty() {
+        notices.retain(|notice| notice != source::NOTHING_PENDING);
+    }
+    notices.append(&mut added.notices);
+    Ok(Opened { session: Session::new(world), name, notices, added })
 }
 
 /// Lets the configured extenders be called if that is wanted. Gives a sentence about it.

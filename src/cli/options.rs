@@ -24,6 +24,9 @@ pub struct Input {
     /// standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH")]
     pub files: Vec<PathBuf>,
+    /// A built-in cluster instead of a file: the name of a story of "kubestep demo --list"
+    #[arg(long, value_name = "STORY", conflicts_with = "files")]
+    pub demo: Option<String>,
     #[command(flatten)]
     pub cluster: Cluster,
     /// Take only this namespace's objects; may be repeated

@@ -5,17 +5,20 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
-use clap::Args;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::open::{exit_of, session};
 use crate::cli::options::Input;
-use crate::cli::print;
 use crate::cli::registry::Subcommand;
+use crate::cli::tries::{Added, Tries};
+use crate::cli::{format, print, print_text};
 use crate::debug::Session;
-use crate::report;
+use crate::debug::capacity::{Capacity, capacity};
+use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
+use crate::report::usage::Usage;
 use crate::trace;
 
 /// Schedule everything without a screen and print what became of each pod
@@ -32,8 +35,11 @@ pub(super) struct Run {
     /// Replace percentageOfNodesToScore of the configuration, 0 to 100
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=100))]
     percentage_of_nodes_to_score: Option<i32>,
+    /// How the outcome is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Output,
     /// Print one JSON object with the times taken instead of the placements
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     timings: bool,
     /// Write one line of JSON a cycle to this file
     #[arg(long, value_name = "FILE")]
@@ -42,6 +48,30 @@ pub(super) struct Run {
     #[arg(long, value_name = "DETAIL", default_value = "summary")]
     #[arg(value_parser = ["summary", "full"])]
     trace_detail: String,
+    #[command(flatten)]
+    tries: Tries,
+    /// Say how many more pods of each workload in --pod would fit after the run, and what stops
+    /// the next one
+    #[arg(long, requires = "pods", help_heading = "Pods to try")]
+    capacity: bool,
+}
+
+/// How the outcome of a run is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people
+    #[default]
+    Text,
+    /// For programs; schema/ of the repository says what is in it
+    Json,
+    /// The same as YAML
+    Yaml,
+    /// A line for each pod, with commas between the fields
+    Csv,
+    /// A line of JSON for each cycle as it runs, and one for the outcome
+    Stream,
+    /// JUnit XML: each pod is a test, one that stays pending is a failure
+    Junit,
 }
 
 impl Subcommand for Run {
@@ -50,24 +80,63 @@ impl Subcommand for Run {
     /// Runs the queue to its end and prints the outcome, or the times taken.
     fn run(&self) -> Result<Exit> {
         let started = Instant::now();
-        let opened = session(&self.input, self.percentage_of_nodes_to_score)?;
+        let opened = session(&self.input, &self.tries, self.percentage_of_nodes_to_score)?;
         let load_s = started.elapsed().as_secs_f64();
-        for notice in &opened.notices {
-            eprintln!("{notice}");
+        if !matches!(self.output, Output::Json | Output::Yaml | Output::Stream) {
+            opened.notices.iter().for_each(|notice| eprintln!("{notice}"));
         }
         let trace = self.trace.as_deref().map(create).transpose()?;
         let mut session = opened.session;
+        let before = Usage::of(session.world());
         let started = Instant::now();
-        session.run_until_idle(self.max_cycles, |_| false);
+        self.cycles(&mut session)?;
         let cycle_s = started.elapsed().as_secs_f64();
         if let Some(file) = trace {
             write_trace(&session, file, self.trace_detail == "full").context("--trace")?;
         }
-        print(&match self.timings {
-            true => format!("{}\n", Timings::new(&session, load_s, cycle_s).to_json()),
-            false => report::text::outcome(&session),
-        })?;
-        Ok(exit_of(&session))
+        let mut report = RunReport::new(&session, before);
+        report.notices = opened.notices;
+        report.capacity = self.capacity(&session, &opened.added)?;
+        match self.timings {
+            true => print(&format!("{}\n", Timings::new(&session, load_s, cycle_s).to_json()))?,
+            false => self.show(&report)?,
+        }
+        Ok(exit_of(&report))
+    }
+}
+
+impl Run {
+    fn cycles(&self, session: &mut Session) -> Result<()> {
+        let mut printed = Ok(());
+        session.run_until_idle(self.max_cycles, |record| {
+            if self.output == Output::Stream {
+                printed = print(&format!("{}\n", run::json::cycle(record)));
+            }
+            printed.is_err()
+        });
+        printed
+    }
+
+    fn capacity(&self, session: &Session, added: &Added) -> Result<Vec<Capacity>> {
+        if !self.capacity {
+            return Ok(Vec::new());
+        }
+        if let Some(fixed) = added.workloads.iter().find(|workload| !workload.can_grow) {
+            bail!("--capacity: {}: its pods are one for each node, not any number", fixed.name);
+        }
+        let of = |workload| capacity(session.world(), workload, workload.replicas, self.max_cycles);
+        Ok(added.workloads.iter().map(of).collect())
+    }
+
+    fn show(&self, report: &RunReport) -> Result<()> {
+        match self.output {
+            Output::Text => print_text(&run::text::run(report)),
+            Output::Json => print(&format::json(&run::json::run(report))),
+            Output::Yaml => print(&format::yaml(&run::json::run(report))),
+            Output::Csv => print_text(&run::csv::run(report)),
+            Output::Stream => print(&format!("{}\n", run::json::end(report))),
+            Output::Junit => print_text(&run::junit::run(report)),
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! it.
 
 pub mod breakpoint;
+pub mod capacity;
 mod checkpoint;
 pub mod edit;
 pub mod expect;

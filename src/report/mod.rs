@@ -3,6 +3,7 @@
 pub mod clean;
 pub mod config;
 pub mod outcome;
-pub mod text;
+pub mod run;
 pub mod timings;
 pub mod why;
+pub mod usage;

@@ -12,18 +12,33 @@ use crate::sim::World;
 pub fn load(world: &mut World, objects: impl IntoIterator<Item = Object>) -> Vec<String> {
     let mut objects: Vec<Object> = objects.into_iter().collect();
     let classes = priority_classes(&objects);
-    let mut warnings = Vec::new();
-    for object in &mut objects {
-        defaults::apply(object);
-        if let Err(error) = admission::admit(object, &classes) {
-            warnings.push(format!("{}: {error}; its priority is taken as 0", object.key()));
-        }
-    }
+    let warnings = admit(&mut objects, &classes);
     let (mut pending, settled): (Vec<Object>, Vec<Object>) =
         objects.into_iter().partition(is_pending);
     // A stable sort: pods of the same second stay in order of appearance.
     pending.sort_by_key(|object| object.metadata().creation_timestamp);
     world.create_all(settled.into_iter().chain(pending));
+    warnings
+}
+
+/// Creates objects in a world that is loaded, in their order, with the priority classes that it
+/// has. Gives warnings as [`load`] does.
+pub fn add(world: &mut World, mut objects: Vec<Object>) -> Vec<String> {
+    let classes = world.api().objects().priority_classes.clone();
+    let classes = PriorityClasses::new(classes.values().map(AsRef::as_ref));
+    let warnings = admit(&mut objects, &classes);
+    world.create_all(objects.into_iter());
+    warnings
+}
+
+fn admit(objects: &mut [Object], classes: &PriorityClasses) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for object in objects {
+        defaults::apply(object);
+        if let Err(error) = admission::admit(object, classes) {
+            warnings.push(format!("{}: {error}; its priority is taken as 0", object.key()));
+        }
+    }
     warnings
 }
 

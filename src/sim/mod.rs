@@ -9,6 +9,7 @@ pub mod faults;
 pub mod load;
 mod reconfigure;
 mod volume_controller;
+pub mod workload;
 mod world;
 
 pub use api_server::{ApiServer, ExtenderFn};

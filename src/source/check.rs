@@ -7,6 +7,8 @@ use super::files::File;
 use super::{Input, Loaded};
 use crate::api::{Kind, Object, ObjectKey, Pod, TaintEffect};
 
+/// The warning about an input without a pending pod.
+pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedule";
 /// Names listed in a warning before it says how many more there are.
 const LISTED: usize = 3;
 
@@ -56,7 +58,7 @@ pub(super) fn warn(input: &mut Input) {
     unknown_nodes(input);
     unknown_effects(input);
     if !pods(input).any(|pod| pod.spec.node_name.is_empty() && !pod.is_terminal()) {
-        input.warnings.push("no pod is pending: there is nothing to schedule".into());
+        input.warnings.push(NOTHING_PENDING.into());
     }
     if !input.objects.iter().any(|loaded| loaded.object.kind() == Kind::Node) {
         input.warnings.push("there is no node: no pod can be scheduled".into());

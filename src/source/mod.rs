@@ -16,6 +16,7 @@ mod files;
 mod filter;
 mod item;
 mod json;
+mod manifests;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -26,10 +27,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use rayon::prelude::*;
 
 pub use captured::Captured;
+pub use check::NOTHING_PENDING;
 pub use error::SourceError;
 pub(crate) use filter::glob;
 pub use filter::{Exclude, Filter};
 pub use item::SNAPSHOT_FIELDS;
+pub use manifests::{Manifest, manifests};
 
 use crate::api::{Object, admission};
 use crate::intern::Symbol;

@@ -24,6 +24,13 @@ pub struct Said {
     pub code: Option<i32>,
 }
 
+impl Said {
+    /// The report of a run up to the table of what is requested.
+    pub fn pods(&self) -> &str {
+        self.stdout.split_once("\n\n").map_or(&self.stdout, |(pods, _)| pods)
+    }
+}
+
 impl Call {
     /// In an empty folder.
     pub fn new() -> Call {

@@ -17,6 +17,7 @@ mod odd;
 mod run;
 mod schema;
 mod shapes;
+mod tries;
 mod unreachable;
 
 use harness::Call;
@@ -45,20 +46,14 @@ fn demo_lists_its_stories() {
 }
 
 #[test]
-fn every_story_is_reported_when_there_is_no_terminal() {
+fn every_story_runs() {
     for story in STORIES {
-        Call::new().says(&format!("stories/{}", story.name), &format!("demo {}", story.name));
+        Call::new().says(&format!("stories/{}", story.name), &format!("run --demo {}", story.name));
     }
 }
 
 #[test]
-fn demo_alone_is_the_tour() {
-    let (alone, tour) = (Call::new().run("demo"), Call::new().run("demo tour"));
-    assert_eq!((alone.stdout, alone.code), (tour.stdout, tour.code));
-}
-
-#[test]
-fn the_role_for_reading_a_cluster() {
-    Call::new().says("help-capture", "capture --help");
-    Call::new().says("rbac", "rbac --name viewer");
+fn without_a_terminal_no_screen_is_started() {
+    Call::new().says("no-terminal", "demo");
+    Call::new().says("no-terminal-file", "-f cluster.yaml");
 }

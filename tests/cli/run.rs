@@ -79,10 +79,10 @@ spec:
 #[test]
 fn a_tie_is_broken_as_told() {
     let call = Call::new().bytes("cluster.yaml", TIE.as_bytes());
-    let node = |how| call.run(&format!("run -f cluster.yaml --tie-break {how}")).stdout;
-    let rest = "1 placed, 0 pending, 1 scheduling cycle\n";
+    let node = |how| call.run(&format!("run -f cluster.yaml --tie-break {how}")).pods().to_owned();
+    let rest = "1 placed, 0 pending, 1 scheduling cycle";
     assert_eq!(node("upstream"), format!("default/web  on node-0\n{rest}"));
-    assert_eq!(call.run("run -f cluster.yaml").stdout, node("upstream"));
+    assert_eq!(call.run("run -f cluster.yaml").pods(), node("upstream"));
     let told = |node, how| format!("default/web  on {node} (tie broken by {how})\n{rest}");
     assert_eq!(node("first"), told("node-0", "first"));
     assert_eq!(node("seed:1"), told("node-1", "seed:1"));
@@ -116,4 +116,28 @@ fn a_reader_that_stops_reading_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn an_outcome_in_every_format() {
+    for format in ["json", "yaml", "csv", "stream", "junit"] {
+        let line = format!("run --demo preemption-budget -o {format}");
+        Call::new().says(&format!("formats/{format}"), &line);
+    }
+    Call::new().says("formats/unknown", "run --demo tour -o xml");
+    Call::new().says("formats/notices", "run --demo tour -n nowhere -o json");
+    Call::new().says("formats/timings", "run --demo tour --timings -o json");
+}
+
+/// A node whose name would clear the screen, if it were printed as it is.
+#[test]
+fn nothing_from_a_cluster_controls_the_terminal() {
+    let node = "{\"kind\": \"Node\", \"metadata\": {\"name\": \"\\u001b[2J\"}, \"status\": \
+                {\"allocatable\": {\"cpu\": \"1\", \"pods\": \"5\"}}}";
+    let pod = "{\"kind\": \"Pod\", \"metadata\": {\"name\": \"web\"}, \"spec\": {}}";
+    let call = Call::new().file("cluster.json", &format!("{node}\n{pod}\n"));
+    for format in ["text", "json", "csv", "junit"] {
+        let said = call.run(&format!("run -f cluster.json -o {format}"));
+        assert!(!said.stdout.contains('\u{1b}') && !said.stdout.is_empty(), "{format}");
+    }
 }

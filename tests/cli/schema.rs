@@ -13,9 +13,18 @@ use serde_json::Value;
 /// Keywords that say something to people only.
 const NOTES: &[&str] = &["$schema", "$id", "$defs", "title", "description"];
 
-/// Checks an output that is JSON and says by which schema it is made; others are let through.
+/// Checks an output that is JSON, as a whole or line by line, and says by which schema it is
+/// made; others are let through.
 pub fn check(output: &str) {
-    let Ok(value) = serde_json::from_str::<Value>(output) else { return };
+    match serde_json::from_str::<Value>(output) {
+        Ok(value) => check_value(value),
+        Err(_) => {
+            output.lines().filter_map(|line| serde_json::from_str(line).ok()).for_each(check_value)
+        }
+    }
+}
+
+fn check_value(value: Value) {
     let Some(name) = value.get("schema").and_then(Value::as_str) else { return };
     let schema = load(name);
     let mut problems = Vec::new();
@@ -45,7 +54,7 @@ impl Check<'_> {
         };
         for (keyword, rule) in keywords {
             match keyword.as_str() {
-                "$ref" => self.value(value, self.resolve(rule), at, problems),
+                "$ref" => self.reference(value, rule, at, problems),
                 "type" if !is_a(value, rule) => problems.push(format!("{at}: is no {rule}")),
                 "const" if value != rule => problems.push(format!("{at}: is not {rule}")),
                 "enum" if !rule.as_array().unwrap().contains(value) => {
@@ -68,9 +77,16 @@ impl Check<'_> {
         }
     }
 
-    fn resolve(&self, reference: &Value) -> &Value {
-        let pointer = reference.as_str().unwrap().strip_prefix('#').unwrap();
-        self.root.pointer(pointer).unwrap_or_else(|| panic!("{pointer} is not there"))
+    /// `#/$defs/node` of this schema, or `urn:kubestep:run:v1`, another one.
+    fn reference(&self, value: &Value, reference: &Value, at: &str, problems: &mut Vec<String>) {
+        let reference = reference.as_str().unwrap();
+        if let Some(name) = reference.strip_prefix("urn:kubestep:") {
+            let root = load(&format!("kubestep/{}", name.replace(':', "/")));
+            return Check { root: &root }.value(value, &root, at, problems);
+        }
+        let schema = self.root.pointer(reference.strip_prefix('#').unwrap());
+        let schema = schema.unwrap_or_else(|| panic!("{reference} is not there"));
+        self.value(value, schema, at, problems);
     }
 
     fn one_of(&self, value: &Value, schemas: &Value, at: &str, problems: &mut Vec<String>) {

@@ -22,7 +22,7 @@ fn free_port() -> u16 {
 fn nobody_answers() {
     let port = free_port().to_string();
     let call = Call::new().file("config", &KUBECONFIG.replace("PORT", &port));
-    for line in ["run", "capture -o c.json", ""] {
+    for line in ["run", "capture -o c.json"] {
         let said = call.run(&format!("{line} --kubeconfig config"));
         assert_eq!((said.stdout.as_str(), said.code), ("", Some(4)), "{}", said.stderr);
         let told = said.stderr.replace(&port, "PORT");

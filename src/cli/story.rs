@@ -1,0 +1,19 @@
+//! The built-in clusters as input: of `kubestep demo` and of `--demo`.
+
+use anyhow::{Result, anyhow};
+
+use crate::config::suggest;
+use crate::fixtures;
+use crate::source::{self, Filter};
+
+/// The objects of a story, and what to call it.
+pub(super) fn read(name: &str, filter: &Filter) -> Result<(source::Input, String)> {
+    let story = fixtures::find(name).ok_or_else(|| {
+        let near = suggest::closest(name, fixtures::STORIES.iter().map(|story| story.name));
+        let near = near.map(|near| format!(", did you mean {near:?}")).unwrap_or_default();
+        anyhow!("there is no story {name:?}{near}; \"kubestep demo --list\" shows them all")
+    })?;
+    let mut read = source::read_text(story.name, story.cluster.into(), filter)?;
+    read.warnings.clear();
+    Ok((read, format!("demo: {}", story.name)))
+}

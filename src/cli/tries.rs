@@ -1,0 +1,89 @@
+//! Pods to try beside those of the input: manifests of pods and workloads.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::api::{DecodeError, Decoded, Kind, Node, Object, decode};
+use crate::sim::workload::{self, Surroundings, Workload};
+use crate::sim::{World, load};
+use crate::source;
+
+/// What is to be tried.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Pods to try")]
+pub(super) struct Tries {
+    /// Try the pods of this file, too: a Pod, or a workload (Deployment, ReplicaSet, StatefulSet,
+    /// DaemonSet, Job, CronJob), whose pods are made as its controller would; "-" for standard
+    /// input; may be repeated
+    #[arg(long = "pod", value_name = "FILE")]
+    pub pods: Vec<PathBuf>,
+    /// So many replicas of each instead of what the file says
+    #[arg(long, value_name = "N", requires = "pods")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub replicas: Option<u32>,
+}
+
+/// What was added to the input.
+#[derive(Default)]
+pub(super) struct Added {
+    pub workloads: Vec<Workload>,
+    /// One sentence each.
+    pub notices: Vec<String>,
+}
+
+/// Reads the files and creates in the world what their controllers would.
+pub(super) fn add(tries: &Tries, world: &mut World) -> Result<Added> {
+    let nodes: Vec<Arc<Node>> =
+        world.scheduler().cache().nodes().filter_map(|info| info.node.clone()).collect();
+    let surroundings =
+        Surroundings { replicas: tries.replicas.map(|replicas| replicas as usize), nodes: &nodes };
+    let mut added = Added::default();
+    let mut objects = Vec::new();
+    for manifest in source::manifests(&tries.pods)? {
+        let wrong = |error: DecodeError| anyhow::anyhow!("{}: {error}", manifest.file);
+        if let Some(workload) = workload::expand(&manifest.value, &surroundings) {
+            let workload = workload.map_err(wrong)?;
+            added.notices.extend(workload.notices.iter().cloned());
+            objects.extend(workload.objects());
+            added.workloads.push(workload);
+            continue;
+        }
+        match other(&manifest.value).map_err(wrong)? {
+            Decoded::Object(object) => objects.insert(0, object),
+            Decoded::Unread(kind) => {
+                added.notices.push(format!("{}: not read by a scheduler: {kind}", manifest.file));
+            }
+        }
+    }
+    if added.workloads.is_empty() && !tries.pods.is_empty() {
+        let kinds: Vec<&str> = workload::kinds().collect();
+        bail!("--pod: there is nothing to try in it; it takes {}", kinds.join(", "));
+    }
+    check_names(&objects, world)?;
+    added.notices.extend(load::add(world, objects));
+    Ok(added)
+}
+
+/// An object of another kind: a claim, a service, a priority class.
+fn other(value: &serde_json::Value) -> Result<Decoded, DecodeError> {
+    decode::decode(decode::Text::Json(&value.to_string()), None)
+}
+
+/// A pod that is there already is not replaced.
+fn check_names(objects: &[Object], world: &World) -> Result<()> {
+    let mut seen = std::collections::BTreeSet::new();
+    for object in objects {
+        let mut object = object.clone();
+        crate::api::admission::identify(&mut object);
+        let key = object.key();
+        let name = crate::engine::pod::NamespacedName::of(&object);
+        let there = key.kind == Kind::Pod && world.api().get(key.kind, name).is_some();
+        if there || !seen.insert(key) {
+            bail!("--pod: there is a {key} already; give the one to try another name");
+        }
+    }
+    Ok(())
+}

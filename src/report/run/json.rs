@@ -1,0 +1,115 @@
+//! A run as JSON: `schema/run.v1.json` says what is in it.
+
+use serde_json::{Map, Value, json};
+
+use super::RunReport;
+use crate::debug::capacity::Capacity;
+use crate::engine::record::CycleRecord;
+use crate::intern::Symbol;
+use crate::report::outcome::{Pending, Placed};
+use crate::report::usage::{NodeUsage, Usage, exact};
+use crate::trace;
+
+/// The whole report.
+pub fn run(report: &RunReport) -> Value {
+    let evicted = report.evicted.iter().map(|entry| {
+        json!({
+            "pod": entry.pod.to_string(),
+            "node": entry.node.as_str(),
+            "by": entry.by.to_string(),
+        })
+    });
+    json!({
+        "schema": "kubestep/run/v1",
+        "cycles": report.cycles,
+        "placed": report.placed.iter().map(placed).collect::<Vec<_>>(),
+        "evicted": evicted.collect::<Vec<_>>(),
+        "pending": report.pending.iter().map(pending).collect::<Vec<_>>(),
+        "utilization": utilization(&report.before, &report.after),
+        "nodes": nodes(&report.before, &report.after),
+        "capacity": report.capacity.iter().map(capacity).collect::<Vec<_>>(),
+        "notices": report.notices,
+    })
+}
+
+/// A cycle of a run that is printed while it goes on.
+pub fn cycle(record: &CycleRecord) -> Value {
+    json!({
+        "schema": "kubestep/run-stream/v1",
+        "event": "cycle",
+        "cycle": record.cycle,
+        "record": trace::json::summary(record),
+    })
+}
+
+/// The end of such a run.
+pub fn end(report: &RunReport) -> Value {
+    json!({"schema": "kubestep/run-stream/v1", "event": "end", "result": run(report)})
+}
+
+fn placed(entry: &Placed) -> Value {
+    let mut value = json!({
+        "pod": entry.pod.to_string(),
+        "node": entry.node.as_str(),
+        "attempt": entry.attempt,
+    });
+    if let Some(how) = entry.tie_break {
+        value["tieBreak"] = how.to_string().into();
+    }
+    value
+}
+
+fn pending(entry: &Pending) -> Value {
+    json!({
+        "pod": entry.pod.to_string(),
+        "queue": entry.place.as_str(),
+        "reason": entry.reason,
+    })
+}
+
+/// Over all nodes, by resource.
+fn utilization(before: &Usage, after: &Usage) -> Value {
+    let resources = after.resources(before).into_iter().map(|resource| {
+        let (offered, requested) = after.total(resource);
+        let show = |amount| exact(&resource, amount);
+        let value = json!({
+            "allocatable": show(offered),
+            "requestedBefore": show(before.total(resource).1),
+            "requestedAfter": show(requested),
+        });
+        (resource.to_string(), value)
+    });
+    Value::Object(resources.collect())
+}
+
+fn nodes(before: &Usage, after: &Usage) -> Value {
+    let resources = after.resources(before);
+    let amounts = |node: &NodeUsage, which: fn((i64, i64)) -> i64| -> Value {
+        let amount = |resource: &Symbol| {
+            let amount = which(node.amounts(*resource));
+            (resource.to_string(), Value::from(exact(resource, amount)))
+        };
+        Value::Object(resources.iter().map(amount).collect::<Map<_, _>>())
+    };
+    let node = |node: &NodeUsage| {
+        let earlier = before.nodes.iter().find(|other| other.name == node.name);
+        json!({
+            "name": node.name.as_str(),
+            "allocatable": amounts(node, |(offered, _)| offered),
+            "requestedBefore": earlier.map(|node| amounts(node, |(_, requested)| requested)),
+            "requestedAfter": amounts(node, |(_, requested)| requested),
+        })
+    };
+    after.nodes.iter().map(node).collect()
+}
+
+fn capacity(entry: &Capacity) -> Value {
+    let nodes: Map<String, Value> =
+        entry.nodes.iter().map(|(node, pods)| (node.to_string(), (*pods).into())).collect();
+    let stopped = entry.stopped.as_ref().map(|stop| {
+        let plugins: Map<String, Value> =
+            stop.plugins.iter().map(|(name, nodes)| (name.to_string(), (*nodes).into())).collect();
+        json!({"message": stop.message, "plugins": plugins})
+    });
+    json!({"workload": entry.workload, "fit": entry.fit, "nodes": nodes, "stopped": stopped})
+}

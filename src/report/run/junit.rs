@@ -1,0 +1,64 @@
+//! A run as JUnit XML, which CI systems show: each pod is a test, and one that stays pending is
+//! a failure.
+
+use std::fmt::Write;
+
+use super::RunReport;
+use crate::engine::pod::NamespacedName;
+
+/// One test suite.
+pub fn run(report: &RunReport) -> String {
+    let (tests, failures) = (report.placed.len() + report.pending.len(), report.pending.len());
+    let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
+    // Writing into a String cannot fail.
+    let _ = writeln!(
+        xml,
+        "<testsuites>\n  <testsuite name=\"kubestep run\" tests=\"{tests}\" failures=\"{failures}\">"
+    );
+    for entry in &report.placed {
+        let node = escape(&entry.node);
+        let case = case(&entry.pod);
+        let _ = writeln!(xml, "    {case}>\n      <system-out>on {node}</system-out>");
+        xml.push_str("    </testcase>\n");
+    }
+    for entry in &report.pending {
+        let (case, reason) = (case(&entry.pod), escape(&entry.reason));
+        let kind = escape(entry.place.as_str());
+        let _ = writeln!(xml, "    {case}>\n      <failure type=\"{kind}\" message=\"{reason}\"/>");
+        xml.push_str("    </testcase>\n");
+    }
+    xml.push_str("  </testsuite>\n</testsuites>\n");
+    xml
+}
+
+fn case(pod: &NamespacedName) -> String {
+    format!("<testcase classname=\"{}\" name=\"{}\"", escape(&pod.namespace), escape(&pod.name))
+}
+
+/// Text for an attribute or an element. Characters that XML has no way to write are replaced.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push_str("&#10;"),
+            '\t' => escaped.push_str("&#9;"),
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_leaves_its_attribute() {
+        assert_eq!(escape("<a & \"b\">\n\u{1b}"), "&lt;a &amp; &quot;b&quot;&gt;&#10;\u{fffd}");
+    }
+}

@@ -1,0 +1,130 @@
+//! A run as text for people.
+
+use std::fmt::Write;
+
+use super::RunReport;
+use crate::debug::capacity::Capacity;
+use crate::engine::amount;
+use crate::engine::record::QueueName;
+use crate::report::usage::Usage;
+
+/// Nodes named where a workload would fit, before it says how many more there are.
+const NODES_NAMED: usize = 8;
+
+/// Which pods were placed where, who had to go for them, which stayed pending and why; how full
+/// the nodes are; how many more would fit.
+pub fn run(report: &RunReport) -> String {
+    let mut text = pods(report);
+    if !report.after.nodes.is_empty() {
+        text.push('\n');
+        text.push_str(&usage(&report.before, &report.after));
+    }
+    for entry in &report.capacity {
+        text.push('\n');
+        text.push_str(&capacity(entry));
+    }
+    text
+}
+
+fn pods(report: &RunReport) -> String {
+    let mut text = String::new();
+    let width = report.placed.iter().map(|entry| entry.pod.to_string().len()).max().unwrap_or(0);
+    // Writing into a String cannot fail.
+    for entry in &report.placed {
+        let pod = entry.pod.to_string();
+        let _ = write!(text, "{pod:<width$}  on {}", entry.node);
+        let attempt = (entry.attempt > 1).then(|| format!("attempt {}", entry.attempt));
+        let tie = entry.tie_break.map(|how| format!("tie broken by {how}"));
+        let notes: Vec<String> = attempt.into_iter().chain(tie).collect();
+        let _ = match notes.as_slice() {
+            [] => writeln!(text),
+            notes => writeln!(text, " ({})", notes.join(", ")),
+        };
+    }
+    for entry in &report.evicted {
+        let _ = writeln!(text, "{}  evicted from {} for {}", entry.pod, entry.node, entry.by);
+    }
+    for entry in &report.pending {
+        let place = match entry.place {
+            QueueName::None => "in no queue",
+            place => place.as_str(),
+        };
+        let _ = writeln!(text, "{}  pending, {place}\n    {}", entry.pod, entry.reason);
+    }
+    let _ = write!(text, "{} placed, ", report.placed.len());
+    if !report.evicted.is_empty() {
+        let _ = write!(text, "{} evicted, ", report.evicted.len());
+    }
+    let (pending, cycles) = (report.pending.len(), report.cycles);
+    let plural = if cycles == 1 { "" } else { "s" };
+    let _ = writeln!(text, "{pending} pending, {cycles} scheduling cycle{plural}");
+    text
+}
+
+/// A table of what the nodes offer in all, and what is requested of it.
+fn usage(before: &Usage, after: &Usage) -> String {
+    let nodes = after.nodes.len();
+    let plural = if nodes == 1 { "" } else { "s" };
+    let mut rows = vec![["requested of", "offered", "before", "", "after", ""].map(str::to_owned)];
+    for resource in after.resources(before) {
+        let show = |amount| amount::of(&resource, amount);
+        let (offered, requested) = after.total(resource);
+        let (offered_before, requested_before) = before.total(resource);
+        rows.push([
+            resource.to_string(),
+            show(offered),
+            show(requested_before),
+            share(requested_before, offered_before),
+            show(requested),
+            share(requested, offered),
+        ]);
+    }
+    rows[0][0] = format!("{nodes} node{plural}");
+    table(&rows)
+}
+
+fn share(part: i64, of: i64) -> String {
+    if of <= 0 { String::new() } else { format!("{}%", (part as f64 / of as f64 * 100.0).round()) }
+}
+
+/// The first column to the left, the others to the right.
+fn table(rows: &[[String; 6]]) -> String {
+    let widths: Vec<usize> = (0..6)
+        .map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = format!("{:<width$}", row[0], width = widths[0]);
+        for at in 1..6 {
+            // A share stands close to its amount.
+            let gap = if at == 3 || at == 5 { " " } else { "   " };
+            let _ = write!(line, "{gap}{:>width$}", row[at], width = widths[at]);
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn capacity(entry: &Capacity) -> String {
+    let more = match entry.stopped {
+        Some(_) => format!("{} more would fit", entry.fit),
+        None => format!("{} more would fit, and there counting ended", entry.fit),
+    };
+    let mut text = format!("{}: {more}\n", entry.workload);
+    let mut nodes: Vec<String> = entry
+        .nodes
+        .iter()
+        .take(NODES_NAMED)
+        .map(|(node, pods)| format!("{pods} on {node}"))
+        .collect();
+    if entry.nodes.len() > NODES_NAMED {
+        nodes.push(format!("the rest on {} other nodes", entry.nodes.len() - NODES_NAMED));
+    }
+    if !nodes.is_empty() {
+        let _ = writeln!(text, "    {}", nodes.join(", "));
+    }
+    if let Some(stop) = &entry.stopped {
+        let _ = writeln!(text, "    the next one: {}", stop.message);
+    }
+    text
+}
