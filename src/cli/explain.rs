@@ -11,6 +11,7 @@ use crate::cli::open::session;
 use crate::cli::options::Input;
 use crate::cli::print;
 use crate::cli::registry::Subcommand;
+use crate::cli::tries::Tries;
 use crate::config::suggest;
 use crate::debug::Session;
 use crate::debug::why::{Question, Why};
@@ -40,6 +41,8 @@ pub(super) struct Explain {
     /// Run at most so many scheduling cycles before: the pods ahead in the queue come first
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     max_cycles: usize,
+    #[command(flatten)]
+    tries: Tries,
 }
 
 /// How an answer is printed.
@@ -60,7 +63,7 @@ impl Subcommand for Explain {
     const NAME: &'static str = "explain";
 
     fn run(&self) -> Result<Exit> {
-        let opened = session(&self.input, None)?;
+        let opened = session(&self.input, &self.tries, None)?;
         let mut session = opened.session;
         for notice in &opened.notices {
             eprintln!("{notice}");

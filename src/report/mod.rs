@@ -5,5 +5,5 @@ pub mod config;
 pub mod outcome;
 pub mod run;
 pub mod timings;
-pub mod why;
 pub mod usage;
+pub mod why;

@@ -189,7 +189,7 @@ fn wrong_options() {
     of_usage("option-percentage", "run -f cluster.yaml --percentage-of-nodes-to-score 101");
     of_usage("option-detail", "run -f cluster.yaml --trace-detail all");
     of_usage("option-color", "demo --color sometimes");
-    of_usage("unknown-story", "demo tuor");
+    of_usage("unknown-story", "run --demo tuor");
 }
 
 #[test]
