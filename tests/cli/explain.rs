@@ -68,3 +68,61 @@ fn what_is_asked_wrongly_is_said() {
     Call::new().file("pods.yaml", twice).says("explain/two-pods", "explain web -f pods.yaml");
     Call::new().file("pods.yaml", twice).says("explain/no-nodes", "explain a/web -f pods.yaml");
 }
+
+/// Checked against the schema, as every JSON output is.
+fn json(call: &Call, pod: &str) -> serde_json::Value {
+    let said = call.run(&format!("explain {pod} -f cluster.yaml -o json"));
+    serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{pod}: {}", said.stderr))
+}
+
+#[test]
+fn every_fixture_as_json() {
+    for (story, pods) in ASKED {
+        let call = on(story);
+        for pod in *pods {
+            let value = json(&call, pod);
+            assert_eq!(value["pod"], format!("default/{pod}"), "{story}");
+            let code = call.run(&format!("explain {pod} -f cluster.yaml")).code;
+            assert_eq!(value["schedulable"], code == Some(0), "{story} {pod}");
+        }
+    }
+    on("spread-skew").says("explain/json", "explain web-2 -f cluster.yaml -o json");
+    on("affinity-typo").says("explain/yaml", "explain database -f cluster.yaml -o yaml");
+}
+
+/// The kinds of causes that are found for a pod.
+fn kinds(call: &Call, pod: &str) -> Vec<String> {
+    let value = json(call, pod);
+    let nodes = value["nodes"].as_array().unwrap();
+    let blockers = nodes.iter().flat_map(|node| node["blockers"].as_array().unwrap());
+    let causes = blockers.flat_map(|blocker| blocker["causes"].as_array().unwrap());
+    let mut kinds: Vec<String> =
+        causes.map(|cause| cause["kind"].as_str().unwrap().to_owned()).collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}
+
+#[test]
+fn volumes_are_followed_to_their_zone_limit_and_capacity() {
+    let call = Call::new().bytes("cluster.yaml", include_bytes!("explain/volumes.yaml"));
+    for pod in ["gone", "elsewhere", "none", "limit", "once", "zone", "class"] {
+        call.says(&format!("explain/volumes-{pod}"), &format!("explain {pod} -f cluster.yaml"));
+    }
+    assert_eq!(kinds(&call, "elsewhere"), ["volume"]);
+    assert_eq!(kinds(&call, "none"), ["volume"]);
+    assert_eq!(kinds(&call, "gone"), ["volume"]);
+    assert_eq!(kinds(&call, "limit"), ["volumeLimit"]);
+    assert_eq!(kinds(&call, "once"), ["volumeTaken"]);
+    assert_eq!(kinds(&call, "zone"), ["otherZone"]);
+}
+
+#[test]
+fn devices_are_counted_by_what_fails_them() {
+    let call = Call::new().bytes("cluster.yaml", include_bytes!("explain/devices.yaml"));
+    for pod in ["large", "second", "missing"] {
+        call.says(&format!("explain/devices-{pod}"), &format!("explain {pod} -f cluster.yaml"));
+    }
+    assert_eq!(kinds(&call, "large"), ["devices"]);
+    assert_eq!(kinds(&call, "second"), ["devices"]);
+}

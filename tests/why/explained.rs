@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use kubestep::debug::why::cause::{Cause, Detail};
 use kubestep::debug::why::{self, Why};
 use kubestep::engine::record::CycleRecord;
 use kubestep::sim::World;
@@ -28,7 +29,12 @@ fn refused_and_explained(why: &Why) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for node in &why.nodes {
         let alone = node.blockers.iter().filter(|blocker| !blocker.by_nominated);
-        for blocker in alone.filter(|blocker| !blocker.causes.is_empty()) {
+        let refused = alone.filter(|blocker| {
+            // What PreFilter left out is refused by no filter.
+            let left_out = |cause: &Cause| matches!(cause.detail, Detail::LeftOut(_));
+            !blocker.causes.is_empty() && !blocker.causes.iter().any(left_out)
+        });
+        for blocker in refused {
             found.insert((node.node.to_string(), blocker.plugin.to_string()));
         }
     }

@@ -72,7 +72,7 @@ impl Question<'_> {
         let record = self.before.map(|(_, record)| record);
         let last = record.or(attempts.last().map(Arc::as_ref));
         let examined = probe.as_ref().map(|probe| nodes::examine(probe, last));
-        let nodes::Examined { ahead, nodes, groups } = examined.unwrap_or_default();
+        let nodes::Examined { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
         let place = place::of(self.world, object);
         let (moves, asked) = queue::story(self.world, self.history, self.pod);
         let mut why = Why {
@@ -85,6 +85,7 @@ impl Question<'_> {
             ahead,
             spread: probe.as_ref().map(spread::ledgers).unwrap_or_default(),
             nodes,
+            everywhere,
             groups,
             placement: None,
             preemption: None,

@@ -16,7 +16,7 @@ use crate::intern::Symbol;
 
 /// Where a pod is.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(rename_all = "camelCase", tag = "kind")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
 pub enum Place {
     /// On a node.
     Bound {
@@ -305,6 +305,8 @@ pub struct Why {
     /// Every node: those that fit first, then by how little is missing, those that can never
     /// match last.
     pub nodes: Vec<NodeWhy>,
+    /// Reasons that every node that does not fit has, if others come on top on some.
+    pub everywhere: Vec<Reason>,
     /// The nodes that do not fit, by their reasons, the nearest first.
     pub groups: Vec<Group>,
     /// Why the pod has its node, or how the nodes that fit would be ranked.

@@ -18,6 +18,7 @@ use crate::intern::Symbol;
 pub(super) struct Examined {
     pub ahead: Vec<Ahead>,
     pub nodes: Vec<NodeWhy>,
+    pub everywhere: Vec<Reason>,
     pub groups: Vec<Group>,
 }
 
@@ -41,7 +42,8 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>) -> Examined {
         let key = |node: &NodeWhy| (!node.fits(), node.never());
         key(a).cmp(&key(b)).then(a.missing.total_cmp(&b.missing))
     });
-    Examined { ahead: ahead(probe), groups: groups(&nodes), nodes }
+    let groups = groups(&nodes);
+    Examined { ahead: ahead(probe), everywhere: everywhere(&groups), groups, nodes }
 }
 
 fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: Seen) -> NodeWhy {
@@ -65,7 +67,8 @@ fn blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -
             Some(filled) if refusal.by_nominated => (&filled.state, &filled.node),
             _ => (probe.state(), node),
         };
-        let case = Case { probe, memo, state, node: judged, plain: node };
+        let status = &refusal.status;
+        let case = Case { probe, memo, state, node: judged, plain: node, status };
         let causes = cause::of(plugin, &refusal.status, &case);
         new_blocker(plugin, &refusal.status, refusal.by_nominated, causes)
     };
@@ -79,7 +82,7 @@ fn narrowed_away(probe: &Probe, node: Symbol) -> Option<Blocker> {
     };
     let answer = probe.answers().iter().find(leaves_out)?;
     let status = Status::unresolvable("PreFilter narrowed the search to other nodes");
-    let causes = vec![cause::said(&status)];
+    let causes = vec![cause::left_out(answer.nodes.as_ref().map_or(0, Vec::len))];
     Some(new_blocker(answer.plugin, &status, false, causes))
 }
 
@@ -137,6 +140,16 @@ fn ahead(probe: &Probe) -> Vec<Ahead> {
         },
     };
     probe.answers().iter().filter(telling).map(ahead).collect()
+}
+
+/// The reasons that all groups share, where there are several groups.
+fn everywhere(groups: &[Group]) -> Vec<Reason> {
+    let [first, others @ ..] = groups else { return Vec::new() };
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let shared = |reason: &&Reason| others.iter().all(|group| group.reasons.contains(reason));
+    first.reasons.iter().filter(shared).cloned().collect()
 }
 
 /// Folds the ranked nodes by their reasons; the order is that of the nearest node of each.

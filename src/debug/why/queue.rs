@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::model::QueuePlace;
 use crate::api::Time;
-use crate::engine::framework::events::{Action, ClusterEvent, Registration};
+use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Registration};
 use crate::engine::framework::plugin::Plugin;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::pod::{NamespacedName, QueuedPod};
@@ -43,7 +43,7 @@ pub struct QueueWhy {
 pub struct Wake {
     /// The plugin.
     pub plugin: Symbol,
-    /// The event, by its label.
+    /// The event, in words.
     pub event: String,
     /// Whether the plugin looks at each such event before it wakes the pod.
     pub asked: bool,
@@ -71,7 +71,7 @@ pub struct Moved {
 pub struct Asked {
     /// When.
     pub time: Time,
-    /// The event, by its label.
+    /// The event, in words.
     pub event: String,
     /// The plugin.
     pub plugin: Symbol,
@@ -121,7 +121,7 @@ fn wakes(world: &World, queued: &QueuedPod) -> Vec<Wake> {
     let mut wakes = Vec::new();
     for plugin in rejectors(queued).into_iter().chain(queued.gating_plugin) {
         for registration in registrations(framework, plugin) {
-            let event = label(&registration.event);
+            let event = words(&registration.event);
             let wake = Wake { plugin, event, asked: registration.hinted };
             if !wakes.contains(&wake) {
                 wakes.push(wake);
@@ -140,20 +140,52 @@ fn registrations(framework: &Framework, name: Symbol) -> Vec<Registration> {
     })
 }
 
-/// The event's label; of several kinds of change each.
-fn label(event: &ClusterEvent) -> String {
+/// What the kinds of objects are called, and those of changes.
+const RESOURCES: [(EventResource, &str); 5] = [
+    (EventResource::Pod, "pod"),
+    (EventResource::AssignedPod, "pod on a node"),
+    (EventResource::UnschedulablePod, "pod without a node"),
+    (EventResource::Node, "node"),
+    (EventResource::Wildcard, "anything"),
+];
+
+const CHANGES: [(Action, &str); 13] = [
+    (Action::ADD, "added"),
+    (Action::DELETE, "deleted"),
+    (Action::UPDATE_NODE_ALLOCATABLE, "allocatable changed"),
+    (Action::UPDATE_NODE_LABEL, "labels changed"),
+    (Action::UPDATE_NODE_TAINT, "taints changed"),
+    (Action::UPDATE_NODE_CONDITION, "conditions changed"),
+    (Action::UPDATE_NODE_ANNOTATION, "annotations changed"),
+    (Action::UPDATE_NODE_DECLARED_FEATURE, "declared features changed"),
+    (Action::UPDATE_POD_LABEL, "labels changed"),
+    (Action::UPDATE_POD_SCALE_DOWN, "scaled down"),
+    (Action::UPDATE_POD_TOLERATION, "tolerations changed"),
+    (Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED, "last gate removed"),
+    (Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM, "claim generated"),
+];
+
+/// An event in words: `node added or taints changed`.
+fn words(event: &ClusterEvent) -> String {
     if event.is_wildcard() {
-        return "any event".to_owned();
+        return if event.custom_label.is_empty() { "any event".into() } else { event.label() };
     }
-    let mixed = event.action.0.count_ones() > 1
-        && event.action != Action::ALL
-        && event.action != Action::UPDATE;
-    if !mixed {
-        return event.label();
+    let named = RESOURCES.iter().find(|(resource, _)| *resource == event.resource);
+    // Others are called by their kind, without the group.
+    let resource = named.map_or_else(
+        || event.resource.as_str().rsplit('/').next().unwrap_or_default(),
+        |(_, name)| name,
+    );
+    let Action(bits) = event.action;
+    let all_updates = bits & Action::UPDATE.0 == Action::UPDATE.0;
+    let single = |(action, _): &&(Action, &str)| {
+        bits & action.0 != 0 && !(all_updates && action.overlaps(Action::UPDATE))
+    };
+    let mut changes: Vec<&str> = CHANGES.iter().filter(single).map(|(_, name)| *name).collect();
+    if all_updates {
+        changes.push("changed");
     }
-    let names = event.action.names().into_iter();
-    let labels = names.map(|name| name.to_owned()).collect::<Vec<_>>();
-    format!("{}{}", event.resource.as_str(), labels.join("|"))
+    format!("{resource} {}", changes.join(" or "))
 }
 
 /// What happened to the pod in the queue so far, in order: moves, and questions about events.
@@ -181,5 +213,5 @@ fn told(moved: &QueueMove) -> Moved {
 
 fn question(hint: &HintRecord) -> Asked {
     let HintRecord { time, event, plugin, answer, .. } = *hint;
-    Asked { time, event: label(&event), plugin, answer }
+    Asked { time, event: words(&event), plugin, answer }
 }

@@ -146,7 +146,7 @@ fn finish(
 
 impl<'a> Search<'a> {
     /// Checks all requests and counts what they need at least.
-    fn prepare(&mut self) -> Result<(), Stop> {
+    pub(super) fn prepare(&mut self) -> Result<(), Stop> {
         let claims = self.claims;
         for (claim_at, claim) in claims.iter().enumerate() {
             let mut least = 0;

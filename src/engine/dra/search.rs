@@ -444,7 +444,7 @@ fn matches_all(
 }
 
 /// Whether the device has a taint that nothing tolerates (AL-015).
-fn is_kept_off(device: DeviceRef<'_>, tolerations: &[DeviceToleration]) -> bool {
+pub(super) fn is_kept_off(device: DeviceRef<'_>, tolerations: &[DeviceToleration]) -> bool {
     let effects = [DeviceTaintEffect::NoSchedule, DeviceTaintEffect::NoExecute];
     let taints = device.device.taints.iter();
     let mut keeping = taints.filter(|taint| effects.contains(&taint.effect));

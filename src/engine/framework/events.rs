@@ -47,12 +47,6 @@ impl Action {
     pub fn overlaps(self, other: Action) -> bool {
         self.0 & other.0 != 0
     }
-
-    /// The names of the changes in the set, from low to high.
-    pub fn names(self) -> Vec<&'static str> {
-        let single = ACTION_NAMES.iter().filter(|(action, _)| action.0.count_ones() == 1);
-        single.filter(|(action, _)| self.overlaps(*action)).map(|(_, name)| *name).collect()
-    }
 }
 
 impl BitOr for Action {

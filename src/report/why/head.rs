@@ -15,6 +15,7 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
         lines.extend(self::ahead(ahead));
     }
     lines.push(verdict(why));
+    lines.retain(|line| !line.is_empty());
     for problem in why.problems.iter().filter(|problem| !problem.blocking) {
         lines.push(format!("  note: {}: {}", problem.text, problem.advice));
     }
@@ -69,7 +70,7 @@ fn verdict(why: &Why) -> String {
     let blocked = why.problems.iter().any(|problem| problem.blocking);
     let refused = why.ahead.iter().any(Ahead::refuses);
     match (&why.place, why.basis) {
-        (Place::Bound { node }, Basis::Cycle { cycle }) => {
+        (Place::Bound { node } | Place::Waiting { node, .. }, Basis::Cycle { cycle }) => {
             format!("In cycle {cycle} it fitted {}; {node} was chosen.", of(fits, all))
         }
         (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
@@ -78,7 +79,9 @@ fn verdict(why: &Why) -> String {
         _ if refused => "No node is looked at as long as that is so.".to_owned(),
         _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),
         _ if fits > 0 => format!("It fits {}: the next attempt places it.", of(fits, all)),
+        _ if blocked && all == 0 => String::new(),
         _ if blocked => format!("Nor does it fit any of the {}.", count(all, "node")),
+        _ if all == 1 => "It does not fit the only node.".to_owned(),
         _ => format!("It fits none of the {}.", count(all, "node")),
     }
 }

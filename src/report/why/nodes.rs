@@ -1,7 +1,7 @@
 //! What speaks against the nodes.
 
 use super::{count, names};
-use crate::debug::why::{Group, NodeWhy, Why};
+use crate::debug::why::{Group, NodeWhy, Reason, Why};
 use crate::intern::Symbol;
 
 /// Groups that are told in the short form.
@@ -15,7 +15,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
         return why.nodes.iter().flat_map(node).collect();
     }
     let (never, near): (Vec<&Group>, Vec<&Group>) = why.groups.iter().partition(|g| g.never);
-    let mut lines = Vec::new();
+    let mut lines = everywhere(why);
     let all_never = near.is_empty();
     for group in near.iter().take(GROUPS) {
         lines.extend(self::group(why, group));
@@ -27,7 +27,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     let nodes: usize = never.iter().map(|group| group.nodes.len()).sum();
     if !all_never {
         lines.push(format!("{} can never match, whatever happens there:", count(nodes, "node")));
-        lines.extend(never.iter().take(GROUPS).map(|group| format!("  {}", folded(group))));
+        lines.extend(never.iter().take(GROUPS).map(|group| format!("  {}", folded(why, group))));
     } else {
         lines.extend(never.iter().take(GROUPS).flat_map(|group| self::group(why, group)));
     }
@@ -41,8 +41,19 @@ fn rest(groups: &[&Group]) -> Option<String> {
     (nodes > 0).then_some(more)
 }
 
-fn folded(group: &Group) -> String {
-    let reasons: Vec<&str> = group.reasons.iter().map(|reason| reason.text.as_str()).collect();
+/// What every node has against it, with the words where they are the same for all.
+fn everywhere(why: &Why) -> Vec<String> {
+    let line = |reason: &Reason| format!("On every node: {}: {}", reason.plugin, reason.text);
+    why.everywhere.iter().map(line).collect()
+}
+
+/// The reasons of a group that are not those of every node.
+fn own<'a>(why: &'a Why, group: &'a Group) -> impl Iterator<Item = &'a Reason> {
+    group.reasons.iter().filter(|reason| !why.everywhere.contains(reason))
+}
+
+fn folded(why: &Why, group: &Group) -> String {
+    let reasons: Vec<&str> = own(why, group).map(|reason| reason.text.as_str()).collect();
     let nodes = match group.nodes.len() {
         1..=NAMED => names(&group.nodes, NAMED),
         many => count(many, "node"),
@@ -58,10 +69,16 @@ fn group(why: &Why, group: &Group) -> Vec<String> {
     let of = if group.nodes.len() > 1 { format!(" (on {})", nearest.node) } else { String::new() };
     for (plugin, cause) in nearest.causes() {
         let (gist, words) = (cause.gist(), cause.words());
+        if why.everywhere.iter().any(|reason| reason.plugin == plugin && reason.text == gist) {
+            continue;
+        }
         lines.push(match gist == words {
             true => format!("  {plugin}: {gist}"),
             false => format!("  {plugin}{of}: {words}"),
         });
+    }
+    if lines.len() == 1 {
+        lines.push("  nothing else".to_owned());
     }
     lines
 }

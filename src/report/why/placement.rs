@@ -107,8 +107,16 @@ pub(super) fn versus(why: &Why, name: Symbol, against: bool) -> Vec<String> {
         Some(chosen) => compared(placement, chosen, asked),
         None => table(placement, std::iter::once(asked)),
     };
+    // Against the chosen one, only what makes the difference is worth the room.
+    let differs = |plugin: Symbol| {
+        let at = placement.plugins.iter().position(|known| known.plugin == plugin);
+        let score =
+            |row: &Ranked| at.and_then(|at| row.scores.get(at)).map(|points| points.weighted);
+        rival.is_none_or(|chosen| score(chosen) != score(asked))
+    };
     let shown = |formula: &&Formula| {
-        formula.node == name || rival.is_some_and(|chosen| chosen.node == formula.node)
+        let node = formula.node == name || rival.is_some_and(|row| row.node == formula.node);
+        node && differs(formula.plugin)
     };
     let mut formulas: Vec<&Formula> = placement.formulas.iter().filter(shown).collect();
     formulas.sort_by_key(|formula| {

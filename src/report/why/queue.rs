@@ -2,12 +2,13 @@
 
 use indexmap::IndexMap;
 
+use crate::api::Time;
 use crate::debug::why::{QueueWhy, Why};
 use crate::engine::record::QueueName;
 
 /// What it waits for; in the wide form its whole story.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
-    let mut lines: Vec<String> = why.queue.iter().flat_map(waits).collect();
+    let mut lines: Vec<String> = why.queue.iter().flat_map(|queue| waits(queue, why.at)).collect();
     lines.extend(passed_over(why, wide));
     if wide {
         lines.extend(story(why));
@@ -18,27 +19,27 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     lines
 }
 
-fn waits(queue: &QueueWhy) -> Vec<String> {
+fn waits(queue: &QueueWhy, now: Time) -> Vec<String> {
     let mut lines = Vec::new();
+    let since = span(queue.since, now);
+    let until = queue.until.map(|until| span(now, until));
     match queue.queue.0 {
         QueueName::Active => {
             let place = queue.position.map(|at| format!(", as number {at}")).unwrap_or_default();
-            lines.push(format!("In the active queue since {}{place}.", queue.since));
+            lines.push(format!("In the active queue for {since}{place}."));
         }
         QueueName::Backoff => {
-            let until = queue.until.map(|until| format!(" until {until}")).unwrap_or_default();
-            lines.push(format!("In backoff since {}{until}.", queue.since));
+            let until = until.map(|until| format!(", and for {until} more")).unwrap_or_default();
+            lines.push(format!("In backoff for {since}{until}."));
         }
         QueueName::Unschedulable => {
-            let until = queue.until.map(|at| format!(", by itself at {at}")).unwrap_or_default();
-            lines.push(format!(
-                "Waiting since {}. It is tried again{until}, or after:",
-                queue.since
-            ));
+            let until =
+                until.map(|until| format!(" in {until} at the latest, or")).unwrap_or_default();
+            lines.push(format!("Waiting for {since}. It is tried again{until} after:"));
         }
         QueueName::Gated => {
             let by = queue.gated_by.map(|by| format!(" by {by}")).unwrap_or_default();
-            lines.push(format!("Kept out of the queue{by} since {}, until:", queue.since));
+            lines.push(format!("Kept out of the queue{by} for {since}, until:"));
         }
         _ => {}
     }
@@ -48,6 +49,19 @@ fn waits(queue: &QueueWhy) -> Vec<String> {
     }
     lines.extend(wakes.iter().map(|(plugin, events)| format!("  {plugin}: {}", events.join(", "))));
     lines
+}
+
+/// A time span in its two largest units: `4m30s`.
+fn span(from: Time, to: Time) -> String {
+    let seconds = (to.0 - from.0).max(0) / 1_000_000;
+    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, _) => format!("{minutes}m{seconds:02}s"),
+        (0, _, _) => format!("{hours}h{minutes:02}m"),
+        _ => format!("{days}d{hours:02}h"),
+    }
 }
 
 /// Events that came since the pod waits and that no plugin thought worth a retry.

@@ -6,6 +6,7 @@
 //! whether the pod fits. A plugin without an explainer is quoted.
 
 mod culprits;
+mod dynamic_resources;
 mod inter_pod_affinity;
 mod memo;
 mod node_affinity;
@@ -15,12 +16,17 @@ mod node_ports;
 mod node_resources_fit;
 mod node_terms;
 mod node_unschedulable;
+mod node_volume_limits;
 pub(super) mod pod_topology_spread;
 mod taint_toleration;
+mod volume_binding;
+mod volume_restrictions;
+mod volume_zone;
 
 use serde::Serialize;
 
 pub use culprits::{Culprit, Culprits};
+pub use dynamic_resources::{DeviceCause, Devices};
 pub use inter_pod_affinity::{NoPodNear, PodInTheWay, Term, Whose};
 pub use node_affinity::{AffinityMismatch, AffinityOf};
 pub use node_declared_features::UndeclaredFeatures;
@@ -29,8 +35,12 @@ pub use node_ports::PortTaken;
 pub use node_resources_fit::Shortage;
 pub use node_terms::{Hint, Unmet};
 pub use node_unschedulable::Cordoned;
+pub use node_volume_limits::{VolumeCount, VolumeLimit};
 pub use pod_topology_spread::{Skew, SpreadCause};
 pub use taint_toleration::{Tried, UntoleratedTaint};
+pub use volume_binding::{RejectedVolume, VolumeCause, VolumeProblem};
+pub use volume_restrictions::VolumeTaken;
+pub use volume_zone::OtherZone;
 
 pub(in crate::debug) use memo::Memo;
 
@@ -139,8 +149,35 @@ details! {
     Spread(SpreadCause),
     /// Too little is left of a resource.
     Shortage(Shortage),
+    /// A claim that cannot have its volume on the node.
+    Volume(VolumeCause),
+    /// A volume in another zone.
+    OtherZone(OtherZone),
+    /// A CSI driver with no room for more volumes.
+    VolumeLimit(VolumeLimit),
+    /// A volume that another pod has.
+    VolumeTaken(VolumeTaken),
+    /// Devices that cannot be had.
+    Devices(DeviceCause),
+    /// No filter refuses the node, but PreFilter left it out.
+    LeftOut(LeftOut),
     /// What the plugin said.
     Said(Said),
+}
+
+/// PreFilter narrowed the search to other nodes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOut {
+    /// How many nodes it left.
+    pub left: usize,
+}
+
+impl Words for LeftOut {
+    fn gist(&self) -> String {
+        let plural = if self.left == 1 { "" } else { "s" };
+        format!("PreFilter left {} other node{plural} only", self.left)
+    }
 }
 
 /// The words of a plugin whose ways are not known, or of an error.
@@ -187,6 +224,8 @@ pub(in crate::debug) struct Case<'a> {
     pub node: &'a NodeInfo,
     /// The node without them.
     pub plain: &'a NodeInfo,
+    /// What the plugin said.
+    pub status: &'a Status,
 }
 
 /// Gives the causes of a plugin's refusal; none if it cannot tell.
@@ -203,6 +242,11 @@ const EXPLAINERS: &[(&str, Explainer)] = &[
     ("NodeDeclaredFeatures", node_declared_features::explain),
     ("InterPodAffinity", inter_pod_affinity::explain),
     ("PodTopologySpread", pod_topology_spread::explain),
+    ("VolumeRestrictions", volume_restrictions::explain),
+    ("NodeVolumeLimits", node_volume_limits::explain),
+    ("VolumeBinding", volume_binding::explain),
+    ("VolumeZone", volume_zone::explain),
+    ("DynamicResources", dynamic_resources::explain),
 ];
 
 /// Whether it is known how a plugin decides; others are quoted.
@@ -218,6 +262,11 @@ pub(in crate::debug) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> 
         _ => Vec::new(),
     };
     if causes.is_empty() { vec![said(status)] } else { causes }
+}
+
+/// A node that PreFilter left out.
+pub(in crate::debug) fn left_out(left: usize) -> Cause {
+    Cause::new(LeftOut { left }, 1.0, Outlook::Never)
 }
 
 /// A quoted status.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
+use crate::api::{Quantity, QuantityFormat};
 use crate::engine::amount;
 use crate::engine::plugins::node_resources::fit::{Shortfall, shortfalls};
 use crate::engine::requests::has_pod_level_requests;
@@ -11,8 +12,7 @@ use crate::intern::Symbol;
 
 /// Too little is left of a resource. CPU in millicores, everything else in whole units (bytes
 /// for memory and storage).
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Shortage {
     /// The resource; `pods` for the number of pods.
     pub resource: Symbol,
@@ -32,6 +32,38 @@ pub struct Shortage {
     pub overhead: i64,
     /// Whether `needed` is what the pod requests as a whole, not the sum over its containers.
     pub pod_level: bool,
+}
+
+/// With amounts as Kubernetes writes quantities.
+impl Serialize for Shortage {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let amounts = [
+            ("allocatable", self.allocatable),
+            ("requested", self.requested),
+            ("nominated", self.nominated),
+            ("free", self.free),
+            ("needed", self.needed),
+            ("shortBy", self.short_by),
+            ("overhead", self.overhead),
+        ];
+        let mut fields = serializer.serialize_struct("Shortage", amounts.len() + 2)?;
+        fields.serialize_field("resource", &self.resource)?;
+        for (name, amount) in amounts {
+            fields.serialize_field(name, &quantity(&self.resource, amount).to_string())?;
+        }
+        fields.serialize_field("podLevel", &self.pod_level)?;
+        fields.end()
+    }
+}
+
+fn quantity(resource: &str, amount: i64) -> Quantity {
+    match resource {
+        "cpu" => Quantity::new_milli(amount, QuantityFormat::DecimalSi),
+        "memory" | "ephemeral-storage" => Quantity::new(amount, QuantityFormat::BinarySi),
+        name if name.starts_with("hugepages-") => Quantity::new(amount, QuantityFormat::BinarySi),
+        _ => Quantity::new(amount, QuantityFormat::DecimalSi),
+    }
 }
 
 impl Words for Shortage {

@@ -109,10 +109,12 @@ impl NodeTerms {
         memo: &Memo,
     ) -> NodeTerms {
         let term = |term: &NodeSelectorTerm| {
-            let label =
-                |written: &NodeSelectorRequirement| Expression::new(written, false, snapshot, memo);
-            let field =
-                |written: &NodeSelectorRequirement| Expression::new(written, true, snapshot, memo);
+            let label = |written: &NodeSelectorRequirement| {
+                Expression::new(written, false, fields, (snapshot, memo))
+            };
+            let field = |written: &NodeSelectorRequirement| {
+                Expression::new(written, true, fields, (snapshot, memo))
+            };
             let on_fields = term.match_fields.iter().filter(|_| fields).map(field);
             term.match_expressions.iter().map(label).chain(on_fields).collect()
         };
@@ -127,7 +129,7 @@ impl NodeTerms {
                 operator: NodeSelectorOperator::In,
                 values: vec![*value],
             };
-            Expression::new(&written, false, snapshot, memo)
+            Expression::new(&written, false, true, (snapshot, memo))
         };
         NodeTerms { terms: vec![labels.iter().map(expression).collect()], fields: true }
     }
@@ -152,8 +154,8 @@ impl Expression {
     fn new(
         written: &NodeSelectorRequirement,
         is_field: bool,
-        snapshot: &Snapshot,
-        memo: &Memo,
+        typos: bool,
+        (snapshot, memo): (&Snapshot, &Memo),
     ) -> Expression {
         let alone = match is_field {
             true => NodeSelectorTerm { match_fields: vec![written.clone()], ..Default::default() },
@@ -161,7 +163,7 @@ impl Expression {
                 NodeSelectorTerm { match_expressions: vec![written.clone()], ..Default::default() }
             }
         };
-        let hint = if is_field { None } else { hint(written, snapshot, memo) };
+        let hint = if is_field { None } else { hint(written, typos, snapshot, memo) };
         Expression {
             written: notation(written).into(),
             key: written.key,
@@ -200,8 +202,14 @@ fn notation(written: &NodeSelectorRequirement) -> String {
     }
 }
 
-/// What is odd about an expression, if no node can meet it.
-fn hint(written: &NodeSelectorRequirement, snapshot: &Snapshot, memo: &Memo) -> Option<Hint> {
+/// What is odd about an expression, if no node can meet it. What people write may be a slip of
+/// the keyboard (`typos`), what drivers write is not.
+fn hint(
+    written: &NodeSelectorRequirement,
+    typos: bool,
+    snapshot: &Snapshot,
+    memo: &Memo,
+) -> Option<Hint> {
     let positive = matches!(
         written.operator,
         NodeSelectorOperator::In
@@ -224,7 +232,7 @@ fn hint(written: &NodeSelectorRequirement, snapshot: &Snapshot, memo: &Memo) -> 
         return None;
     }
     let near = |value: &Symbol| suggest::closest(value, values.iter().map(|known| known.as_str()));
-    Some(match wanted.iter().find_map(near) {
+    Some(match wanted.iter().filter(|_| typos).find_map(near) {
         Some(near) => Hint::NearValue { near: near.into() },
         None => Hint::NoSuchValue { known: values.into_iter().take(LISTED).collect() },
     })

@@ -252,11 +252,10 @@ fn ranking(nodes: &[Symbol], record: &ScoreRecord) -> Vec<Ranked> {
     let mut rows: Vec<Ranked> = nodes.iter().enumerate().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.total));
     let mut last = None;
-    for at in 0..rows.len() {
-        let shared = last.filter(|(total, _)| *total == rows[at].total);
-        let rank = shared.map_or(at + 1, |(_, rank)| rank);
-        rows[at].rank = rank;
-        last = Some((rows[at].total, rank));
+    for (at, row) in rows.iter_mut().enumerate() {
+        let shared = last.filter(|(total, _)| *total == row.total);
+        row.rank = shared.map_or(at + 1, |(_, rank)| rank);
+        last = Some((row.total, row.rank));
     }
     rows
 }

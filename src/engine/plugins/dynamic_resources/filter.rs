@@ -67,7 +67,7 @@ fn evaluate(
 }
 
 /// The allocated claims that cannot be used on the node (DRA-021).
-fn unavailable_claims(
+pub(super) fn unavailable_claims(
     cx: &CycleContext<'_>,
     state: &ClaimState,
     node: &Node,

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::config::types::DynamicResourcesArgs;
 use crate::config::{Feature, FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
@@ -25,6 +26,7 @@ mod extended;
 mod filter;
 mod hints;
 mod node_resources;
+mod obstacles;
 mod post_filter;
 mod pre_bind;
 mod pre_filter;
@@ -34,6 +36,8 @@ mod state;
 mod workload;
 
 pub use node_resources::claimed_on;
+pub(crate) use obstacles::{Obstacle, obstacles};
+
 use state::ClaimState;
 
 /// How long PreBind waits for binding conditions unless the arguments say: 10 minutes, in
@@ -50,8 +54,13 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
     Ok(Arc::new(DynamicResources {
         name: "DynamicResources".into(),
         filter_seconds,
-        binding_timeout: args.binding_timeout.map_or(BINDING_TIMEOUT, |t| t.as_micros()),
+        binding_timeout: binding_timeout(args),
     }))
+}
+
+/// How long PreBind waits for binding conditions, in microseconds.
+fn binding_timeout(args: &DynamicResourcesArgs) -> i64 {
+    args.binding_timeout.map_or(BINDING_TIMEOUT, |timeout| timeout.as_micros())
 }
 
 /// The devices that Filter found for the pod's claims on a node, by request.

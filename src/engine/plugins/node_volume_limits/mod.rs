@@ -22,8 +22,11 @@ use crate::intern::Symbol;
 
 mod count;
 mod hints;
+mod over;
 
-use count::{Attachable, LookupError};
+pub(crate) use over::OverLimit;
+
+use count::Attachable;
 
 /// Builds the plugin.
 pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
@@ -41,25 +44,54 @@ struct NodeVolumeLimits {
 }
 
 impl NodeVolumeLimits {
-    /// The refusal for a driver that insists on being there and is not (CSI-006).
     fn missing_driver(
         &self,
         objects: &Objects,
         new: &Attachable,
         csi_node: Option<&CsiNode>,
-    ) -> Option<Status> {
-        if !self.limit_scaling {
-            return None;
-        }
-        let missing = new.drivers().find(|driver| {
-            let known = objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
-            let insists = known
-                .is_some_and(|known| known.spec.prevent_pod_scheduling_if_missing == Some(true));
-            let drivers = csi_node.map_or(&[][..], |csi_node| &csi_node.spec.drivers);
-            insists && !drivers.iter().any(|present| present.name == *driver)
-        })?;
-        Some(Status::unschedulable(&format!("{missing} CSI driver is not installed on the node")))
+    ) -> Option<Symbol> {
+        if self.limit_scaling { missing_driver(objects, new, csi_node) } else { None }
     }
+}
+
+/// A driver that insists on being there and is not (CSI-006).
+fn missing_driver(
+    objects: &Objects,
+    new: &Attachable,
+    csi_node: Option<&CsiNode>,
+) -> Option<Symbol> {
+    new.drivers().find(|driver| {
+        let known = objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
+        let insists =
+            known.is_some_and(|known| known.spec.prevent_pod_scheduling_if_missing == Some(true));
+        let drivers = csi_node.map_or(&[][..], |csi_node| &csi_node.spec.drivers);
+        insists && !drivers.iter().any(|present| present.name == *driver)
+    })
+}
+
+/// Why a node has no room for the pod's volumes.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Obstacle {
+    /// A driver that must be there is not.
+    MissingDriver(Symbol),
+    /// Drivers that would have too many volumes.
+    OverLimit(Vec<OverLimit>),
+}
+
+/// What speaks against a node; `None` if it can only be told in the plugin's words.
+pub(crate) fn obstacle(
+    cx: &CycleContext<'_>,
+    state: &CycleState,
+    node: &NodeInfo,
+) -> Option<Obstacle> {
+    let new = over::new_volumes(cx, node).ok()?;
+    if cx.features.enabled(Feature::VolumeLimitScaling)
+        && let Some(driver) = missing_driver(cx.objects, &new, over::csi_node(cx, node))
+    {
+        return Some(Obstacle::MissingDriver(driver));
+    }
+    let over = over::over_limit(cx, state, node, new).ok()?;
+    (!over.is_empty()).then_some(Obstacle::OverLimit(over))
 }
 
 /// How many volumes of `driver` the node takes; `None` for any number (CSI-007).
@@ -136,40 +168,18 @@ impl Plugin for NodeVolumeLimits {
 
     /// CSI-002…009
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
-        let csi_node = cx.objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, node.name));
-        let csi_node = csi_node.map(|csi_node| csi_node.as_ref());
-        let mut new = Attachable::default();
-        match new.add_pod(&cx.pod.pod, cx.objects, csi_node.is_some(), true) {
-            Ok(()) => {}
-            Err(LookupError::NotFound(text)) => return volumes::unresolvable(text),
-            Err(LookupError::Other(text)) => return Status::error(&text),
-        }
-        if let Some(refusal) = self.missing_driver(cx.objects, &new, csi_node) {
-            return refusal;
-        }
-        let Some(csi_node) = csi_node else { return Status::SUCCESS };
-        if !new.drivers().any(|driver| limit(csi_node, driver).is_some()) {
-            return Status::SUCCESS;
-        }
-        let mut attached = Attachable::default();
-        for pod in &node.pods {
-            let added = attached.add_pod(&pod.pod, cx.objects, true, false);
-            if let Err(LookupError::NotFound(text) | LookupError::Other(text)) = added {
-                return Status::error(&text);
-            }
-        }
-        new.remove_all(&attached);
-        match state.read::<Attachments>() {
-            Some(attachments) => attachments.add_to(node.name, &mut attached),
-            None => Attachments::new(cx.objects).add_to(node.name, &mut attached),
-        }
-        let exceeds = |driver: Symbol| {
-            let wanted = attached.count(driver) + new.count(driver);
-            limit(csi_node, driver).is_some_and(|limit| wanted > limit)
+        let new = match over::new_volumes(cx, node) {
+            Ok(new) => new,
+            Err(status) => return status,
         };
-        match new.drivers().any(exceeds) {
-            true => self.exceeded.clone(),
-            false => Status::SUCCESS,
+        if let Some(driver) = self.missing_driver(cx.objects, &new, over::csi_node(cx, node)) {
+            let text = format!("{driver} CSI driver is not installed on the node");
+            return Status::unschedulable(&text);
+        }
+        match over::over_limit(cx, state, node, new) {
+            Ok(over) if over.is_empty() => Status::SUCCESS,
+            Ok(_) => self.exceeded.clone(),
+            Err(status) => status,
         }
     }
 

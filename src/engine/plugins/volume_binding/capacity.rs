@@ -37,6 +37,15 @@ pub fn limit(capacity: &CsiStorageCapacity) -> Option<&Quantity> {
     capacity.maximum_volume_size.as_ref().or(capacity.capacity.as_ref())
 }
 
+/// The largest volume of the class that can be made within the node's reach.
+pub(super) fn largest(class: &StorageClass, node: &Node, objects: &Objects) -> Option<Quantity> {
+    let of_class = |capacity: &&Arc<CsiStorageCapacity>| {
+        capacity.storage_class_name == class.metadata.name && has_access(node, capacity)
+    };
+    let reached = objects.csi_storage_capacities.values().filter(of_class);
+    reached.filter_map(|capacity| limit(capacity)).max_by_key(|limit| limit.value()).cloned()
+}
+
 /// Without a topology, no node has access.
 fn has_access(node: &Node, capacity: &CsiStorageCapacity) -> bool {
     let selector = Selector::new(capacity.node_topology.as_ref());

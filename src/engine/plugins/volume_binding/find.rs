@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{
     CsiNode, CsiStorageCapacity, Labels, Node, PersistentVolume, PersistentVolumeClaim,
-    TopologySelectorTerm,
+    StorageClass, TopologySelectorTerm,
 };
 use crate::engine::go_sort;
 use crate::engine::objects::Objects;
@@ -64,10 +64,10 @@ impl Default for Refusals {
 
 /// What speaks against a node.
 #[derive(Clone, Copy, Default)]
-struct Verdict {
+pub(super) struct Verdict {
     node_conflict: bool,
     bind_conflict: bool,
-    no_space: bool,
+    pub no_space: bool,
     no_volume: bool,
 }
 
@@ -160,7 +160,7 @@ fn find_delayed(
 
 /// Whether the claim's volume can be made for the node (VB-014); `None` if not, with the
 /// reason in the verdict.
-fn provision(
+pub(super) fn provision(
     claim: &Arc<PersistentVolumeClaim>,
     node: &Node,
     objects: &Objects,
@@ -173,8 +173,7 @@ fn provision(
     }
     let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let class = class.ok_or_else(|| format!("failed to find storage class \"{name}\""))?;
-    let made_by_hand = class.provisioner.is_empty() || class.provisioner == NO_PROVISIONER;
-    if made_by_hand || !is_allowed(&class.allowed_topologies, &node.metadata.labels) {
+    if is_made_by_hand(class) || !is_allowed(&class.allowed_topologies, &node.metadata.labels) {
         verdict.bind_conflict = true;
         return Ok(None);
     }
@@ -185,6 +184,11 @@ fn provision(
             Ok(None)
         }
     }
+}
+
+/// Whether somebody has to make the class's volumes.
+pub(super) fn is_made_by_hand(class: &StorageClass) -> bool {
+    class.provisioner.is_empty() || class.provisioner == NO_PROVISIONER
 }
 
 /// Terms are ORed, expressions of a term ANDed; an empty term allows nothing, no term all.

@@ -73,6 +73,61 @@ pub fn best<'a>(
     Ok(smallest.map(|(candidate, _)| &candidate.volume))
 }
 
+/// What is wrong with a volume for a claim on a node.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Unfit {
+    /// It is bound to this claim, in `namespace/name`.
+    Taken(String),
+    /// It is smaller than what the claim asks for.
+    TooSmall(Quantity),
+    /// It is of another mode or attributes class, or on its way out.
+    NotAlike,
+    /// It is not `Available`.
+    NotAvailable,
+    /// The claim's selector does not select it.
+    NotSelected,
+    /// It cannot be reached from the node.
+    OutOfReach,
+    /// It lacks an access mode.
+    AccessModes,
+}
+
+/// What is wrong with a volume, in the order in which [`best`] looks; `None` if it suits, unless
+/// another claim of the pod has chosen it.
+pub(super) fn unfit(
+    claim: &PersistentVolumeClaim,
+    candidate: &Candidate,
+    node: &Node,
+) -> Option<Unfit> {
+    let volume = &candidate.volume;
+    let wanted = requested(claim).cloned().unwrap_or_default();
+    let taken = volume.spec.claim_ref.as_ref().filter(|_| !is_bound_to(volume, claim));
+    if let Some(taken) = taken {
+        return Some(Unfit::Taken(format!("{}/{}", taken.namespace, taken.name)));
+    }
+    let selected = || match selector(claim) {
+        Ok(selector) => selector.is_none_or(|s| s.matches(&volume.metadata.labels)),
+        Err(_) => false,
+    };
+    let promised = is_bound_to(volume, claim);
+    let available = volume.status.phase == PersistentVolumePhase::Available;
+    if capacity(volume) < wanted {
+        Some(Unfit::TooSmall(capacity(volume)))
+    } else if !is_alike(volume, claim) {
+        Some(Unfit::NotAlike)
+    } else if !candidate.reaches(node) {
+        Some(Unfit::OutOfReach)
+    } else if promised {
+        None
+    } else if !available {
+        Some(Unfit::NotAvailable)
+    } else if !selected() {
+        Some(Unfit::NotSelected)
+    } else {
+        (!has_modes(volume, claim)).then_some(Unfit::AccessModes)
+    }
+}
+
 /// `None` without a selector: then labels do not matter.
 fn selector(claim: &PersistentVolumeClaim) -> Result<Option<Selector>, String> {
     let Some(written) = &claim.spec.selector else { return Ok(None) };

@@ -31,7 +31,11 @@ mod claims;
 mod find;
 mod hints;
 mod matching;
+mod obstacles;
 mod score;
+
+pub(crate) use matching::Unfit;
+pub(crate) use obstacles::{Obstacle, obstacles};
 
 use claims::Claims;
 use find::{PodVolumes, Refusals};

@@ -70,6 +70,28 @@ impl ClaimState {
     }
 }
 
+/// What of the pod's volumes others have: pods on the node with the same disk, and claims that
+/// only one pod may use, each with a pod that uses it.
+pub(crate) fn taken(
+    cx: &CycleContext<'_>,
+    state: &CycleState,
+    node: &NodeInfo,
+) -> (Vec<NamespacedName>, Vec<(NamespacedName, NamespacedName)>) {
+    let conflicting = node.pods.iter().filter(|other| pods_conflict(&cx.pod.pod, &other.pod));
+    let disks = conflicting.map(|pod| pod.key()).collect();
+    let state = state.read::<ClaimState>().filter(|state| state.conflicts > 0);
+    let Some(state) = state else { return (disks, Vec::new()) };
+    let user = |claim: &Symbol| {
+        let uses =
+            |pod: &&Arc<PodInfo>| volumes::named_claims(&pod.pod).any(|key| key.name == *claim);
+        let placed = cx.snapshot.iter().flat_map(|node| &node.pods).chain(&node.pods);
+        let namespace = cx.pod.pod.metadata.namespace;
+        let user = placed.filter(uses).max_by_key(|pod| pod.pod.metadata.namespace == namespace)?;
+        Some((NamespacedName::new(namespace, *claim), user.key()))
+    };
+    (disks, state.once_pod_claims.iter().filter_map(user).collect())
+}
+
 impl VolumeRestrictions {
     fn count(&self, state: &mut CycleState, pod: &PodInfo, sign: i64) -> Status {
         let Some(state) = state.read_mut::<ClaimState>() else { return state_missing() };

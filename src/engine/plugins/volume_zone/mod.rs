@@ -30,11 +30,54 @@ const TOPOLOGY_LABELS: [(&str, &str); 4] = [
 
 /// Builds the plugin.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    Ok(Arc::new(VolumeZone {
-        name: "VolumeZone".into(),
-        labels: TOPOLOGY_LABELS.map(|(label, today)| (label.into(), today.into())),
-        conflict: Status::unresolvable("node(s) had no available volume zone"),
-    }))
+    Ok(Arc::new(VolumeZone::default()))
+}
+
+impl Default for VolumeZone {
+    fn default() -> VolumeZone {
+        VolumeZone {
+            name: "VolumeZone".into(),
+            labels: TOPOLOGY_LABELS.map(|(label, today)| (label.into(), today.into())),
+            conflict: Status::unresolvable("node(s) had no available volume zone"),
+        }
+    }
+}
+
+/// A volume that is not in the node's zone or region.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ZoneConflict {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// Its volume.
+    pub volume: Symbol,
+    /// The volume's label.
+    pub label: Symbol,
+    /// The zones or regions that it has there.
+    pub zones: Vec<Symbol>,
+    /// The node's value.
+    pub has: Option<Symbol>,
+}
+
+/// Every label of the pod's volumes that does not allow a node.
+pub(crate) fn conflicts(pod: &PodInfo, objects: &Objects, node: &Labels) -> Vec<ZoneConflict> {
+    let plugin = VolumeZone::default();
+    let mut conflicts = Vec::new();
+    for claim in volumes::named_claims(&pod.pod) {
+        let Some(bound) = objects.persistent_volume_claims.get(&claim) else { continue };
+        let name = NamespacedName::new(Symbol::EMPTY, bound.spec.volume_name);
+        let Some(volume) = objects.persistent_volumes.get(&name) else { continue };
+        let topologies = plugin.of_volume(volume).into_iter();
+        conflicts.extend(topologies.filter(|topology| !topology.allows(node)).map(|topology| {
+            ZoneConflict {
+                claim,
+                volume: name.name,
+                label: topology.label,
+                has: node.get(topology.label).or_else(|| node.get(topology.today)).copied(),
+                zones: topology.values.into_iter().collect(),
+            }
+        }));
+    }
+    conflicts
 }
 
 struct VolumeZone {

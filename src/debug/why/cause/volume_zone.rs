@@ -1,0 +1,50 @@
+//! VolumeZone: which volume of which claim is in which zone, and where the node is.
+
+use serde::Serialize;
+
+use super::{Case, Cause, Outlook, Words};
+use crate::engine::plugins::volume_zone::{ZoneConflict, conflicts};
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
+
+/// A volume in another zone or region.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OtherZone {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// Its volume.
+    pub volume: Symbol,
+    /// The volume's label.
+    pub label: Symbol,
+    /// The zones or regions that it has there.
+    pub zones: Vec<Symbol>,
+    /// The node's value.
+    pub has: Option<Symbol>,
+}
+
+impl Words for OtherZone {
+    fn gist(&self) -> String {
+        let zones: Vec<&str> = self.zones.iter().map(|zone| zone.as_str()).collect();
+        let (claim, volume) = (self.claim, self.volume);
+        format!("claim {claim} has volume {volume}, which is in {}={}", self.label, zones.join("|"))
+    }
+
+    fn words(&self) -> String {
+        match self.has {
+            Some(has) => format!("{}; the node is in {has}", self.gist()),
+            None => format!("{}; the node has no such label", self.gist()),
+        }
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let Some(node) = &case.node.node else { return Vec::new() };
+    let objects = case.probe.cx().objects;
+    let found = conflicts(case.probe.pod(), objects, &node.metadata.labels).into_iter();
+    let cause = |conflict: ZoneConflict| {
+        let ZoneConflict { claim, volume, label, zones, has } = conflict;
+        Cause::new(OtherZone { claim, volume, label, zones, has }, 1.0, Outlook::Never)
+    };
+    found.map(cause).collect()
+}
