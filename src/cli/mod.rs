@@ -7,6 +7,8 @@ mod capture;
 mod cluster;
 mod config;
 mod demo;
+mod diff;
+mod edits;
 mod exit;
 mod explain;
 mod format;

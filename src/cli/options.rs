@@ -18,7 +18,7 @@ pub struct Cli {
 }
 
 /// What to read.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug, Default, Clone)]
 pub struct Input {
     /// File or folder with Kubernetes objects (YAML, JSON, lists, dumps; gzip too), "-" for
     /// standard input; may be repeated

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
-use crate::cli::{capture, config, demo, explain, plugins, rbac, run};
+use crate::cli::{capture, config, demo, diff, explain, plugins, rbac, run};
 
 /// What a subcommand's options know to do. The comment over the struct is its help.
 pub(super) trait Subcommand: Args {
@@ -33,6 +33,7 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<demo::Demo>(),
     entry::<run::Run>(),
     entry::<explain::Explain>(),
+    entry::<diff::Diff>(),
     entry::<config::Config>(),
     entry::<plugins::Plugins>(),
     entry::<capture::Capture>(),

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
+use crate::cli::edits;
 use crate::cli::exit::Exit;
 use crate::cli::open::{exit_of, session};
 use crate::cli::options::Input;
@@ -26,6 +27,10 @@ use crate::trace;
 pub(super) struct Run {
     #[command(flatten)]
     input: Input,
+    /// Change the cluster first, as in "cordon node a" or "resize pod web cpu=500m"; may be repeated,
+    /// and done in order
+    #[arg(long = "edit", value_name = "EDIT")]
+    edits: Vec<String>,
     /// Stop after so many scheduling cycles
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_cycles: usize,
@@ -87,6 +92,7 @@ impl Subcommand for Run {
         }
         let trace = self.trace.as_deref().map(create).transpose()?;
         let mut session = opened.session;
+        edits::apply(&mut session, "--edit", &self.edits)?;
         let before = Usage::of(session.world());
         let started = Instant::now();
         self.cycles(&mut session)?;

@@ -10,12 +10,15 @@
 pub mod breakpoint;
 pub mod capacity;
 mod checkpoint;
+pub mod diff;
 pub mod edit;
 pub mod expect;
 pub mod fix;
+pub mod fork;
 pub mod frames;
 pub mod input;
 pub mod ledger;
+pub mod preview;
 pub mod session;
 pub mod timeline;
 pub mod timer;

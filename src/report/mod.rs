@@ -2,6 +2,7 @@
 
 pub mod clean;
 pub mod config;
+pub mod diff;
 pub mod outcome;
 pub mod run;
 pub mod timings;

@@ -57,13 +57,13 @@ impl Call {
         self
     }
 
-    /// Runs it; the words of `line` are separated by single spaces.
+    /// Runs it; the words of `line` are separated by spaces, and kept together by quotation marks.
     pub fn run(&self, line: &str) -> Said {
         let mut command = Command::cargo_bin("kubestep").unwrap();
         command.current_dir(self.folder.path()).env_clear().write_stdin(self.stdin.clone());
         // No kubeconfig of whoever runs the tests.
         command.env("HOME", self.folder.path());
-        let output = command.args(line.split(' ').filter(|word| !word.is_empty())).output();
+        let output = command.args(words(line)).output();
         let output = output.unwrap();
         schema::check(&String::from_utf8_lossy(&output.stdout));
         Said {
@@ -100,6 +100,16 @@ impl Call {
         let _ = write!(text, "# output\n{}# errors\n{}# exit {code}\n", said.stdout, said.stderr);
         text
     }
+}
+
+/// The words of a line; every second part between quotation marks is one.
+fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('"').enumerate();
+    let words = parts.map(|(at, part)| match at % 2 {
+        0 => part.split(' ').filter(|word| !word.is_empty()).collect(),
+        _ => vec![part],
+    });
+    words.collect::<Vec<Vec<&str>>>().concat()
 }
 
 fn compare(name: &str, text: String) {

@@ -10,6 +10,7 @@
 )]
 
 mod config;
+mod diff;
 mod errors;
 mod explain;
 mod harness;

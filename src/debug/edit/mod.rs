@@ -240,4 +240,4 @@ fn pod_key(key: NamespacedName) -> ObjectKey {
 }
 
 #[cfg(test)]
-pub(in crate::debug) mod tests;
+pub(crate) mod tests;

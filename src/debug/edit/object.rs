@@ -130,10 +130,12 @@ fn find(world: &World, key: ObjectKey) -> Option<Object> {
     world.api().get(key.kind, NamespacedName::new(key.namespace, key.name))
 }
 
-/// The names of all objects of a kind.
+/// The names of all objects of a kind, in order.
 pub(super) fn names(world: &World, kind: Kind) -> Vec<Symbol> {
-    match kind {
+    let mut names: Vec<Symbol> = match kind {
         Kind::Node => world.api().nodes().map(|node| node.metadata.name).collect(),
         kind => world.api().objects().keys(kind).into_iter().map(|key| key.name).collect(),
-    }
+    };
+    names.sort_unstable();
+    names
 }

@@ -108,10 +108,12 @@ impl FromStr for Edit {
 
 fn unknown_verb(verb: &str) -> EditError {
     let near = suggest::closest(verb, FORMS.iter().map(Form::verb));
-    let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+    if let Some(near) = near {
+        return EditError(format!("{verb:?} is no edit, did you mean {near:?}?"));
+    }
     let mut verbs: Vec<&str> = FORMS.iter().map(Form::verb).collect();
     verbs.dedup();
-    EditError(format!("{verb:?} is no edit{near} Edits begin with {}", verbs.join(", ")))
+    EditError(format!("{verb:?} is no edit; edits begin with {}", verbs.join(", ")))
 }
 
 /// The words that are left.

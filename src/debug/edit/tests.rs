@@ -12,7 +12,7 @@ use crate::sim::{self, World};
 use crate::source::{self, Filter};
 
 /// Two nodes of 4 CPUs, `a` in zone x and `b` in zone y.
-const NODES: &str = "
+pub(in crate::debug) const NODES: &str = "
 {kind: Node, apiVersion: v1, metadata: {name: a, labels: {zone: x, kubernetes.io/hostname: a}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}
 ---
 {kind: Node, apiVersion: v1, metadata: {name: b, labels: {zone: y, kubernetes.io/hostname: b}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}
@@ -61,11 +61,11 @@ fn fates(spec: &str, others: &str, edits: &[&str]) -> (String, String) {
     (fate(original), fate(changed))
 }
 
-fn container(more: &str) -> String {
+pub(in crate::debug) fn container(more: &str) -> String {
     format!("containers: [{{name: c, image: i, {more}}}]")
 }
 
-fn bound(name: &str, node: &str, more: &str) -> String {
+pub(in crate::debug) fn bound(name: &str, node: &str, more: &str) -> String {
     format!(
         "---\n{{kind: Pod, metadata: {{name: {name}, labels: {{app: {name}}}}}, status: {{phase: \
          Running}}, spec: {{nodeName: {node}, {more}}}}}\n"

@@ -1,0 +1,145 @@
+//! `kubestep diff`: the same question asked of two clusters or schedulers, and what comes out
+//! otherwise.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::cli::edits;
+use crate::cli::exit::Exit;
+use crate::cli::format::Format;
+use crate::cli::open::session;
+use crate::cli::options::Input;
+use crate::cli::print;
+use crate::cli::registry::Subcommand;
+use crate::cli::tries::Tries;
+use crate::debug::Session;
+use crate::debug::diff::{Pair, Side, compare};
+use crate::report;
+
+/// Compare two runs: what moved, which verdicts and scores differ, and from where
+///
+/// Side a is what the usual options say. Side b is the same, but for the options that end in -b
+/// and the edits.
+#[derive(Args, Debug)]
+pub(super) struct Diff {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    b: SideB,
+    /// Stop each side after so many scheduling cycles
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    max_cycles: usize,
+    /// How it is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Format,
+}
+
+/// What is different on side b.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Side b")]
+struct SideB {
+    /// Other files; may be repeated
+    #[arg(long = "filename-b", value_name = "PATH")]
+    files_b: Vec<PathBuf>,
+    /// Another configuration
+    #[arg(long, value_name = "FILE")]
+    config_b: Option<PathBuf>,
+    /// Other feature gates
+    #[arg(long, value_name = "GATES")]
+    feature_gates_b: Option<String>,
+    /// Change the cluster or the scheduler first, as in "cordon node a" or "weight NodeAffinity=5";
+    /// may be repeated, and done in order
+    #[arg(long = "edit", value_name = "EDIT")]
+    edits: Vec<String>,
+}
+
+impl Subcommand for Diff {
+    const NAME: &'static str = "diff";
+
+    fn run(&self) -> Result<Exit> {
+        self.check()?;
+        let opened = session(&self.input, &Tries::default(), None)?;
+        let mut notices = opened.notices;
+        let mut a = opened.session;
+        let mut b = match self.b.reads() {
+            true => {
+                let other = session(&self.b.input(&self.input), &Tries::default(), None)?;
+                let new = other.notices.into_iter().filter(|notice| !notices.contains(notice));
+                let new: Vec<String> = new.collect();
+                notices.extend(new);
+                other.session
+            }
+            false => a.clone(),
+        };
+        notices.iter().for_each(|notice| eprintln!("{notice}"));
+        edits::apply(&mut b, "--edit", &self.b.edits)?;
+        for session in [&mut a, &mut b] {
+            session.run_until_idle(self.max_cycles, |_| false);
+        }
+        let difference = compare(side(&a), side(&b));
+        let names = self.names();
+        print(&self.output.show(
+            || report::diff::text::text(&difference, &names),
+            || report::diff::document(&difference, &names),
+        ))?;
+        Ok(if difference.is_empty() { Exit::Fine } else { Exit::Differs })
+    }
+}
+
+fn side(session: &Session) -> Side<'_> {
+    Side { history: session.history(), world: session.world() }
+}
+
+impl Diff {
+    /// That there are two sides, and that each can be read.
+    fn check(&self) -> Result<()> {
+        let b = &self.b;
+        if !b.reads() && b.edits.is_empty() {
+            bail!(
+                "both sides are the same: say what is different on side b with --filename-b, \
+                 --config-b, --feature-gates-b or --edit"
+            );
+        }
+        if b.reads() && self.input.files.is_empty() {
+            bail!(
+                "two sides of a live cluster would be read at different times: save it with \
+                 \"kubestep capture\" and compare with -f FILE"
+            );
+        }
+        Ok(())
+    }
+
+    /// The sides in a few words.
+    fn names(&self) -> Pair<String> {
+        let of = |input: &Input, edits: &[String]| {
+            let mut words: Vec<String> =
+                input.files.iter().map(|path| path.display().to_string()).collect();
+            words.extend(input.config.iter().map(|path| format!("--config {}", path.display())));
+            words
+                .extend(input.feature_gates.iter().map(|gates| format!("--feature-gates {gates}")));
+            words.extend(edits.iter().cloned());
+            if words.is_empty() { "the cluster".to_owned() } else { words.join(", ") }
+        };
+        Pair { a: of(&self.input, &[]), b: of(&self.b.input(&self.input), &self.b.edits) }
+    }
+}
+
+impl SideB {
+    /// Whether anything has to be read for it.
+    fn reads(&self) -> bool {
+        !self.files_b.is_empty() || self.config_b.is_some() || self.feature_gates_b.is_some()
+    }
+
+    /// The input of side b.
+    fn input(&self, a: &Input) -> Input {
+        let mut input = a.clone();
+        if !self.files_b.is_empty() {
+            input.files.clone_from(&self.files_b);
+        }
+        input.config = self.config_b.clone().or(input.config);
+        input.feature_gates = self.feature_gates_b.clone().or(input.feature_gates);
+        input
+    }
+}

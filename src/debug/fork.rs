@@ -1,0 +1,223 @@
+//! Branches: what-if sessions that begin as another one up to some position and go their own
+//! way from there. They form a tree with names; the original, its root, is never changed by an
+//! edit.
+//!
+//! The session that is worked on stays with whoever works on it; the others are kept here.
+//! Undo takes back the last edit of a branch with all that was done after it, redo does all of
+//! that again.
+
+use std::sync::Arc;
+
+use crate::debug::edit::{Applied, Edit, EditError};
+use crate::debug::input::Input;
+use crate::debug::session::Session;
+
+/// The name of the root.
+pub const ORIGINAL: &str = "original";
+
+/// A branch.
+#[derive(Clone)]
+struct Branch {
+    name: String,
+    /// The branch it was forked from, by its place.
+    parent: Option<usize>,
+    /// Steps that it shares with the branch it was forked from.
+    shared: usize,
+    /// The session; `None` for the branch that is worked on.
+    session: Option<Session>,
+    /// What was taken back, the last first: each an edit and what followed it.
+    undone: Vec<Vec<Input>>,
+}
+
+/// A branch as people see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BranchInfo {
+    /// Its name.
+    pub name: String,
+    /// The name of the branch it was forked from.
+    pub parent: Option<String>,
+    /// Whether it is the one that is worked on.
+    pub current: bool,
+    /// Its edits, in order.
+    pub edits: Vec<String>,
+}
+
+/// The tree of branches of one session.
+#[derive(Clone)]
+pub struct Branches {
+    branches: Vec<Branch>,
+    current: usize,
+}
+
+impl Default for Branches {
+    fn default() -> Branches {
+        let root = Branch {
+            name: ORIGINAL.into(),
+            parent: None,
+            shared: 0,
+            session: None,
+            undone: Vec::new(),
+        };
+        Branches { branches: vec![root], current: 0 }
+    }
+}
+
+impl Branches {
+    /// The name of the branch that is worked on.
+    pub fn name(&self) -> &str {
+        self.branches.get(self.current).map_or(ORIGINAL, |branch| &branch.name)
+    }
+
+    /// Whether the original is worked on.
+    pub fn on_original(&self) -> bool {
+        self.current == 0
+    }
+
+    /// The session of another branch than the one that is worked on.
+    pub fn other(&self, name: &str) -> Option<&Session> {
+        self.branches.iter().find(|branch| branch.name == name)?.session.as_ref()
+    }
+
+    /// All branches, in the order they were made. `session` is the one that is worked on.
+    pub fn list(&self, session: &Session) -> Vec<BranchInfo> {
+        let info = |(at, branch): (usize, &Branch)| BranchInfo {
+            name: branch.name.clone(),
+            parent: branch.parent.and_then(|at| Some(self.branches.get(at)?.name.clone())),
+            current: at == self.current,
+            edits: edits(branch.session.as_ref().unwrap_or(session), branch.shared),
+        };
+        self.branches.iter().enumerate().map(info).collect()
+    }
+
+    /// Goes on in a new branch from the position of `session`. Gives its name: the one asked
+    /// for, or the next that is free.
+    ///
+    /// # Errors
+    /// There is a branch of that name already.
+    pub fn fork(&mut self, session: &mut Session, name: Option<&str>) -> Result<String, EditError> {
+        let taken = |name: &str| self.branches.iter().any(|branch| branch.name == name);
+        let name = match name {
+            Some(name) if taken(name) => {
+                return Err(EditError(format!("there is a branch {name:?} already")));
+            }
+            Some(name) => name.to_owned(),
+            None => (1..)
+                .map(|number| format!("what-if-{number}"))
+                .find(|name| !taken(name))
+                .unwrap_or_default(),
+        };
+        let fork = session.fork();
+        let branch = Branch {
+            name: name.clone(),
+            parent: Some(self.current),
+            shared: fork.timeline().steps().len(),
+            session: None,
+            undone: Vec::new(),
+        };
+        let left = std::mem::replace(session, fork);
+        self.leave(left);
+        self.branches.push(branch);
+        self.current = self.branches.len() - 1;
+        Ok(name)
+    }
+
+    /// Works on another branch from now on.
+    ///
+    /// # Errors
+    /// There is no branch of that name.
+    pub fn switch(&mut self, session: &mut Session, name: &str) -> Result<(), EditError> {
+        let known = || self.branches.iter().map(|branch| branch.name.as_str());
+        let at = known().position(|known| known == name).ok_or_else(|| {
+            let names = known().collect::<Vec<_>>().join(", ");
+            EditError(format!("there is no branch {name:?}; there is {names}"))
+        })?;
+        if let Some(there) = self.branches.get_mut(at).and_then(|branch| branch.session.take()) {
+            let left = std::mem::replace(session, there);
+            self.leave(left);
+            self.current = at;
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, session: Session) {
+        if let Some(branch) = self.branches.get_mut(self.current) {
+            branch.session = Some(session);
+        }
+    }
+
+    /// Applies an edit at the position. On the original, and where later steps would be lost,
+    /// that is done in a new branch, whose name is given back.
+    ///
+    /// # Errors
+    /// The edit cannot be applied; then there is no new branch either.
+    pub fn edit(
+        &mut self,
+        session: &mut Session,
+        edit: Edit,
+    ) -> Result<(Applied, Option<String>), EditError> {
+        // Tried on a copy first: what it says is not part of a session's log.
+        let mut tried = session.world_here().clone();
+        let applied = edit.apply(&mut tried)?;
+        drop(tried);
+        let behind = session.step() + 1 < session.timeline().steps().len();
+        let forked = match self.on_original() || behind {
+            true => Some(self.fork(session, None)?),
+            false => None,
+        };
+        session.change(Arc::new(edit)).map_err(EditError)?;
+        if let Some(branch) = self.branches.get_mut(self.current) {
+            branch.undone.clear();
+        }
+        Ok((applied, forked))
+    }
+
+    /// Takes the last edit of this branch back, with all that was done after it. Gives its
+    /// words.
+    ///
+    /// # Errors
+    /// There is no edit in this branch.
+    pub fn undo(&mut self, session: &mut Session) -> Result<String, EditError> {
+        let Some(branch) = self.branches.get_mut(self.current) else { return Err(nothing("undo")) };
+        let steps = session.timeline().steps();
+        let is_edit =
+            |step: &crate::debug::timeline::Step| matches!(step.input, Some(Input::Change(_)));
+        let at = steps.iter().rposition(is_edit).filter(|at| *at >= branch.shared.max(1));
+        let at = at.filter(|_| branch.parent.is_some()).ok_or_else(|| nothing("undo"))?;
+        let taken: Vec<Input> = steps[at..].iter().filter_map(|step| step.input.clone()).collect();
+        let words = taken.first().map(Input::words).unwrap_or_default();
+        session.go_to_stop(session.timeline().last_stop_of(at - 1));
+        session.cut();
+        branch.undone.push(taken);
+        Ok(words)
+    }
+
+    /// Does again what was taken back last. Gives the words of the edit.
+    ///
+    /// # Errors
+    /// Nothing was taken back, or it cannot be done any more.
+    pub fn redo(&mut self, session: &mut Session) -> Result<String, EditError> {
+        let undone = self.branches.get_mut(self.current).and_then(|branch| branch.undone.pop());
+        let taken = undone.ok_or_else(|| nothing("redo"))?;
+        let words = taken.first().map(Input::words).unwrap_or_default();
+        session.go_to_end();
+        for input in taken {
+            session.apply(input).map_err(EditError)?;
+        }
+        Ok(words)
+    }
+}
+
+fn nothing(verb: &str) -> EditError {
+    EditError(format!("there is nothing to {verb} in this branch"))
+}
+
+/// The words of the edits after the first `shared` steps.
+fn edits(session: &Session, shared: usize) -> Vec<String> {
+    let steps = session.timeline().steps().iter().skip(shared);
+    let inputs = steps.filter_map(|step| step.input.as_ref());
+    let edits = inputs.filter(|input| matches!(input, Input::Change(_)));
+    edits.map(Input::words).collect()
+}
+
+#[cfg(test)]
+mod tests;

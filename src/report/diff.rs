@@ -1,0 +1,106 @@
+//! The difference of two histories as a document for programs; [`text`] has it for people.
+
+pub mod text;
+
+use serde_json::{Value, json};
+
+use crate::debug::diff::{
+    Change, Decision, Difference, End, Pair, PodDifference, ScoreDifference, VerdictDifference,
+};
+
+/// The version of the shape of this document.
+const SCHEMA: &str = "kubestep/diff/v1";
+
+/// The kinds of difference, in the order of the summary.
+const KINDS: [Change; 6] =
+    [Change::Placed, Change::Lost, Change::Moved, Change::Waits, Change::Presence, Change::Reasons];
+
+/// The whole difference. `sides` says in a few words what was compared.
+pub fn document(difference: &Difference, sides: &Pair<String>) -> Value {
+    let mut counts: serde_json::Map<String, Value> = KINDS
+        .map(|kind| (kind.as_str().to_owned(), difference.count(kind).into()))
+        .into_iter()
+        .collect();
+    counts.insert("same".into(), difference.same.into());
+    json!({
+        "schema": SCHEMA,
+        "sides": pair(sides.a.as_str(), sides.b.as_str()),
+        "differs": !difference.is_empty(),
+        "summary": counts,
+        "pods": difference.pods.iter().map(pod).collect::<Vec<_>>(),
+    })
+}
+
+fn pair(a: impl Into<Value>, b: impl Into<Value>) -> Value {
+    json!({"a": a.into(), "b": b.into()})
+}
+
+fn of<T, V: Into<Value>>(both: &Pair<T>, value: impl Fn(&T) -> V) -> Value {
+    pair(value(&both.a), value(&both.b))
+}
+
+fn pod(pod: &PodDifference) -> Value {
+    json!({
+        "pod": pod.pod.to_string(),
+        "change": pod.change.as_str(),
+        "end": of(&pod.end, end),
+        "attempts": of(&pod.attempts, |count| *count),
+        "decisions": pod.decisions.iter().map(decision).collect::<Vec<_>>(),
+    })
+}
+
+fn end(end: &End) -> Value {
+    let names = |plugins: &[crate::intern::Symbol]| {
+        plugins.iter().map(|name| name.as_str()).collect::<Vec<_>>()
+    };
+    match end {
+        End::Absent => json!({"place": "absent"}),
+        End::Node(node) => json!({"place": "node", "node": node.as_str()}),
+        End::Waiting(node) => json!({"place": "waiting", "node": node.as_str()}),
+        End::Queue(queue, plugins) => {
+            json!({"place": "queue", "queue": queue.as_str(), "plugins": names(plugins)})
+        }
+        End::Ended => json!({"place": "ended"}),
+        End::NobodyServes => json!({"place": "nobodyServes"}),
+    }
+}
+
+fn decision(decision: &Decision) -> Value {
+    json!({
+        "attempt": decision.attempt,
+        "cycle": of(&decision.cycle, |cycle| *cycle),
+        "outcome": of(&decision.outcome, |outcome| outcome.map(|one| one.as_str())),
+        "node": of(&decision.node, |node| node.map(|node| node.as_str())),
+        "message": of(&decision.message, Clone::clone),
+        "byHand": of(&decision.by_hand, Clone::clone),
+        "notCompared": decision.not_compared,
+        "verdicts": decision.verdicts.iter().map(verdict).collect::<Vec<_>>(),
+        "scores": decision.scores.iter().map(score).collect::<Vec<_>>(),
+    })
+}
+
+fn verdict(verdict: &VerdictDifference) -> Value {
+    json!({
+        "point": verdict.point.name(),
+        "plugin": verdict.plugin.as_str(),
+        "verdict": of(&verdict.verdict, ToString::to_string),
+        "nodes": verdict.nodes.iter().map(|node| node.as_str()).collect::<Vec<_>>(),
+    })
+}
+
+fn score(score: &ScoreDifference) -> Value {
+    let plugins = score.plugins.iter().map(|plugin| {
+        json!({
+            "plugin": plugin.plugin.as_str(),
+            "from": plugin.source().as_str(),
+            "raw": of(&plugin.raw, |score| *score),
+            "normalized": of(&plugin.normalized, |score| *score),
+            "weight": of(&plugin.weight, |score| *score),
+        })
+    });
+    json!({
+        "node": score.node.as_str(),
+        "total": of(&score.total, |score| *score),
+        "plugins": plugins.collect::<Vec<_>>(),
+    })
+}
