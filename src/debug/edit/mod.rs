@@ -9,6 +9,7 @@ mod change;
 mod hand;
 mod node;
 mod object;
+pub mod offers;
 mod parse;
 mod parse_scheduler;
 mod path;
