@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::open::session;
 use crate::cli::options::Input;
-use crate::cli::print;
+use crate::cli::print_text;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::debug::Session;
@@ -80,7 +80,7 @@ impl Subcommand for Diff {
         }
         let difference = compare(side(&a), side(&b));
         let names = self.names();
-        print(&self.output.show(
+        print_text(&self.output.show(
             || report::diff::text::text(&difference, &names),
             || report::diff::document(&difference, &names),
         ))?;
