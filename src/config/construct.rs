@@ -256,3 +256,18 @@ fn check_together(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::intree::PLUGINS;
+
+    #[test]
+    fn a_scheduler_needs_a_profile() {
+        let gates = FeatureGates::default();
+        let mut document = crate::config::resolve(None, &gates, PLUGINS).unwrap().document;
+        document.profiles.clear();
+        let problem = profiles(&document, &gates, PLUGINS).unwrap_err();
+        assert_eq!(problem.to_string(), "profiles: at least one profile is required");
+    }
+}

@@ -32,6 +32,8 @@ pub mod requests;
 pub mod resource;
 pub mod scheduler;
 pub mod scores;
+#[cfg(test)]
+pub mod scripted;
 pub mod snapshot;
 pub mod status;
 #[cfg(test)]

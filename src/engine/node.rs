@@ -175,3 +175,27 @@ pub fn claim_keys(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
         .filter_map(|volume| volume.persistent_volume_claim.as_ref())
         .map(|claim| NamespacedName::new(pod.metadata.namespace, claim.claim_name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::{PodBuilder, info, pod};
+
+    #[test]
+    fn the_last_pod_takes_the_place_of_a_removed_one() {
+        let mut node = NodeInfo::new(NodeId(0), "n".into());
+        for name in ["a", "b", "c", "d"] {
+            node.add_pod(info(pod(name).on("n").requests("cpu", "1")));
+        }
+        let names = |node: &NodeInfo| -> Vec<&'static str> {
+            node.pods.iter().map(|pod| pod.key().name.as_str()).collect()
+        };
+        let uid = |name: &str| pod(name).metadata.uid;
+        assert!(node.remove_pod(uid("b")).is_some());
+        assert_eq!(names(&node), ["a", "d", "c"]);
+        assert!(node.remove_pod(uid("a")).is_some());
+        assert_eq!(names(&node), ["c", "d"]);
+        assert!(node.remove_pod(uid("a")).is_none());
+        assert_eq!(node.requested.milli_cpu, 2000);
+    }
+}

@@ -287,7 +287,28 @@ impl QueuedPod {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::engine::testing::{PodBuilder, pod};
+
+    #[test]
+    fn a_changed_pod_keeps_what_was_parsed_of_the_first() {
+        let terms = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "zone"}]}});
+        let first = PodInfo::new(Arc::new(pod("p").requests("cpu", "1")));
+        let changed = pod("p").requests("cpu", "2").label("app", "web");
+        let changed = changed.spec(json!({"affinity": terms}));
+        let same = first.updated(Arc::new(changed.clone()));
+        assert_eq!(same.resource.resource.milli_cpu, 1000);
+        assert!(same.class.terms.required_affinity.is_empty());
+        assert!(same.pod.metadata.labels.get("app".into()).is_some());
+        let mut anew = changed;
+        anew.metadata.uid = "anew".into();
+        let other = first.updated(Arc::new(anew));
+        assert_eq!(other.resource.resource.milli_cpu, 2000);
+        assert_eq!(other.class.terms.required_affinity.len(), 1);
+    }
 
     #[test]
     fn an_image_without_a_tag_is_the_latest() {

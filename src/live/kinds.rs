@@ -33,6 +33,7 @@ pub struct ReadKind {
 
 const V1: &[&str] = &["v1"];
 const DEVICES: &[&str] = &["v1", "v1beta2", "v1beta1"];
+const RULES: &[&str] = &["v1beta2", "v1alpha3"];
 const GROUPS: &[&str] = &["v1alpha2"];
 
 const NOT_ENDED: &str = "status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
@@ -77,6 +78,7 @@ pub const TABLE: &[ReadKind] = table! {
     PodDisruptionBudget V1 Scheduler, "preemption does not spare anybody for a budget";
     DeviceClass DEVICES Scheduler, "claims of devices cannot be satisfied";
     ResourceSlice DEVICES Scheduler, "nodes look as if they had no devices";
+    DeviceTaintRule RULES Gate("DRADeviceTaintRules"), "devices look free of taints by rules";
     ResourceClaimTemplate DEVICES Debugger, "claims are not made for pods that you add";
     ResourceClaim DEVICES Scheduler, "pods with claims of devices look unschedulable";
     Workload GROUPS Debugger, "templates of pod groups cannot be shown";

@@ -27,6 +27,7 @@ pub const SNAPSHOT_FIELDS: &[(Kind, &str)] = &[
     (Kind::PodDisruptionBudget, "podDisruptionBudgets"),
     (Kind::DeviceClass, "deviceClasses"),
     (Kind::ResourceSlice, "resourceSlices"),
+    (Kind::DeviceTaintRule, "deviceTaintRules"),
     (Kind::ResourceClaimTemplate, "resourceClaimTemplates"),
     (Kind::ResourceClaim, "resourceClaims"),
     (Kind::Workload, "workloads"),

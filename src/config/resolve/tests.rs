@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::intree::{MANUAL_PERMIT, PLUGINS};
-use crate::config::points::ExtensionPoint;
+use crate::config::points::{ExtensionPoint, PluginDescriptor};
 use crate::config::{to_json, to_yaml};
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
@@ -209,6 +209,24 @@ fn what_cannot_be_built_is_refused_in_upstreams_words() {
              valid range (0, 100]]"
         )
     );
+}
+
+#[test]
+fn one_plugin_makes_placements_at_most() {
+    let gates =
+        FeatureGates::parse("GenericWorkload=true,TopologyAwareWorkloadScheduling=true").unwrap();
+    let first = PLUGINS.iter().find(|plugin| plugin.name == "TopologyPlacementGenerator").unwrap();
+    let second = PluginDescriptor { name: "Second", ..*first };
+    let registry: Vec<_> = PLUGINS.iter().copied().chain([second]).collect();
+    let body = "profiles:\n- plugins: {placementGenerate: {enabled: [{name: Second}]}}\n";
+    let refused = |registry: &[PluginDescriptor]| {
+        resolve(Some(&format!("{HEAD}{body}")), &gates, registry).unwrap_err().to_string()
+    };
+    let text = "at most one placement generate plugin is allowed for profile with scheduler name \
+                \"default-scheduler\"";
+    let error = refused(&registry);
+    assert!(error.contains(text), "{error}");
+    assert!(refused(PLUGINS).contains("PlacementGeneratePlugin \"Second\" does not exist"));
 }
 
 #[test]

@@ -252,3 +252,6 @@ impl Cache {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,8 +95,9 @@ impl Framework {
                 }
                 code => {
                     return Status::error(&format!(
-                        "PreBindPreFlight {name} returned {code:?}, which is unsupported. It is \
+                        "PreBindPreFlight {name} returned {:?}, which is unsupported. It is \
                          supposed to return Success, Skip, or Error status",
+                        code.as_str()
                     ));
                 }
             }

@@ -12,3 +12,6 @@ pub mod registry;
 pub mod runtime;
 pub mod scoring;
 pub mod shared;
+
+#[cfg(test)]
+mod tests;

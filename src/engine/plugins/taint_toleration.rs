@@ -194,6 +194,17 @@ mod tests {
     use crate::engine::fixture::{Fixture, object, plugin, pod};
     use crate::engine::status::Code;
 
+    #[test]
+    fn scoring_needs_what_pre_score_leaves() {
+        let fixture = cluster(&[&[]]);
+        let pod = pod(json!({"metadata": {"name": "p"}}));
+        let plugin = plugin(build, &ProfileArgs::default());
+        let node = fixture.snapshot.by_name("n0".into()).unwrap();
+        let missing = plugin.score(&fixture.cycle(&pod), &CycleState::default(), node);
+        let text = "failed to read \"PreScoreTaintToleration\" from cycleState: not found";
+        assert_eq!(missing, Err(Status::error(text)));
+    }
+
     /// Taints as kubectl writes them: `key=value:Effect`.
     fn node(at: usize, taints: &[&str]) -> Value {
         let taint = |text: &&str| {

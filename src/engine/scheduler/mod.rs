@@ -21,6 +21,8 @@ mod prioritize;
 mod probe;
 mod reconfigure;
 mod select;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};

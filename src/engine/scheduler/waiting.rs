@@ -121,13 +121,13 @@ impl Scheduler {
         }
     }
 
-    /// Ends the wait of a pod in PreBind, as its context is cancelled upstream.
-    fn cancel_pre_bind(&mut self, at: usize, now: Time, host: &mut dyn Host) {
+    /// Ends the wait of a pod in PreBind, as its context is cancelled upstream (FW-174, FW-176).
+    fn cancel_pre_bind(&mut self, at: usize, by: Symbol, now: Time, host: &mut dyn Host) {
         let waiting = self.waiting.remove(at);
         let plugin = waiting.in_pre_bind().unwrap_or_default();
         let mut cycle = *waiting.cycle;
         cycle.now = now;
-        let text = format!("running PreBind plugin {:?}: context canceled", plugin.as_str());
+        let text = format!("running PreBind plugin {plugin:?}: preempted by {by}");
         let failure = super::cycle::Failure::plain(Status::error(&text).by(plugin));
         let record = self.fail_binding(cycle, failure, host);
         self.finished.push(record);
@@ -181,7 +181,7 @@ impl Scheduler {
         if let Some(at) = self.waiting_index(uid) {
             self.decide(at, Status::new(Code::Error, message).by(plugin), now, host);
         } else if let Some(at) = self.waiting.iter().position(in_pre_bind) {
-            self.cancel_pre_bind(at, now, host);
+            self.cancel_pre_bind(at, plugin, now, host);
         }
     }
 

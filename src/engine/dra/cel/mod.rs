@@ -41,8 +41,10 @@ static ENVIRONMENT: LazyLock<Result<Arc<Env>, String>> =
 
 /// The expressions that were read so far. What an expression means does not change, so it
 /// makes no difference to anything but time who read it first.
-static KNOWN: LazyLock<Mutex<HashMap<(Symbol, bool), Arc<Expression>>>> =
-    LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+
+/// Expressions by their text and by whether attributes may be lists.
+type Known = HashMap<(Symbol, bool), Arc<Expression>>;
 
 /// Reads an expression. If it is wrong, that shows as soon as it is used. With `lists`,
 /// attributes of devices may be lists (DRAListTypeAttributes).

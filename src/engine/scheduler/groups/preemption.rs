@@ -133,7 +133,7 @@ impl Scheduler {
     }
 
     /// The copies that upstream works on no longer know on how many nodes an image is (FW-039).
-    fn forget_image_counts(&mut self) {
+    pub(super) fn forget_image_counts(&mut self) {
         let with_images = self.snapshot.iter().filter(|node| !node.image_states.is_empty());
         let names: Vec<Symbol> = with_images.map(|node| node.name).collect();
         for name in names {

@@ -1,0 +1,195 @@
+//! How plugins are run: what one that fails, skips or narrows does to the rest (FW-100…173).
+
+use super::cycle_state::CycleState;
+use super::node_statuses::NodeStatuses;
+use super::plugin::BindContext;
+use super::runtime::{Framework, PreFilterOutcome};
+use crate::config::ExtensionPoint::{self, *};
+use crate::config::{FeatureGates, ProfileArgs};
+use crate::engine::node::NodeId;
+use crate::engine::record::ScoreRecord;
+use crate::engine::scripted::{Scripted, registry};
+use crate::engine::status::{Code, Status};
+use crate::engine::testing::{Cluster, FakeHost, PodBuilder, framework_with, info, node, pod};
+use crate::intern::Symbol;
+
+fn framework(plugins: &[&Scripted]) -> Framework {
+    let names: Vec<&str> = plugins
+        .iter()
+        .map(|plugin| {
+            use super::plugin::Plugin;
+            plugin.name().as_str()
+        })
+        .collect();
+    framework_with(&names, ProfileArgs::default(), &registry(plugins), FeatureGates::default())
+}
+
+fn at(name: &'static str, point: ExtensionPoint) -> Scripted {
+    Scripted::new(name, &[point])
+}
+
+fn pre_filter(plugins: &[&Scripted]) -> (PreFilterOutcome, CycleState) {
+    let (cluster, pod, mut state) =
+        (Cluster::new([node("n1")], []), info(pod("p")), CycleState::default());
+    let outcome = framework(plugins).run_pre_filter(&cluster.cx(&pod), &mut state);
+    (outcome, state)
+}
+
+fn narrowing(name: &'static str, nodes: &[&str]) -> Scripted {
+    let nodes = nodes.iter().map(|node| Symbol::new(node)).collect();
+    Scripted { narrows_to: Some(nodes), ..at(name, PreFilter) }
+}
+
+#[test]
+fn plugins_that_narrow_leave_what_all_of_them_name() {
+    let all = at("All", PreFilter);
+    let nodes = |plugins: &[&Scripted]| pre_filter(plugins).0.nodes;
+    let named = |names: &[&str]| Some(names.iter().map(|name| Symbol::new(name)).collect());
+    assert_eq!(nodes(&[&all]), None);
+    let (first, second) = (narrowing("A", &["n1", "n2"]), narrowing("B", &["n2", "n3"]));
+    assert_eq!(nodes(&[&all, &first]), named(&["n1", "n2"]));
+    assert_eq!(nodes(&[&first, &all, &second]), named(&["n2"]));
+    let third = narrowing("C", &["n9"]);
+    let (outcome, _) = pre_filter(&[&first, &third]);
+    assert_eq!((outcome.nodes, outcome.narrowed_by.len()), (named(&[]), 2));
+    assert_eq!(outcome.status.message(), "node(s) didn't satisfy plugin(s) [A C] simultaneously");
+    let (outcome, _) = pre_filter(&[&narrowing("D", &[])]);
+    assert_eq!(outcome.status.message(), "node(s) didn't satisfy plugin D");
+}
+
+#[test]
+fn pre_filter_has_no_other_way_to_fail_than_refusing() {
+    for code in [Code::Error, Code::Wait, Code::Pending] {
+        let odd = at("Odd", PreFilter).says(PreFilter, Status::new(code, "odd"));
+        let (outcome, _) = pre_filter(&[&odd]);
+        let expected = Status::error("running PreFilter plugin \"Odd\": odd").by("Odd".into());
+        assert_eq!(outcome.status, expected, "{code}");
+    }
+}
+
+#[test]
+fn who_skipped_is_known_however_pre_filter_ends() {
+    let skips = at("Skips", PreFilter).says(PreFilter, Status::skip());
+    for status in [
+        Status::error("broken"),
+        Status::unschedulable("full"),
+        Status::unresolvable("never"),
+        Status::SUCCESS,
+    ] {
+        let other = at("Other", PreFilter).says(PreFilter, status);
+        let (_, state) = pre_filter(&[&skips, &other]);
+        assert_eq!(state.skip_filter, [Symbol::new("Skips")]);
+    }
+    let nowhere = narrowing("Nowhere", &[]);
+    assert_eq!(pre_filter(&[&skips, &nowhere]).1.skip_filter, [Symbol::new("Skips")]);
+}
+
+#[test]
+fn an_error_in_the_pass_with_nominated_pods_ends_the_filter() {
+    let mut cluster = Cluster::new([node("n1")], []);
+    cluster.nominated.push("n1".into(), info(pod("nominated").priority(9)));
+    let pod = info(pod("p"));
+    let filtered = |plugin: &Scripted| {
+        let framework = framework(&[plugin]);
+        let (cx, state) = (cluster.cx(&pod), CycleState::default());
+        framework.run_filter_with_nominated(&cx, &state, cluster.node("n1"))
+    };
+    let broken = at("Broken", Filter).says(Filter, Status::error("broken"));
+    let expected = Status::error("running \"Broken\" filter plugin: broken").by("Broken".into());
+    assert_eq!(filtered(&broken), expected);
+    assert_eq!(broken.asked(), ["Filter p"], "the second pass is left out");
+    let adds =
+        Scripted { add_pod: Status::error("no"), ..Scripted::new("Adds", &[PreFilter, Filter]) };
+    let text = "running AddPod on PreFilter plugin \"Adds\": no";
+    assert_eq!(filtered(&adds), Status::error(text));
+    assert!(adds.asked().is_empty());
+    let passes = at("Passes", Filter);
+    assert_eq!(filtered(&passes), Status::SUCCESS);
+    assert_eq!(passes.asked().len(), 2);
+}
+
+#[test]
+fn post_filters_are_left_out_where_they_are_not_wanted() {
+    let (cluster, pod) = (Cluster::new([node("n1")], []), info(pod("p")));
+    let plugin = at("Evicts", PostFilter);
+    let framework = framework(&[&plugin]);
+    let mut state = CycleState::default();
+    let run = |state: &CycleState| {
+        let statuses = NodeStatuses::default();
+        framework.run_post_filter(cluster.cx(&pod), state, &statuses, &mut FakeHost::default())
+    };
+    assert_eq!(run(&state).status, Status::SUCCESS);
+    assert_eq!(plugin.asked().len(), 1);
+    state.skip_post_filters = true;
+    let outcome = run(&state);
+    assert_eq!(outcome.status, Status::unschedulable("All PostFilter plugins are skipped"));
+    assert_eq!((outcome.answer.nominate, plugin.asked().len()), (None, 0));
+}
+
+/// Score with a plugin that gives these raw scores, or fails.
+fn score(plugin: &Scripted) -> Status {
+    let (cluster, pod) = (Cluster::new([node("n1"), node("n2")], []), info(pod("p")));
+    let framework = framework(&[plugin]);
+    let (cx, state) = (cluster.cx(&pod), CycleState::default());
+    let ids = [NodeId(0), NodeId(1)];
+    let raw = |plugin: &dyn super::plugin::Plugin| {
+        let nodes = ids.iter().filter_map(|id| cluster.snapshot.get(*id));
+        nodes.map(|node| plugin.score(&cx, &state, node)).collect()
+    };
+    framework.run_score(&cx, &state, &ids, raw, &mut ScoreRecord::default())
+}
+
+#[test]
+fn a_score_plugin_that_fails_ends_scoring() {
+    let broken = at("Broken", Score).says(Score, Status::error("no"));
+    let text = "running Score plugins: plugin \"Broken\" failed with: no";
+    assert_eq!(score(&broken), Status::error(text));
+    assert_eq!(broken.asked().len(), 1);
+    let odd = Scripted { normalize: Status::error("no"), ..at("Odd", Score) };
+    let text = "running Normalize on Score plugins: plugin \"Odd\" failed with: no";
+    assert_eq!(score(&odd), Status::error(text));
+    assert_eq!(score(&at("Fine", Score)), Status::SUCCESS);
+}
+
+/// PreFlight of these plugins, and which of them it found to have nothing to do.
+fn pre_flight(plugins: &[&Scripted]) -> (Status, Vec<Symbol>) {
+    let (mut cluster, pod) = (Cluster::new([node("n1")], []), info(pod("p")));
+    let mut state = CycleState::default();
+    let cx = BindContext {
+        pod: &pod,
+        node: "n1".into(),
+        snapshot: &cluster.snapshot,
+        objects: &cluster.objects,
+        features: &cluster.features,
+        shared: &mut cluster.shared,
+        host: &mut FakeHost::default(),
+        now: cluster.now,
+    };
+    let status = framework(plugins).run_pre_bind_pre_flight(&cx, &mut state);
+    (status, state.skip_pre_bind)
+}
+
+#[test]
+fn the_pre_flight_asks_who_has_something_to_do() {
+    let flies = |name, status| Scripted { pre_flight: Some(status), ..at(name, PreBind) };
+    assert_eq!(pre_flight(&[]), (Status::skip(), vec![]));
+    let skips = flies("Skips", Status::skip());
+    assert_eq!(pre_flight(&[&skips]), (Status::skip(), vec!["Skips".into()]));
+    let works = flies("Works", Status::SUCCESS);
+    assert_eq!(pre_flight(&[&works, &skips]), (Status::SUCCESS, vec!["Skips".into()]));
+    let broken = flies("Broken", Status::error("no"));
+    let (status, skipping) = pre_flight(&[&skips, &broken]);
+    let text = "running PreBindPreFlight \"Broken\": no";
+    assert_eq!((status.code(), status.message(), skipping), (Code::Error, text.into(), vec![]));
+    let odd = flies("Odd", Status::unschedulable("no"));
+    let (status, _) = pre_flight(&[&odd]);
+    assert_eq!(
+        (status.code(), status.message()),
+        (
+            Code::Error,
+            "PreBindPreFlight Odd returned \"Unschedulable\", which is unsupported. It is \
+             supposed to return Success, Skip, or Error status"
+                .into()
+        )
+    );
+}
