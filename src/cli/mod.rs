@@ -3,6 +3,7 @@
 //! One subcommand a file, all in the table of [`registry`]. Without a subcommand the debugger
 //! opens on the files of `-f`, or on a live cluster.
 
+mod attach;
 mod capture;
 mod cluster;
 mod config;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::api::selector::Selector;
+use crate::cli::attach;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Input, View};
@@ -16,6 +17,7 @@ use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
 use crate::extender_client;
 use crate::intern::Symbol;
+use crate::live::Following;
 use crate::report;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
@@ -35,10 +37,19 @@ pub(super) struct Opened {
     pub added: Added,
 }
 
-/// Opens the debugger on the input.
+/// Opens the debugger on the input; on a live cluster it follows that.
 pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     require_screen()?;
+    if input.files.is_empty() && !is_dumb() {
+        let (opened, following) = attach::open(input, filter(input)?)?;
+        return show_following(opened, view, Some(following));
+    }
     show(session(input, &Tries::default(), None)?, view)
+}
+
+/// Whether the terminal cannot place text.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// A full screen needs a terminal.
@@ -62,14 +73,18 @@ pub(super) fn require_screen() -> Result<()> {
 
 /// Opens the debugger on a session; a terminal that cannot place text gets the report of a run.
 pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
-    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
-        return tell(opened);
+    match is_dumb() {
+        true => tell(opened),
+        false => show_following(opened, view, None),
     }
+}
+
+fn show_following(opened: Opened, view: &View, following: Option<Following>) -> Result<Exit> {
     let options = Options { theme: view.theme.clone(), color: Some(view.color), ascii: view.ascii };
     let settings = settings::load(&options, |name| std::env::var(name).ok());
     let mut session = opened.session;
     session.set_history_memory((view.history_memory as usize) << 20);
-    match tui::run::run(session, opened.name, settings, opened.notices)? {
+    match tui::run::run(session, opened.name, settings, opened.notices, following)? {
         0 => Ok(Exit::Fine),
         // Ended by a signal or Ctrl-C: the code says which.
         code => std::process::exit(code),
@@ -125,6 +140,22 @@ pub(super) fn build(
     percentage: Option<i32>,
     name: String,
 ) -> Result<Opened> {
+    build_with(read, input, tries, name, |world_config| {
+        if let Some(percentage) = percentage {
+            world_config.percentage_of_nodes_to_score = percentage;
+        }
+        Vec::new()
+    })
+}
+
+/// The same with a last word on the configuration, which may have to be told about.
+pub(super) fn build_with(
+    read: source::Input,
+    input: &Input,
+    tries: &Tries,
+    name: String,
+    adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
+) -> Result<Opened> {
     let features = match input.feature_gates.as_ref().or(read.captured.feature_gates.as_ref()) {
         Some(text) => FeatureGates::parse(text).context("--feature-gates")?,
         None => FeatureGates::default(),
@@ -133,12 +164,11 @@ pub(super) fn build(
     let (text, from) = config_text(input, &read)?;
     let mut resolved =
         config::resolve(text.as_deref(), &features, &registry.descriptors()).context(from)?;
-    if let Some(percentage) = percentage {
-        resolved.percentage_of_nodes_to_score = percentage;
-    }
+    let adapted = adapt(&mut resolved);
     let mut world = World::new(&resolved, features, &registry).map_err(anyhow::Error::msg)?;
     world.scheduler_mut().set_tie_break(input.tie_break);
     let mut notices = read.warnings.clone();
+    notices.extend(adapted);
     notices.extend(reach_extenders(&resolved, input.call_extenders, &mut world)?);
     notices.extend(resolved.warnings.iter().map(ToString::to_string));
     if !read.skipped.is_empty() {
@@ -151,7 +181,14 @@ pub(super) fn build(
             notices.push(format!("\"kubestep run --pod FILE\" tries the pods of a {kind}"));
         }
     }
-    notices.extend(sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object)));
+    let objects = read.objects.into_iter().map(|loaded| loaded.object);
+    if let Some(now) = read.listed_at {
+        world.begin_at(now, objects.len());
+        notices.extend(sim::load(&mut world, objects));
+        world.note_writes();
+    } else {
+        notices.extend(sim::load(&mut world, objects));
+    }
     let mut added = tries::add(tries, &mut world)?;
     if !added.workloads.is_empty() {
         notices.retain(|notice| notice != source::NOTHING_PENDING);

@@ -63,6 +63,11 @@ pub trait Change: fmt::Debug + Send + Sync {
     /// What it is, in a few words: `node-3 cordoned`.
     fn words(&self) -> String;
 
+    /// Whether it can always be done, so that nothing has to be taken back.
+    fn cannot_fail(&self) -> bool {
+        false
+    }
+
     /// Does it.
     ///
     /// # Errors
@@ -140,6 +145,10 @@ fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, String> {
         }
         Input::Allow { uid, plugin } => world.allow(*uid, *plugin),
         Input::Reject { uid, plugin, message } => world.reject(*uid, *plugin, message),
+        Input::Change(change) if change.cannot_fail() => {
+            change.apply(world)?;
+            true
+        }
         Input::Change(change) => {
             let mut changed = world.clone();
             change.apply(&mut changed)?;

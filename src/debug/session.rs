@@ -18,7 +18,7 @@ use crate::debug::timeline::{Step, Stop, Timeline};
 use crate::debug::timer::{self, Timer};
 use crate::engine::record::CycleRecord;
 use crate::intern::Symbol;
-use crate::sim::World;
+use crate::sim::{World, Write};
 use crate::trace::{Entry, EntryId, History, thin};
 
 pub use moving::Ran;
@@ -186,6 +186,26 @@ impl Session {
     /// It cannot be done, in the words of the change; nothing changed.
     pub fn change(&mut self, change: Arc<dyn Change>) -> Result<(), String> {
         self.apply(Input::Change(change)).map(|_| ())
+    }
+
+    /// Does something after all that was done so far and stays where it stands, unless that is
+    /// the beginning of the newest stop: who watches goes along, who reads is left alone.
+    ///
+    /// # Errors
+    /// As [`Session::apply`].
+    pub fn apply_beside(&mut self, input: Input) -> Result<bool, String> {
+        let goes_along = self.is_at_newest() && self.position == Position::START;
+        let place = (self.stop, self.position);
+        let done = self.apply(input)?;
+        if done && !goes_along {
+            (self.stop, self.position) = place;
+        }
+        Ok(done)
+    }
+
+    /// What the simulation wrote since the last call, if its cluster remembers that.
+    pub fn take_writes(&mut self) -> Vec<Write> {
+        self.world.api_mut().take_writes()
     }
 
     /// Does something after all that was done so far, and goes there. `false` if there was

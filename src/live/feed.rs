@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use tokio::runtime::Builder;
@@ -20,6 +21,9 @@ use crate::live::kinds::ReadKind;
 use crate::live::link::{Link, LinkError, Target};
 use crate::live::snapshot::{Scope, Snapshot};
 use crate::live::watch::{Pace, Watcher};
+
+/// Lists that are made anew within so long of each other are told of once.
+const ANEW_ONCE: Duration = Duration::from_secs(10);
 
 /// A change of the cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +61,7 @@ pub enum Event {
 pub struct Feed {
     events: UnboundedReceiver<Event>,
     link: Arc<Link>,
+    troubles: Arc<Mutex<Troubles>>,
 }
 
 impl Feed {
@@ -67,6 +72,8 @@ impl Feed {
     pub fn open(target: Target, scope: Scope, pace: Pace) -> Result<(Snapshot, Feed), LinkError> {
         let (events, inbox) = unbounded_channel();
         let (opened, opening) = mpsc::channel();
+        let troubles: Arc<Mutex<Troubles>> = Arc::default();
+        let teller = Teller { events: events.clone(), troubles: troubles.clone() };
         let follow = move || {
             let runtime = match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
@@ -76,7 +83,7 @@ impl Feed {
                 match begin(target, &scope).await {
                     Ok((snapshot, link)) => {
                         let link = Arc::new(link);
-                        let watchers = watchers(&snapshot, &events, pace);
+                        let watchers = watchers(&snapshot, &teller, pace);
                         // Nobody listens if the program ends just now.
                         let _told = opened.send(Ok((snapshot, link.clone())));
                         let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
@@ -93,7 +100,7 @@ impl Feed {
         thread.map_err(|error| no_thread(&error))?;
         let ended = |_| no_thread(&std::io::Error::other("it has ended"));
         let (snapshot, link) = opening.recv().map_err(ended)??;
-        Ok((snapshot, Feed { events: inbox, link }))
+        Ok((snapshot, Feed { events: inbox, link, troubles }))
     }
 
     /// The next event, once there is one.
@@ -109,6 +116,12 @@ impl Feed {
     /// How many events wait to be taken.
     pub fn waiting(&self) -> usize {
         self.events.len()
+    }
+
+    /// Whether something cannot be followed at the moment, as the server does not answer.
+    pub fn is_cut_off(&self) -> bool {
+        let troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        !troubles.cut.is_empty()
     }
 
     /// The way to the cluster.
@@ -131,8 +144,7 @@ async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkEr
 }
 
 /// A watcher for each list that was made, and one for each that may come to be allowed.
-fn watchers(snapshot: &Snapshot, events: &UnboundedSender<Event>, pace: Pace) -> Vec<Watcher> {
-    let teller = Teller { events: events.clone(), troubles: Arc::default() };
+fn watchers(snapshot: &Snapshot, teller: &Teller, pace: Pace) -> Vec<Watcher> {
     let known = snapshot
         .parts
         .iter()
@@ -159,6 +171,8 @@ struct Troubles {
     cut: BTreeSet<String>,
     /// As it may not be read.
     refused: BTreeSet<String>,
+    /// When it was last said that something was listed anew.
+    told_anew: Option<Instant>,
 }
 
 impl Teller {
@@ -178,10 +192,15 @@ impl Teller {
 
     /// The server had forgotten the version to go on from.
     pub fn gone(&self, what: &str) {
-        self.notice(
-            false,
-            format!("the server has forgotten where we were with {what}: listed anew"),
-        );
+        // After a restart it forgets everything at once.
+        let mut troubles = self.troubles();
+        let told = troubles.told_anew.is_some_and(|told| told.elapsed() < ANEW_ONCE);
+        troubles.told_anew = Some(Instant::now());
+        drop(troubles);
+        if !told {
+            let text = format!("the server has forgotten where we were with {what}: listed anew");
+            self.notice(false, text);
+        }
     }
 
     fn troubles(&self) -> std::sync::MutexGuard<'_, Troubles> {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use http::header::DATE;
-use http::{HeaderMap, Request};
+use http::header::{DATE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Request};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -147,6 +147,8 @@ impl Target {
         let (mut config, name) = self.config().await?;
         // An outage is to be seen, not to be waited out behind our back.
         config.default_retry = false;
+        let agent = concat!("kubestep/", env!("CARGO_PKG_VERSION"));
+        config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
         config.connect_timeout = Some(Duration::from_secs(10));
         let failed = |error: kube::Error| LinkError::Config {
             from: self.from(),

@@ -5,7 +5,9 @@
 //! From the outside in: [`link`] is the way to an API server, [`kinds`] the table of what is
 //! read there, [`list`] one kind page by page, [`watch`] one kind for good, [`snapshot`] all
 //! kinds at once, [`feed`] all of them as one stream, [`access`] what may not be read,
-//! [`capture`] the file that is made of it all.
+//! [`capture`] the file that is made of it all. [`follow`] puts a session after a feed,
+//! [`shadow`] lets the embedded scheduler decide beside the cluster's and [`compare`]s, and
+//! [`debugger`] dumps what the scheduler believes.
 //!
 //! Nothing in here can write to a cluster: [`link::Link`] only sends GET. A real scheduler is a
 //! [`Host`](crate::engine::host::Host) whose writes go through [`link::Link::client`]; it takes
@@ -16,17 +18,25 @@
 pub mod access;
 pub mod capture;
 pub mod clock;
+pub mod compare;
+pub mod debugger;
 pub mod failure;
 pub mod feed;
+pub mod follow;
 pub mod kinds;
 mod lines;
 pub mod link;
 pub mod list;
+pub mod news;
+pub mod shadow;
 pub mod snapshot;
 pub mod watch;
 
 pub use access::Missing;
+pub use compare::{Decision, Theirs, Verdict};
 pub use feed::{Delta, Event, Feed, Notice};
+pub use follow::Following;
 pub use link::{Link, LinkError, Target};
+pub use shadow::Shadow;
 pub use snapshot::{Scope, Snapshot};
 pub use watch::Pace;

@@ -24,6 +24,17 @@ use crate::sim::volume_controller;
 pub type ExtenderFn =
     Arc<dyn Fn(&ExtenderCall, &Objects) -> Result<serde_json::Value, String> + Send + Sync>;
 
+/// An object that was written by somebody of the simulation.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub key: NamespacedName,
+    /// The object before; `None`: it was not there.
+    pub before: Option<Object>,
+}
+
 /// The objects of the cluster as the API server has them.
 #[derive(Clone, Default)]
 pub struct ApiServer {
@@ -35,6 +46,7 @@ pub struct ApiServer {
     extenders: Option<ExtenderFn>,
     revision: u64,
     status_patches_count: bool,
+    writes: Option<Vec<Write>>,
     now: Time,
     faults: Faults,
 }
@@ -118,17 +130,63 @@ impl ApiServer {
 
     /// Stores an object with the version it has.
     fn store(&mut self, object: Object) {
-        let old = match &object {
+        let old = self.place(&object);
+        self.note_write(&object, old.as_ref());
+        self.changes.push_back(match old {
+            Some(old) => Change::Update { old, new: object },
+            None => Change::Add(object),
+        });
+    }
+
+    /// Puts an object in its place and gives what was there.
+    fn place(&mut self, object: &Object) -> Option<Object> {
+        match object {
             Object::Node(node) => {
                 let nodes = Arc::make_mut(&mut self.nodes);
                 nodes.insert(node.metadata.name, node.clone()).map(Object::Node)
             }
             other => self.objects.insert(other.clone()),
-        };
-        self.changes.push_back(match old {
-            Some(old) => Change::Update { old, new: object },
-            None => Change::Add(object),
-        });
+        }
+    }
+
+    fn note_write(&mut self, object: &Object, before: Option<&Object>) {
+        if let Some(writes) = &mut self.writes {
+            let (kind, key) = (object.kind(), NamespacedName::of(object));
+            writes.push(Write { kind, key, before: before.cloned() });
+        }
+    }
+
+    /// From now on it is remembered what the simulation writes.
+    pub(super) fn note_writes(&mut self) {
+        self.writes.get_or_insert_default();
+    }
+
+    /// What the simulation wrote since the last call, if that is remembered.
+    pub fn take_writes(&mut self) -> Vec<Write> {
+        self.writes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes an object over from another API server, with the version it has there. What only
+    /// this simulation knew of it is gone: a pod that is on another node than here, or made
+    /// anew, leaves and comes back.
+    pub(super) fn accept(&mut self, object: Object) {
+        let old = self.place(&object);
+        match old {
+            Some(old) if is_another(&old, &object) => {
+                self.changes.extend([Change::Delete(old), Change::Add(object)]);
+            }
+            Some(old) => self.changes.push_back(Change::Update { old, new: object }),
+            None => self.changes.push_back(Change::Add(object)),
+        }
+    }
+
+    /// Forgets an object that another API server does not have any more.
+    pub(super) fn forget(&mut self, kind: Kind, key: NamespacedName) {
+        let writes = self.writes.take();
+        if self.remove(kind, key) && kind == Kind::Pod {
+            self.deleted_pods.pop();
+        }
+        self.writes = writes;
     }
 
     /// Deletes an object; `false` if it is not there.
@@ -145,6 +203,7 @@ impl ApiServer {
         if kind == Kind::Pod {
             self.deleted_pods.push(key);
         }
+        self.note_write(&object, Some(&object));
         self.changes.push_back(Change::Delete(object));
         true
     }
@@ -185,6 +244,17 @@ impl ApiServer {
         }
         Ok(())
     }
+}
+
+/// Whether no update leads from one to the other.
+fn is_another(old: &Object, new: &Object) -> bool {
+    let moved = match (old, new) {
+        (Object::Pod(old), Object::Pod(new)) => {
+            !old.spec.node_name.is_empty() && old.spec.node_name != new.spec.node_name
+        }
+        _ => false,
+    };
+    moved || old.metadata().uid != new.metadata().uid
 }
 
 fn not_found(key: NamespacedName) -> String {

@@ -7,12 +7,13 @@
 mod api_server;
 pub mod faults;
 pub mod load;
+mod outside;
 mod reconfigure;
 mod volume_controller;
 pub mod workload;
 mod world;
 
-pub use api_server::{ApiServer, ExtenderFn};
+pub use api_server::{ApiServer, ExtenderFn, Write};
 pub use load::load;
 pub use world::{START, World};
 

@@ -34,7 +34,12 @@ impl World {
         if let Some(percentage) = self.percentage_from_elsewhere() {
             config.percentage_of_nodes_to_score = percentage;
         }
-        self.scheduler.reconfigure(&config, *features, &self.registry, self.now)?;
+        self.reconfigure_to(config)
+    }
+
+    /// The same with a configuration that is resolved already.
+    pub(super) fn reconfigure_to(&mut self, config: ResolvedConfig) -> Result<(), String> {
+        self.scheduler.reconfigure(&config, config.features, &self.registry, self.now)?;
         if config.extenders != self.config.extenders {
             self.api.forget_extenders();
         }

@@ -34,7 +34,7 @@ pub use filter::{Exclude, Filter};
 pub use item::SNAPSHOT_FIELDS;
 pub use manifests::{Manifest, manifests};
 
-use crate::api::{Object, admission};
+use crate::api::{Object, Time, admission};
 use crate::intern::Symbol;
 use files::File;
 use item::{Item, Outcome};
@@ -93,6 +93,8 @@ pub struct Input {
     pub scheduler_config: Option<SchedulerConfigText>,
     /// What a capture says about itself.
     pub captured: Captured,
+    /// When a live cluster was listed, if this is one that is to be followed.
+    pub listed_at: Option<Time>,
     /// What a reader should know, one sentence each.
     pub warnings: Vec<String>,
 }

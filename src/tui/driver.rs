@@ -4,6 +4,7 @@
 //! screen needs, so that a step costs the same in a small and in a large cluster.
 
 mod clock;
+mod live;
 mod picture;
 mod rows;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use super::widget::status_line::Severity;
 use crate::api::Time;
 use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
 use crate::engine::pod::NamespacedName;
+use crate::live::Following;
 use crate::sim;
 use clock::{Goal, Playing};
 use picture::Picture;
@@ -29,6 +31,8 @@ pub struct Done {
     pub running: bool,
     /// The view in which the new position is best seen, after a step into or within a cycle.
     pub look_at: Option<ViewId>,
+    /// A window to open: its title and lines.
+    pub window: Option<(String, Vec<String>)>,
 }
 
 /// A session with its picture.
@@ -43,6 +47,8 @@ pub struct Driver {
     goal: Goal,
     run_from: usize,
     playing: Playing,
+    /// The live cluster behind the session.
+    following: Option<Following>,
 }
 
 impl Driver {
@@ -58,6 +64,7 @@ impl Driver {
             goal: Goal::default(),
             run_from: 0,
             playing: Playing::default(),
+            following: None,
         };
         driver.world_changed();
         driver
@@ -87,10 +94,15 @@ impl Driver {
 
     fn dispatch(&mut self, request: &Request) -> Done {
         use Request::{
-            Advance, Allow, Attempt, Continue, ContinueHere, Cycles, Finish, GiveUp, GoTo,
-            GoToCycle, Moment, Next, NextOf, Reject, Step,
+            Advance, Allow, Attempt, Continue, ContinueHere, Cycles, Dump, Finish, Freeze, GiveUp,
+            GoTo, GoToCycle, Moment, Next, NextOf, Reject, Step,
         };
+        if let Some(refusal) = self.refused_live(request) {
+            return refusal;
+        }
         match request {
+            Freeze => self.freeze(),
+            Dump => self.dump(),
             Step { count, back: false } => self.steps(*count, Session::step_into),
             Step { count, back: true } => self.steps(*count, Session::back_into),
             Next { count, back: false } => self.steps(*count, Session::step_over),

@@ -10,6 +10,7 @@ use crate::engine::node::NodeInfo;
 use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::{CycleRecord, QueueName};
 use crate::intern::Symbol;
+use crate::live::Decision;
 use crate::trace::Entry;
 
 /// Everything a view can show.
@@ -19,6 +20,8 @@ pub struct Model {
     pub revision: u64,
     /// Where the input came from, as a short name.
     pub source: String,
+    /// What there is to know of the live cluster behind it.
+    pub live: Option<LiveModel>,
     /// The virtual clock.
     pub now: Time,
     /// The virtual clock when the session began.
@@ -49,6 +52,19 @@ pub struct Model {
     pub progress: Option<String>,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
+}
+
+/// A live cluster behind the session.
+#[derive(Clone, Debug, Default)]
+pub struct LiveModel {
+    /// Whether nothing moves.
+    pub frozen: bool,
+    /// Whether the server does not answer.
+    pub cut_off: bool,
+    /// Events that wait to be taken in.
+    pub waiting: usize,
+    /// The decisions of the cluster's scheduler beside ours, the oldest first.
+    pub decisions: Vec<Arc<Decision>>,
 }
 
 /// Where the debugger stands: a frame of a recorded cycle, or after it.
@@ -136,6 +152,12 @@ impl Model {
     /// The newest cycle up to the debugger's position.
     pub fn cycle(&self) -> Option<&Arc<CycleRecord>> {
         self.cycles.get(self.position?.cycle)
+    }
+
+    /// What the cluster's own scheduler decided beside a cycle of ours.
+    pub fn decision_beside(&self, cycle: u64) -> Option<&Decision> {
+        let decisions = &self.live.as_ref()?.decisions;
+        decisions.iter().rev().find(|decision| decision.cycle == Some(cycle)).map(Arc::as_ref)
     }
 
     /// The newest cycle of a pod up to the position.

@@ -23,6 +23,7 @@ use super::signals::Signals;
 use super::terminal::Screen;
 use super::widget::status_line::Severity;
 use crate::debug::Session;
+use crate::live::{self, Following};
 
 /// Between frames while the session runs.
 const RUN_FRAME: Duration = Duration::from_millis(33);
@@ -47,18 +48,23 @@ enum Redraw {
 }
 
 /// Shows `session` until the person leaves; gives the exit code. `notices` are said at the start.
+/// With `following`, the session goes after that live cluster.
 pub fn run(
     session: Session,
     source: String,
     settings: Settings,
     notices: Vec<String>,
+    following: Option<Following>,
 ) -> anyhow::Result<i32> {
     let mut app = App::new(settings.appearance, settings.keymap)?;
     let notices = settings.warnings.into_iter().chain(notices);
     notices.for_each(|notice| app.say(Severity::Warning, notice));
     app.start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let driver = Driver::new(session, source);
+    let mut driver = Driver::new(session, source);
+    if let Some(following) = following {
+        driver.follow(following);
+    }
     Ok(runtime.block_on(async { Loop::new(app, driver)?.run().await })?)
 }
 
@@ -72,6 +78,9 @@ struct Loop {
     last_frame: Instant,
     last_tick: Instant,
     next_tick: Instant,
+    /// When time has to pass on the live cluster, and whether its scheduler has more to do.
+    live_tick_at: Instant,
+    live_more: bool,
 }
 
 impl Loop {
@@ -89,9 +98,12 @@ impl Loop {
             last_frame: now,
             last_tick: now,
             next_tick: now,
+            live_tick_at: now,
+            live_more: false,
         };
         let (width, height) = crossterm::terminal::size()?;
         this.app.resize(width, height);
+        this.live_more = this.driver.follows();
         this.sync();
         Ok(this)
     }
@@ -120,6 +132,9 @@ impl Loop {
             // Through the scheduler and not at once: timers and signals are looked at only when it is idle.
             () = tokio::task::yield_now(), if self.driver.is_working() => self.work_slice(),
             () = tokio::task::yield_now(), if self.app.is_running() => self.run_slice(),
+            () = tokio::task::yield_now(), if self.live_more => self.live_slice(),
+            event = self.driver.next_event(), if self.driver.follows() => self.live_event(event),
+            () = sleep_until(self.live_tick_at), if self.driver.follows() => self.live_tick(),
         }
         Ok(None)
     }
@@ -218,6 +233,8 @@ impl Loop {
     fn perform(&mut self, request: &Request) {
         let done = self.driver.perform(request);
         self.app.done(done);
+        // The cluster may have been frozen, or goes on.
+        self.live_more |= self.driver.follows();
         self.sync();
     }
 
@@ -253,6 +270,32 @@ impl Loop {
             self.app.done(Done { message, ..Done::default() });
             self.ask_for(Redraw::Now);
         }
+        self.sync();
+        self.ask_for(Redraw::Data);
+    }
+
+    fn live_event(&mut self, event: Option<live::Event>) {
+        for notice in self.driver.take_event(event) {
+            let severity = if notice.serious { Severity::Warning } else { Severity::Info };
+            self.app.say(severity, notice.text);
+        }
+        self.live_more = true;
+        self.live_tick();
+        self.ask_for(Redraw::Data);
+    }
+
+    fn live_slice(&mut self) {
+        self.live_more = self.driver.live_slice(SLICE);
+        self.sync();
+        self.live_tick();
+        self.ask_for(Redraw::Data);
+    }
+
+    fn live_tick(&mut self) {
+        // A day is longer than anything that is due.
+        let pause = self.driver.live_tick().min(Duration::from_secs(86_400));
+        self.live_tick_at = Instant::now() + pause;
+        self.live_more |= pause < Duration::from_millis(2);
         self.sync();
         self.ask_for(Redraw::Data);
     }

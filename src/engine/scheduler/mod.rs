@@ -4,6 +4,7 @@
 //! Changes of the cluster come in through [`Scheduler::handle`]; timers through
 //! [`Scheduler::flush`]. Upstream: `pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go`.
 
+mod aside;
 mod assume;
 mod batch;
 mod bind;

@@ -9,6 +9,7 @@ pub mod general;
 pub mod inspect;
 pub mod key;
 pub mod keymap;
+pub mod live;
 pub mod navigation;
 pub mod views;
 pub mod waiting;
@@ -18,6 +19,7 @@ pub use general::General;
 pub use inspect::Inspect;
 pub use key::Key;
 pub use keymap::Keymap;
+pub use live::Live;
 pub use navigation::Navigation;
 pub use views::Views;
 pub use waiting::Waiting;
@@ -39,6 +41,8 @@ pub enum Action {
     Inspect(Inspect),
     /// Decide about waiting pods.
     Waiting(Waiting),
+    /// Follow a live cluster.
+    Live(Live),
 }
 
 /// An action with what was typed after its name; empty from a key.
@@ -138,10 +142,11 @@ pub struct Group {
 }
 
 /// The table.
-pub const GROUPS: [Group; 6] = [
+pub const GROUPS: [Group; 7] = [
     Group { title: "Debugger", specs: execution::SPECS },
     Group { title: "Look closer", specs: inspect::SPECS },
     Group { title: "Waiting pods", specs: waiting::SPECS },
+    Group { title: "Live cluster", specs: live::SPECS },
     Group { title: "Views", specs: views::SPECS },
     Group { title: "Move", specs: navigation::SPECS },
     Group { title: "General", specs: general::SPECS },

@@ -88,6 +88,12 @@ impl App {
             ("PLAYING", Scope::ChipRunning)
         } else if !model.at_end {
             ("REPLAY", Scope::ChipReplay)
+        } else if let Some(live) = &model.live {
+            match (live.frozen, live.cut_off) {
+                (true, _) => ("LIVE (frozen)", Scope::ChipReplay),
+                (false, true) => ("LIVE (cut off)", Scope::ChipReplay),
+                (false, false) => ("LIVE (shadow)", Scope::ChipRunning),
+            }
         } else if model.idle {
             ("IDLE", Scope::Chip)
         } else {

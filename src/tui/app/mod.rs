@@ -30,6 +30,7 @@ use crate::intern::Symbol;
 
 pub(in crate::tui) use ask::argument_name;
 pub use popup::Popup;
+pub(in crate::tui) use popup::decision_lines;
 
 /// What should happen outside the interface's own state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +106,10 @@ pub enum Request {
     GiveUp,
     /// Forgets what came after the position.
     ContinueHere,
+    /// Stops following the live cluster, or goes on.
+    Freeze,
+    /// Dumps what the scheduler believes, and compares it with the server's objects.
+    Dump,
     /// Lets virtual time pass: microseconds, or up to the next timer.
     Advance(Option<i64>),
     /// Allows a waiting pod, for one plugin or all.
@@ -280,6 +285,7 @@ impl App {
             }
             Action::Inspect(a) => action::inspect::apply(a, self, model),
             Action::Waiting(a) => action::waiting::apply(a, self, model, argument),
+            Action::Live(a) => action::live::apply(a, self, model),
         }
     }
 
@@ -327,6 +333,9 @@ impl App {
         }
         if let Some(view) = done.look_at {
             self.follow(view);
+        }
+        if let Some((title, lines)) = done.window {
+            self.open_text(&title, &lines);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Windows over the view: help and palette, messages, descriptions.
 
 use super::{App, Effect};
+use crate::live::{Decision, Verdict};
 use crate::tui::action::{self, Action, Keymap};
 use crate::tui::command;
 use crate::tui::lines::{Line, LineGrid, wrapped};
@@ -115,6 +116,27 @@ fn action_rows(keymap: &Keymap, view: ViewId) -> Vec<ActionRow> {
     specs.into_iter().map(row).collect()
 }
 
+/// A decision of the cluster's scheduler and ours.
+pub(in crate::tui) fn decision_lines(decision: &Decision) -> Vec<Line> {
+    let scope = match decision.verdict {
+        Verdict::Same => Scope::VerdictPass,
+        Verdict::Tie => Scope::VerdictWait,
+        Verdict::Different => Scope::VerdictFail,
+        Verdict::Untried => Scope::VerdictSkip,
+    };
+    let cycle = decision.cycle.map(|number| format!(" (cycle {number})")).unwrap_or_default();
+    let heading = format!("{}: {}", decision.pod, decision.verdict.as_str());
+    let mut lines =
+        vec![Line::text(heading).scoped(scope), Line::field("  the cluster", &decision.theirs)];
+    if decision.cycle.is_some() {
+        lines.push(Line::field("  ours", format!("{}{cycle}", decision.ours)));
+    }
+    if !decision.reason.is_empty() {
+        lines.push(Line::field("  where", &decision.reason));
+    }
+    lines
+}
+
 impl App {
     /// All keys and commands.
     pub fn open_help(&mut self) {
@@ -145,6 +167,25 @@ impl App {
         }
         self.push_popup(Popup::new("Messages", "/ filter  Esc close", Content::Lines(lines)));
         self.move_in_popup(isize::MAX);
+    }
+
+    /// The decisions of the live cluster's scheduler beside ours, the newest last.
+    pub fn open_decisions(&mut self, model: &Model) {
+        let decisions = model.live.iter().flat_map(|live| &live.decisions);
+        let mut lines: Vec<Line> =
+            decisions.flat_map(|decision| decision_lines(decision)).collect();
+        if lines.is_empty() {
+            lines.push(Line::text("the cluster's scheduler has decided nothing yet"));
+        }
+        let title = "Decisions of the cluster's scheduler beside ours";
+        self.push_popup(Popup::new(title, "/ filter  Esc close", Content::Lines(lines)));
+        self.move_in_popup(isize::MAX);
+    }
+
+    /// A window with lines that somebody else made.
+    pub fn open_text(&mut self, title: &str, lines: &[String]) {
+        let lines = lines.iter().map(Line::text).collect();
+        self.push_popup(Popup::new(title, "/ filter  Esc close", Content::Lines(lines)));
     }
 
     /// Everything about the selected row.

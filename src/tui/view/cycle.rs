@@ -265,6 +265,7 @@ impl View for CycleView<'_> {
             lines.push(Line::text(&row.words));
         }
         lines.extend(outcome_lines(cycle));
+        lines.extend(super::beside(self.model, cycle.cycle));
         lines
     }
 

@@ -17,6 +17,7 @@ mod timeline;
 mod verdict;
 mod waiting;
 
+use super::app::decision_lines;
 use super::lines::Line;
 use super::model::{Model, Position};
 use super::widget::grid::GridSource;
@@ -154,6 +155,11 @@ pub fn source(view: ViewId, model: &Model) -> Box<dyn View + '_> {
         ViewId::Preemption => Box::new(preemption::PreemptionView::new(model)),
         ViewId::Events => Box::new(events::EventsView(model)),
     }
+}
+
+/// What the live cluster's scheduler decided beside a cycle of ours.
+fn beside(model: &Model, cycle: u64) -> Vec<Line> {
+    model.decision_beside(cycle).map(decision_lines).unwrap_or_default()
 }
 
 /// The view that encloses another, where Esc leads.

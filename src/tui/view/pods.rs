@@ -133,6 +133,7 @@ impl View for PodsView<'_> {
         }
         if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.extend(outcome_lines(cycle));
+            lines.extend(super::beside(self.0, cycle.cycle));
         }
         lines.push(Line::field("labels", labels_text(&row.pod.metadata.labels)));
         lines.push(Line::heading("What the scheduler reads of its spec"));

@@ -144,6 +144,7 @@ impl View for QueuesView<'_> {
         if let Some(cycle) = self.0.last_cycle_of(key) {
             lines.push(Line::heading(format!("Last cycle, {}", cycle.cycle)));
             lines.extend(outcome_lines(cycle));
+            lines.extend(super::beside(self.0, cycle.cycle));
         }
         lines
     }

@@ -109,6 +109,7 @@ impl View for TimelineView<'_> {
         let Some(cycle) = self.cycle(row) else { return Vec::new() };
         let mut lines = vec![Line::heading(format!("Cycle {} of {}", cycle.cycle, cycle.pod))];
         lines.extend(outcome_lines(cycle));
+        lines.extend(super::beside(self.0, cycle.cycle));
         lines
     }
 

@@ -1,0 +1,67 @@
+//! Attaching to a live cluster in shadow mode: lists become a session, watches follow.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use crate::api::Object;
+use crate::cli::cluster;
+use crate::cli::open::{Opened, build_with};
+use crate::cli::options::Input;
+use crate::cli::tries::Tries;
+use crate::config::ResolvedConfig;
+use crate::intern::Symbol;
+use crate::live::{Feed, Following, Pace, Scope};
+use crate::source::{self, Filter, Loaded};
+
+/// Opens the cluster that the options mean.
+pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)> {
+    let target = cluster::target(&input.cluster)?;
+    let scope = Scope { namespaces: input.namespaces.clone() };
+    let opened = Feed::open(target, scope, Pace::default());
+    let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
+    let name = feed.link().name().to_owned();
+    let notices = snapshot.notices();
+    let mut read = source::of_objects(snapshot.take_objects(), &name, &filter);
+    read.listed_at = Some(snapshot.taken_at);
+    read.warnings.extend(notices);
+    let asked_for = scheduler_names(&read);
+    let opened =
+        build_with(read, input, &Tries::default(), name, |config| serve_all(config, &asked_for))?;
+    Ok((opened, Following::new(feed, filter)))
+}
+
+/// The scheduler names of pending pods, with how many ask for each.
+fn scheduler_names(read: &source::Input) -> BTreeMap<Symbol, usize> {
+    let mut names = BTreeMap::new();
+    for Loaded { object, .. } in &read.objects {
+        if let Object::Pod(pod) = object
+            && pod.spec.node_name.is_empty()
+        {
+            *names.entry(pod.spec.scheduler_name).or_default() += 1;
+        }
+    }
+    names.remove(&Symbol::EMPTY);
+    names
+}
+
+/// Gives each scheduler name that no profile serves the first profile's plugins, so that its
+/// pods can be looked at as well. Says so.
+fn serve_all(config: &mut ResolvedConfig, names: &BTreeMap<Symbol, usize>) -> Vec<String> {
+    let Some(first) = config.profiles.first().cloned() else { return Vec::new() };
+    let mut notices = Vec::new();
+    for (name, pods) in names {
+        if config.profile(name).is_some() {
+            continue;
+        }
+        config
+            .profiles
+            .push(crate::config::ResolvedProfile { scheduler_name: *name, ..first.clone() });
+        notices.push(format!(
+            "{pods} pending pods ask for the scheduler {name}, which decides by its own rules: \
+             they are shown by those of {}",
+            first.scheduler_name
+        ));
+    }
+    notices
+}

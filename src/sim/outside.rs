@@ -1,0 +1,63 @@
+//! A simulated cluster that follows another one: what changes there is taken over here, with
+//! the versions and the time it has there.
+
+use crate::api::{Kind, Object, Time, defaults};
+use crate::config::ResolvedProfile;
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
+use crate::sim::World;
+
+impl World {
+    /// From now on it is remembered what this simulation writes, as opposed to what it takes
+    /// over: [`ApiServer::take_writes`](crate::sim::ApiServer::take_writes).
+    pub fn note_writes(&mut self) {
+        self.api_mut().note_writes();
+    }
+
+    /// Sets the clock of a cluster that is still empty so that it shows `now` after at most
+    /// `objects` were loaded: loading takes its time.
+    pub fn begin_at(&mut self, now: Time, objects: usize) {
+        self.advance_to(Time(now.0 - objects as i64 * 1_000));
+    }
+
+    /// Moves the clock to `now`, if that is later, and does what is due then.
+    pub fn advance_to(&mut self, now: Time) {
+        if now > self.now() {
+            self.advance(now.0 - self.now().0);
+        }
+    }
+
+    /// Takes an object over as it is there. The clock stands still.
+    pub fn accept(&mut self, mut object: Object) {
+        defaults::apply(&mut object);
+        self.api_mut().accept(object);
+        self.settle();
+    }
+
+    /// Forgets an object that is gone there.
+    pub fn forget(&mut self, kind: Kind, key: NamespacedName) {
+        self.api_mut().forget(kind, key);
+        self.settle();
+    }
+
+    /// Gives a scheduler name that no profile serves the first profile's plugins, so that its
+    /// pods can be tried.
+    ///
+    /// # Errors
+    /// A plugin refuses to be built another time.
+    pub fn serve(&mut self, name: Symbol) -> Result<(), String> {
+        let mut config = self.config().clone();
+        let Some(first) = config.profiles.first().cloned() else { return Ok(()) };
+        if config.profile(&name).is_some() {
+            return Ok(());
+        }
+        config.profiles.push(ResolvedProfile { scheduler_name: name, ..first });
+        self.reconfigure_to(config)
+    }
+
+    /// Puts a waiting pod aside in the name of `by`, until it changes.
+    pub fn put_aside(&mut self, pod: NamespacedName, by: Symbol) {
+        let now = self.now();
+        self.scheduler_mut().put_aside(pod, by, now);
+    }
+}

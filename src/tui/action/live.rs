@@ -1,0 +1,56 @@
+//! What there is to do with a live cluster: stop following it, see its scheduler's decisions
+//! beside ours, compare the cache with what the server has.
+
+use super::{Action, Argument, Place, Spec};
+use crate::tui::app::{App, Effect, Request};
+use crate::tui::model::Model;
+
+/// Actions on a live cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Live {
+    /// Stop, or go on.
+    Freeze,
+    /// The cluster's decisions beside ours.
+    Decisions,
+    /// What the scheduler believes.
+    Dump,
+}
+
+const fn spec(
+    action: Live,
+    name: &'static str,
+    keys: &'static [&'static str],
+    help: &'static str,
+) -> Spec {
+    Spec {
+        action: Action::Live(action),
+        name,
+        aliases: &[],
+        keys,
+        argument: Argument::None,
+        place: Place::ANY,
+        hint: "",
+        help,
+    }
+}
+
+/// The rows of the table.
+#[rustfmt::skip]
+pub const SPECS: &[Spec] = &[
+    spec(Live::Freeze, "freeze", &["Z"], "Stop following the live cluster, or go on; events queue up"),
+    spec(Live::Decisions, "decisions", &["L"], "What the live cluster's scheduler decided beside ours"),
+    spec(Live::Dump, "dump-cache", &["K"], "Dump nodes and queues, and compare the cache with the objects"),
+];
+
+/// Does it.
+pub fn apply(action: Live, app: &mut App, model: &Model) -> Effect {
+    match action {
+        Live::Dump => Effect::Session(Request::Dump),
+        _ if model.live.is_none() => app.fail("this is no live cluster".into()),
+        Live::Freeze => Effect::Session(Request::Freeze),
+        Live::Decisions => {
+            app.open_decisions(model);
+            Effect::None
+        }
+    }
+}
