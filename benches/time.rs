@@ -1,6 +1,7 @@
 //! What going back in time costs, in a cluster of your own: copies, steps back, memory.
 //!
-//! `cargo bench --bench time -- FILE [CYCLES]`. Prints one figure a line.
+//! `cargo bench --bench time -- FILE [CYCLES [MIB]]`. Prints one figure a line; MIB is the
+//! memory for going back, as of `--history-memory`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -34,6 +35,13 @@ fn resident() -> String {
     kib.map_or("unknown".into(), |kib| format!("{} MiB", kib / 1024))
 }
 
+/// What is recorded, and how much of it are matrices.
+fn of_history(session: &Session) -> String {
+    let history = session.history();
+    let (entries, mib) = (history.len(), history.matrix_bytes() >> 20);
+    format!("{entries} entries, {mib} MiB of matrices")
+}
+
 /// What one run takes, the shortest and the longest of `times` runs.
 fn measure<R>(what: &str, times: usize, mut run: impl FnMut(usize) -> R) {
     let mut took: Vec<Duration> = Vec::new();
@@ -53,21 +61,29 @@ fn main() -> Result<(), String> {
     let file = arguments.first().ok_or("name a file with a cluster")?;
     let cycles = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(CYCLES);
     let mut session = session(file)?;
+    if let Some(mib) = arguments.get(2).and_then(|text| text.parse::<usize>().ok()) {
+        session.set_history_memory(mib << 20);
+    }
     println!("loaded: {}", resident());
     let copied = session.world().clone();
     measure("copy of the cluster", 20, |_| session.world().clone());
     measure("first cycle after a copy", 1, |_| session.run_cycle());
     drop(copied);
-    let mut ran = 1;
+    let mut ran = 128;
     measure("cycle", 20, |_| session.run_cycle());
     let started = Instant::now();
-    while ran < cycles {
-        ran += 1;
+    while session.history().cycle_count() < cycles {
         if session.run_cycle() != Ran::NewCycle && session.advance_to_next_timer().is_none() {
             break;
         }
+        if session.history().cycle_count() == ran * 2 {
+            ran *= 2;
+            println!("{ran} cycles: {}, {}", resident(), of_history(&session));
+        }
     }
+    let ran = session.history().cycle_count();
     println!("{ran} cycles in {:.2?}: {}", started.elapsed(), resident());
+    println!("{}", of_history(&session));
     let last = session.timeline().steps().len() - 1;
     measure("step back from the end", 20, |at| session.world_at(last - at - 1));
     measure("jump into the past", 20, |at| session.world_at(last * at / 20));

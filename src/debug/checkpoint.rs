@@ -104,3 +104,50 @@ fn least_missed(kept: &[(usize, Arc<World>)], newest: usize) -> Option<usize> {
     };
     (1..kept.len().saturating_sub(1)).min_by_key(gap_for_age)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, FeatureGates};
+    use crate::engine::framework::registry::Registry;
+
+    fn world() -> World {
+        let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+        let resolved = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        World::new(&resolved, features, &registry).unwrap()
+    }
+
+    #[test]
+    fn copies_stay_within_the_budget_and_get_sparser_with_age() {
+        let world = world();
+        let mut copies = Checkpoints::new(&world, 20 * world.copy_bytes());
+        for step in 1..=20_000 {
+            copies.offer(step, &world);
+            assert!(copies.kept.len() <= 20, "{step}");
+        }
+        let kept: Vec<usize> = copies.kept.iter().map(|(step, _)| *step).collect();
+        assert_eq!(kept[0], 0);
+        assert!(kept.last().unwrap() + INTERVAL > 20_000, "{kept:?}");
+        for pair in kept.windows(2).skip(1) {
+            // However long ago, at most about half of that time has to be run again.
+            let (gap, age) = (pair[1] - pair[0], 20_000 - pair[0]);
+            assert!(gap <= age / 2 + 2 * INTERVAL, "{kept:?}");
+        }
+    }
+
+    #[test]
+    fn visited_states_are_found_and_do_not_pile_up() {
+        let world = world();
+        let mut copies = Checkpoints::new(&world, 0);
+        for step in 1..=500 {
+            copies.revisit(step, 500 - step, &world);
+        }
+        assert!(copies.visited.len() <= VISITED);
+        assert!(copies.at(500).is_some() && copies.at(499).is_some());
+        assert!(copies.at(300).is_none());
+        let near = copies.before(450).map(|(step, _)| step).unwrap();
+        assert!((450 - INTERVAL..=450).contains(&near), "{near}");
+        copies.truncate(100);
+        assert_eq!(copies.before(500).map(|(step, _)| step), Some(0));
+    }
+}

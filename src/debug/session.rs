@@ -268,8 +268,8 @@ impl Session {
         self.stop = self.timeline.last_stop_of(step).min(self.stop);
     }
 
-    /// Says how much memory the past may take, in bytes: half for the matrices of recorded
-    /// cycles, half for copies of the cluster. Unless this is said, no matrix is left out.
+    /// Says how much memory the past may take, in bytes: half for what is recorded, half
+    /// for copies of the cluster. Unless this is said, no matrix is left out.
     pub fn set_history_memory(&mut self, bytes: usize) {
         self.history.set_budget(Some(bytes / 2));
         self.checkpoints.set_budget(bytes / 2);

@@ -18,7 +18,7 @@ const PENDING_POD_STEP: i64 = 1_000;
 
 /// Bytes that a copy and its original come to have each for itself: by node, by pod, and
 /// whatever the size of the cluster.
-const COPY_BYTES: [usize; 3] = [400, 160, 100_000];
+const COPY_BYTES: [usize; 3] = [200, 80, 100_000];
 
 /// A cluster in memory. A copy goes on exactly as the original would.
 #[derive(Clone)]

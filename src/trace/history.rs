@@ -16,6 +16,8 @@ use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, HintRecord, QueueMove};
 use crate::trace::thin::{self, Weights};
 
+/// About what an entry takes that is no matrix, a thin record of a cycle among them, in bytes.
+const ENTRY_BYTES: usize = 950;
 /// Records that stay whole, whatever they take.
 const WHOLE: usize = 8;
 
@@ -83,7 +85,7 @@ pub struct History {
     /// number may be there that was cut off since.
     whole: VecDeque<u64>,
     weights: Weights,
-    /// Most bytes of matrices; `None`: any.
+    /// Most bytes of entries and matrices; `None`: any.
     budget: Option<usize>,
 }
 
@@ -101,7 +103,8 @@ impl History {
         id
     }
 
-    /// Changes how much memory the matrices of records may take, in bytes; `None`: any.
+    /// Changes how much memory the timeline may take, in bytes; `None`: any. Matrices are left
+    /// out to stay within it, entries never.
     pub fn set_budget(&mut self, bytes: Option<usize>) {
         self.budget = bytes;
         self.keep_within_budget();
@@ -131,6 +134,7 @@ impl History {
     /// Makes the records thin that were whole for longest, until the rest fits.
     fn keep_within_budget(&mut self) {
         let Some(budget) = self.budget else { return };
+        let budget = budget.saturating_sub(self.entries.len() * ENTRY_BYTES);
         while self.weights.bytes() > budget && self.whole.len() > WHOLE {
             let Some(number) = self.whole.front().copied() else { return };
             match self.cycle(number).map(|record| Arc::new(thin::thin(record))) {

@@ -11,6 +11,7 @@ mod explained;
 mod objects;
 mod random;
 mod run;
+mod time;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -141,6 +142,11 @@ fn copies() {
         }
         Ok(())
     }));
+}
+
+#[test]
+fn time_travel() {
+    none(failures("time_travel", seeds(16), time::comes_back));
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! Going back in time: a state that is reached again, a matrix that was left out and a future
+//! that is run again must be the same bytes as the first time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kubestep::debug::{Change, Input, Session};
+use kubestep::intern::Symbol;
+use kubestep::sim::World;
+use kubestep::trace::{Entry, json};
+use serde_json::Value;
+
+use crate::case::{Case, Step};
+use crate::random::Random;
+use crate::run;
+
+/// A step of a case that changes objects.
+struct Deed(Arc<Case>, usize);
+
+impl fmt::Debug for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}", self.1)
+    }
+}
+
+impl Change for Deed {
+    fn words(&self) -> String {
+        format!("{self:?}")
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), String> {
+        run::act(world, &self.0.steps[self.1]).map(|_| ())
+    }
+}
+
+/// Takes all steps of a case and gives what was seen after each input.
+fn play(case: &Arc<Case>, session: &mut Session) -> Result<Vec<Value>, String> {
+    let mut seen = vec![run::seen(session.world(), &[])];
+    for (number, step) in case.steps.iter().enumerate() {
+        for input in inputs(case, session, (number, step)) {
+            if session.apply(input)? {
+                seen.push(run::seen(session.world(), &[]));
+            }
+        }
+    }
+    Ok(seen)
+}
+
+fn inputs(case: &Arc<Case>, session: &Session, (number, step): (usize, &Step)) -> Vec<Input> {
+    match step {
+        Step::Run(cycles) => vec![Input::Cycle; *cycles],
+        Step::Advance(seconds) => vec![Input::Advance(seconds * 1_000_000)],
+        Step::Decide(allow) => {
+            let waiting = session.world().scheduler().waiting().first();
+            let Some(uid) = waiting.map(|pod| pod.pod().uid()) else { return Vec::new() };
+            let plugin = Symbol::new("ManualPermit");
+            vec![match allow {
+                true => Input::Allow { uid, plugin: None },
+                false => Input::Reject { uid, plugin, message: "not today".into() },
+            }]
+        }
+        _ => vec![Input::Change(Arc::new(Deed(case.clone(), number)))],
+    }
+}
+
+/// Everything that is recorded, whatever was left out of it meanwhile.
+fn told(session: &mut Session) -> Vec<Value> {
+    let entries = session.history().entries().to_vec();
+    let mut one = |entry: &Arc<Entry>| match entry.as_ref() {
+        Entry::Cycle(record) => {
+            let whole = session.whole_record(record.cycle);
+            whole.map_or(Value::Null, |record| json::cycle(&record))
+        }
+        other => Value::from(format!("{other:?}")),
+    };
+    entries.iter().map(&mut one).collect()
+}
+
+/// Whether the states and records of a case come back, and its future is the same again.
+pub fn comes_back(seed: u64) -> Result<(), String> {
+    let case = Arc::new(Case::small(seed));
+    let mut first = Session::new(case.world()?);
+    let states = play(&case, &mut first)?;
+    let expected = told(&mut first);
+    let mut session = Session::new(case.world()?);
+    // No matrix but a few and as few copies as possible.
+    session.set_history_memory(0);
+    run::compare(&states, &play(&case, &mut session)?)?;
+    let mut random = Random::new(!seed);
+    for _ in 0..12 {
+        let step = random.below(states.len());
+        let again = run::seen(&session.world_at(step), &[]);
+        let same = run::compare(&states[step..=step], &[again]);
+        same.map_err(|text| format!("state after step {step}: {text}"))?;
+    }
+    run::compare(&expected, &told(&mut session)).map_err(|text| format!("records: {text}"))?;
+    goes_on(&mut session, random.below(states.len()), &expected)
+}
+
+/// Whether the inputs after a step lead to the same once more.
+fn goes_on(session: &mut Session, step: usize, expected: &[Value]) -> Result<(), String> {
+    session.go_to_stop(session.timeline().last_stop_of(step));
+    let rest: Vec<Input> =
+        session.timeline().steps()[step + 1..].iter().filter_map(|s| s.input.clone()).collect();
+    let mut fork = session.fork();
+    for input in rest {
+        if !fork.apply(input)? {
+            return Err(format!("from step {step}: there is nothing to do any more"));
+        }
+    }
+    let again = told(&mut fork);
+    run::compare(expected, &again).map_err(|text| format!("from step {step}: {text}"))
+}
