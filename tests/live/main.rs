@@ -6,7 +6,9 @@
     reason = "a test that cannot go on has to stop"
 )]
 
+mod control_plane;
 mod follow;
 mod mirror;
 mod random;
+mod real;
 mod standin;

@@ -1,0 +1,126 @@
+//! The same with a real API server, where there is one: see [`crate::control_plane`].
+
+use std::fmt::Write;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use kubestep::live::{Feed, Pace, Scope};
+use serde_json::Value;
+
+use crate::control_plane::ControlPlane;
+use crate::mirror::Mirror;
+
+/// Nodes of four cores, and pods that ask for one.
+fn objects(nodes: usize, pods: usize) -> String {
+    let mut text = String::new();
+    for at in 0..nodes {
+        let _ = write!(
+            text,
+            "---\napiVersion: v1\nkind: Node\nmetadata: {{name: node-{at}}}\nstatus:\n  \
+             allocatable: {{cpu: \"4\", memory: 8Gi, pods: \"20\"}}\n"
+        );
+    }
+    for at in 0..pods {
+        let _ = write!(
+            text,
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: pod-{at}}}\nspec:\n  containers:\n  \
+             - {{name: c, image: pause, resources: {{requests: {{cpu: \"1\"}}}}}}\n"
+        );
+    }
+    text
+}
+
+/// What kubectl sees of nodes and pods, as [`Mirror::contents`].
+fn contents(plane: &ControlPlane) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for plural in ["nodes", "pods"] {
+        let list: Value =
+            serde_json::from_str(&plane.kubectl(&format!("get {plural} -A -o json"), "")).unwrap();
+        for item in list["items"].as_array().unwrap() {
+            let metadata = &item["metadata"];
+            let text = |name: &str| metadata[name].as_str().unwrap_or_default().to_owned();
+            let key = format!("{plural} {}/{}", text("namespace"), text("name"));
+            all.push((key, text("resourceVersion")));
+        }
+    }
+    all.sort();
+    all
+}
+
+fn settle(mirror: &mut Mirror, feed: &mut Feed, plane: &ControlPlane) {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let known = mirror.contents().into_iter();
+        let known: Vec<_> = known
+            .filter(|(key, _)| key.starts_with("nodes ") || key.starts_with("pods "))
+            .collect();
+        if known == contents(plane) {
+            return;
+        }
+        assert!(Instant::now() < until, "notices: {:#?}", mirror.notices);
+        while let Some(event) = feed.try_next() {
+            mirror.take(event);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn kubestep(plane: &ControlPlane, user: &str, line: &str) -> (String, String, Option<i32>) {
+    let output = Command::new(env!("CARGO_BIN_EXE_kubestep"))
+        .args(line.split_whitespace())
+        .env("KUBECONFIG", plane.kubeconfig(user))
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code())
+}
+
+#[test]
+fn a_real_api_server_is_followed_captured_and_never_written_to() {
+    let Some(mut plane) = ControlPlane::start() else { return };
+    plane.kubectl("apply -f -", &objects(3, 5));
+    let (snapshot, mut feed) =
+        Feed::open(plane.target("admin"), Scope::default(), Pace::default()).unwrap();
+    assert!(snapshot.server_version.starts_with("v1."), "{}", snapshot.server_version);
+    let mut mirror = Mirror::new(&snapshot);
+    settle(&mut mirror, &mut feed, &plane);
+    plane.kubectl("delete pod pod-3 --grace-period=0 --force", "");
+    plane.kubectl("label node node-1 colour=red", "");
+    settle(&mut mirror, &mut feed, &plane);
+    plane.restart();
+    plane.kubectl("delete node node-2", "");
+    plane.kubectl("apply -f -", &objects(5, 9));
+    settle(&mut mirror, &mut feed, &plane);
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().display().to_string();
+    let live = kubestep(&plane, "admin", "run");
+    let (_, told, code) = kubestep(&plane, "admin", &format!("capture -o {path}"));
+    assert_eq!(code, Some(0), "{told}");
+    let replayed = kubestep(&plane, "admin", &format!("run -f {path}"));
+    assert_eq!((live.0, live.2), (replayed.0, replayed.2), "the capture decides the same");
+
+    let verbs = plane.verbs_of("kubestep/");
+    assert!(verbs.len() > 50, "{} requests", verbs.len());
+    let writes: Vec<_> =
+        verbs.iter().filter(|v| !["get", "list", "watch"].contains(&&***v)).collect();
+    assert!(writes.is_empty(), "{writes:?}");
+}
+
+#[test]
+fn the_printed_role_is_enough_and_without_it_nothing_is_shown() {
+    let Some(plane) = ControlPlane::start() else { return };
+    plane.kubectl("apply -f -", &objects(2, 1));
+    let (output, told, code) = kubestep(&plane, "viewer", "run");
+    assert_eq!((output.as_str(), code), ("", Some(4)));
+    assert!(told.contains("kubestep rbac"), "{told}");
+    let (role, _, _) = kubestep(&plane, "viewer", "rbac");
+    plane.kubectl("apply -f -", &role);
+    plane.kubectl("create clusterrolebinding viewer --clusterrole=kubestep --user=viewer", "");
+    let until = Instant::now() + Duration::from_secs(10);
+    while kubestep(&plane, "viewer", "run").2 != Some(0) {
+        assert!(Instant::now() < until, "{:?}", kubestep(&plane, "viewer", "run"));
+    }
+    let (_, told, _) = kubestep(&plane, "viewer", "run");
+    assert!(!told.contains("cannot be read"), "{told}");
+}
