@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use crate::cli::exit::Exit;
 use crate::cli::format;
@@ -14,10 +15,12 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::config::suggest;
 use crate::debug::Session;
+use crate::debug::fix::{self, Fixes, Limits};
 use crate::debug::why::{Question, Why};
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, Outcome};
 use crate::intern::Symbol;
+use crate::report::fixes as report_fixes;
 use crate::report::why::{self as report, Detail};
 use crate::sim::World;
 
@@ -38,6 +41,9 @@ pub(super) struct Explain {
     /// Tell why it is not this node: what refuses it there, or the points that it has fewer
     #[arg(long, value_name = "NODE")]
     why_not: Option<String>,
+    /// Search for the smallest changes that would make it fit; each is tried on a copy
+    #[arg(long, conflicts_with_all = ["node", "why_not"])]
+    fix: bool,
     /// Run at most so many scheduling cycles before: the pods ahead in the queue come first
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     max_cycles: usize,
@@ -73,20 +79,25 @@ impl Subcommand for Explain {
         let nodes = self.nodes(&session)?;
         let why = answer(&mut session, pod, &nodes)
             .with_context(|| format!("{pod} is gone: it was evicted or deleted in the meantime"))?;
-        self.show(&why)?;
+        let fixes =
+            self.fix.then(|| fix::fixes(session.world(), pod, Limits::default(), &mut |_, _| true));
+        self.show(&why, fixes.as_ref())?;
         Ok(if why.is_schedulable() { Exit::Fine } else { Exit::Unschedulable })
     }
 }
 
 impl Explain {
-    fn show(&self, why: &Why) -> Result<()> {
+    fn show(&self, why: &Why, fixes: Option<&Fixes>) -> Result<()> {
         let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
         let wide = self.output == Output::Wide;
         let detail = Detail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
         print(&match self.output {
-            Output::Text | Output::Wide => report::text(why, &detail),
-            Output::Json => format::json(&report::json::value(why)),
-            Output::Yaml => format::yaml(&report::json::value(why)),
+            Output::Text | Output::Wide => {
+                let fixes = fixes.map(|fixes| format!("\n{}", report_fixes::text(fixes)));
+                report::text(why, &detail) + &fixes.unwrap_or_default()
+            }
+            Output::Json => format::json(&value(why, fixes)),
+            Output::Yaml => format::yaml(&value(why, fixes)),
         })
     }
 
@@ -105,6 +116,15 @@ impl Explain {
         }
         Ok(nodes)
     }
+}
+
+/// The answer for programs.
+fn value(why: &Why, fixes: Option<&Fixes>) -> Value {
+    let mut value = report::json::value(why);
+    if let (Some(fields), Some(fixes)) = (value.as_object_mut(), fixes) {
+        fields.insert("fixes".to_owned(), report_fixes::value(fixes));
+    }
+    value
 }
 
 /// The pod that is meant: a name without a namespace must be that of one pod only.

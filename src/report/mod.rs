@@ -3,6 +3,7 @@
 pub mod clean;
 pub mod config;
 pub mod diff;
+pub mod fixes;
 pub mod outcome;
 pub mod run;
 pub mod timings;

@@ -57,6 +57,22 @@ fn one_node_and_why_not_that_one() {
 }
 
 #[test]
+fn the_smallest_changes_are_proposed() {
+    for (story, pod) in [
+        ("affinity-typo", "database"),
+        ("zone-volume", "database-0"),
+        ("preemption-never", "nightly"),
+        ("wrong-scheduler", "analytics"),
+        ("held-at-permit", "other"),
+    ] {
+        let line = format!("explain {pod} -f cluster.yaml --fix");
+        on(story).says(&format!("explain/fix-{story}-{pod}"), &line);
+    }
+    on("tainted").says("explain/fix-json", "explain train -f cluster.yaml --fix -o json");
+    on("tour").says("explain/fix-none", "explain web-0 -f cluster.yaml --fix");
+}
+
+#[test]
 fn what_is_asked_wrongly_is_said() {
     let tour = on("tour");
     tour.says("explain/no-pod", "explain trian -f cluster.yaml");
