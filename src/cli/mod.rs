@@ -19,6 +19,7 @@ mod plugins;
 mod rbac;
 mod registry;
 mod run;
+mod stops;
 mod story;
 mod tries;
 

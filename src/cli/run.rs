@@ -13,6 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::open::{exit_of, session};
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
+use crate::cli::stops;
 use crate::cli::tries::{Added, Tries};
 use crate::cli::{format, print, print_text};
 use crate::debug::Session;
@@ -21,6 +22,7 @@ use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
 use crate::report::usage::Usage;
 use crate::trace;
+use crate::tui::sanitize;
 
 /// Schedule everything without a screen and print what became of each pod
 #[derive(Args, Debug)]
@@ -53,6 +55,14 @@ pub(super) struct Run {
     #[arg(long, value_name = "DETAIL", default_value = "summary")]
     #[arg(value_parser = ["summary", "full"])]
     trace_detail: String,
+    /// Stop at this breakpoint and say where, written as after :break in the debugger, as in
+    /// 'on:preemption' or 'Filter/TaintToleration if attempts > 2'; with the word log a line is
+    /// printed instead; may be repeated
+    #[arg(long = "break", value_name = "PLACE", help_heading = "Breakpoints")]
+    breaks: Vec<String>,
+    /// The same with the breakpoints and watches of a file that :break save wrote
+    #[arg(long, value_name = "FILE", help_heading = "Breakpoints")]
+    breakpoints: Option<PathBuf>,
     #[command(flatten)]
     tries: Tries,
     /// Say how many more pods of each workload in --pod would fit after the run, and what stops
@@ -93,6 +103,7 @@ impl Subcommand for Run {
         let trace = self.trace.as_deref().map(create).transpose()?;
         let mut session = opened.session;
         edits::apply(&mut session, "--edit", &self.edits)?;
+        stops::set(&mut session, &self.breaks, self.breakpoints.as_deref())?;
         let before = Usage::of(session.world());
         let started = Instant::now();
         self.cycles(&mut session)?;
@@ -114,6 +125,14 @@ impl Subcommand for Run {
 impl Run {
     fn cycles(&self, session: &mut Session) -> Result<()> {
         let mut printed = Ok(());
+        if !session.breakpoints().items().is_empty() {
+            let words = stops::run(session, self.max_cycles);
+            let stream = self.output == Output::Stream;
+            for record in session.history().cycles().filter(|_| stream) {
+                print(&format!("{}\n", run::json::cycle(record)))?;
+            }
+            return words.iter().try_for_each(|line| self.say(line));
+        }
         session.run_until_idle(self.max_cycles, |record| {
             if self.output == Output::Stream {
                 printed = print(&format!("{}\n", run::json::cycle(record)));
@@ -121,6 +140,17 @@ impl Run {
             printed.is_err()
         });
         printed
+    }
+
+    /// Beside the outcome: on standard output where people read it, else on the other.
+    fn say(&self, line: &str) -> Result<()> {
+        match self.output {
+            Output::Text => print_text(&format!("{line}\n")),
+            _ => {
+                eprintln!("{}", sanitize::clean(line));
+                Ok(())
+            }
+        }
     }
 
     fn capacity(&self, session: &Session, added: &Added) -> Result<Vec<Capacity>> {

@@ -3,6 +3,9 @@
 //! The picture is brought up to date part by part, and only the parts that changed and that the view on
 //! screen needs, so that a step costs the same in a small and in a large cluster.
 
+#[cfg(test)]
+mod break_tests;
+pub mod breaks;
 mod clock;
 mod live;
 mod picture;
@@ -10,11 +13,14 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use super::app::Request;
 use super::model::{Model, Position};
 use super::view::ViewId;
 use super::widget::status_line::Severity;
 use crate::api::Time;
+use crate::debug::breakpoint::Moment;
 use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
 use crate::engine::pod::NamespacedName;
 use crate::live::Following;
@@ -33,6 +39,10 @@ pub struct Done {
     pub look_at: Option<ViewId>,
     /// A window to open: its title and lines.
     pub window: Option<(String, Vec<String>)>,
+    /// A breakpoint stopped it.
+    pub stopped: bool,
+    /// What logging breakpoints have to say.
+    pub notes: Vec<String>,
 }
 
 /// A session with its picture.
@@ -49,6 +59,10 @@ pub struct Driver {
     playing: Playing,
     /// The live cluster behind the session.
     following: Option<Following>,
+    /// Since when logging breakpoints have not been asked.
+    log_from: Option<Moment>,
+    /// What each breakpoint's last stop said.
+    last_hits: BTreeMap<u32, String>,
 }
 
 impl Driver {
@@ -65,6 +79,8 @@ impl Driver {
             run_from: 0,
             playing: Playing::default(),
             following: None,
+            log_from: None,
+            last_hits: BTreeMap::new(),
         };
         driver.world_changed();
         driver
@@ -95,7 +111,7 @@ impl Driver {
     fn dispatch(&mut self, request: &Request) -> Done {
         use Request::{
             Advance, Allow, Attempt, Continue, ContinueHere, Cycles, Dump, Finish, Freeze, GiveUp,
-            GoTo, GoToCycle, Moment, Next, NextOf, Reject, Step,
+            GoTo, GoToCycle, Next, NextOf, Reject, Step,
         };
         if let Some(refusal) = self.refused_live(request) {
             return refusal;
@@ -103,24 +119,24 @@ impl Driver {
         match request {
             Freeze => self.freeze(),
             Dump => self.dump(),
-            Step { count, back: false } => self.steps(*count, Session::step_into),
-            Step { count, back: true } => self.steps(*count, Session::back_into),
-            Next { count, back: false } => self.steps(*count, Session::step_over),
-            Next { count, back: true } => self.steps(*count, Session::back_over),
-            Finish { count, back: false } => self.steps(*count, Session::step_out),
-            Finish { count, back: true } => self.steps(*count, Session::back_out),
+            Step { count, back: false } => self.steps(*count, false, Session::step_into),
+            Step { count, back: true } => self.steps(*count, true, Session::back_into),
+            Next { count, back: false } => self.steps(*count, false, Session::step_over),
+            Next { count, back: true } => self.steps(*count, true, Session::back_over),
+            Finish { count, back: false } => self.steps(*count, false, Session::step_out),
+            Finish { count, back: true } => self.steps(*count, true, Session::back_out),
             Cycles { count, back } => self.cycles(*count, *back),
             Continue { back: false } => self.begin_run(Goal::Idle),
-            Continue { back: true } => {
-                self.session.go_to_stop(0);
-                Done::default()
-            }
+            Continue { back: true } => self.begin_run(Goal::Back),
+            Request::Breakpoints(request) => self.breakpoints(request),
             GoTo(position) => self.go_to(*position),
             GoToCycle(number) => self.show_cycle(*number),
             GiveUp => self.give_up(),
             ContinueHere => self.continue_here(),
             Advance(micros) => self.advance(*micros),
-            Moment(micros) => self.go_to_moment(Time(self.model.start.0.saturating_add(*micros))),
+            Request::Moment(micros) => {
+                self.go_to_moment(Time(self.model.start.0.saturating_add(*micros)))
+            }
             NextOf(pod) => self.go_to_next_of(*pod),
             Attempt { back } => self.attempt(*back),
             Allow { pod, plugin } => self.decide(*pod, |session, pod| {
@@ -131,24 +147,37 @@ impl Driver {
         }
     }
 
-    fn steps(&mut self, count: u32, step: fn(&mut Session) -> Ran) -> Done {
+    fn steps(&mut self, count: u32, back: bool, step: fn(&mut Session) -> Ran) -> Done {
+        let from = self.session.moment();
         let mut last = Ran::Moved;
+        let mut stop = None;
         for _ in 0..count {
+            let before = self.session.moment();
             last = step(&mut self.session);
-            if matches!(last, Ran::Idle | Ran::AtStart) {
+            stop = match back {
+                false => self.stop_passed(before),
+                true => self.stop_passed_back(before),
+            };
+            if stop.is_some() || matches!(last, Ran::Idle | Ran::AtStart) {
                 break;
             }
         }
-        Done { look_at: self.best_view(), ..self.said(last) }
+        let notes = if back { Vec::new() } else { self.log_lines(from) };
+        let done = match stop {
+            Some(words) => stopped(words),
+            None => self.said(last),
+        };
+        Done { look_at: self.best_view(), notes, ..done }
     }
 
     fn cycles(&mut self, count: u32, back: bool) -> Done {
         let step = if back { Session::previous_cycle } else { Session::next_cycle };
-        Done { look_at: None, ..self.steps(count, step) }
+        let done = self.steps(count, back, step);
+        Done { look_at: done.look_at.filter(|_| done.stopped), ..done }
     }
 
     /// What a move has to say: a new cycle's outcome, or why there was none.
-    fn said(&self, ran: Ran) -> Done {
+    pub(super) fn said(&self, ran: Ran) -> Done {
         let message = match ran {
             Ran::Moved => None,
             Ran::NewCycle => self.session.record().map(|record| {
@@ -246,4 +275,9 @@ impl Driver {
         };
         Done { message: Some(message), ..Done::default() }
     }
+}
+
+/// A breakpoint stopped it.
+fn stopped(words: String) -> Done {
+    Done { message: Some((Severity::Warning, words)), stopped: true, ..Done::default() }
 }

@@ -125,6 +125,8 @@ impl Charset {
 pub const CRUMB: &str = " ▸ ";
 /// Marks the debugger's position.
 pub const CURSOR: &str = "▶";
+/// Marks where a breakpoint sits.
+pub const BREAKPOINT: &str = "●";
 /// Columns hidden at the left.
 pub const MORE_LEFT: &str = "◂";
 /// Columns hidden at the right.
@@ -158,6 +160,7 @@ fn stand_in(c: char) -> char {
         '…' => '~',
         '┌' | '┐' | '└' | '┘' => '+',
         '★' => '*',
+        '●' => '@',
         'µ' => 'u',
         c if c.is_ascii() => c,
         _ => '?',
@@ -191,8 +194,18 @@ mod tests {
 
     #[test]
     fn ascii_mode_shows_ascii_only_and_keeps_widths() {
-        let ours =
-            [CRUMB, CURSOR, MORE_LEFT, MORE_RIGHT, ASCENDING, DESCENDING, RULE, BAR, "★┌µ→×"];
+        let ours = [
+            CRUMB,
+            CURSOR,
+            BREAKPOINT,
+            MORE_LEFT,
+            MORE_RIGHT,
+            ASCENDING,
+            DESCENDING,
+            RULE,
+            BAR,
+            "★┌µ→×",
+        ];
         for text in ours.into_iter().chain(Verdict::ALL.map(Verdict::glyph)) {
             let shown = Charset::Ascii.show(text);
             assert!(shown.is_ascii() && !shown.contains('?'), "{text}");

@@ -50,6 +50,8 @@ pub struct Model {
     pub events: Vec<(u32, Arc<Entry>)>,
     /// What goes on, for the status line: a run, or playing.
     pub progress: Option<String>,
+    /// Breakpoints and watches.
+    pub breakpoints: Vec<BreakpointRow>,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
 }
@@ -74,6 +76,37 @@ pub struct Position {
     pub cycle: usize,
     /// The frame in that cycle.
     pub frame: Frame,
+}
+
+/// A breakpoint or a watch.
+#[derive(Clone, Debug, Default)]
+pub struct BreakpointRow {
+    /// Its number.
+    pub id: u32,
+    /// As it is written, without `break` or `watch`.
+    pub text: String,
+    /// The place of a breakpoint, as it is written; empty for a watch.
+    pub place: String,
+    /// Whether it is a watch.
+    pub is_watch: bool,
+    /// Whether it is switched on.
+    pub enabled: bool,
+    /// What a hit leads to.
+    pub act: &'static str,
+    /// Hits over the whole recording.
+    pub hits: u64,
+    /// Those up to the position.
+    pub past: u64,
+    /// Cycles that could not be looked at, because their matrices are left out.
+    pub unseen: usize,
+    /// The watched value at the position.
+    pub value: String,
+    /// The value before the last change, and how often it changed.
+    pub changes: Vec<String>,
+    /// Why the condition could not be worked out.
+    pub problem: Option<String>,
+    /// What the last stop said.
+    pub last: Option<String>,
 }
 
 /// A pod in a queue.
@@ -158,6 +191,13 @@ impl Model {
     pub fn decision_beside(&self, cycle: u64) -> Option<&Decision> {
         let decisions = &self.live.as_ref()?.decisions;
         decisions.iter().rev().find(|decision| decision.cycle == Some(cycle)).map(Arc::as_ref)
+    }
+
+    /// Whether a breakpoint that is switched on sits at a place. The place is worked out only if
+    /// there are breakpoints at all.
+    pub fn has_break(&self, place: impl FnOnce() -> Option<String>) -> bool {
+        let mut set = self.breakpoints.iter().filter(|row| row.enabled && !row.is_watch).peekable();
+        set.peek().is_some() && place().is_some_and(|place| set.any(|row| row.place == place))
     }
 
     /// The newest cycle of a pod up to the position.

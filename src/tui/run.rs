@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::action::Key;
 use super::app::{App, Effect, Request};
-use super::driver::{Done, Driver};
+use super::driver::Driver;
 use super::picture;
 use super::render::render;
 use super::settings::Settings;
@@ -264,10 +264,9 @@ impl Loop {
     }
 
     fn run_slice(&mut self) {
-        if let Some(words) = self.driver.run_slice(SLICE) {
-            let message = Some((Severity::Info, words));
+        if let Some(done) = self.driver.run_slice(SLICE) {
             self.app.set_running(false);
-            self.app.done(Done { message, ..Done::default() });
+            self.app.done(done);
             self.ask_for(Redraw::Now);
         }
         self.sync();

@@ -54,6 +54,17 @@ fn cycles_can_be_limited() {
     call().says("no-cycles", "run -f cluster.yaml --max-cycles 0");
 }
 
+#[test]
+fn breakpoints_stop_the_run_and_say_where() {
+    let call = call().bytes("saved.yaml", b"breakpoints:\n- break: on:scheduled log\n");
+    call.says("break", "run -f cluster.yaml --break on:preemption --breakpoints saved.yaml");
+    let said = call.run("run -f cluster.yaml --break Filtre");
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("did you mean \"Filter\"?"), "{}", said.stderr);
+    let said = call.run("run -f cluster.yaml --break on:error");
+    assert_eq!(said.stdout, call.run("run -f cluster.yaml").stdout);
+}
+
 /// Two nodes that are alike and a pod.
 const TIE: &str = "\
 apiVersion: v1

@@ -112,20 +112,35 @@ impl Session {
     /// Goes back until a breakpoint stops it, or to the beginning. `more` is asked now and then
     /// whether to go on.
     pub fn continue_back(&mut self, mut more: impl FnMut() -> bool) -> Continued {
-        let before = self.moment();
+        match self.stop_before(self.moment(), &mut more) {
+            Search::Found(hit) => self.stopped(hit),
+            Search::Paused => Continued::Paused,
+            Search::None => {
+                self.go_to_stop(0);
+                Continued::AtStart
+            }
+        }
+    }
+
+    /// The last stop before a moment. `more` is asked now and then whether to go on.
+    pub fn stop_before(
+        &mut self,
+        before: Option<Moment>,
+        more: &mut dyn FnMut() -> bool,
+    ) -> Search {
+        if !self.breakpoints.can_stop() {
+            return Search::None;
+        }
         loop {
             let found = self
                 .with_recording(|breakpoints, recording| breakpoints.previous(recording, before));
             match found {
-                Ok(Some(hit)) => return self.stopped(hit),
-                Ok(None) => {
-                    self.go_to_stop(0);
-                    return Continued::AtStart;
-                }
+                Ok(Some(hit)) => return Search::Found(hit),
+                Ok(None) => return Search::None,
                 Err(entry) => self.make_entry_whole(entry),
             }
             if !more() {
-                return Continued::Paused;
+                return Search::Paused;
             }
         }
     }

@@ -4,6 +4,7 @@
 //! line, help, the palette, `:` completion, key overrides and the manual's key table are all made from
 //! these rows. A group of actions is a file: its enum, its rows, and what its actions do.
 
+pub mod breakpoints;
 pub mod execution;
 pub mod general;
 pub mod inspect;
@@ -14,6 +15,7 @@ pub mod navigation;
 pub mod views;
 pub mod waiting;
 
+pub use breakpoints::Breakpoints;
 pub use execution::Execution;
 pub use general::General;
 pub use inspect::Inspect;
@@ -43,6 +45,8 @@ pub enum Action {
     Waiting(Waiting),
     /// Follow a live cluster.
     Live(Live),
+    /// Where the debugger stops.
+    Breakpoints(Breakpoints),
 }
 
 /// An action with what was typed after its name; empty from a key.
@@ -142,8 +146,9 @@ pub struct Group {
 }
 
 /// The table.
-pub const GROUPS: [Group; 7] = [
+pub const GROUPS: [Group; 8] = [
     Group { title: "Debugger", specs: execution::SPECS },
+    Group { title: "Breakpoints and watches", specs: breakpoints::SPECS },
     Group { title: "Look closer", specs: inspect::SPECS },
     Group { title: "Waiting pods", specs: waiting::SPECS },
     Group { title: "Live cluster", specs: live::SPECS },

@@ -57,6 +57,7 @@ pub const SPECS: &[Spec] = &[
     show(ViewId::Waiting, "waiting", &["7"], "Pods held at Permit, to allow or reject"),
     show(ViewId::Preemption, "preemption", &["8"], "Preemption: candidate nodes, victims, budgets"),
     show(ViewId::Events, "events", &["9"], "Queue moves and what each queueing hint said"),
+    show(ViewId::Breakpoints, "breakpoints", &["B"], "Breakpoints and watches, with their hits and values"),
     spec(Views::Last, "last-view", &["-"], "Back to the view before this one"),
     spec(Views::Back, "view-back", &["["], "Back in the history of views"),
     spec(Views::Forward, "view-forward", &["]"], "Forward in the history of views"),

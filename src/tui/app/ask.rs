@@ -1,8 +1,9 @@
 //! The prompt: opening it, its keys, and what happens when it is answered.
 
 use super::{App, ArgumentValues, Effect};
+use crate::tui::action::{self};
 use crate::tui::action::{
-    Action, Argument, Execution, General, Invocation, Key, Spec, Waiting, spec,
+    Action, Argument, Breakpoints, Execution, General, Invocation, Key, Spec, Waiting, spec,
 };
 use crate::tui::command::{self, Arguments};
 use crate::tui::filter::Filter;
@@ -19,6 +20,8 @@ impl Arguments for ArgumentValues {
             Action::General(General::Theme) => self.themes.clone(),
             Action::Execution(Execution::Cycle) => self.cycles.clone(),
             Action::Waiting(Waiting::Allow) => self.plugins.clone(),
+            Action::Breakpoints(Breakpoints::Break) => self.places.clone(),
+            Action::Breakpoints(Breakpoints::Watch) => self.watches.clone(),
             _ => Vec::new(),
         }
     }
@@ -162,6 +165,10 @@ impl App {
         let values = &mut self.argument_values;
         if values.cycles.len() != model.cycles.len() {
             values.cycles = model.cycles.iter().rev().map(|c| c.cycle.to_string()).collect();
+        }
+        if self.prompt.is_some() {
+            values.places = action::breakpoints::places(model);
+            values.watches = action::breakpoints::subjects(model);
         }
         values.plugins.clear();
         for (plugin, _) in model.waiting.iter().flat_map(|w| &w.plugins) {

@@ -119,6 +119,8 @@ pub enum Request {
         /// The plugin; all without.
         plugin: Option<Symbol>,
     },
+    /// Something with breakpoints and watches.
+    Breakpoints(BreakRequest),
     /// Rejects a waiting pod.
     Reject {
         /// The pod.
@@ -126,6 +128,29 @@ pub enum Request {
         /// Why.
         message: String,
     },
+}
+
+/// What the breakpoints are asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BreakRequest {
+    /// A breakpoint is set.
+    Break(String),
+    /// The breakpoint at a place is removed; if there is none it is set.
+    Toggle(String),
+    /// A watch is set.
+    Watch(String),
+    /// One is written anew.
+    Edit(u32, String),
+    /// One is removed.
+    Remove(u32),
+    /// One is switched on or off; without a word it is the other way round after.
+    Switch(u32, Option<bool>),
+    /// All are removed.
+    Clear,
+    /// All are written to a file.
+    Save(String),
+    /// Those of a file are added.
+    Load(String),
 }
 
 /// Something that was said.
@@ -186,6 +211,8 @@ struct ArgumentValues {
     themes: Vec<String>,
     cycles: Vec<String>,
     plugins: Vec<String>,
+    places: Vec<String>,
+    watches: Vec<String>,
 }
 
 impl App {
@@ -286,6 +313,7 @@ impl App {
             Action::Inspect(a) => action::inspect::apply(a, self, model),
             Action::Waiting(a) => action::waiting::apply(a, self, model, argument),
             Action::Live(a) => action::live::apply(a, self, model),
+            Action::Breakpoints(a) => action::breakpoints::apply(a, self, model, argument),
         }
     }
 
@@ -328,6 +356,8 @@ impl App {
     /// Takes over what a request led to.
     pub fn done(&mut self, done: Done) {
         self.running |= done.running;
+        self.playing &= !done.stopped;
+        done.notes.into_iter().for_each(|note| self.say(Severity::Info, note));
         if let Some((severity, text)) = done.message {
             self.say(severity, text);
         }

@@ -2,6 +2,7 @@
 
 use super::{App, Effect, Request};
 use crate::tui::model::Model;
+use crate::tui::prompt::Purpose;
 use crate::tui::view::{self, Open, ViewId};
 use crate::tui::widget::status_line::Severity;
 
@@ -90,6 +91,10 @@ impl App {
             }
             Open::View(next) => {
                 self.show(next);
+                Effect::None
+            }
+            Open::Type(command) => {
+                self.ask(Purpose::Command, &command);
                 Effect::None
             }
             Open::Moment(position, next) => {

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Done, Driver, rows};
+use super::{Done, Driver, rows, stopped};
 use crate::api::Time;
-use crate::debug::Ran;
+use crate::debug::breakpoint::Moment;
+use crate::debug::{Continued, Ran, Search};
 use crate::engine::pod::NamespacedName;
 use crate::tui::model::span;
 use crate::tui::speed::Speed;
@@ -21,6 +22,8 @@ pub(super) enum Goal {
     /// Nothing can be popped.
     #[default]
     Idle,
+    /// The beginning, or the stop before.
+    Back,
     /// The next cycle of a pod, whatever timers have to pass.
     Pod(NamespacedName),
     /// A moment, with all cycles and timers before it.
@@ -62,7 +65,13 @@ impl Driver {
                 }
                 Next::Now if self.playing.waited < speed.pause(STEP) => break,
                 Next::In(gap) if self.playing.flowed < gap => break,
-                Next::Now | Next::In(_) => self.play_stop(),
+                Next::Now | Next::In(_) => {
+                    let since = Moment::after(self.session.entries_past());
+                    self.play_stop();
+                    if let Some(words) = self.stop_played(since) {
+                        return Some(words);
+                    }
+                }
             }
             if !speed.is_unlimited() || start.elapsed() >= SLICE {
                 break;
@@ -117,6 +126,16 @@ impl Driver {
         self.world_changed();
     }
 
+    /// Goes to the first stop of a breakpoint since a moment, if there is one. Gives what to say
+    /// of it.
+    fn stop_played(&mut self, since: Option<Moment>) -> Option<String> {
+        let now = Moment::after(self.session.entries_past());
+        let words = self.stop_until(since, now)?;
+        self.playing = Playing::default();
+        self.position_changed();
+        Some(words)
+    }
+
     fn play_words(&self, speed: Speed) -> String {
         let left = match self.next_to_play() {
             Next::In(gap) => gap - self.playing.flowed.min(gap),
@@ -141,11 +160,29 @@ impl Driver {
             (None, None) => return Done::said("no timer is set: nothing is due by itself"),
         }
         let passed = span(self.session.now().0 - before.0);
+        if let Some(done) = self.stop_advanced(&passed) {
+            return done;
+        }
         match timer.filter(|timer| timer.due <= self.session.now()) {
             Some(timer) => {
                 Done::said(format!("{passed} passed; {}; {}", timer.words(), self.active_words()))
             }
             None => Done::said(format!("{passed} passed; {}", self.active_words())),
+        }
+    }
+
+    /// What to say if a breakpoint was hit while time passed; the position is there.
+    fn stop_advanced(&mut self, passed: &str) -> Option<Done> {
+        let since = self.session.moment();
+        let end = Moment::after(self.session.history().len());
+        let notes = self.log_lines(since);
+        match self.stop_until(since, end) {
+            Some(words) => {
+                let done = stopped(format!("{passed} passed; {words}"));
+                Some(Done { look_at: self.best_view(), notes, ..done })
+            }
+            None if notes.is_empty() => None,
+            None => Some(Done { notes, ..Done::said(format!("{passed} passed")) }),
         }
     }
 
@@ -206,23 +243,58 @@ impl Driver {
     pub(super) fn begin_run(&mut self, goal: Goal) -> Done {
         self.goal = goal;
         self.run_from = self.session.history().cycle_count();
-        // From an earlier position one wants to be at the end, also when nothing is left to run.
-        self.session.go_to_end();
+        self.log_from = self.session.moment();
         Done { running: true, ..Done::default() }
     }
 
-    /// Goes on with a run for about `budget`; the words for its end once it is over.
-    pub fn run_slice(&mut self, budget: Duration) -> Option<String> {
+    /// Goes on with a run for about `budget`; what came of it once it is over.
+    pub fn run_slice(&mut self, budget: Duration) -> Option<Done> {
         let start = Instant::now();
-        let mut over = false;
-        while !over && start.elapsed() < budget {
-            over = !self.run_on();
-        }
+        let more = || start.elapsed() < budget;
+        let came_to = match self.goal {
+            Goal::Back => self.session.continue_back(more),
+            _ => self.go_on(more),
+        };
+        let over = came_to != Continued::Paused;
         let ran = self.session.history().cycle_count() - self.run_from;
         let plural = if ran == 1 { "" } else { "s" };
         self.model.progress = (!over).then(|| format!("{ran} cycle{plural} ran; Esc stops"));
+        let notes = match over && self.goal != Goal::Back {
+            true => self.log_lines(self.log_from),
+            false => Vec::new(),
+        };
+        let done = match came_to {
+            Continued::Paused => None,
+            Continued::Stopped(hit) => {
+                let words = self.hit_words(&hit);
+                Some(Done { look_at: self.best_view(), notes, ..stopped(words) })
+            }
+            Continued::AtStart => Some(self.said(Ran::AtStart)),
+            Continued::Idle => {
+                let words = format!("{ran} cycle{plural} ran; {}", self.end_words());
+                Some(Done { notes, ..Done::said(words) })
+            }
+        };
         self.world_changed();
-        over.then(|| format!("{ran} cycle{plural} ran; {}", self.end_words()))
+        done
+    }
+
+    /// Through what is recorded, then on towards the goal, until a breakpoint stops it.
+    fn go_on(&mut self, mut more: impl FnMut() -> bool) -> Continued {
+        let mut after = self.session.moment();
+        let (mut over, mut ran) = (false, false);
+        loop {
+            match self.session.stop_after(after, &mut more) {
+                Search::Found(hit) => return self.session.stopped(hit),
+                Search::Paused => return Continued::Paused,
+                Search::None if over => return Continued::Idle,
+                Search::None if ran && !more() => return Continued::Paused,
+                Search::None => {}
+            }
+            self.session.go_to_end();
+            after = Moment::after(self.session.history().len());
+            (over, ran) = (!self.run_on(), true);
+        }
     }
 
     /// One step towards the goal; `false` when it is reached, or cannot be.
@@ -233,7 +305,7 @@ impl Driver {
         }
         let due = self.session.next_timer().map(|timer| timer.due);
         match (self.goal, due) {
-            (Goal::Idle, _) => false,
+            (Goal::Idle | Goal::Back, _) => false,
             (Goal::Moment(moment), due) if due.is_none_or(|due| due > moment) => {
                 self.session.advance(moment.0 - self.session.now().0);
                 false

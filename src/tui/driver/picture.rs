@@ -119,6 +119,7 @@ impl Driver {
         let frame = self.session.position();
         self.model.position = index.map(|cycle| Position { cycle, frame });
         self.model.aside = aside(&self.session);
+        self.draw_up_breakpoints();
         self.model.at_end = self.session.is_at_newest();
         self.model.now = self.session.now();
         self.model.going_back = None;

@@ -6,7 +6,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 
-use super::{app, lines_of, parse_keys};
+use super::{app, golden, lines_of, parse_keys};
 use crate::config::{self, FeatureGates};
 use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
@@ -15,10 +15,9 @@ use crate::sim::{self, World};
 use crate::source::{self, Filter};
 use crate::tui::app::{App, Effect};
 use crate::tui::color::Depth;
-use crate::tui::driver::{Done, Driver};
+use crate::tui::driver::Driver;
 use crate::tui::glyph::Charset;
 use crate::tui::render::render;
-use crate::tui::widget::status_line::Severity;
 
 /// The interface on a session.
 pub struct Live {
@@ -42,6 +41,11 @@ impl Live {
     /// A built-in story at 80×24.
     pub fn demo(name: &str) -> Live {
         Live::new(session(fixtures::find(name).unwrap().cluster), (80, 24))
+    }
+
+    /// A built-in story on a screen where whole sentences fit.
+    pub fn wide(name: &str) -> Live {
+        Live::new(session(fixtures::find(name).unwrap().cluster), (200, 30))
     }
 
     pub fn new(session: Session, size: (u16, u16)) -> Live {
@@ -71,10 +75,9 @@ impl Live {
                 self.driver.model(self.app.view());
             }
             while self.app.is_running() {
-                if let Some(words) = self.driver.run_slice(Duration::from_millis(5)) {
+                if let Some(done) = self.driver.run_slice(Duration::from_millis(5)) {
                     self.app.set_running(false);
-                    self.app
-                        .done(Done { message: Some((Severity::Info, words)), ..Done::default() });
+                    self.app.done(done);
                 }
             }
             self.draw();
@@ -109,5 +112,10 @@ impl Live {
 
     pub fn text(&mut self) -> String {
         self.lines().join("\n")
+    }
+
+    /// Compares the frame with `tests/golden/NAME.txt`.
+    pub fn golden(&mut self, name: &str) {
+        golden(&self.draw(), name);
     }
 }

@@ -48,6 +48,8 @@ scopes! {
     SelectionCell = "selection.cell",
     /// The debugger's position.
     Cursor = "cursor",
+    /// Where a breakpoint sits.
+    Breakpoint = "breakpoint",
     /// What lies after the debugger's position.
     Future = "future",
     /// Breadcrumbs.

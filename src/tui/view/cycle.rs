@@ -234,6 +234,10 @@ impl GridSource for CycleView<'_> {
         }
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.model.has_break(|| self.place(row, 0))
+    }
+
     fn is_current(&self, row: usize) -> bool {
         self.front == Some(row)
     }
@@ -245,6 +249,12 @@ impl GridSource for CycleView<'_> {
 }
 
 impl View for CycleView<'_> {
+    fn place(&self, row: usize, _column: usize) -> Option<String> {
+        let row = self.rows.get(row)?;
+        let plugin = row.plugin.map(|plugin| format!("/{plugin}")).unwrap_or_default();
+        Some(format!("{}{plugin}", row.point.name()))
+    }
+
     fn title(&self) -> String {
         match self.model.cycle() {
             Some(cycle) => title(cycle),

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::View;
 use super::cycle::since_start;
 use crate::debug::Position as Frame;
+use crate::debug::breakpoint::location;
 use crate::trace::{Entry, EntryId};
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
@@ -102,6 +103,10 @@ impl GridSource for EventsView<'_> {
         self.at(row).is_some() && self.at(row) == self.0.frame().and_then(|frame| frame.entry)
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.0.has_break(|| self.place(row, 0))
+    }
+
     fn key(&self, row: usize) -> u64 {
         self.at(row).map_or(0, |id| u64::from(id.0))
     }
@@ -113,6 +118,15 @@ impl GridSource for EventsView<'_> {
 }
 
 impl View for EventsView<'_> {
+    fn place(&self, row: usize, _column: usize) -> Option<String> {
+        match self.entry(row)? {
+            Entry::Move(moved) => {
+                Some(format!("pod:{} queue:{}", moved.pod, location::queue_name(moved.to)))
+            }
+            other => Some(format!("pod:{}", other.pod())),
+        }
+    }
+
     fn title(&self) -> String {
         "Events: queue moves and hints".into()
     }

@@ -144,6 +144,10 @@ impl GridSource for FilterView<'_> {
         }
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.model.has_break(|| self.place(row, 0))
+    }
+
     fn key(&self, row: usize) -> u64 {
         self.node(row).map_or(0, |n| u64::from(n.0))
     }
@@ -163,6 +167,13 @@ impl GridSource for FilterView<'_> {
 }
 
 impl View for FilterView<'_> {
+    fn place(&self, row: usize, column: usize) -> Option<String> {
+        let cycle = self.cycle?;
+        let plugin = column.checked_sub(FIXED).and_then(|at| cycle.filter.plugins.get(at));
+        let plugin = plugin.map(|column| format!("/{}", column.plugin)).unwrap_or_default();
+        Some(format!("Filter{plugin} node:{}", cycle.nodes.name(self.node(row)?)))
+    }
+
     fn title(&self) -> String {
         match self.cycle {
             Some(cycle) => format!("Filter of {} in cycle {}", cycle.pod, cycle.cycle),

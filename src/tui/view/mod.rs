@@ -3,6 +3,7 @@
 //! All views have the same shape, rows above (or left) and the details of the selected row below (or
 //! right), so that every key means the same in each of them.
 
+mod breakpoints;
 mod cycle;
 pub(super) mod events;
 mod filter;
@@ -47,6 +48,11 @@ pub trait View: GridSource {
         self.moment(row, column).map(Target::Moment)
     }
 
+    /// The place that a breakpoint on a cell sits at, as it is written.
+    fn place(&self, _row: usize, _column: usize) -> Option<String> {
+        None
+    }
+
     /// Where Enter leads.
     fn open(&self, _row: usize, _column: usize) -> Open {
         Open::Describe
@@ -63,7 +69,7 @@ pub enum Target {
 }
 
 /// Where Enter leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Open {
     /// A window with everything about the row.
     Describe,
@@ -71,6 +77,8 @@ pub enum Open {
     View(ViewId),
     /// A moment of the recording, shown in a view.
     Moment(Position, ViewId),
+    /// The command line, with this typed already.
+    Type(String),
 }
 
 /// A full-screen view, chosen by its digit.
@@ -97,6 +105,8 @@ pub enum ViewId {
     Preemption,
     /// Queue moves and hints.
     Events,
+    /// Breakpoints and watches.
+    Breakpoints,
 }
 
 impl ViewId {
@@ -114,9 +124,15 @@ impl ViewId {
         ViewId::Events,
     ];
 
+    /// The views without a digit.
+    pub const OTHERS: [ViewId; 1] = [ViewId::Breakpoints];
+
     /// The key that shows it.
     pub fn digit(self) -> char {
-        char::from(b'0' + self as u8)
+        match self {
+            ViewId::Breakpoints => 'B',
+            view => char::from(b'0' + view as u8),
+        }
     }
 
     /// Whether it shows the cluster, as it is at the debugger's position.
@@ -137,6 +153,7 @@ impl ViewId {
             ViewId::Waiting => "Waiting",
             ViewId::Preemption => "Preemption",
             ViewId::Events => "Events",
+            ViewId::Breakpoints => "Breakpoints",
         }
     }
 }
@@ -154,6 +171,7 @@ pub fn source(view: ViewId, model: &Model) -> Box<dyn View + '_> {
         ViewId::Waiting => Box::new(waiting::WaitingView(model)),
         ViewId::Preemption => Box::new(preemption::PreemptionView::new(model)),
         ViewId::Events => Box::new(events::EventsView(model)),
+        ViewId::Breakpoints => Box::new(breakpoints::BreakpointsView(model)),
     }
 }
 

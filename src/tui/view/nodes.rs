@@ -105,6 +105,10 @@ impl GridSource for NodesView<'_> {
         out.text.push_str(&text);
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.0.has_break(|| self.place(row, 0))
+    }
+
     fn key(&self, row: usize) -> u64 {
         self.node(row).map_or(0, |n| u64::from(n.id.0))
     }
@@ -120,6 +124,10 @@ impl GridSource for NodesView<'_> {
 }
 
 impl View for NodesView<'_> {
+    fn place(&self, row: usize, _column: usize) -> Option<String> {
+        Some(format!("node:{}", self.node(row)?.name))
+    }
+
     fn title(&self) -> String {
         "Nodes: requested of allocatable".into()
     }

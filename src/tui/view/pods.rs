@@ -94,6 +94,10 @@ impl GridSource for PodsView<'_> {
         };
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.0.has_break(|| self.place(row, 0))
+    }
+
     fn key(&self, row: usize) -> u64 {
         self.pod(row).map_or(0, |p| key_of(name(&p.pod)))
     }
@@ -112,6 +116,10 @@ impl GridSource for PodsView<'_> {
 }
 
 impl View for PodsView<'_> {
+    fn place(&self, row: usize, _column: usize) -> Option<String> {
+        Some(format!("pod:{}", name(&self.pod(row)?.pod)))
+    }
+
     fn title(&self) -> String {
         let pending = self.0.pods.iter().filter(|p| p.place.is_pending()).count();
         format!("Pods: {pending} pending")

@@ -86,6 +86,10 @@ impl GridSource for QueuesView<'_> {
         };
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.0.has_break(|| self.place(row, 0))
+    }
+
     fn key(&self, row: usize) -> u64 {
         self.pod(row).map_or(0, |p| super::pods::key_of(p.info.key()))
     }
@@ -109,6 +113,10 @@ fn names(pod: &QueuedPod) -> String {
 }
 
 impl View for QueuesView<'_> {
+    fn place(&self, row: usize, _column: usize) -> Option<String> {
+        Some(format!("pod:{}", self.pod(row)?.info.key()))
+    }
+
     fn title(&self) -> String {
         use QueueName::{Active, Backoff, Gated, InFlight, Unschedulable};
         let count = |queue| self.0.queued.iter().filter(|p| p.queue == queue).count();

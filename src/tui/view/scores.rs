@@ -164,6 +164,10 @@ impl GridSource for ScoresView<'_> {
         weighted(a).cmp(&weighted(b))
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.model.has_break(|| self.place(row, 0))
+    }
+
     fn key(&self, row: usize) -> u64 {
         let node = |c: &CycleRecord| c.feasible.get(*self.order.get(row)?).copied();
         self.cycle.and_then(|c| node(c)).map_or(0, |n| u64::from(n.0))
@@ -179,6 +183,11 @@ impl GridSource for ScoresView<'_> {
 }
 
 impl View for ScoresView<'_> {
+    fn place(&self, row: usize, column: usize) -> Option<String> {
+        let plugin = self.plugin(column).map(|column| format!("/{}", column.plugin));
+        Some(format!("Score{} node:{}", plugin.unwrap_or_default(), self.node_name(row)?))
+    }
+
     fn title(&self) -> String {
         match self.cycle {
             Some(cycle) => format!("Scores of {} in cycle {}", cycle.pod, cycle.cycle),

@@ -91,12 +91,20 @@ impl GridSource for TimelineView<'_> {
         self.cycle(row).is_some_and(|c| c.outcome != Outcome::Scheduled)
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.0.has_break(|| self.place(row, 0))
+    }
+
     fn key(&self, row: usize) -> u64 {
         self.cycle(row).map_or(0, |c| c.cycle)
     }
 }
 
 impl View for TimelineView<'_> {
+    fn place(&self, row: usize, _column: usize) -> Option<String> {
+        Some(format!("pod:{}", self.cycle(row)?.pod))
+    }
+
     fn title(&self) -> String {
         "Timeline: recorded cycles".into()
     }

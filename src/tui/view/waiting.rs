@@ -62,12 +62,20 @@ impl GridSource for WaitingView<'_> {
         };
     }
 
+    fn has_break(&self, row: usize) -> bool {
+        self.0.has_break(|| self.place(row, 0))
+    }
+
     fn key(&self, row: usize) -> u64 {
         self.pod(row).map_or(0, |p| super::pods::key_of(p.info.key()))
     }
 }
 
 impl View for WaitingView<'_> {
+    fn place(&self, row: usize, _column: usize) -> Option<String> {
+        Some(format!("pod:{}", self.pod(row)?.info.key()))
+    }
+
     fn title(&self) -> String {
         "Waiting at Permit".into()
     }

@@ -32,13 +32,20 @@ pub fn hit(x: u16, line_width: u16, active: ViewId, mode: &str) -> Option<ViewId
     within.find(|(_, end)| usize::from(x) < *end).map(|(view, _)| view)
 }
 
+/// The views by digit, and the active one if it has none.
+fn shown(active: ViewId) -> Vec<ViewId> {
+    let other = Some(active).filter(|active| !ViewId::ALL.contains(active));
+    ViewId::ALL.into_iter().chain(other).collect()
+}
+
 /// What stands for each view: names from the left on while there is room for the digits of the rest; the
 /// active view always has its name.
 fn labels(active: ViewId, room: usize) -> Vec<(ViewId, String)> {
     let digit = |view: ViewId| format!(" {} ", view.digit());
     let name = |view: ViewId| format!(" {} {} ", view.digit(), view.title());
     let more = |view| width(&name(view)) - width(&digit(view));
-    let digits: usize = ViewId::ALL.iter().map(|v| width(&digit(*v))).sum();
+    let views = shown(active);
+    let digits: usize = views.iter().map(|v| width(&digit(*v))).sum();
     let mut left = room.saturating_sub(digits + more(active));
     let mut full = true;
     let mut label = |view: ViewId| {
@@ -49,7 +56,7 @@ fn labels(active: ViewId, room: usize) -> Vec<(ViewId, String)> {
         left = if full { left - more(view) } else { left };
         if full { name(view) } else { digit(view) }
     };
-    ViewId::ALL.iter().map(|view| (*view, label(*view))).collect()
+    views.into_iter().map(|view| (view, label(view))).collect()
 }
 
 #[cfg(test)]

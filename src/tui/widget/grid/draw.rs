@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use super::columns::{self, Placed, Placement};
 use super::state::Geometry;
 use super::{CellOut, GridSource, GridState};
-use crate::tui::glyph::{ASCENDING, CURSOR, DESCENDING, MORE_LEFT, MORE_RIGHT};
+use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MORE_LEFT, MORE_RIGHT};
 use crate::tui::sanitize;
 use crate::tui::text::{Align, Cut, fit, width};
 use crate::tui::theme::Scope;
@@ -104,6 +104,8 @@ fn draw_row(
 ) {
     if source.is_current(row) {
         paint.put(buffer, area, area.x, area.y, CURSOR, Scope::Cursor);
+    } else if source.has_break(row) {
+        paint.put(buffer, area, area.x, area.y, BREAKPOINT, Scope::Breakpoint);
     }
     for placed in columns {
         out.clear();

@@ -47,6 +47,11 @@ pub trait GridSource {
         false
     }
 
+    /// Whether a breakpoint sits on this row.
+    fn has_break(&self, _row: usize) -> bool {
+        false
+    }
+
     /// Whether the row stays when only failures are shown.
     fn is_failure(&self, _row: usize) -> bool {
         true

@@ -1,0 +1,240 @@
+//! Breakpoints and watches: setting them, files of them, and the rows that views show.
+
+use super::{Done, Driver};
+use crate::debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
+use crate::debug::{Search, Session};
+use crate::tui::app::BreakRequest;
+use crate::tui::model::BreakpointRow;
+use crate::tui::widget::status_line::Severity;
+
+/// Lines that logging breakpoints may add at once.
+const LOG_LINES: usize = 100;
+/// Changes of a watched value that are shown.
+const CHANGES: usize = 8;
+
+impl Driver {
+    /// Does something with breakpoints and watches.
+    pub(super) fn breakpoints(&mut self, request: &BreakRequest) -> Done {
+        let known = self.session.plugin_names();
+        let said = match request {
+            BreakRequest::Break(text) => self.set(Definition::parse_break(text, &known)),
+            BreakRequest::Watch(text) => self.set(Definition::parse_watch(text)),
+            BreakRequest::Toggle(place) => self.toggle(place),
+            BreakRequest::Edit(id, text) => self.edit(*id, text),
+            BreakRequest::Remove(id) => {
+                let removed = self.session.change_breakpoints(|list| list.remove(*id));
+                removed.then(|| format!("breakpoint {id} removed")).ok_or_else(|| no_such(*id))
+            }
+            BreakRequest::Switch(id, on) => self.switch(*id, *on),
+            BreakRequest::Clear => {
+                self.session.change_breakpoints(|list| list.clear());
+                Ok("all breakpoints and watches are removed".into())
+            }
+            BreakRequest::Save(path) => self.save_breakpoints(path),
+            BreakRequest::Load(path) => load(&mut self.session, path),
+        };
+        self.draw_up_breakpoints();
+        let message = match said {
+            Ok(words) => (Severity::Info, words),
+            Err(problem) => (Severity::Error, problem),
+        };
+        Done { message: Some(message), ..Done::default() }
+    }
+
+    fn set(&mut self, definition: Result<Definition, String>) -> Result<String, String> {
+        let definition = definition?;
+        let id = self.session.change_breakpoints(|list| list.add(definition, true));
+        Ok(self.about(id))
+    }
+
+    /// What there is to say about one that was just set.
+    fn about(&self, id: u32) -> String {
+        let Some(item) = self.session.breakpoints().get(id) else { return no_such(id) };
+        if item.definition.is_watch() {
+            let value = value(&self.session, item);
+            return format!("watch {id}: {} = {value}", item.definition);
+        }
+        let unseen = if item.unseen() > 0 { "at least " } else { "" };
+        let times = match item.hits() {
+            1 => "once".to_owned(),
+            hits => format!("{hits} times"),
+        };
+        format!("breakpoint {id}: {}; hit {unseen}{times} so far", item.definition)
+    }
+
+    fn toggle(&mut self, place: &str) -> Result<String, String> {
+        let at_place = |item: &&Item| {
+            let location = item.definition.location().map(ToString::to_string);
+            location.as_deref() == Some(place)
+        };
+        match self.session.breakpoints().items().iter().find(at_place).map(|item| item.id) {
+            Some(id) => {
+                self.session.change_breakpoints(|list| list.remove(id));
+                Ok(format!("breakpoint {id} at {place} removed"))
+            }
+            None => {
+                let known = self.session.plugin_names();
+                self.set(Definition::parse_break(place, &known))
+            }
+        }
+    }
+
+    fn edit(&mut self, id: u32, text: &str) -> Result<String, String> {
+        let item = self.session.breakpoints().get(id).ok_or_else(|| no_such(id))?;
+        let definition = match item.definition.is_watch() {
+            true => Definition::parse_watch(text),
+            false => Definition::parse_break(text, &self.session.plugin_names()),
+        }?;
+        self.session.change_breakpoints(|list| list.replace(id, definition));
+        Ok(self.about(id))
+    }
+
+    fn switch(&mut self, id: u32, on: Option<bool>) -> Result<String, String> {
+        let item = self.session.breakpoints().get(id).ok_or_else(|| no_such(id))?;
+        let on = on.unwrap_or(!item.enabled);
+        self.session.change_breakpoints(|list| list.set_enabled(id, on));
+        Ok(format!("breakpoint {id} is {}", if on { "on" } else { "off" }))
+    }
+
+    fn save_breakpoints(&self, path: &str) -> Result<String, String> {
+        let items = self.session.breakpoints().items();
+        let text = file::write(items)?;
+        std::fs::write(path, text).map_err(|error| format!("cannot save {path}: {error}"))?;
+        Ok(format!("saved {} to {path}", count(items.len())))
+    }
+
+    /// Goes to the first stop passed since a moment, if there is one. Gives what to say of it.
+    pub(super) fn stop_passed(&mut self, since: Option<Moment>) -> Option<String> {
+        self.stop_until(since, self.session.moment())
+    }
+
+    /// Goes to the first stop from one moment, without it, to another. Gives what to say of it.
+    pub(super) fn stop_until(
+        &mut self,
+        since: Option<Moment>,
+        until: Option<Moment>,
+    ) -> Option<String> {
+        match self.session.stop_after(since, &mut || true) {
+            Search::Found(hit) if Some(hit.moment) <= until => Some(self.stop_at(hit)),
+            _ => None,
+        }
+    }
+
+    /// The same backward.
+    pub(super) fn stop_passed_back(&mut self, since: Option<Moment>) -> Option<String> {
+        let now = self.session.moment();
+        match self.session.stop_before(since, &mut || true) {
+            Search::Found(hit) if Some(hit.moment) >= now => Some(self.stop_at(hit)),
+            _ => None,
+        }
+    }
+
+    /// Goes to a stop. Gives what to say of it.
+    pub(super) fn stop_at(&mut self, hit: Hit) -> String {
+        self.session.stopped(hit);
+        self.hit_words(&hit)
+    }
+
+    /// What to say of a stop.
+    pub(super) fn hit_words(&mut self, hit: &Hit) -> String {
+        let words = words::hit(&self.session.recording(), self.session.breakpoints(), hit);
+        self.last_hits.insert(hit.id, words.clone());
+        words
+    }
+
+    /// What logging breakpoints have to say since a moment.
+    pub(super) fn log_lines(&mut self, since: Option<Moment>) -> Vec<String> {
+        let now = match self.session.is_at_newest() {
+            true => Moment::after(self.session.history().len()),
+            false => self.session.moment(),
+        };
+        let hits = self.session.logged(since, now, LOG_LINES + 1);
+        let line =
+            |hit: &Hit| words::hit(&self.session.recording(), self.session.breakpoints(), hit);
+        let mut lines: Vec<String> = hits.iter().take(LOG_LINES).map(line).collect();
+        if hits.len() > LOG_LINES {
+            lines.push(format!("logging stopped here after {LOG_LINES} lines"));
+        }
+        lines
+    }
+
+    /// Brings the rows up to date.
+    pub(super) fn draw_up_breakpoints(&mut self) {
+        let session = &self.session;
+        let items = session.breakpoints().items().iter();
+        let last = |id: u32| self.last_hits.get(&id).cloned();
+        let rows = items.map(|item| BreakpointRow { last: last(item.id), ..row(session, item) });
+        self.model.breakpoints = rows.collect();
+        self.model.revision += 1;
+    }
+}
+
+fn no_such(id: u32) -> String {
+    format!("there is no breakpoint {id}; B lists them")
+}
+
+fn count(number: usize) -> String {
+    match number {
+        1 => "1 breakpoint or watch".into(),
+        n => format!("{n} breakpoints and watches"),
+    }
+}
+
+/// Adds the breakpoints and watches of a file, all or none of them.
+///
+/// # Errors
+/// The text is for people.
+pub fn load(session: &mut Session, path: &str) -> Result<String, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let known = session.plugin_names();
+    let read = file::read(&text, &known).map_err(|problem| format!("{path}: {problem}"))?;
+    let number = read.len();
+    session.change_breakpoints(|list| {
+        for (definition, enabled) in read {
+            list.add(definition, enabled);
+        }
+    });
+    Ok(format!("{} from {path}", count(number)))
+}
+
+fn value(session: &Session, item: &Item) -> String {
+    let value = item.value_after(&session.recording(), session.entries_past());
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn row(session: &Session, item: &Item) -> BreakpointRow {
+    let past = session.entries_past();
+    let so_far =
+        past.checked_sub(1).map_or(0, |last| item.hits_until(crate::trace::EntryId(last as u32)));
+    let changes = item.changes().iter().rev().take(CHANGES).rev();
+    let change = |(at, value): &(usize, _)| changed(&session.recording(), *at, value);
+    BreakpointRow {
+        id: item.id,
+        text: item.definition.to_string(),
+        place: item.definition.location().map(ToString::to_string).unwrap_or_default(),
+        is_watch: item.definition.is_watch(),
+        enabled: item.enabled,
+        act: match item.definition.act {
+            Act::Stop => "stop",
+            Act::Log => "log",
+            Act::Show => "show",
+        },
+        hits: item.hits(),
+        past: so_far,
+        unseen: item.unseen(),
+        value: value(session, item),
+        changes: changes.map(change).collect(),
+        problem: item.problem().map(str::to_owned),
+        last: None,
+    }
+}
+
+/// A change of a watched value: when, and to what.
+fn changed(recording: &Recording<'_>, at: usize, value: &impl ToString) -> String {
+    let entry = recording.history.get(crate::trace::EntryId(at as u32));
+    let when = entry.map(|entry| match entry.as_cycle() {
+        Some(record) => format!("cycle {}", record.cycle),
+        None => crate::tui::view::events::words(entry),
+    });
+    format!("to {} by {}", value.to_string(), when.unwrap_or_default())
+}

@@ -1,0 +1,121 @@
+//! Breakpoints and watches: what each is, whether it is on, how often it was hit, and the
+//! watched values at the position.
+
+use std::fmt::Write as _;
+
+use super::{Open, View};
+use crate::tui::action::breakpoints::edit_line;
+use crate::tui::glyph::BREAKPOINT;
+use crate::tui::layout::Tier;
+use crate::tui::lines::Line;
+use crate::tui::model::{BreakpointRow, Model};
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// See the module.
+pub struct BreakpointsView<'a>(pub &'a Model);
+
+impl BreakpointsView<'_> {
+    fn item(&self, row: usize) -> Option<&BreakpointRow> {
+        self.0.breakpoints.get(row)
+    }
+}
+
+/// Hits as a number, open to the top while cycles were not looked at.
+fn hits(item: &BreakpointRow) -> String {
+    let more = if item.unseen > 0 { "+" } else { "" };
+    format!("{}{more}", item.hits)
+}
+
+impl GridSource for BreakpointsView<'_> {
+    fn rows(&self) -> usize {
+        self.0.breakpoints.len()
+    }
+
+    fn columns(&self) -> usize {
+        7
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::text("no.", 6),
+            1 => Column::text("kind", 6),
+            2 => Column::text("state", 6),
+            3 => Column::text("act", 5),
+            4 => Column::number("hits", 7),
+            5 => Column::number("so far", 7).from_tier(Tier::Standard),
+            _ => Column::prose("where, or what and its value", 24),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(item) = self.item(row) else { return };
+        let dim = if item.enabled { Scope::Text } else { Scope::TextDim };
+        match column {
+            0 => {
+                let sign = if item.enabled && !item.is_watch { BREAKPOINT } else { " " };
+                out.set(sign, Scope::Breakpoint);
+                let _ = write!(out, " {}", item.id);
+            }
+            1 => out.set(if item.is_watch { "watch" } else { "break" }, dim),
+            2 => out.set(if item.enabled { "on" } else { "off" }, dim),
+            3 => out.set(item.act, dim),
+            4 => out.set(&hits(item), dim),
+            5 => out.set(&item.past.to_string(), dim),
+            _ => {
+                out.set(&item.text, dim);
+                if item.is_watch {
+                    let _ = write!(out, " = {}", item.value);
+                }
+            }
+        }
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        self.item(row).map_or(0, |item| u64::from(item.id))
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.item(row).is_some_and(|item| item.problem.is_some())
+    }
+}
+
+impl View for BreakpointsView<'_> {
+    fn title(&self) -> String {
+        "Breakpoints and watches".into()
+    }
+
+    fn empty(&self) -> String {
+        "No breakpoint: b sets one at the selected row of any view, :break PLACE anywhere.".into()
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(item) = self.item(row) else { return Vec::new() };
+        let word = if item.is_watch { "watch" } else { "break" };
+        let mut lines = vec![Line::heading(format!("{word} {}", item.text))];
+        if !item.enabled {
+            lines.push(Line::text("switched off").scoped(Scope::TextDim));
+        }
+        let counted = format!("{} over the whole recording, {} up to here", hits(item), item.past);
+        lines.push(Line::field("hits", counted));
+        if item.unseen > 0 {
+            let words =
+                format!("{} cycles whose matrices are left out; running looks", item.unseen);
+            lines.push(Line::field("not seen", words));
+        }
+        if item.is_watch {
+            lines.push(Line::field("value here", &item.value));
+        }
+        lines.extend(item.changes.iter().map(|change| Line::field("changed", change)));
+        if let Some(problem) = &item.problem {
+            let words = format!("the condition could not be worked out: {problem}");
+            lines.push(Line::text(words).scoped(Scope::VerdictError));
+        }
+        lines.extend(item.last.iter().map(|last| Line::field("last hit", last)));
+        lines
+    }
+
+    fn open(&self, row: usize, _column: usize) -> Open {
+        self.item(row).map_or(Open::Describe, |item| Open::Type(edit_line(item)))
+    }
+}
