@@ -1,4 +1,149 @@
 //! kubestep: the debugger for Kubernetes scheduling.
+//!
+//! The program is made of a library: the whole of kube-scheduler 1.36 as an engine without
+//! clock, network or chance, and a simulated cluster around it. It can be used by itself.
+//!
+//! # Load a cluster and schedule
+//!
+//! ```
+//! use kubestep::config::{self, FeatureGates};
+//! use kubestep::debug::Session;
+//! use kubestep::engine::framework::registry::Registry;
+//! use kubestep::sim::{self, World};
+//! use kubestep::source::{self, Filter};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let cluster = r#"
+//! kind: Node
+//! apiVersion: v1
+//! metadata: {name: node-a}
+//! status: {allocatable: {cpu: "2", memory: 4Gi, pods: "10"}}
+//! ---
+//! kind: Pod
+//! apiVersion: v1
+//! metadata: {name: web}
+//! spec: {containers: [{name: main, resources: {requests: {cpu: 500m}}}]}
+//! "#;
+//! // `source::read` reads files and folders in the same way.
+//! let input = source::read_text("cluster.yaml", cluster.into(), &Filter::default())?;
+//!
+//! let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+//! let config = config::resolve(None, &gates, &registry.descriptors())?;
+//! let mut world = World::new(&config, gates, &registry)?;
+//! sim::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
+//!
+//! let mut session = Session::new(world);
+//! session.run_until_idle(usize::MAX, |_| false);
+//! # let placed = kubestep::report::outcome::placed(&session);
+//! # assert_eq!(placed[0].node, "node-a");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Read what happened
+//!
+//! Every cycle is recorded whole: what each plugin said of each node, the scores, preemption.
+//! A session can also be stepped through, forward and back, and forked at any moment.
+//!
+//! ```
+//! # use kubestep::config::{self, FeatureGates};
+//! # use kubestep::debug::Session;
+//! # use kubestep::engine::framework::registry::Registry;
+//! # use kubestep::sim::{self, World};
+//! # use kubestep::source::{self, Filter};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let story = kubestep::fixtures::find("tainted").ok_or("no such story")?;
+//! # let input = source::read_text("story", story.cluster.into(), &Filter::default())?;
+//! # let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+//! # let config = config::resolve(None, &gates, &registry.descriptors())?;
+//! # let mut world = World::new(&config, gates, &registry)?;
+//! # sim::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
+//! # let mut session = Session::new(world);
+//! # session.run_until_idle(usize::MAX, |_| false);
+//! for cycle in session.history().cycles() {
+//!     println!("{}: {} {}", cycle.pod, cycle.outcome.as_str(), cycle.message);
+//!     for node in &cycle.nodes.order {
+//!         let verdict = cycle.filter.official.get(*node);
+//!         if let Some(status) = verdict.and_then(|verdict| cycle.verdicts.get(verdict)) {
+//!             println!("  {}: {} by {}", cycle.nodes.name(*node), status.message(), status.plugin());
+//!         }
+//!     }
+//! }
+//! // The same as JSON, in the shape that `kubestep run --trace` writes.
+//! let last = session.history().last_cycle().ok_or("no cycle")?;
+//! let json = kubestep::trace::json::cycle(last);
+//! # assert_eq!(json["result"], "Unschedulable");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Register a plugin
+//!
+//! A plugin implements the methods of the extension points that its descriptor names; a
+//! configuration enables it by name, as upstream.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use kubestep::config::{ExtensionPoint, PluginDescriptor, PointSet, intree};
+//! use kubestep::engine::framework::cycle_state::CycleState;
+//! use kubestep::engine::framework::plugin::{CycleContext, Plugin};
+//! use kubestep::engine::framework::registry::{Entry, Registry};
+//! use kubestep::engine::node::NodeInfo;
+//! use kubestep::engine::status::Status;
+//! use kubestep::intern::Symbol;
+//! # use kubestep::config::{self, FeatureGates};
+//! # use kubestep::sim::World;
+//!
+//! /// Keeps pods off nodes whose names do not start with their namespace.
+//! struct OwnNodes;
+//!
+//! impl Plugin for OwnNodes {
+//!     fn name(&self) -> Symbol {
+//!         "OwnNodes".into()
+//!     }
+//!
+//!     fn filter(&self, cx: &CycleContext<'_>, _: &CycleState, node: &NodeInfo) -> Status {
+//!         let namespace = cx.pod.pod.metadata.namespace;
+//!         match node.name.starts_with(namespace.as_str()) {
+//!             true => Status::SUCCESS,
+//!             false => Status::unresolvable("node is another team's").by(self.name()),
+//!         }
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut registry = Registry::in_tree();
+//! registry.register(Entry {
+//!     descriptor: PluginDescriptor {
+//!         name: "OwnNodes",
+//!         points: PointSet::of(&[ExtensionPoint::Filter]),
+//!         doc: "keeps teams on their own nodes",
+//!         long_doc: "Keeps pods off nodes whose names do not start with their namespace.",
+//!         example: "A pod of the namespace shop can go to shop-1, not to bank-1.",
+//!         ..intree::PLUGINS[3] // like NodeName in all else
+//!     },
+//!     factory: |_, _| Ok(Arc::new(OwnNodes)),
+//! })?;
+//! let text = "
+//! apiVersion: kubescheduler.config.k8s.io/v1
+//! kind: KubeSchedulerConfiguration
+//! profiles: [{plugins: {filter: {enabled: [{name: OwnNodes}]}}}]
+//! ";
+//! # let gates = FeatureGates::default();
+//! let config = config::resolve(Some(text), &gates, &registry.descriptors())?;
+//! let world = World::new(&config, gates, &registry)?;
+//! # let mut world = world;
+//! # let input = kubestep::source::read_text("c", b"{\"kind\": \"Node\", \"metadata\": \
+//! #   {\"name\": \"bank-1\"}, \"status\": {\"allocatable\": {\"pods\": \"5\"}}}\n\
+//! #   {\"kind\": \"Pod\", \"metadata\": {\"name\": \"web\", \"namespace\": \"shop\"}}".to_vec(),
+//! #   &kubestep::source::Filter::default())?;
+//! # kubestep::sim::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
+//! # let cycle = world.step().ok_or("nothing to try")?;
+//! # assert!(cycle.message.contains("1 node is another team's"), "{}", cycle.message);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod api;
 pub mod cli;

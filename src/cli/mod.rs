@@ -6,6 +6,7 @@
 mod attach;
 mod capture;
 mod cluster;
+mod completions;
 mod config;
 mod demo;
 mod diff;
@@ -13,11 +14,14 @@ mod edits;
 mod exit;
 mod explain;
 mod format;
+mod info;
+mod man;
 mod open;
 mod options;
 mod plugins;
 mod rbac;
 mod registry;
+mod render;
 mod run;
 mod stops;
 mod story;
@@ -35,7 +39,7 @@ use crate::tui::sanitize;
 
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
-    let matches = match command().try_get_matches() {
+    let matches = match as_called(command()).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {
             // Help and version come this way too, and are no errors.
@@ -53,6 +57,15 @@ pub fn main() -> Exit {
 pub(crate) fn command() -> clap::Command {
     let subcommands = SUBCOMMANDS.iter().map(|entry| (entry.command)());
     Cli::command().after_help(Exit::table()).subcommands(subcommands)
+}
+
+/// kubectl runs `kubectl-step` for `kubectl step`, and that is what its help should say.
+fn as_called(command: clap::Command) -> clap::Command {
+    let called = std::env::args_os().next().map(std::path::PathBuf::from);
+    match called.as_deref().and_then(std::path::Path::file_stem) {
+        Some(name) if name == "kubectl-step" => command.bin_name("kubectl step"),
+        _ => command,
+    }
 }
 
 fn dispatch(matches: &ArgMatches) -> anyhow::Result<Exit> {

@@ -7,7 +7,9 @@ use anyhow::Result;
 use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
-use crate::cli::{capture, config, demo, diff, explain, plugins, rbac, run};
+use crate::cli::{
+    capture, completions, config, demo, diff, explain, info, man, plugins, rbac, render, run,
+};
 
 /// What a subcommand's options know to do. The comment over the struct is its help.
 pub(super) trait Subcommand: Args {
@@ -38,6 +40,10 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<plugins::Plugins>(),
     entry::<capture::Capture>(),
     entry::<rbac::Rbac>(),
+    entry::<render::Render>(),
+    entry::<info::Info>(),
+    entry::<completions::Completions>(),
+    entry::<man::Man>(),
 ];
 
 const fn entry<S: Subcommand>() -> Entry {

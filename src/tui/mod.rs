@@ -16,6 +16,7 @@ pub mod glyph;
 pub mod layout;
 pub mod lines;
 pub mod model;
+pub mod offscreen;
 pub mod paths;
 pub mod picture;
 pub mod prompt;

@@ -1,4 +1,4 @@
-//! The screen as a file: plain text, or SVG with its colours.
+//! The screen as a picture: plain text, text with colours for terminals, SVG, HTML.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -23,14 +23,38 @@ const BASELINE: u16 = 14;
 /// Stands for the terminal's own background where the theme names none.
 const BLACK: Rgb = Rgb(0, 0, 0);
 
+/// What a picture is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The glyphs alone.
+    Text,
+    /// With control sequences for colours.
+    Ansi,
+    /// Scalable vector graphics.
+    Svg,
+    /// A page by itself.
+    Html,
+}
+
+/// What is on the screen, in a format.
+pub fn of(app: &mut App, model: &Model, format: Format) -> String {
+    let buffer = draw(app, model);
+    match format {
+        Format::Text => text(&buffer),
+        Format::Ansi => ansi(&buffer),
+        Format::Svg => svg(&buffer, app.theme()),
+        Format::Html => html(&buffer, app.theme()),
+    }
+}
+
 /// Draws what is on the screen once more and writes it to `file`, SVG when its name ends so. A file that is
 /// there already is not overwritten.
 pub fn save(app: &mut App, model: &Model, file: &Path) -> io::Result<()> {
-    let buffer = draw(app, model);
-    let text = match file.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")) {
-        true => svg(&buffer, app.theme()),
-        false => text(&buffer),
+    let format = match file.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")) {
+        true => Format::Svg,
+        false => Format::Text,
     };
+    let text = of(app, model, format);
     OpenOptions::new().write(true).create_new(true).open(file)?.write_all(text.as_bytes())
 }
 
@@ -53,6 +77,103 @@ fn text(buffer: &Buffer) -> String {
     out
 }
 
+/// The text of a run of cells.
+fn glyphs(buffer: &Buffer, (x, end): (u16, u16), y: u16) -> String {
+    (x..end).filter_map(|x| buffer.cell((x, y))).map(Cell::symbol).collect()
+}
+
+/// Calls `write` for each run of equal style of a line.
+fn runs(buffer: &Buffer, y: u16, mut write: impl FnMut(&Cell, (u16, u16))) {
+    let mut x = 0;
+    while x < buffer.area.width {
+        let end = run_end(buffer, x, y);
+        if let Some(cell) = buffer.cell((x, y)) {
+            write(cell, (x, end));
+        }
+        x = end;
+    }
+}
+
+/// The attributes that pictures show, with their control sequences and CSS.
+const ATTRIBUTES: [(Modifier, &str, &str); 5] = [
+    (Modifier::BOLD, "1", "font-weight:bold"),
+    (Modifier::DIM, "2", "opacity:0.7"),
+    (Modifier::ITALIC, "3", "font-style:italic"),
+    (Modifier::UNDERLINED, "4", "text-decoration:underline"),
+    (Modifier::REVERSED, "7", ""),
+];
+
+/// The cells with a control sequence in front of each run of equal style.
+fn ansi(buffer: &Buffer) -> String {
+    let mut out = String::new();
+    for y in 0..buffer.area.height {
+        runs(buffer, y, |cell, run| {
+            let attributes = ATTRIBUTES.iter().filter(|(it, ..)| cell.modifier.contains(*it));
+            let mut codes: Vec<String> = attributes.map(|(_, code, _)| (*code).into()).collect();
+            for (ground, color) in [(38, cell.fg), (48, cell.bg)] {
+                codes.extend(rgb(color).map(|Rgb(r, g, b)| format!("{ground};2;{r};{g};{b}")));
+            }
+            let text = glyphs(buffer, run, y);
+            let _ = match codes.is_empty() {
+                true => write!(out, "{text}"),
+                false => write!(out, "\u{1b}[{}m{text}\u{1b}[0m", codes.join(";")),
+            };
+        });
+        out.push('\n');
+    }
+    out
+}
+
+/// The cells as a page: one element for each run of equal style.
+fn html(buffer: &Buffer, theme: &Theme) -> String {
+    let surface = theme.surface().unwrap_or(BLACK);
+    let ink = ink(surface);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>kubestep</title>\n\
+         <pre style=\"background:{};color:{};padding:1em;line-height:1.2\">",
+        hex(surface),
+        hex(ink)
+    );
+    for y in 0..buffer.area.height {
+        runs(buffer, y, |cell, run| {
+            let text = escape(&glyphs(buffer, run, y));
+            let style = css(cell, ink, surface);
+            let _ = match style.is_empty() {
+                true => write!(out, "{text}"),
+                false => write!(out, "<span style=\"{style}\">{text}</span>"),
+            };
+        });
+        out.push('\n');
+    }
+    out.push_str("</pre>\n</html>\n");
+    out
+}
+
+fn css(cell: &Cell, ink: Rgb, surface: Rgb) -> String {
+    let (fg, bg) = colors(cell, ink, surface);
+    let shown =
+        ATTRIBUTES.iter().filter(|(it, _, css)| cell.modifier.contains(*it) && !css.is_empty());
+    let mut parts: Vec<String> = shown.map(|(_, _, css)| (*css).to_owned()).collect();
+    if fg != ink {
+        parts.push(format!("color:{}", hex(fg)));
+    }
+    if bg != surface {
+        parts.push(format!("background:{}", hex(bg)));
+    }
+    parts.join(";")
+}
+
+/// The colour of text for which the theme has none.
+fn ink(surface: Rgb) -> Rgb {
+    if luminance(surface) > 384 { BLACK } else { Rgb(220, 220, 220) }
+}
+
+/// A cell's colours, reversed where it is.
+fn colors(cell: &Cell, ink: Rgb, surface: Rgb) -> (Rgb, Rgb) {
+    let (fg, bg) = (rgb(cell.fg).unwrap_or(ink), rgb(cell.bg).unwrap_or(surface));
+    if cell.modifier.contains(Modifier::REVERSED) { (bg, fg) } else { (fg, bg) }
+}
+
 /// The cells as SVG: one rectangle and one text for each run of equal style.
 fn svg(buffer: &Buffer, theme: &Theme) -> String {
     let (width, height) = (buffer.area.width * CELL.0, buffer.area.height * CELL.1);
@@ -64,12 +185,7 @@ fn svg(buffer: &Buffer, theme: &Theme) -> String {
         hex(surface)
     );
     for y in 0..buffer.area.height {
-        let mut x = 0;
-        while x < buffer.area.width {
-            let end = run_end(buffer, x, y);
-            write_run(&mut out, buffer, (x, end), y, surface);
-            x = end;
-        }
+        runs(buffer, y, |cell, run| write_run(&mut out, buffer, cell, run, y, surface));
     }
     out.push_str("</svg>\n");
     out
@@ -81,13 +197,15 @@ fn run_end(buffer: &Buffer, x: u16, y: u16) -> u16 {
     (x + 1..buffer.area.width).find(|end| style(*end) != style(x)).unwrap_or(buffer.area.width)
 }
 
-fn write_run(out: &mut String, buffer: &Buffer, (x, end): (u16, u16), y: u16, surface: Rgb) {
-    let Some(cell) = buffer.cell((x, y)) else { return };
-    let ink = if luminance(surface) > 384 { BLACK } else { Rgb(220, 220, 220) };
-    let (mut fg, mut bg) = (rgb(cell.fg).unwrap_or(ink), rgb(cell.bg).unwrap_or(surface));
-    if cell.modifier.contains(Modifier::REVERSED) {
-        std::mem::swap(&mut fg, &mut bg);
-    }
+fn write_run(
+    out: &mut String,
+    buffer: &Buffer,
+    cell: &Cell,
+    (x, end): (u16, u16),
+    y: u16,
+    surface: Rgb,
+) {
+    let (fg, bg) = colors(cell, ink(surface), surface);
     let (left, top, width) = (x * CELL.0, y * CELL.1, (end - x) * CELL.0);
     // Writing into a String cannot fail.
     if bg != surface {
@@ -97,7 +215,7 @@ fn write_run(out: &mut String, buffer: &Buffer, (x, end): (u16, u16), y: u16, su
             "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
         );
     }
-    let text: String = (x..end).filter_map(|x| buffer.cell((x, y))).map(Cell::symbol).collect();
+    let text = glyphs(buffer, (x, end), y);
     if text.trim().is_empty() {
         return;
     }

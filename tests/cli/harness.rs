@@ -59,8 +59,14 @@ impl Call {
 
     /// Runs it; the words of `line` are separated by spaces, and kept together by quotation marks.
     pub fn run(&self, line: &str) -> Said {
+        self.run_with(line, &[])
+    }
+
+    /// The same with environment variables.
+    pub fn run_with(&self, line: &str, variables: &[(&str, &str)]) -> Said {
         let mut command = Command::cargo_bin("kubestep").unwrap();
         command.current_dir(self.folder.path()).env_clear().write_stdin(self.stdin.clone());
+        command.envs(variables.iter().copied());
         // No kubeconfig of whoever runs the tests.
         command.env("HOME", self.folder.path());
         let output = command.args(words(line)).output();

@@ -15,6 +15,7 @@ mod errors;
 mod explain;
 mod harness;
 mod odd;
+mod render;
 mod run;
 mod schema;
 mod shapes;
@@ -32,6 +33,10 @@ fn help() {
     Call::new().says("help-explain", "explain --help");
     Call::new().says("help-config", "config --help");
     Call::new().says("help-plugins", "plugins --help");
+    Call::new().says("help-render", "render --help");
+    Call::new().says("help-info", "info --help");
+    Call::new().says("help-completions", "completions --help");
+    Call::new().says("help-man", "man --help");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub use breakpoints::Breakpoints;
 pub use execution::Execution;
 pub use general::General;
 pub use inspect::Inspect;
-pub use key::Key;
+pub use key::{Key, NotAKey};
 pub use keymap::Keymap;
 pub use live::Live;
 pub use navigation::Navigation;

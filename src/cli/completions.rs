@@ -1,0 +1,30 @@
+//! `kubestep completions`: what a shell needs to complete the command line.
+
+use anyhow::Result;
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::cli::exit::Exit;
+use crate::cli::print;
+use crate::cli::registry::Subcommand;
+
+/// Print completions for a shell, to be put where it looks for them
+#[derive(Args, Debug)]
+#[command(after_help = "For example: kubestep completions bash > \
+    ~/.local/share/bash-completion/completions/kubestep")]
+pub(super) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+impl Subcommand for Completions {
+    const NAME: &'static str = "completions";
+
+    fn run(&self) -> Result<Exit> {
+        let mut text = Vec::new();
+        clap_complete::generate(self.shell, &mut crate::cli::command(), "kubestep", &mut text);
+        print(&String::from_utf8_lossy(&text))?;
+        Ok(Exit::Fine)
+    }
+}

@@ -1,0 +1,123 @@
+//! `kubestep info`: versions, and every path that is looked at.
+
+use std::path::Path;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli::exit::Exit;
+use crate::cli::format::Format;
+use crate::cli::print_text;
+use crate::cli::registry::Subcommand;
+use crate::tui::paths::{self, CONFIG_DIR_VARIABLE};
+use crate::tui::theme::Library;
+
+/// The kube-scheduler whose behaviour is embedded.
+const SCHEDULER: &str = "1.36.2";
+
+/// Environment variables that are looked at.
+const VARIABLES: [&str; 9] = [
+    CONFIG_DIR_VARIABLE,
+    "KUBECONFIG",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "COLORFGBG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LANG",
+];
+
+/// Show versions, and every path and environment variable that is looked at
+#[derive(Args, Debug)]
+pub(super) struct Info {
+    /// How it is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Format,
+}
+
+/// A path and what it is for.
+struct Used {
+    what: &'static str,
+    path: String,
+    exists: bool,
+}
+
+impl Subcommand for Info {
+    const NAME: &'static str = "info";
+
+    fn run(&self) -> Result<Exit> {
+        print_text(&self.output.show(text, value))?;
+        Ok(Exit::Fine)
+    }
+}
+
+/// Nothing else is ever read by itself, and nothing is written.
+fn used() -> Vec<Used> {
+    let env = |name: &str| std::env::var(name).ok();
+    let mut found = Vec::new();
+    let mut add = |what, path: &Path| {
+        let exists = path.exists();
+        found.push(Used { what, path: path.display().to_string(), exists });
+    };
+    if let Some(folder) = paths::config_dir(env) {
+        add("settings and keys", &folder.join("config.yaml"));
+        add("own themes", &folder.join("themes"));
+    }
+    match env("KUBECONFIG").filter(|value| !value.is_empty()) {
+        Some(files) => std::env::split_paths(&files).for_each(|file| add("kubeconfig", &file)),
+        None => {
+            if let Some(home) = std::env::home_dir() {
+                add("kubeconfig", &home.join(".kube").join("config"));
+            }
+        }
+    }
+    found
+}
+
+fn themes() -> Vec<String> {
+    let folder = paths::config_dir(|name| std::env::var(name).ok());
+    Library::new(folder.map(|folder| folder.join("themes"))).names()
+}
+
+fn text() -> String {
+    let mut lines = vec![
+        format!("kubestep           {}", env!("CARGO_PKG_VERSION")),
+        format!("kube-scheduler     {SCHEDULER} (embedded)"),
+        format!("platform           {} {}", std::env::consts::OS, std::env::consts::ARCH),
+    ];
+    for used in used() {
+        let missing = if used.exists { "" } else { " (not there)" };
+        lines.push(format!("{:<18} {}{missing}", used.what, used.path));
+    }
+    lines.push(format!("themes             {}", themes().join(", ")));
+    lines.push("state              none is kept".to_owned());
+    for (name, value) in variables() {
+        lines.push(format!("{name:<18} {}", value.unwrap_or_else(|| "not set".to_owned())));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn variables() -> impl Iterator<Item = (&'static str, Option<String>)> {
+    VARIABLES.into_iter().map(|name| (name, std::env::var(name).ok()))
+}
+
+fn value() -> Value {
+    let paths: Vec<Value> = used()
+        .iter()
+        .map(|used| json!({"what": used.what, "path": used.path, "exists": used.exists}))
+        .collect();
+    let environment: serde_json::Map<String, Value> =
+        variables().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    json!({
+        "schema": "kubestep/info/v1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "scheduler": SCHEDULER,
+        "os": std::env::consts::OS,
+        "architecture": std::env::consts::ARCH,
+        "paths": paths,
+        "themes": themes(),
+        "environment": environment,
+    })
+}

@@ -1,0 +1,140 @@
+//! `kubestep render`: any view as a picture, for documents and tickets.
+
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use crate::cli::exit::Exit;
+use crate::cli::open::session;
+use crate::cli::options::{Input, View};
+use crate::cli::print;
+use crate::cli::registry::Subcommand;
+use crate::cli::tries::Tries;
+use crate::config::suggest;
+use crate::tui::color::ColorChoice;
+use crate::tui::offscreen::{Offscreen, parse_keys};
+use crate::tui::picture::Format;
+use crate::tui::settings::{self, Options};
+use crate::tui::view::ViewId;
+
+/// Draw a view of the debugger as a picture: text, colours for a terminal, SVG or HTML
+#[derive(Args, Debug)]
+pub(super) struct Render {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    tries: Tries,
+    /// The view, by its name or digit, after the keys: cycle, timeline, queues, filter, scores,
+    /// nodes, pods, waiting, preemption, events
+    #[arg(long = "view", value_name = "VIEW")]
+    show: Option<Shown>,
+    /// Columns and lines
+    #[arg(long, value_name = "WxH", default_value = "120x40")]
+    size: Size,
+    /// Keys to press before, as they are typed, with names for others than characters:
+    /// "nnn3jj<enter>", ":theme light<enter>"; c runs to the end
+    #[arg(long, value_name = "KEYS", default_value = "c")]
+    keys: String,
+    /// What is made of it
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Output,
+    #[command(flatten)]
+    look: View,
+}
+
+/// Formats of pictures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// The glyphs alone
+    #[default]
+    Txt,
+    /// With control sequences for colours
+    Ansi,
+    /// Scalable vector graphics
+    Svg,
+    /// A page by itself
+    Html,
+}
+
+impl Subcommand for Render {
+    const NAME: &'static str = "render";
+
+    fn run(&self) -> Result<Exit> {
+        let keys = parse_keys(&self.keys).context("--keys")?;
+        let opened = session(&self.input, &self.tries, None)?;
+        opened.notices.iter().for_each(|notice| eprintln!("{notice}"));
+        let options = Options {
+            theme: self.look.theme.clone(),
+            color: Some(self.look.color),
+            ascii: self.look.ascii,
+        };
+        let settings = settings::load(&options, |name| environment(name, self.look.color));
+        settings.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        let size = (self.size.0, self.size.1);
+        let mut screen = Offscreen::new(opened.session, opened.name, settings, size)?;
+        screen.press(&keys);
+        if let Some(Shown(view)) = self.show {
+            screen.show(view);
+        }
+        print(&screen.picture(match self.output {
+            Output::Txt => Format::Text,
+            Output::Ansi => Format::Ansi,
+            Output::Svg => Format::Svg,
+            Output::Html => Format::Html,
+        }))?;
+        Ok(Exit::Fine)
+    }
+}
+
+/// A picture does not depend on the terminal it is made in: it has all colours and signs, unless
+/// the options say otherwise.
+fn environment(name: &str, color: ColorChoice) -> Option<String> {
+    match name {
+        "TERM" => Some("xterm-256color".to_owned()),
+        "COLORTERM" => Some("truecolor".to_owned()),
+        "LANG" | "LC_ALL" | "LC_CTYPE" | "COLORFGBG" => None,
+        "NO_COLOR" if color != ColorChoice::Never => None,
+        name => std::env::var(name).ok(),
+    }
+}
+
+/// A view by name.
+#[derive(Clone, Copy, Debug)]
+struct Shown(ViewId);
+
+impl FromStr for Shown {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shown, String> {
+        let is_named = |view: &ViewId| {
+            view.title().eq_ignore_ascii_case(text) || text == view.digit().to_string()
+        };
+        let found = ViewId::ALL.into_iter().find(is_named).map(Shown);
+        found.ok_or_else(|| {
+            let titles = ViewId::ALL.iter().map(|view| view.title());
+            let near = suggest::closest(text, titles.clone());
+            let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+            let all: Vec<&str> = titles.collect();
+            format!("there is no such view{near}; there are {}", all.join(", "))
+        })
+    }
+}
+
+/// Columns and lines.
+#[derive(Clone, Copy, Debug)]
+struct Size(u16, u16);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        let numbers = text.split_once('x').and_then(|(columns, lines)| {
+            Some((columns.parse::<u16>().ok()?, lines.parse::<u16>().ok()?))
+        });
+        match numbers {
+            Some((columns @ 20..=1000, lines @ 5..=1000)) => Ok(Size(columns, lines)),
+            _ => Err("write columns x lines, from 20x5 to 1000x1000: 80x24".to_owned()),
+        }
+    }
+}
