@@ -190,32 +190,38 @@ fn own(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
 }
 
 fn theirs(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
-    let terms = their_terms(case, state);
+    let judged_alone = std::ptr::eq(case.node, case.plain);
+    let classes = || case.probe.snapshot().pods().with_required_anti_affinity();
+    let placed =
+        case.memo.one(|| TheirTerms(meant_by(case, state, classes().map(|pods| &*pods.class))));
     let cause = |(at, term): (usize, &AffinityTerm)| {
         let has = |class: &PodClass| class.terms.required_anti_affinity.contains(term);
         in_the_way(case, Whose::Theirs, Symbol::new(&format!("theirs {at}")), term, has)
     };
+    if judged_alone {
+        return placed.0.iter().enumerate().filter_map(cause).collect();
+    }
+    // Pods nominated to the node may bring terms of their own.
+    let here = case.node.pods.iter().map(|pod| &*pod.class);
+    let terms = meant_by(case, state, classes().map(|pods| &*pods.class).chain(here));
     terms.iter().enumerate().filter_map(cause).collect()
 }
 
-/// The different terms of pods on nodes, nominated ones included, that mean this pod.
-fn their_terms(case: &Case<'_>, state: &FilterState) -> Vec<AffinityTerm> {
+/// Terms of pods on nodes that mean the pod.
+struct TheirTerms(Vec<AffinityTerm>);
+
+/// The different required anti-affinity terms of these classes that mean the pod.
+fn meant_by<'a>(
+    case: &Case<'_>,
+    state: &FilterState,
+    classes: impl Iterator<Item = &'a PodClass>,
+) -> Vec<AffinityTerm> {
     let pod = case.probe.pod();
     let mut terms: Vec<AffinityTerm> = Vec::new();
-    let mut add = |class: &PodClass| {
-        for term in &class.terms.required_anti_affinity {
-            if state.is_meant_by(term, pod) && !terms.contains(term) {
-                terms.push(term.clone());
-            }
+    for term in classes.flat_map(|class| &class.terms.required_anti_affinity) {
+        if state.is_meant_by(term, pod) && !terms.contains(term) {
+            terms.push(term.clone());
         }
-    };
-    let listed = case.memo.one(|| {
-        let with = case.probe.snapshot().pods().with_required_anti_affinity();
-        Repelling(with.map(|pods| pods.class.clone()).collect())
-    });
-    listed.0.iter().for_each(|class| add(class));
-    if !std::ptr::eq(case.node, case.plain) {
-        case.node.pods.iter().for_each(|pod| add(&pod.class));
     }
     // Classes come in no particular order.
     terms.sort_by_key(|term| {
@@ -223,8 +229,6 @@ fn their_terms(case: &Case<'_>, state: &FilterState) -> Vec<AffinityTerm> {
     });
     terms
 }
-
-struct Repelling(Vec<std::sync::Arc<PodClass>>);
 
 fn in_the_way(
     case: &Case<'_>,
