@@ -13,12 +13,13 @@ use crate::engine::pod::NamespacedName;
 use crate::tui::model::{Model, Position};
 use crate::tui::view::{ViewId, events};
 
-/// How long the way to an earlier state may keep a key waiting.
+/// The patience of a person who presses keys.
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// What of the picture is how old.
-#[derive(Default)]
 pub(super) struct Picture {
+    /// How long the way to an earlier state may keep a key waiting.
+    pub patience: Duration,
     /// History entries taken in.
     seen: usize,
     /// Rows of the cluster that are of another state than the one at the position.
@@ -29,12 +30,25 @@ pub(super) struct Picture {
     step: Option<usize>,
 }
 
+impl Default for Picture {
+    fn default() -> Picture {
+        Picture {
+            patience: PATIENCE,
+            seen: 0,
+            old_queues: true,
+            old_pods: true,
+            old_rest: true,
+            step: None,
+        }
+    }
+}
+
 impl Driver {
     /// The picture for `view`: complete, or as complete as it gets in a moment.
     pub fn model(&mut self, view: ViewId) -> &Model {
         if self.work.is_none() {
             self.work = self.session.restoring(self.session.step(), view.shows_cluster());
-            self.work_slice(PATIENCE);
+            self.work_slice(self.picture.patience);
         }
         if self.work.is_none() {
             self.draw_up(view);

@@ -2,7 +2,7 @@
 
 use crate::fixtures;
 use crate::tui::sanitize;
-use crate::tui::testing::Live;
+use crate::tui::testing::{Live, session};
 use crate::tui::view::ViewId;
 
 #[test]
@@ -282,4 +282,36 @@ fn moments_are_gone_to_back_and_on() {
 fn waiting_pods_cannot_be_decided_about_in_the_past() {
     let mut live = Live::demo("held-at-permit").keys("c+:cycle 1<Enter>7A");
     assert!(live.lines()[22].contains("past"), "{}", live.lines()[22]);
+}
+
+/// Many nodes, and a pod for each.
+fn crowd(count: usize) -> String {
+    let one = |i: usize| {
+        format!(
+            "---\napiVersion: v1\nkind: Node\nmetadata: {{name: n-{i}}}\n\
+             status: {{allocatable: {{cpu: '4', memory: 8Gi, pods: '9'}}}}\n\
+             ---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p-{i}, namespace: default}}\n\
+             spec: {{containers: [{{name: c, resources: {{requests: {{cpu: '1'}}}}}}]}}\n"
+        )
+    };
+    (0..count).map(one).collect()
+}
+
+#[test]
+fn a_long_way_back_is_shown_and_can_be_stopped() {
+    let mut session = session(&crowd(400));
+    // As few copies as possible, so that the way is long.
+    session.set_history_memory(0);
+    let mut live = Live::new(session, (80, 24)).keys("c2");
+    live.driver.picture.patience = std::time::Duration::ZERO;
+    let mut live = live.keys_at_once(":cycle 9<Enter>");
+    assert!(live.driver.is_working(), "{}", live.text());
+    assert!(live.lines()[0].ends_with("GOING BACK"), "{}", live.text());
+    assert!(live.lines()[22].contains("going back: "), "{}", live.lines()[22]);
+    let mut live = live.keys_at_once("<Esc>");
+    assert!(!live.driver.is_working() && live.lines()[1].contains("cycle 400"), "{}", live.text());
+    assert!(live.lines()[22].contains("stopped"), "{}", live.lines()[22]);
+    let mut live = live.keys(":cycle 9<Enter>");
+    assert!(live.lines()[2].contains("active 391"), "{}", live.text());
+    assert!(live.lines()[2].contains("as of cycle 9"), "{}", live.text());
 }

@@ -58,7 +58,24 @@ impl Live {
     }
 
     /// Types, does what the keys ask for, and finishes long runs.
-    pub fn keys(mut self, keys: &str) -> Live {
+    pub fn keys(self, keys: &str) -> Live {
+        self.type_keys(keys, true)
+    }
+
+    /// The same, without waiting for a long way into the past.
+    pub fn keys_at_once(self, keys: &str) -> Live {
+        self.type_keys(keys, false)
+    }
+
+    fn finish_work(&mut self, waits: bool) {
+        self.driver.model(self.app.view());
+        while waits && self.driver.is_working() {
+            self.driver.work_slice(Duration::from_millis(5));
+            self.driver.model(self.app.view());
+        }
+    }
+
+    fn type_keys(mut self, keys: &str, waits: bool) -> Live {
         for key in parse_keys(keys) {
             let model = self.driver.model(self.app.view());
             let effect = self.app.key(key, model);
@@ -69,11 +86,7 @@ impl Live {
                 let done = self.driver.perform(&request);
                 self.app.done(done);
             }
-            self.driver.model(self.app.view());
-            while self.driver.is_working() {
-                self.driver.work_slice(Duration::from_millis(5));
-                self.driver.model(self.app.view());
-            }
+            self.finish_work(waits);
             while self.app.is_running() {
                 if let Some(done) = self.driver.run_slice(Duration::from_millis(5)) {
                     self.app.set_running(false);
