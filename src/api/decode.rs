@@ -9,6 +9,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::api::macros::api_structs;
+use crate::api::object::leading_value;
 use crate::api::{Kind, Object};
 use crate::intern::Symbol;
 
@@ -91,6 +92,34 @@ pub fn decode_item(json: &str, kind: Kind, api_version: &str) -> Result<Object, 
     let mut object = decode_kind(Text::Json(json), kind, api_version)?;
     object.compact();
     Ok(object)
+}
+
+/// Decodes the object that a JSON text begins with in a single pass; gives the length of its
+/// text too. `None` for all that needs a closer look: call [`decode`] with the object's text.
+pub fn decode_leading(json: &str, expected: Option<Kind>) -> Option<(Decoded, usize)> {
+    let types = header::scan(Text::Json(json)).unwrap_or_default();
+    let kind = match (types.kind.as_str(), expected) {
+        ("", kind) => kind?,
+        (name, _) => match Kind::of(&types.api_version, name) {
+            Some(kind) => kind,
+            None => {
+                let (_, length) = leading_value::<serde::de::IgnoredAny>(json).ok()?;
+                return Some((Decoded::Unread(types.kind), length));
+            }
+        },
+    };
+    if legacy::is_legacy(kind, &types.api_version) {
+        return None;
+    }
+    let (mut object, length) = Object::read_leading(kind, json).ok()?;
+    object.compact();
+    Some((Decoded::Object(object), length))
+}
+
+/// The kind of the object that a JSON text begins with, where it can be read off the first
+/// fields.
+pub fn leading_kind(json: &str) -> Option<Symbol> {
+    header::scan(Text::Json(json)).map(|types| types.kind)
 }
 
 fn decode_kind(text: Text<'_>, kind: Kind, api_version: &str) -> Result<Object, DecodeError> {

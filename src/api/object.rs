@@ -39,6 +39,17 @@ macro_rules! object {
                 })
             }
 
+            /// Decodes the object of a known kind that a JSON text begins with; gives the
+            /// length of its text too.
+            pub(crate) fn read_leading(kind: Kind, json: &str) -> serde_json::Result<(Object, usize)> {
+                match kind {
+                    $(Kind::$kind => {
+                        let (object, length) = leading_value::<api::$kind>(json)?;
+                        Ok((object.into(), length))
+                    })*
+                }
+            }
+
             /// The object as JSON, without `apiVersion` and `kind`.
             pub fn to_json(&self) -> serde_json::Result<serde_json::Value> {
                 match self { $(Object::$kind(object) => serde_json::to_value(&**object)),* }
@@ -57,6 +68,18 @@ macro_rules! object {
             }
         })*
     };
+}
+
+/// The value that a JSON text begins with, and the length of its text.
+pub(crate) fn leading_value<'a, T: serde::Deserialize<'a>>(
+    json: &'a str,
+) -> serde_json::Result<(T, usize)> {
+    let mut values = serde_json::Deserializer::from_str(json).into_iter();
+    match values.next() {
+        Some(value) => value.map(|value| (value, values.byte_offset())),
+        // Nothing but blanks: asked for anew, it is the error about that.
+        None => serde_json::from_str(json).map(|value| (value, json.len())),
+    }
 }
 
 object! {

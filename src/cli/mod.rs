@@ -26,6 +26,7 @@ mod run;
 mod stops;
 mod story;
 mod tries;
+mod waiting;
 
 use std::io::{self, ErrorKind, Write};
 

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
@@ -11,6 +12,7 @@ use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Input, View};
 use crate::cli::tries::{self, Added, Tries};
+use crate::cli::waiting::with_progress;
 use crate::cli::{print_text, registry, story};
 use crate::config::{self, FeatureGates, ResolvedConfig};
 use crate::debug::Session;
@@ -24,7 +26,8 @@ use crate::report::usage::Usage;
 use crate::sim::{self, World, workload};
 use crate::source::{self, Exclude, Filter, Progress};
 use crate::tui;
-use crate::tui::settings::{self, Options};
+use crate::tui::loading::Waited;
+use crate::tui::settings::{self, Options, Settings};
 
 /// A session with what its reader should know about the input.
 pub(super) struct Opened {
@@ -40,11 +43,26 @@ pub(super) struct Opened {
 /// Opens the debugger on the input; on a live cluster it follows that.
 pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     require_screen()?;
-    if input.files.is_empty() && !is_dumb() {
-        let (opened, following) = attach::open(input, filter(input)?)?;
-        return show_following(opened, view, Some(following));
+    if is_dumb() || input.demo.is_some() {
+        return show(session(input, &Tries::default(), None)?, view);
     }
-    show(session(input, &Tries::default(), None)?, view)
+    if input.files.is_empty() {
+        let (opened, following) = attach::open(input, filter(input)?)?;
+        return debug(opened, view, settings(view), Some(following));
+    }
+    let settings = settings(view);
+    let progress = Arc::new(Progress::default());
+    let (owned, telling) = (input.clone(), progress.clone());
+    let work = move || load(&owned, &Tries::default(), None, &telling);
+    match tui::loading::run(&name_of(input), &settings.appearance, &progress, work)? {
+        Waited::Done(opened) => debug(opened?, view, settings, None),
+        Waited::Left(code) => leave(code),
+    }
+}
+
+fn settings(view: &View) -> Settings {
+    let options = Options { theme: view.theme.clone(), color: Some(view.color), ascii: view.ascii };
+    settings::load(&options, |name| std::env::var(name).ok())
 }
 
 /// Whether the terminal cannot place text.
@@ -75,16 +93,23 @@ pub(super) fn require_screen() -> Result<()> {
 pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
     match is_dumb() {
         true => tell(opened),
-        false => show_following(opened, view, None),
+        false => debug(opened, view, settings(view), None),
     }
 }
 
-fn show_following(opened: Opened, view: &View, following: Option<Following>) -> Result<Exit> {
-    let options = Options { theme: view.theme.clone(), color: Some(view.color), ascii: view.ascii };
-    let settings = settings::load(&options, |name| std::env::var(name).ok());
+fn debug(
+    opened: Opened,
+    view: &View,
+    settings: Settings,
+    following: Option<Following>,
+) -> Result<Exit> {
     let mut session = opened.session;
     session.set_history_memory((view.history_memory as usize) << 20);
-    match tui::run::run(session, opened.name, settings, opened.notices, following)? {
+    leave(tui::run::run(session, opened.name, settings, opened.notices, following)?)
+}
+
+fn leave(code: i32) -> Result<Exit> {
+    match code {
         0 => Ok(Exit::Fine),
         // Ended by a signal or Ctrl-C: the code says which.
         code => std::process::exit(code),
@@ -111,25 +136,43 @@ pub(super) fn exit_of(report: &RunReport) -> Exit {
 
 /// Reads the input and loads it into a new cluster, with what is to be tried beside it.
 pub(super) fn session(input: &Input, tries: &Tries, percentage: Option<i32>) -> Result<Opened> {
-    let (read, name) = read(input)?;
+    let progress = Progress::default();
+    let work = || load(input, tries, percentage, &progress);
+    if reads_files(input) { with_progress(&progress, work) } else { work() }
+}
+
+fn load(
+    input: &Input,
+    tries: &Tries,
+    percentage: Option<i32>,
+    progress: &Progress,
+) -> Result<Opened> {
+    let (read, name) = read(input, progress)?;
     build(read, input, tries, percentage, name)
 }
 
 /// What the options name, and what to call it: a story, files, or a live cluster.
-fn read(input: &Input) -> Result<(source::Input, String)> {
+fn read(input: &Input, progress: &Progress) -> Result<(source::Input, String)> {
     if let Some(story) = &input.demo {
         return story::read(story, &filter(input)?);
     }
     if input.files.is_empty() {
         return cluster::read(input, &filter(input)?);
     }
-    let read = source::read(&input.files, &filter(input)?, &Progress::default())?;
+    Ok((source::read(&input.files, &filter(input)?, progress)?, name_of(input)))
+}
+
+fn reads_files(input: &Input) -> bool {
+    input.demo.is_none() && !input.files.is_empty()
+}
+
+fn name_of(input: &Input) -> String {
     let name = |path: &PathBuf| match path.as_os_str() == source::STDIN {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
     };
     let names: Vec<String> = input.files.iter().map(name).collect();
-    Ok((read, names.join(", ")))
+    names.join(", ")
 }
 
 /// Loads what was read into a new cluster.

@@ -37,8 +37,12 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<S
             help: help.into(),
             ..Default::default()
         };
-        let text = files.iter().find(|file| file.name == error.file.as_str());
-        return Err(error.with_snippet(text.map_or("", |file| &file.text)));
+        // Of large files the text is gone.
+        let file = files.iter().find(|file| file.name == error.file.as_str());
+        return Err(match file {
+            Some(file) => error.with_snippet(&file.piece()),
+            None => Box::new(error),
+        });
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::STDIN;
+use super::piece::Piece;
 
 /// Columns of the offending line that are shown.
 const SNIPPET_WIDTH: usize = 76;
@@ -49,10 +50,16 @@ impl SourceError {
         Box::new(SourceError { file, message, help, ..Default::default() })
     }
 
-    /// Adds the line in question out of the file's text.
-    pub(super) fn with_snippet(mut self, text: &str) -> Box<SourceError> {
-        let line = self.line.checked_sub(1).and_then(|at| text.split('\n').nth(at));
-        self.snippet = line.map(|line| shorten(line.trim_end_matches('\r'), self.column.max(1)));
+    /// Adds the line in question, as far as the text has it.
+    pub(super) fn with_snippet(mut self, piece: &Piece<'_>) -> Box<SourceError> {
+        let Some(down) = self.line.checked_sub(piece.start.line as usize) else {
+            return Box::new(self);
+        };
+        // The first line may have begun before the text.
+        let cut = if down == 0 { piece.start.column } else { 0 };
+        let column = self.column.saturating_sub(cut).max(1);
+        let line = piece.text.split('\n').nth(down);
+        self.snippet = line.map(|line| shorten(line.trim_end_matches('\r'), column));
         Box::new(self)
     }
 

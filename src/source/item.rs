@@ -141,11 +141,16 @@ impl Item<'_> {
             Content::Yaml { text, indent } => decode(Text::Yaml(&dedent(text, *indent)), kind),
             Content::Value(value) => decode_value(value, kind),
         };
-        match decoded? {
-            Decoded::Object(object) => Ok(Outcome::Object(object)),
-            Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => Ok(self.scheduler_config()),
-            Decoded::Unread(kind) if is_list(&kind) => Ok(Outcome::Nothing),
-            Decoded::Unread(kind) => Ok(Outcome::Unread(kind)),
+        decoded.map(|decoded| self.outcome(decoded))
+    }
+
+    /// What a decoded item comes to.
+    pub fn outcome(&self, decoded: Decoded) -> Outcome {
+        match decoded {
+            Decoded::Object(object) => Outcome::Object(object),
+            Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
+            Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
+            Decoded::Unread(kind) => Outcome::Unread(kind),
         }
     }
 
@@ -179,7 +184,7 @@ impl Item<'_> {
 }
 
 /// A list that came without items.
-fn is_list(kind: &str) -> bool {
+pub(super) fn is_list(kind: &str) -> bool {
     let item = kind.strip_suffix("List");
     item.is_some_and(|item| item.is_empty() || Kind::by_name(item).is_some())
 }

@@ -5,74 +5,64 @@ use std::fmt;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::error::{SourceError, help_for};
-use super::files::File;
+use super::error::SourceError;
 use super::item::{Content, Expected, Item};
-use crate::api::decode::json_error;
+use super::piece::{Piece, Place};
 
 /// True if the text can be JSON at all.
 pub(super) fn looks_like(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// Cuts a file into its objects, without decoding them.
-pub(super) fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
-    let text = file.text.as_str();
+/// Cuts a text into its objects, without decoding them.
+pub(super) fn split<'a>(piece: Piece<'a>) -> Result<Vec<Item<'a>>, Box<SourceError>> {
     let mut items = Vec::new();
-    let mut place = Place { text, at: 0, line: 1, line_start: 0 };
-    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Document<'_>>();
-    let mut number = 0;
-    loop {
-        let start = documents.byte_offset();
-        let Some(document) = documents.next() else { return Ok(items) };
+    let (mut at, mut number) = (0, 1);
+    let mut counter = Counter::new(piece);
+    while let Some((parts, length)) =
+        first_document(&piece.text[at..]).map_err(|error| piece.syntax_error(number, at, &error))?
+    {
+        items.extend(parts.into_iter().map(|(text, kind)| counter.item(text, number, kind)));
+        at += length;
         number += 1;
-        let document = document.map_err(|error| syntax_error(file, number, &error))?;
-        let whole = text[start..documents.byte_offset()].trim();
-        let mut found = |text, expected| {
-            items.push(place.item(text, number, expected));
-        };
-        match document.into_parts() {
-            Parts::Single => found(whole, Expected::Anything),
-            Parts::Several(parts) => parts.into_iter().for_each(|(raw, kind)| found(raw, kind)),
-        }
     }
+    Ok(items)
 }
 
-fn syntax_error(file: &File, document: u32, error: &serde_json::Error) -> Box<SourceError> {
-    let error = json_error(error);
-    let (line, column) = error.position.unwrap_or_default();
-    SourceError {
-        file: file.name.clone(),
-        document,
-        line,
-        column,
-        help: help_for("", &error.message).into(),
-        message: error.message,
-        ..Default::default()
-    }
-    .with_snippet(&file.text)
+/// The texts of a document's objects, with what they are taken for.
+pub(super) type Parts<'a> = Vec<(&'a str, Expected)>;
+
+/// Cuts the first document off a text and into its objects; gives its length too. `None` where
+/// nothing but blanks is left.
+pub(super) fn first_document(text: &str) -> serde_json::Result<Option<(Parts<'_>, usize)>> {
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Document<'_>>();
+    let Some(document) = documents.next() else { return Ok(None) };
+    let document = document?;
+    let length = documents.byte_offset();
+    let parts = document.into_parts();
+    Ok(Some((parts.unwrap_or_else(|| vec![(text[..length].trim(), Expected::Anything)]), length)))
 }
 
 /// Counts lines on the way through the text; places are asked for in ascending order.
-struct Place<'a> {
-    text: &'a str,
+pub(super) struct Counter<'a> {
+    piece: Piece<'a>,
     at: usize,
-    line: u32,
-    line_start: usize,
+    place: Place,
 }
 
-impl<'a> Place<'a> {
-    fn item(&mut self, text: &'a str, document: u32, expected: Expected) -> Item<'a> {
+impl<'a> Counter<'a> {
+    pub fn new(piece: Piece<'a>) -> Counter<'a> {
+        Counter { piece, at: 0, place: piece.start }
+    }
+
+    /// A part of the text as an item.
+    pub fn item(&mut self, text: &'a str, document: u32, expected: Expected) -> Item<'a> {
         // A part of the text knows its place by its address.
-        let at = text.as_ptr() as usize - self.text.as_ptr() as usize;
-        let passed = &self.text.as_bytes()[self.at.min(at)..at];
-        self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u32;
-        if let Some(newline) = passed.iter().rposition(|byte| *byte == b'\n') {
-            self.line_start = self.at + newline + 1;
-        }
+        let at = text.as_ptr() as usize - self.piece.text.as_ptr() as usize;
+        self.place = self.place.after(&self.piece.text[self.at.min(at)..at]);
         self.at = at;
-        let content = Content::Json { text, column: at - self.line_start };
-        Item { document, line: self.line, content, expected }
+        let content = Content::Json { text, column: self.place.column };
+        Item { document, line: self.place.line, content, expected }
     }
 }
 
@@ -89,13 +79,9 @@ struct Document<'a> {
     is_array: bool,
 }
 
-enum Parts<'a> {
-    Single,
-    Several(Vec<(&'a str, Expected)>),
-}
-
 impl<'a> Document<'a> {
-    fn into_parts(self) -> Parts<'a> {
+    /// The objects of a list or an export with what they are taken for; `None` of one object.
+    fn into_parts(self) -> Option<Parts<'a>> {
         let kind = string(self.kind);
         let expected = Expected::of_list(&string(self.api_version), &kind);
         let each = |list: Vec<&'a RawValue>, expected: Expected| {
@@ -103,22 +89,24 @@ impl<'a> Document<'a> {
             raw.map(move |raw| (raw, expected)).collect::<Vec<_>>()
         };
         match self.items {
-            Some(items) if self.is_array || kind.is_empty() || kind.ends_with("List") => {
-                Parts::Several(each(items, expected))
+            Some(items) if self.is_array || may_be_list(&kind) => Some(each(items, expected)),
+            _ if kind.is_empty() && !self.exported.is_empty() => {
+                let exported = self.exported.into_iter();
+                let parts = exported.flat_map(|(expected, list)| match list {
+                    List::Items(items) => each(items, expected),
+                    List::Raw(raw) => each(vec![raw], expected),
+                    List::None => Vec::new(),
+                });
+                Some(parts.collect())
             }
-            _ if kind.is_empty() && !self.exported.is_empty() => Parts::Several(
-                self.exported
-                    .into_iter()
-                    .flat_map(|(expected, list)| match list {
-                        List::Items(items) => each(items, expected),
-                        List::Raw(raw) => each(vec![raw], expected),
-                        List::None => Vec::new(),
-                    })
-                    .collect(),
-            ),
-            _ => Parts::Single,
+            _ => None,
         }
     }
+}
+
+/// Whether a document of that kind, "" for none, with a field `items` is a list.
+pub(super) fn may_be_list(kind: &str) -> bool {
+    kind.is_empty() || kind.ends_with("List")
 }
 
 fn string(raw: Option<&RawValue>) -> String {

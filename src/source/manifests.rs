@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::STDIN;
 use super::error::SourceError;
+use super::piece::{Piece, Place};
 use crate::api::decode::{json_error, yaml_error};
 
 /// A document.
@@ -72,7 +73,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
             column,
             ..*SourceError::of_file(file, error.message, "nothing of it was used")
         };
-        Box::new(error).with_snippet(text)
+        error.with_snippet(&Piece { name: file, text, start: Place::START })
     };
     if text.trim_start().starts_with('{') {
         let values = serde_json::Deserializer::from_str(text).into_iter();

@@ -7,7 +7,8 @@
 //! or there is one error that says where and what, and nothing is used.
 //!
 //! Files are cut into objects first ([`yaml`], [`json`]), the objects are then decoded side
-//! by side, in the order of appearance.
+//! by side, in the order of appearance. Large JSON is never held as a whole: it is read, cut
+//! and decoded in chunks ([`stream`]).
 
 mod captured;
 mod check;
@@ -17,12 +18,16 @@ mod filter;
 mod item;
 mod json;
 mod manifests;
+mod piece;
+mod progress;
+mod reader;
+mod stream;
 mod yaml;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
@@ -33,11 +38,14 @@ pub(crate) use filter::glob;
 pub use filter::{Exclude, Filter};
 pub use item::SNAPSHOT_FIELDS;
 pub use manifests::{Manifest, manifests};
+pub use progress::Progress;
 
 use crate::api::{Object, Time, admission};
 use crate::intern::Symbol;
 use files::File;
 use item::{Item, Outcome};
+use piece::Piece;
+use reader::Reader;
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
@@ -99,27 +107,16 @@ pub struct Input {
     pub warnings: Vec<String>,
 }
 
-/// How far reading has come, to be watched, and stopped, from another thread.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Bytes read so far, unpacked.
-    pub bytes: AtomicU64,
-    /// Objects found so far.
-    pub found: AtomicU64,
-    /// Objects decoded so far.
-    pub decoded: AtomicU64,
-    /// Set to stop: reading then ends with [`SourceError::cancelled`].
-    pub cancel: AtomicBool,
+/// What is read at once.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Bytes of text up to which a file is held as a whole.
+    whole: usize,
+    /// Bytes of text that one thread decodes at a time.
+    chunk: usize,
 }
 
-impl Progress {
-    fn check(&self) -> Result<(), Box<SourceError>> {
-        if self.cancel.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(SourceError::cancelled());
-        }
-        Ok(())
-    }
-}
+const LIMITS: Limits = Limits { whole: 4 << 20, chunk: 1 << 20 };
 
 /// Reads files and folders; `-` is standard input.
 pub fn read(
@@ -127,33 +124,90 @@ pub fn read(
     filter: &Filter,
     progress: &Progress,
 ) -> Result<Input, Box<SourceError>> {
-    assemble(&files::read_all(paths, progress)?, filter, progress)
+    let paths = files::find_all(paths)?;
+    progress.total.store(files::total_size(&paths), Ordering::Relaxed);
+    let mut reading = Reading::new(filter, progress, LIMITS);
+    for path in paths {
+        reading.file(files::open(&path, progress)?)?;
+    }
+    reading.finish()
 }
 
 /// Reads one text as if it were the file `name`: a built-in example, or a test's.
 pub fn read_text(name: &str, bytes: Vec<u8>, filter: &Filter) -> Result<Input, Box<SourceError>> {
-    let file = File::from_bytes(name.into(), bytes)?;
-    assemble(&[file], filter, &Progress::default())
+    read_bytes(name, &bytes, filter, LIMITS)
 }
 
-fn assemble(
-    files: &[File],
+fn read_bytes(
+    name: &str,
+    bytes: &[u8],
     filter: &Filter,
-    progress: &Progress,
+    limits: Limits,
 ) -> Result<Input, Box<SourceError>> {
-    let mut input = Input::default();
-    for file in files {
-        progress.check()?;
-        let items = split(file)?;
-        add(&progress.found, items.len());
-        let outcomes = decode(file, &items, progress)?;
-        for (item, outcome) in items.iter().zip(outcomes) {
-            take(&mut input, filter, file.origin(item), outcome);
-        }
+    let progress = Progress::default();
+    let mut reading = Reading::new(filter, &progress, limits);
+    reading.file(Reader::new(name.into(), bytes, &progress)?)?;
+    reading.finish()
+}
+
+/// What was read so far.
+struct Reading<'a> {
+    input: Input,
+    filter: &'a Filter,
+    progress: &'a Progress,
+    limits: Limits,
+    /// The files that are held as a whole.
+    files: Vec<File>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(filter: &'a Filter, progress: &'a Progress, limits: Limits) -> Reading<'a> {
+        Reading { input: Input::default(), filter, progress, limits, files: Vec::new() }
     }
-    check::duplicates(&input.objects, files)?;
-    finish(&mut input);
-    Ok(input)
+
+    fn file(&mut self, mut reader: Reader<'_>) -> Result<(), Box<SourceError>> {
+        let mut text = String::new();
+        let mut more = true;
+        while more && text.len() < self.limits.whole {
+            more = reader.read_more(&mut text)?;
+        }
+        // Much JSON is what machines write. Much YAML is rare, and slow in any case.
+        if more && json::looks_like(&text) {
+            let file = Symbol::new(&reader.name);
+            let found = stream::read(reader, text, self.limits)?;
+            for stream::Found { document, line, outcome } in found {
+                self.take(Origin { file, document, line }, outcome);
+            }
+            return Ok(());
+        }
+        while more {
+            more = reader.read_more(&mut text)?;
+        }
+        self.whole(File { name: reader.name, text })
+    }
+
+    fn whole(&mut self, file: File) -> Result<(), Box<SourceError>> {
+        let items = split(&file)?;
+        add(&self.progress.found, items.len());
+        let outcomes = decode(&file.piece(), &items, self.progress)?;
+        let name = Symbol::new(&file.name);
+        for (item, outcome) in items.iter().zip(outcomes) {
+            self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    fn take(&mut self, origin: Origin, outcome: Outcome) {
+        take(&mut self.input, self.filter, origin, outcome);
+    }
+
+    fn finish(mut self) -> Result<Input, Box<SourceError>> {
+        check::duplicates(&self.input.objects, &self.files)?;
+        finish(&mut self.input);
+        self.progress.is_read.store(true, Ordering::Relaxed);
+        Ok(self.input)
+    }
 }
 
 /// Objects that were not read from files but are there already, as if `name` had held them.
@@ -175,7 +229,7 @@ fn finish(input: &mut Input) {
 fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
     // YAML's flow style looks like JSON; what is not JSON may still be YAML.
     if json::looks_like(&file.text) {
-        match json::split(file) {
+        match json::split(file.piece()) {
             Err(error) if file.is_json() || yaml::split(file).is_err() => return Err(error),
             Err(_) => {}
             items => return items,
@@ -186,7 +240,7 @@ fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
 
 /// Decodes side by side; the first error in the order of appearance counts.
 fn decode(
-    file: &File,
+    piece: &Piece<'_>,
     items: &[Item<'_>],
     progress: &Progress,
 ) -> Result<Vec<Outcome>, Box<SourceError>> {
@@ -194,7 +248,7 @@ fn decode(
         .par_iter()
         .map(|item| {
             progress.check()?;
-            let outcome = item.decode().map_err(|error| file.error(item, error));
+            let outcome = item.decode().map_err(|error| piece.error(item, error));
             add(&progress.decoded, 1);
             outcome
         })
@@ -203,7 +257,7 @@ fn decode(
 }
 
 fn add(counter: &AtomicU64, count: usize) {
-    counter.fetch_add(count as u64, std::sync::atomic::Ordering::Relaxed);
+    counter.fetch_add(count as u64, Ordering::Relaxed);
 }
 
 fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {

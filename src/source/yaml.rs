@@ -48,7 +48,7 @@ pub(super) fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
                     message: error.message,
                     ..Default::default()
                 }
-                .with_snippet(&file.text)
+                .with_snippet(&file.piece())
             })?),
         }
     }

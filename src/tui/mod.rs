@@ -15,6 +15,7 @@ pub mod filter;
 pub mod glyph;
 pub mod layout;
 pub mod lines;
+pub mod loading;
 pub mod model;
 pub mod offscreen;
 pub mod paths;

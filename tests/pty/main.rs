@@ -5,6 +5,7 @@
 
 mod terminal;
 
+use std::io::Write;
 use std::time::Duration;
 
 use portable_pty::CommandBuilder;
@@ -316,4 +317,80 @@ fn random_keys_and_sizes_leave_a_terminal_that_works() {
         assert_eq!(terminal.exit_code(), 130, "seed {seed}");
         terminal.assert_restored();
     }
+}
+
+/// A pipe as a file: what reads it waits for what the test writes.
+fn pipe(dir: &std::path::Path) -> String {
+    let path = dir.join("cluster.yaml");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    path.display().to_string()
+}
+
+const NODE: &[u8] = b"apiVersion: v1\nkind: Node\nmetadata: {name: slow-node}\n";
+
+#[test]
+fn slow_input_is_shown_until_it_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = pipe(dir.path());
+    let mut terminal = Terminal::start(kubestep(&["-f", &path]), 80, 24);
+    let mut writer = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    terminal.wait_for("0 B read, 0 objects");
+    terminal.wait_for("q stops and leaves");
+    writer.write_all(NODE).unwrap();
+    terminal.wait_for("54 B read");
+    terminal.resize(100, 30);
+    terminal.wait_for("54 B read");
+    drop(writer);
+    terminal.wait_for("? help");
+    terminal.send("5");
+    terminal.wait_for("slow-node");
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+}
+
+#[test]
+fn reading_is_stopped_by_keys_and_signals() {
+    for (keys, code) in [("q", 0), ("\x1b", 0), ("\x03", 130), ("TERM", 143)] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = pipe(dir.path());
+        let mut terminal = Terminal::start(kubestep(&["-f", &path]), 80, 24);
+        let writer = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        terminal.wait_for("q stops and leaves");
+        match keys {
+            "TERM" => terminal.signal(keys),
+            keys => terminal.send(keys),
+        }
+        assert_eq!(terminal.exit_code(), code, "{keys:?}");
+        terminal.assert_restored();
+        drop(writer);
+    }
+}
+
+#[test]
+fn an_error_in_slow_input_is_told_on_the_shells_screen() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = pipe(dir.path());
+    let mut terminal = Terminal::start(kubestep(&["-f", &path]), 100, 24);
+    let mut writer = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    terminal.wait_for("q stops and leaves");
+    writer.write_all(b"apiVersion: v1\nkind: Node\nmetadata: {name: 5}\n").unwrap();
+    drop(writer);
+    assert_eq!(terminal.exit_code(), 2);
+    terminal.assert_restored();
+    terminal.wait_for("expected a text, got 5");
+}
+
+#[test]
+fn a_command_says_how_far_reading_is_and_takes_it_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = pipe(dir.path());
+    let mut terminal = Terminal::start(kubestep(&["run", "-f", &path]), 80, 24);
+    let mut writer = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    writer.write_all(NODE).unwrap();
+    terminal.wait_for("54 B read, 0 objects");
+    drop(writer);
+    assert_eq!(terminal.exit_code(), 0);
+    assert!(!terminal.text().contains("B read"), "{}", terminal.text());
 }

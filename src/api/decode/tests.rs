@@ -183,3 +183,26 @@ mod properties {
         assert!(matches!(yaml(SAMPLE), Ok(Decoded::Object(Object::Pod(_)))));
     }
 }
+
+#[test]
+fn the_leading_object_of_a_text_is_read_in_one_pass() {
+    let pod = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#;
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"a":[1,{}]}}"#;
+    let nameless = r#"{"metadata":{"name":"b"}}"#;
+    let read = |text: &str, kind| {
+        let (decoded, length) = decode_leading(text, kind)?;
+        let said = match decoded {
+            Decoded::Object(object) => object.key().to_string(),
+            Decoded::Unread(kind) => kind.to_string(),
+        };
+        Some((said, length))
+    };
+    assert_eq!(read(&format!("{pod} , {map}"), None), Some(("Pod a".into(), pod.len())));
+    assert_eq!(read(&format!("{map}]"), None), Some(("ConfigMap".into(), map.len())));
+    let named = Some(("Pod b".into(), nameless.len()));
+    assert_eq!(read(&format!("{nameless},"), Some(Kind::Pod)), named);
+    assert_eq!(read(nameless, None), None);
+    assert_eq!(read(&pod[..30], None), None);
+    assert_eq!(leading_kind(pod), Some("Pod".into()));
+    assert_eq!(leading_kind(nameless), None);
+}

@@ -34,7 +34,7 @@ pub struct Workload {
     pub can_grow: bool,
     /// What happens otherwise in a cluster, or was left out; one sentence each.
     pub notices: Vec<String>,
-    make: Box<dyn Fn(usize) -> Vec<Object>>,
+    make: Box<dyn Fn(usize) -> Vec<Object> + Send>,
 }
 
 impl Workload {

@@ -1,0 +1,102 @@
+//! How far reading has come, for those who wait for it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::SourceError;
+
+/// How far reading has come, to be watched, and stopped, from another thread. Prints as
+/// `1.20 GB of 4.89 GB read, 40,312 objects`.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes that the files take as they are stored; 0 if that is not known.
+    pub total: AtomicU64,
+    /// Bytes of these that were read so far.
+    pub read: AtomicU64,
+    /// Bytes of text so far: what was read, unpacked.
+    pub bytes: AtomicU64,
+    /// Objects found so far.
+    pub found: AtomicU64,
+    /// Objects decoded so far.
+    pub decoded: AtomicU64,
+    /// Reading has ended; what was read is being used.
+    pub is_read: AtomicBool,
+    /// Set to stop: reading then ends with [`SourceError::cancelled`].
+    pub cancel: AtomicBool,
+}
+
+impl Progress {
+    pub(super) fn check(&self) -> Result<(), Box<SourceError>> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(SourceError::cancelled());
+        }
+        Ok(())
+    }
+
+    /// The part of the bytes that was read, 0 to 1; `None` if nobody knows how many there are.
+    pub fn part(&self) -> Option<f64> {
+        let (read, total) = (get(&self.read), get(&self.total));
+        (total > 0).then(|| read.min(total) as f64 / total as f64)
+    }
+}
+
+fn get(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let objects = thousands(get(&self.found));
+        if self.is_read.load(Ordering::Relaxed) {
+            return write!(f, "{objects} objects read, making the cluster of them");
+        }
+        match get(&self.total) {
+            0 => write!(f, "{} read, {objects} objects", bytes(get(&self.read))),
+            total => {
+                write!(f, "{} of {} read, {objects} objects", bytes(get(&self.read)), bytes(total))
+            }
+        }
+    }
+}
+
+/// `1.20 GB`, with 1,000 to a step as files are sold and listed.
+fn bytes(count: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    match UNITS.iter().find(|(unit, _)| count >= *unit) {
+        Some((unit, name)) => format!("{:.2} {name}", count as f64 / *unit as f64),
+        None => format!("{count} B"),
+    }
+}
+
+/// `40,312`
+fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_told_in_large_units() {
+        let progress = Progress { read: 999.into(), found: 12.into(), ..Progress::default() };
+        assert_eq!(progress.to_string(), "999 B read, 12 objects");
+        assert_eq!(progress.part(), None);
+        let (read, total) = (1_204_000_000.into(), 4_816_000_000.into());
+        let progress = Progress { read, total, found: 40_312.into(), ..Progress::default() };
+        assert_eq!(progress.to_string(), "1.20 GB of 4.82 GB read, 40,312 objects");
+        assert_eq!(progress.part(), Some(0.25));
+        progress.is_read.store(true, Ordering::Relaxed);
+        let told = "40,312 objects read, making the cluster of them";
+        assert_eq!(progress.to_string(), told);
+        assert_eq!(["0", "999", "1,000", "1,234,567"], [0, 999, 1_000, 1_234_567].map(thousands));
+    }
+}

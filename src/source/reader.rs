@@ -1,0 +1,150 @@
+//! Bytes to text, block by block: gzip is unpacked, the encoding is checked, and how far the
+//! reading has come is counted on the way.
+
+use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+
+use super::error::SourceError;
+use super::{Progress, add};
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+/// Bytes that are read at once.
+const BLOCK: usize = 1 << 20;
+
+/// A file that is being read.
+pub(super) struct Reader<'p> {
+    /// As it was named.
+    pub name: String,
+    input: Box<dyn Read + 'p>,
+    is_packed: bool,
+    progress: &'p Progress,
+    block: Vec<u8>,
+    /// Bytes at the start of `block`: a character of which the rest is still to come.
+    partial: usize,
+    /// Bytes of text so far, and lines that ended in them.
+    offset: usize,
+    lines: usize,
+}
+
+impl<'p> Reader<'p> {
+    /// Begins to read a file of that name.
+    pub fn new(
+        name: String,
+        input: impl Read + 'p,
+        progress: &'p Progress,
+    ) -> Result<Reader<'p>, Box<SourceError>> {
+        let counted = Counted { input, progress };
+        let (input, is_packed) = unpacked(counted).map_err(|error| cannot_read(&name, &error))?;
+        let block = vec![0; BLOCK];
+        Ok(Reader { name, input, is_packed, progress, block, partial: 0, offset: 0, lines: 0 })
+    }
+
+    /// Where it is told how far the reading has come.
+    pub fn progress(&self) -> &'p Progress {
+        self.progress
+    }
+
+    /// Appends what comes next to `text`. `false` at the end.
+    pub fn read_more(&mut self, text: &mut String) -> Result<bool, Box<SourceError>> {
+        self.progress.check()?;
+        let read = match self.input.read(&mut self.block[self.partial..]) {
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(true),
+            Err(error) if self.is_packed => return Err(self.damaged(&error)),
+            Err(error) => return Err(cannot_read(&self.name, &error)),
+        };
+        let held = self.partial + read;
+        let valid = match std::str::from_utf8(&self.block[..held]) {
+            Ok(valid) => valid,
+            Err(error) => {
+                let valid = error.valid_up_to();
+                if read == 0 || error.error_len().is_some() {
+                    return Err(self.not_text(valid));
+                }
+                // Cut at a character's border, so this never is the default.
+                std::str::from_utf8(&self.block[..valid]).unwrap_or_default()
+            }
+        };
+        let first = if self.offset == 0 { BYTE_ORDER_MARK } else { "" };
+        text.push_str(valid.strip_prefix(first).unwrap_or(valid));
+        add(&self.progress.bytes, valid.len());
+        self.offset += valid.len();
+        self.lines += line_ends(valid.as_bytes());
+        let valid = valid.len();
+        self.block.copy_within(valid..held, 0);
+        self.partial = held - valid;
+        Ok(read > 0)
+    }
+
+    fn not_text(&self, valid: usize) -> Box<SourceError> {
+        let (block, name) = (&self.block, &self.name);
+        if self.offset + valid == 0 && matches!(block[..2], [0xff, 0xfe] | [0xfe, 0xff]) {
+            return SourceError::of_file(name, "is UTF-16 text".into(), "save it as UTF-8");
+        }
+        let line = 1 + self.lines + line_ends(&block[..valid]);
+        let message = format!("is not text: byte {} is not UTF-8", self.offset + valid);
+        Box::new(SourceError { line, ..*SourceError::of_file(name, message, "save it as UTF-8") })
+    }
+
+    fn damaged(&self, error: &io::Error) -> Box<SourceError> {
+        let message = match error.kind() {
+            ErrorKind::UnexpectedEof => "is gzip data that is cut off".to_string(),
+            _ => format!("is gzip data that is damaged: {error}"),
+        };
+        SourceError::of_file(&self.name, message, "copy the file again; nothing of it was used")
+    }
+}
+
+/// Line ends among the bytes.
+pub(super) fn line_ends(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// Looks at the first bytes; what is packed comes out unpacked.
+fn unpacked<'p>(mut input: impl Read + 'p) -> io::Result<(Box<dyn Read + 'p>, bool)> {
+    let mut magic = [0; GZIP_MAGIC.len()];
+    let mut held = 0;
+    while held < magic.len() {
+        match input.read(&mut magic[held..]) {
+            Ok(0) => break,
+            Ok(read) => held += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let begin = Cursor::new(magic).take(held as u64);
+    let input = begin.chain(input);
+    Ok(match magic == GZIP_MAGIC {
+        true => {
+            let input = BufReader::with_capacity(BLOCK, input);
+            (Box::new(flate2::bufread::MultiGzDecoder::new(input)), true)
+        }
+        false => (Box::new(input), false),
+    })
+}
+
+/// Counts the bytes as they are stored, so that they can be compared with the file's size.
+struct Counted<'p, R> {
+    input: R,
+    progress: &'p Progress,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        add(&self.progress.read, read);
+        Ok(read)
+    }
+}
+
+/// Why a file cannot be opened or read.
+pub(super) fn cannot_read(name: &str, error: &io::Error) -> Box<SourceError> {
+    let (message, help) = match error.kind() {
+        ErrorKind::NotFound => ("there is no such file".to_string(), "check the path"),
+        ErrorKind::PermissionDenied => {
+            ("may not be read".to_string(), "check the file's permissions")
+        }
+        _ => (format!("cannot be read: {error}"), "check the path"),
+    };
+    SourceError::of_file(name, message, help)
+}
