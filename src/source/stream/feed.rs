@@ -161,9 +161,11 @@ impl<'p> Feed<'p> {
     /// What the object that comes next begins with.
     pub fn marker(&self) -> Marker {
         let rest = self.rest();
-        let name = rest.find('"').filter(|at| rest[1..*at].trim_ascii().is_empty());
+        let blank = |at: &usize| rest.get(1..*at).is_some_and(|text| text.trim().is_empty());
+        let name = rest.find('"').filter(blank);
         let end = name.and_then(|at| rest[at + 1..].find('"').map(|end| at + end + 2));
-        Marker(rest[..end.filter(|end| *end <= MARKER).unwrap_or(1)].to_string())
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        Marker(rest[..end.filter(|end| *end <= MARKER).unwrap_or(first)].to_string())
     }
 }
 

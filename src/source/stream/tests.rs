@@ -151,6 +151,26 @@ fn what_is_no_list_and_too_large_is_refused() {
     assert_eq!(error.message, "is larger than any object of a cluster, and no list");
 }
 
+#[test]
+fn what_is_no_list_of_objects_is_an_error_and_no_more() {
+    let many = " ".repeat(700);
+    for text in [
+        "[",
+        "[\"a\"]",
+        "[\"a\", 1]",
+        "[é",
+        "[1 2]",
+        "[{}, ]",
+        "{\"items\": [",
+        "{\"items\": [\"a\"",
+    ] {
+        for text in [format!("{text}{many}"), format!("[{many}], {text}")] {
+            let [whole, cut] = both_ways(&text, 20, 50);
+            assert!(whole.is_err() && cut.is_err(), "{text}");
+        }
+    }
+}
+
 proptest! {
     /// Whatever is changed in a text, it is understood or refused as when read as a whole.
     #[test]
