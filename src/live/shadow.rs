@@ -104,6 +104,8 @@ impl Shadow {
     /// Lets our scheduler decide about what is pending, for about `budget`. `true`: there is
     /// more.
     pub fn work(&mut self, session: &mut Session, budget: Duration) -> bool {
+        // Before the first event the session's clock is the only one.
+        self.now = self.now.max(session.world().now());
         let start = Instant::now();
         while self.cycle(session) {
             if start.elapsed() >= budget {

@@ -19,7 +19,7 @@ use super::driver::Driver;
 use super::picture;
 use super::render::render;
 use super::settings::Settings;
-use super::signals::Signals;
+use super::signals::{DumpSignal, Signals};
 use super::terminal::Screen;
 use super::widget::status_line::Severity;
 use crate::debug::Session;
@@ -74,6 +74,7 @@ struct Loop {
     screen: Screen,
     events: EventStream,
     signals: Signals,
+    dump_signal: DumpSignal,
     redraw: Redraw,
     last_frame: Instant,
     last_tick: Instant,
@@ -94,6 +95,7 @@ impl Loop {
             screen,
             events: EventStream::new(),
             signals,
+            dump_signal: DumpSignal::new()?,
             redraw: Redraw::Full,
             last_frame: now,
             last_tick: now,
@@ -126,6 +128,10 @@ impl Loop {
             event = self.events.next() => {
                 let Some(event) = event else { return Err(io::ErrorKind::UnexpectedEof.into()) };
                 return self.take_in(event?).await;
+            }
+            () = self.dump_signal.asked() => {
+                self.perform(&Request::Dump);
+                self.ask_for(Redraw::Now);
             }
             () = sleep_until(draw_at), if self.redraw == Redraw::Data => self.redraw = Redraw::Now,
             () = sleep_until(self.next_tick), if self.app.is_playing() => self.play(),

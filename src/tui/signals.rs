@@ -1,4 +1,5 @@
-//! Signals that end the program; the terminal is given back before it goes.
+//! Signals that end the program, upon which the terminal is given back before it goes, and the
+//! one that asks for a dump of what the scheduler believes, as kube-scheduler has it.
 
 use std::io;
 
@@ -29,5 +30,22 @@ impl Signals {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
         };
         128 + kind.as_raw_value()
+    }
+}
+
+/// Waits for SIGUSR2.
+pub struct DumpSignal(Signal);
+
+impl DumpSignal {
+    /// Begins to listen.
+    pub fn new() -> io::Result<DumpSignal> {
+        Ok(DumpSignal(signal(SignalKind::user_defined2())?))
+    }
+
+    /// Comes back when a dump is asked for.
+    pub async fn asked(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
     }
 }

@@ -166,6 +166,17 @@ fn what_nobody_else_decides_is_given_up() {
 }
 
 #[test]
+fn patience_begins_with_the_first_decision() {
+    let mut play = Play::new(Vec::new());
+    play.says(web().into());
+    play.shadow.now = Time(0);
+    play.works();
+    play.now.0 += SECOND;
+    play.shadow.tick(&mut play.session, play.now);
+    assert_ne!(play.node_of("web"), "");
+}
+
+#[test]
 fn victims_come_back_until_the_server_lets_them_go() {
     let low = || pod("low").priority(1).requests("cpu", "3");
     let both =
