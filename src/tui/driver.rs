@@ -12,6 +12,7 @@ mod picture;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod whatif;
 
 use std::collections::BTreeMap;
 
@@ -21,12 +22,14 @@ use super::view::ViewId;
 use super::widget::status_line::Severity;
 use crate::api::Time;
 use crate::debug::breakpoint::Moment;
+use crate::debug::fork::Branches;
 use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
 use crate::engine::pod::NamespacedName;
 use crate::live::Following;
 use crate::sim;
 use clock::{Goal, Playing};
 use picture::Picture;
+pub use whatif::Open;
 
 /// What doing a request led to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,11 +46,14 @@ pub struct Done {
     pub stopped: bool,
     /// What logging breakpoints have to say.
     pub notes: Vec<String>,
+    /// Something to open over the view.
+    pub open: Option<Open>,
 }
 
 /// A session with its picture.
 pub struct Driver {
     session: Session,
+    branches: Branches,
     model: Model,
     picture: Picture,
     /// The way to an earlier state, if it is long, and where it began.
@@ -71,6 +77,7 @@ impl Driver {
         let model = Model { source, start: sim::START, ..Model::default() };
         let mut driver = Driver {
             session,
+            branches: Branches::default(),
             model,
             picture: Picture::default(),
             work: None,
@@ -144,6 +151,7 @@ impl Driver {
                 (session.allow(pod.uid(), *plugin), format!("allowed {} for {plugins}", pod.key()))
             }),
             Reject { pod, message } => self.reject(*pod, message),
+            Request::WhatIf(wish) => self.what_if(wish),
         }
     }
 

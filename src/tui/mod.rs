@@ -11,6 +11,7 @@ pub mod app;
 pub mod color;
 pub mod command;
 pub mod driver;
+mod editor;
 pub mod filter;
 pub mod glyph;
 pub mod layout;

@@ -52,6 +52,10 @@ pub struct Model {
     pub progress: Option<String>,
     /// Breakpoints and watches.
     pub breakpoints: Vec<BreakpointRow>,
+    /// The branch that is worked on; "" for the original.
+    pub branch: String,
+    /// Weights that are tried on the ranking.
+    pub weights: crate::debug::preview::Weights,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
 }

@@ -49,7 +49,11 @@ fn too_small(buffer: &mut Buffer, area: Rect, paint: &Paint) {
 
 fn draw_top(buffer: &mut Buffer, screen: &layout::Screen, app: &App, model: &Model, paint: &Paint) {
     tabs::draw(buffer, screen.tabs, app.view(), app.mode(model), paint);
-    let clock = format!("{} +{}", model.source, span(model.now.0 - model.start.0));
+    let branch = match model.branch.as_str() {
+        "" => String::new(),
+        name => format!(" [{name}]"),
+    };
+    let clock = format!("{}{branch} +{}", model.source, span(model.now.0 - model.start.0));
     breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock, paint);
 }
 

@@ -14,8 +14,10 @@ use futures::StreamExt;
 use tokio::time::{Instant, sleep_until};
 
 use super::action::Key;
+use super::action::whatif::Wish;
 use super::app::{App, Effect, Request};
-use super::driver::Driver;
+use super::driver::{Driver, Open};
+use super::editor;
 use super::picture;
 use super::render::render;
 use super::settings::Settings;
@@ -23,6 +25,7 @@ use super::signals::{DumpSignal, Signals};
 use super::terminal::Screen;
 use super::widget::status_line::Severity;
 use crate::debug::Session;
+use crate::debug::edit::Edit;
 use crate::live::{self, Following};
 
 /// Between frames while the session runs.
@@ -212,7 +215,7 @@ impl Loop {
                 self.screen.suspend()?;
                 self.ask_for(Redraw::Full);
             }
-            Effect::Session(request) => self.perform(&request),
+            Effect::Session(request) => self.perform(&request)?,
             Effect::Copy(text) => self.copy(&text)?,
             Effect::Save(file) => self.save(&file),
             Effect::Mouse(on) => self.screen.set_mouse(on)?,
@@ -236,12 +239,62 @@ impl Loop {
         }
     }
 
-    fn perform(&mut self, request: &Request) {
-        let done = self.driver.perform(request);
+    fn perform(&mut self, request: &Request) -> io::Result<()> {
+        let mut done = self.driver.perform(request);
+        let editor = done.open.take_if(|open| matches!(open, Open::Editor(..)));
         self.app.done(done);
         // The cluster may have been frozen, or goes on.
         self.live_more |= self.driver.follows();
         self.sync();
+        match editor {
+            Some(Open::Editor(name, text)) => self.edit(&name, &text),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the terminal to an editor, again with what is wrong until it is right or given up.
+    fn edit(&mut self, name: &str, text: &str) -> io::Result<()> {
+        let (mut text, mut problem) = (text.to_owned(), None);
+        loop {
+            // Keys are the editor's meanwhile, so nothing of ours may read them.
+            // A stream reads only once it is asked.
+            self.events = EventStream::new();
+            let edited = self.screen.lend(|| editor::edit(&text, problem.as_deref()))?;
+            self.ask_for(Redraw::Full);
+            match edited {
+                Ok(Some(edited)) => text = edited,
+                Ok(None) => {
+                    self.app.say(Severity::Info, format!("{name} stays as it is"));
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.app.say(Severity::Error, error.to_string());
+                    return Ok(());
+                }
+            }
+            problem = self.put(&text);
+            if problem.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Puts the objects of a text in place; what is wrong with it, if anything.
+    fn put(&mut self, text: &str) -> Option<String> {
+        let edits = match Edit::put_all("edited", text) {
+            Ok(edits) => edits,
+            Err(error) => return Some(error.to_string()),
+        };
+        let lines = edits.iter().map(Edit::line).collect();
+        let done = self.driver.perform(&Request::WhatIf(Wish::Edits(lines)));
+        match done.message {
+            Some((Severity::Error, problem)) => Some(problem),
+            _ => {
+                self.app.done(done);
+                self.sync();
+                None
+            }
+        }
     }
 
     fn play(&mut self) {

@@ -113,6 +113,15 @@ impl Screen {
         stopped.map(drop)
     }
 
+    /// Gives the terminal to `other`, an editor for example, until that is done with it.
+    pub fn lend<T>(&mut self, other: impl FnOnce() -> T) -> io::Result<T> {
+        restore();
+        let done = other();
+        claim(self.mouse)?;
+        self.clear()?;
+        Ok(done)
+    }
+
     /// Hands text to the terminal's clipboard (OSC 52), which also works over ssh; says how many bytes, or
     /// why not. Terminals do not answer, so success is theirs to show.
     pub fn copy(&mut self, text: &str) -> io::Result<Result<usize, String>> {

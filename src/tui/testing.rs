@@ -110,7 +110,7 @@ impl Story {
 }
 
 /// Compares a frame with `tests/golden/NAME.txt`.
-fn golden(buffer: &Buffer, name: &str) {
+pub fn golden(buffer: &Buffer, name: &str) {
     let shown = describe(buffer);
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

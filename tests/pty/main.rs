@@ -394,3 +394,34 @@ fn a_command_says_how_far_reading_is_and_takes_it_back() {
     assert_eq!(terminal.exit_code(), 0);
     assert!(!terminal.text().contains("B read"), "{}", terminal.text());
 }
+
+#[test]
+fn an_object_is_edited_in_the_editor_until_it_is_right() {
+    let folder = std::env::temp_dir().join(format!("kubestep-editor-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = folder.join("editor");
+    // The first time it makes a mistake, the second time it corrects it.
+    let text = "#!/bin/sh\nif grep -q 'could not be done' \"$1\"; then\n  cp \"$1\" seen\n  sed -i \
+                's/unschedulable: perhaps/unschedulable: false/' \"$1\"\nelse\n  sed -i \
+                's/unschedulable: true/unschedulable: perhaps/' \"$1\"\nfi\n";
+    std::fs::write(&script, text).unwrap();
+    let mut command = kubestep(&["demo", "cordoned"]);
+    command.env("EDITOR", format!("sh {}", script.display()));
+    command.env_remove("VISUAL");
+    command.cwd(&folder);
+    let mut terminal = Terminal::start(command, 100, 30);
+    terminal.wait_for("? help");
+    terminal.send("5");
+    terminal.wait_for("Nodes");
+    terminal.send("e");
+    terminal.wait_for("in branch what-if-1");
+    let seen = std::fs::read_to_string(folder.join("seen")).unwrap();
+    assert!(seen.contains("spec.unschedulable"), "{seen}");
+    assert!(seen.starts_with("# This could not be done:"), "{seen}");
+    terminal.send("c");
+    terminal.wait_for("IDLE");
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+    std::fs::remove_dir_all(&folder).unwrap();
+}

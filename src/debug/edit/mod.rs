@@ -31,6 +31,7 @@ use crate::sim::World;
 
 pub use parse::{FORMS, Form};
 pub use term::{Term, TermList};
+pub use words::yaml;
 
 /// A change of the cluster.
 #[derive(Clone, PartialEq, Debug)]

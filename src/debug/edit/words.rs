@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::api::{ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
+use crate::api::{Object, ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
 use crate::debug::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
 use crate::engine::interventions::Intervention;
 use crate::intern::Symbol;
@@ -48,18 +48,7 @@ impl Edit {
     /// written out whole, which [`fmt::Display`] does not do.
     pub fn line(&self) -> String {
         match self {
-            Edit::Put(object) => {
-                let mut json = object.to_json().unwrap_or_default();
-                if let Some(fields) = json.as_object_mut() {
-                    let group = object.kind().group();
-                    // Which version is of no matter to the reader.
-                    let version =
-                        if group.is_empty() { "v1".into() } else { format!("{group}/v1") };
-                    fields.insert("apiVersion".into(), version.into());
-                    fields.insert("kind".into(), object.kind().as_str().into());
-                }
-                format!("put {json}")
-            }
+            Edit::Put(object) => format!("put {}", document(object)),
             Edit::Policy(PolicyEdit::Load(text)) => format!("config {text}"),
             other => other.to_string(),
         }
@@ -183,4 +172,24 @@ impl fmt::Display for HostPort {
         write!(f, "{}/{protocol}", self.port)?;
         if self.ip.is_empty() { Ok(()) } else { write!(f, "@{}", self.ip) }
     }
+}
+
+/// An object as a document of its own, with `apiVersion` and `kind`.
+fn document(object: &Object) -> serde_json::Value {
+    let group = object.kind().group();
+    // Which version is of no matter to the reader.
+    let version = if group.is_empty() { "v1".into() } else { format!("{group}/v1") };
+    let mut document = serde_json::Map::new();
+    document.insert("apiVersion".into(), version.into());
+    document.insert("kind".into(), object.kind().as_str().into());
+    if let Ok(serde_json::Value::Object(fields)) = object.to_json() {
+        document.extend(fields);
+    }
+    document.into()
+}
+
+/// An object as YAML, to be edited and put back.
+pub fn yaml(object: &Object) -> String {
+    // A tree of plain values can always be written.
+    serde_yaml::to_string(&document(object)).unwrap_or_default()
 }

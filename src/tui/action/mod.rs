@@ -14,6 +14,7 @@ pub mod live;
 pub mod navigation;
 pub mod views;
 pub mod waiting;
+pub mod whatif;
 
 pub use breakpoints::Breakpoints;
 pub use execution::Execution;
@@ -25,6 +26,7 @@ pub use live::Live;
 pub use navigation::Navigation;
 pub use views::Views;
 pub use waiting::Waiting;
+pub use whatif::WhatIf;
 
 use super::view::ViewId;
 
@@ -47,6 +49,8 @@ pub enum Action {
     Live(Live),
     /// Where the debugger stops.
     Breakpoints(Breakpoints),
+    /// Change something, in a branch.
+    WhatIf(WhatIf),
 }
 
 /// An action with what was typed after its name; empty from a key.
@@ -146,12 +150,13 @@ pub struct Group {
 }
 
 /// The table.
-pub const GROUPS: [Group; 8] = [
+pub const GROUPS: [Group; 9] = [
     Group { title: "Debugger", specs: execution::SPECS },
     Group { title: "Breakpoints and watches", specs: breakpoints::SPECS },
     Group { title: "Look closer", specs: inspect::SPECS },
     Group { title: "Waiting pods", specs: waiting::SPECS },
     Group { title: "Live cluster", specs: live::SPECS },
+    Group { title: "What if", specs: whatif::SPECS },
     Group { title: "Views", specs: views::SPECS },
     Group { title: "Move", specs: navigation::SPECS },
     Group { title: "General", specs: general::SPECS },

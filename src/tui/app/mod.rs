@@ -121,6 +121,8 @@ pub enum Request {
     },
     /// Something with breakpoints and watches.
     Breakpoints(BreakRequest),
+    /// Something with edits or branches.
+    WhatIf(action::whatif::Wish),
     /// Rejects a waiting pod.
     Reject {
         /// The pod.
@@ -314,6 +316,7 @@ impl App {
             Action::Waiting(a) => action::waiting::apply(a, self, model, argument),
             Action::Live(a) => action::live::apply(a, self, model),
             Action::Breakpoints(a) => action::breakpoints::apply(a, self, model, argument),
+            Action::WhatIf(a) => action::whatif::apply(a, self, model, argument),
         }
     }
 
@@ -366,6 +369,9 @@ impl App {
         }
         if let Some((title, lines)) = done.window {
             self.open_text(&title, &lines);
+        }
+        if let Some(open) = done.open {
+            self.open_window(open);
         }
     }
 

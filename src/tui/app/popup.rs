@@ -1,15 +1,19 @@
 //! Windows over the view: help and palette, messages, descriptions.
 
-use super::{App, Effect};
+use super::{App, Effect, Request};
+use crate::debug::edit::offers::Offer;
 use crate::live::{Decision, Verdict};
+use crate::tui::action::whatif::Wish;
 use crate::tui::action::{self, Action, Keymap};
 use crate::tui::command;
+use crate::tui::driver::Open;
 use crate::tui::lines::{Line, LineGrid, wrapped};
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
 use crate::tui::theme::Scope;
 use crate::tui::view::{self, ViewId};
 use crate::tui::widget::grid::{CellOut, Column, GridSource, GridState};
+use crate::tui::widget::status_line::Severity;
 
 /// Widest a window gets; longer lines are hard to read.
 const WIDEST: u16 = 110;
@@ -27,6 +31,7 @@ pub struct Popup {
 
 enum Content {
     Actions(Vec<ActionRow>),
+    Offers(Vec<Offer>),
     Lines(Vec<Line>),
 }
 
@@ -56,6 +61,7 @@ impl Popup {
     pub fn source(&self, width: u16) -> Box<dyn GridSource> {
         match &self.content {
             Content::Actions(rows) => Box::new(ActionGrid(rows.clone())),
+            Content::Offers(offers) => Box::new(OfferGrid(offers.clone())),
             Content::Lines(lines) => {
                 let columns = usize::from(width.saturating_sub(2));
                 Box::new(LineGrid(wrapped(lines, columns)))
@@ -88,6 +94,25 @@ impl GridSource for ActionGrid {
             1 => out.set(&row.usage, dim),
             _ => out.set(&row.help, dim),
         }
+    }
+}
+
+struct OfferGrid(Vec<Offer>);
+
+impl GridSource for OfferGrid {
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+    fn columns(&self) -> usize {
+        1
+    }
+    fn column(&self, _column: usize) -> Column {
+        Column::prose("edit", 20)
+    }
+    fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
+        let Some(offer) = self.0.get(row) else { return };
+        let more = if offer.missing.is_empty() { "" } else { "…" };
+        out.set(&format!("{}{more}", offer.words), Scope::Text);
     }
 }
 
@@ -215,7 +240,23 @@ impl App {
         let popup = self.popups.last()?;
         match &popup.content {
             Content::Actions(rows) => Some(&rows.get(popup.grid.selected_row()?)?.help),
-            Content::Lines(_) => None,
+            Content::Lines(_) | Content::Offers(_) => None,
+        }
+    }
+
+    /// Opens a window that the session filled.
+    pub(super) fn open_window(&mut self, open: Open) {
+        match open {
+            Open::Lines(title, lines) => {
+                let lines = lines.iter().map(Line::text).collect();
+                self.push_popup(Popup::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+            }
+            Open::Offers(title, offers) => {
+                let footer = "Enter do  / filter  Esc close";
+                self.push_popup(Popup::new(&title, footer, Content::Offers(offers)));
+            }
+            // The event loop has the terminal to give away.
+            Open::Editor(..) => {}
         }
     }
 
@@ -247,11 +288,26 @@ impl App {
         true
     }
 
+    /// Does an edit on offer, or asks for what its words lack.
+    fn take_offer(&mut self, offer: Offer) -> Effect {
+        if offer.missing.is_empty() {
+            return Effect::Session(Request::WhatIf(Wish::Edits(vec![offer.words])));
+        }
+        self.ask(Purpose::Argument(Action::WhatIf(action::WhatIf::Do)), &offer.words);
+        self.say(Severity::Info, format!("complete it: {}{}", offer.words, offer.missing));
+        Effect::None
+    }
+
     /// Runs the selected action of the help; `None` when no window is open.
     pub(super) fn choose_in_popup(&mut self, model: &Model) -> Option<Effect> {
         let popup = self.popups.last()?;
         let chosen = match (&popup.content, popup.grid.selected_row()) {
             (Content::Actions(rows), Some(row)) => rows.get(row).cloned(),
+            (Content::Offers(offers), Some(row)) => {
+                let offer = offers.get(row).cloned()?;
+                self.popups.pop();
+                return Some(self.take_offer(offer));
+            }
             _ => None,
         };
         let Some(row) = chosen else { return Some(Effect::None) };

@@ -67,6 +67,11 @@ impl App {
         }
     }
 
+    /// The selected column of the view.
+    pub fn selected_column(&self) -> Option<usize> {
+        Some(self.grids.get(&self.view)?.column)
+    }
+
     /// The selected row of the view's data.
     pub fn selected_row(&self) -> Option<usize> {
         self.grids.get(&self.view)?.selected_row()

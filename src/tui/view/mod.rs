@@ -180,6 +180,11 @@ fn beside(model: &Model, cycle: u64) -> Vec<Line> {
     model.decision_beside(cycle).map(decision_lines).unwrap_or_default()
 }
 
+/// The plugin of a column of the score table.
+pub fn scores_plugin(model: &Model, column: usize) -> Option<crate::intern::Symbol> {
+    scores::ScoresView::new(model).plugin_of(column)
+}
+
 /// The view that encloses another, where Esc leads.
 pub fn enclosing(view: ViewId) -> Option<ViewId> {
     match view {

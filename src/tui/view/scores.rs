@@ -8,7 +8,9 @@ use super::View;
 use super::cycle::tie_break_words;
 use crate::config::ExtensionPoint;
 use crate::debug::Position as Frame;
+use crate::debug::preview;
 use crate::engine::record::{CycleRecord, ScoreColumn};
+use crate::intern::Symbol;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::text::{Align, Cut};
@@ -22,6 +24,8 @@ const FIXED: usize = 4;
 pub struct ScoresView<'a> {
     model: &'a Model,
     cycle: Option<&'a Arc<CycleRecord>>,
+    /// The totals, under the weights that are tried.
+    totals: Vec<i64>,
     /// Positions in `feasible`, best first.
     order: Vec<usize>,
     /// By row: its rank; equal totals share one.
@@ -35,7 +39,7 @@ impl<'a> ScoresView<'a> {
     /// The scores of the cycle at the debugger's position.
     pub fn new(model: &'a Model) -> ScoresView<'a> {
         let cycle = model.cycle();
-        let totals = cycle.map_or(&[][..], |c| c.score.totals.as_slice());
+        let totals = cycle.map_or(Vec::new(), |c| preview::totals(c, &model.weights));
         let mut order: Vec<usize> = (0..totals.len()).collect();
         order.sort_by_key(|at| (std::cmp::Reverse(totals[*at]), *at));
         let mut ranks: Vec<usize> = Vec::with_capacity(order.len());
@@ -45,7 +49,7 @@ impl<'a> ScoresView<'a> {
         }
         let name_width = cycle.map_or(0, |c| name_width(c));
         let front = cycle.zip(model.frame()).and_then(|(c, frame)| front(c, frame));
-        ScoresView { model, cycle, order, ranks, name_width, front }
+        ScoresView { model, cycle, totals, order, ranks, name_width, front }
     }
 
     fn plugin(&self, column: usize) -> Option<&'a ScoreColumn> {
@@ -53,8 +57,24 @@ impl<'a> ScoresView<'a> {
     }
 
     fn total(&self, row: usize) -> i64 {
-        let total = |c: &CycleRecord| c.score.totals.get(*self.order.get(row)?).copied();
-        self.cycle.and_then(|c| total(c)).unwrap_or_default()
+        let at = self.order.get(row);
+        at.and_then(|at| self.totals.get(*at)).copied().unwrap_or_default()
+    }
+
+    /// The total that is recorded, where that is another.
+    fn real_total(&self, row: usize) -> Option<i64> {
+        let total = *self.cycle?.score.totals.get(*self.order.get(row)?)?;
+        (total != self.total(row)).then_some(total)
+    }
+
+    /// The plugin of a column.
+    pub fn plugin_of(&self, column: usize) -> Option<Symbol> {
+        self.plugin(column).map(|plugin| plugin.plugin)
+    }
+
+    /// The weight that a plugin has, or that is tried.
+    fn weight(&self, plugin: &ScoreColumn) -> i64 {
+        preview::weight_of(&self.model.weights, plugin.plugin).unwrap_or(plugin.weight)
     }
 
     fn node_name(&self, row: usize) -> Option<crate::intern::Symbol> {
@@ -111,10 +131,11 @@ impl GridSource for ScoresView<'_> {
         match (column, self.plugin(column)) {
             (0, _) => Column::name("node", self.name_width.min(12), self.name_width),
             (1, _) => Column::number("rank", 5),
+            (2, _) if !self.model.weights.is_empty() => Column::number("total", 11),
             (2, _) => Column::number("total", 6),
             (_, Some(plugin)) => {
                 Column { align: Align::Right, cut: Cut::Middle, ..Column::text(&plugin.plugin, 16) }
-                    .with_note(format!("raw→norm→×{}", plugin.weight))
+                    .with_note(format!("raw→norm→×{}", self.weight(plugin)))
             }
             _ => Column::text("", 15),
         }
@@ -132,7 +153,10 @@ impl GridSource for ScoresView<'_> {
             (1, _) => write!(out, "{}", self.ranks[row]),
             (2, _) => {
                 out.scope = Scope::TextStrong;
-                write!(out, "{}", self.total(row))
+                match self.real_total(row) {
+                    Some(real) => write!(out, "{real}→{}", self.total(row)),
+                    None => write!(out, "{}", self.total(row)),
+                }
             }
             (3, _) => {
                 let (text, scope) = self.mark(row).unwrap_or_default();
@@ -143,7 +167,7 @@ impl GridSource for ScoresView<'_> {
                 let normalized = plugin.normalized.get(at).unwrap_or_default();
                 out.scope = Scope::of_score(normalized);
                 let raw = plugin.raw.get(at).unwrap_or_default();
-                let weighted = plugin.weighted(at).unwrap_or_default();
+                let weighted = normalized * self.weight(plugin);
                 write!(out, "{raw}→{normalized}→{weighted}")
             }
             _ => Ok(()),
@@ -160,7 +184,8 @@ impl GridSource for ScoresView<'_> {
             self.cell(b, column, &mut y);
             return compare_text(&x.text, &y.text);
         };
-        let weighted = |row: usize| self.order.get(row).and_then(|at| plugin.weighted(*at));
+        let normalized = |at: usize| plugin.normalized.get(at);
+        let weighted = |row: usize| self.order.get(row).and_then(|at| normalized(*at));
         weighted(a).cmp(&weighted(b))
     }
 
@@ -215,8 +240,9 @@ impl View for ScoresView<'_> {
         let mut lines =
             vec![Line::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}"))];
         let chosen = self.plugin(column);
-        lines.extend(chosen.map(|plugin| Line::text(arithmetic(plugin, at))));
-        let sum: Vec<String> = cycle.score.plugins.iter().map(|p| term(p, at)).collect();
+        lines.extend(chosen.map(|plugin| Line::text(arithmetic(plugin, at, self.weight(plugin)))));
+        let plugins = cycle.score.plugins.iter();
+        let sum: Vec<String> = plugins.map(|p| term(p, at, self.weight(p))).collect();
         lines.push(Line::field("total", format!("{} = {total}", sum.join(" + "))));
         lines.extend(tie_line(cycle));
         lines
@@ -239,16 +265,16 @@ impl View for ScoresView<'_> {
     }
 }
 
-fn arithmetic(plugin: &ScoreColumn, at: usize) -> String {
+fn arithmetic(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
     let raw = plugin.raw.get(at).unwrap_or_default();
     let normalized = plugin.normalized.get(at).unwrap_or_default();
-    let weighted = plugin.weighted(at).unwrap_or_default();
-    let (name, weight) = (plugin.plugin, plugin.weight);
+    let (name, weighted) = (plugin.plugin, normalized * weight);
     format!("{name}: raw {raw}, normalized {normalized}, × weight {weight} = {weighted}")
 }
 
-fn term(plugin: &ScoreColumn, at: usize) -> String {
-    format!("{} {}", plugin.plugin, plugin.weighted(at).unwrap_or_default())
+fn term(plugin: &ScoreColumn, at: usize, weight: i64) -> String {
+    let normalized = plugin.normalized.get(at).unwrap_or_default();
+    format!("{} {}", plugin.plugin, normalized * weight)
 }
 
 fn tie_line(cycle: &CycleRecord) -> Option<Line> {

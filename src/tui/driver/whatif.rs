@@ -1,0 +1,183 @@
+//! Edits and branches: what the interface wishes, done with the session it works on.
+
+use super::{Done, Driver};
+use crate::api::ObjectKey;
+use crate::debug::diff::{Pair, Side, compare};
+use crate::debug::edit::offers::{Offer, offers};
+use crate::debug::edit::{Edit, EditError};
+use crate::debug::fork::ORIGINAL;
+use crate::debug::{Session, preview};
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
+use crate::report;
+use crate::tui::action::whatif::Wish;
+use crate::tui::widget::status_line::Severity;
+
+/// Something to open over the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// Lines to read, under a title.
+    Lines(String, Vec<String>),
+    /// Edits to choose from, under a title.
+    Offers(String, Vec<Offer>),
+    /// A text for the editor: the object's words, and the object as YAML.
+    Editor(String, String),
+}
+
+impl Driver {
+    /// Does what is wished.
+    pub(super) fn what_if(&mut self, wish: &Wish) -> Done {
+        let done = match wish {
+            Wish::Menu(key, pod) => Ok(self.menu(*key, *pod)),
+            Wish::Yaml(key) => self.yaml(*key),
+            Wish::Edits(lines) => self.edits(lines),
+            Wish::Undo => {
+                self.branches.undo(&mut self.session).map(|w| said(format!("undone: {w}")))
+            }
+            Wish::Redo => {
+                self.branches.redo(&mut self.session).map(|w| said(format!("done again: {w}")))
+            }
+            Wish::Fork(name) => {
+                let forked = self.branches.fork(&mut self.session, name.as_deref());
+                forked
+                    .map(|name| said(format!("on branch {name}; the branch before stays as it is")))
+            }
+            Wish::Branch(Some(name)) => {
+                let switched = self.branches.switch(&mut self.session, name);
+                switched.map(|()| said(format!("on branch {name}")))
+            }
+            Wish::Branch(None) => Ok(self.list_branches()),
+            Wish::Compare(name) => self.compare(name.as_deref()),
+            Wish::Weigh(plugin, by) => self.weigh(*plugin, *by),
+        };
+        if !matches!(wish, Wish::Menu(..) | Wish::Yaml(_) | Wish::Weigh(..) | Wish::Compare(_)) {
+            self.model.weights.clear();
+            let name = self.branches.name();
+            self.model.branch = if name == ORIGINAL { String::new() } else { name.to_owned() };
+            self.future_forgotten();
+        }
+        done.unwrap_or_else(|EditError(text)| Done {
+            message: Some((Severity::Error, text)),
+            ..Done::default()
+        })
+    }
+
+    fn menu(&mut self, key: ObjectKey, pod: Option<NamespacedName>) -> Done {
+        let world = self.session.world_here();
+        let mut found = Vec::new();
+        let pending = |pod: &NamespacedName| {
+            let object = world.api().objects().pod(*pod);
+            object.is_some_and(|object| object.spec.node_name.is_empty())
+        };
+        if let Some(pod) = pod.filter(pending) {
+            let words = |verb| format!("{verb} node {} for pod {pod}", key.name);
+            let decisions = ["choose", "force", "veto"].map(words);
+            found.extend(decisions.map(|words| Offer { words, missing: "" }));
+        }
+        found.extend(offers(world, key));
+        let open = Open::Offers(format!("What if: {key}"), found);
+        Done { open: Some(open), ..Done::default() }
+    }
+
+    fn yaml(&mut self, key: ObjectKey) -> Result<Done, EditError> {
+        let name = NamespacedName::new(key.namespace, key.name);
+        let found = self.session.world_here().api().get(key.kind, name);
+        let object = found.ok_or_else(|| EditError(format!("there is no {key} here")))?;
+        let open = Open::Editor(key.to_string(), crate::debug::edit::yaml(&object));
+        Ok(Done { open: Some(open), ..Done::default() })
+    }
+
+    /// All of the edits, or none.
+    fn edits(&mut self, lines: &[String]) -> Result<Done, EditError> {
+        let edits: Result<Vec<Edit>, EditError> = lines.iter().map(|line| line.parse()).collect();
+        let edits = edits?;
+        let mut tried = self.session.world_here().clone();
+        for edit in &edits {
+            edit.apply(&mut tried)?;
+        }
+        let mut words = Vec::new();
+        for edit in edits {
+            let text = edit.to_string();
+            let (applied, forked) = self.branches.edit(&mut self.session, edit)?;
+            words.push(text);
+            words.extend(applied.notes);
+            words.extend(forked.map(|name| format!("in branch {name}")));
+        }
+        Ok(said(words.join("; ")))
+    }
+
+    fn list_branches(&self) -> Done {
+        let list = self.branches.list(&self.session);
+        let lines = list.into_iter().map(|branch| {
+            let mark = if branch.current { "* " } else { "  " };
+            let from = branch.parent.map(|name| format!(", from {name}")).unwrap_or_default();
+            let edits = match branch.edits.as_slice() {
+                [] => String::new(),
+                edits => format!(": {}", edits.join(", ")),
+            };
+            format!("{mark}{}{from}{edits}", branch.name)
+        });
+        let title = "Branches; :branch NAME goes to one".to_owned();
+        Done { open: Some(Open::Lines(title, lines.collect())), ..Done::default() }
+    }
+
+    /// The other branch is run as far as this one first, on a copy.
+    fn compare(&self, name: Option<&str>) -> Result<Done, EditError> {
+        let name = name.unwrap_or(ORIGINAL);
+        let current = self.branches.name();
+        if name == current {
+            return Err(EditError(format!("this is {name} itself; E makes a branch with an edit")));
+        }
+        let other = self.branches.other(name);
+        let mut other =
+            other.cloned().ok_or_else(|| EditError(format!("there is no branch {name:?}")))?;
+        let cycles = |session: &Session| session.history().cycles().count();
+        let missing = cycles(&self.session).saturating_sub(cycles(&other));
+        other.run_until_idle(missing, |_| false);
+        let side = |name: &str, session: &Session| match cycles(session) {
+            1 => format!("{name}, 1 cycle"),
+            count => format!("{name}, {count} cycles"),
+        };
+        let sides = Pair { a: side(name, &other), b: side(current, &self.session) };
+        let difference = compare(of(&other), of(&self.session));
+        let text = report::diff::text::text(&difference, &sides);
+        let lines = text.lines().map(str::to_owned).collect();
+        let title = format!("What differs from {name} in {current}");
+        Ok(Done { open: Some(Open::Lines(title, lines)), ..Done::default() })
+    }
+
+    fn weigh(&mut self, plugin: Symbol, by: i64) -> Result<Done, EditError> {
+        let record = self.session.latest_record().cloned();
+        let nothing = || EditError(format!("{plugin} gives no scores in this cycle"));
+        let record = record.ok_or_else(nothing)?;
+        let column = record.score.plugins.iter().find(|column| column.plugin == plugin);
+        let real = column.ok_or_else(nothing)?.weight;
+        let weights = &mut self.model.weights;
+        let weight = (preview::weight_of(weights, plugin).unwrap_or(real) + by).max(0);
+        weights.retain(|(name, _)| *name != plugin);
+        if weight != real {
+            weights.push((plugin, weight));
+        }
+        self.model.revision += 1;
+        let totals = preview::totals(&record, &self.model.weights);
+        let best = preview::winner(&record, &totals).and_then(|at| record.feasible.get(at));
+        let best = best.map(|id| record.nodes.name(*id)).unwrap_or_default();
+        let how = match (weight == real, weight) {
+            (true, _) => "as configured".to_owned(),
+            (false, 0) => format!(":what-if disable {plugin} at Score runs with it"),
+            (false, _) => format!(":what-if weight {plugin}={weight} runs with it"),
+        };
+        Ok(said(format!("weight {weight}: the best is {best}; {how}")))
+    }
+}
+
+fn of(session: &Session) -> Side<'_> {
+    Side { history: session.history(), world: session.world() }
+}
+
+fn said(text: String) -> Done {
+    Done { message: Some((Severity::Info, text)), ..Done::default() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Edits and branches as a person uses them, key by key.
+
+use crate::tui::testing::Live;
+
+fn status(live: &mut Live) -> String {
+    live.lines()[22].trim().to_owned()
+}
+
+#[test]
+fn the_menu_offers_what_fits_and_does_it_in_a_branch() {
+    // Every node is cordoned.
+    let mut live = Live::demo("cordoned").keys("c5m");
+    assert!(live.text().contains("What if: Node"), "{}", live.text());
+    assert!(live.text().contains("uncordon node"), "{}", live.text());
+    live = live.keys("<Enter>");
+    assert!(status(&mut live).contains("in branch what-if-1"), "{}", live.text());
+    assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.lines()[1]);
+    live = live.keys("c+cD");
+    assert!(live.text().contains("What differs from original"), "{}", live.text());
+    assert!(
+        live.text().contains("gets a node") || live.text().contains("get a node"),
+        "{}",
+        live.text()
+    );
+    live = live.keys("<Esc>u");
+    assert!(status(&mut live).contains("undone: uncordon node"), "{}", live.text());
+    live = live.keys("D");
+    assert!(live.text().contains("nothing differs"), "{}", live.text());
+    live = live.keys("<Esc>U");
+    assert!(status(&mut live).contains("done again: uncordon node"), "{}", live.text());
+    live = live.keys(":branch original<Enter>");
+    assert!(!live.lines()[1].contains("[what-if-1]"), "{}", live.lines()[1]);
+    live = live.keys("D");
+    assert!(status(&mut live).contains("this is original itself"), "{}", live.text());
+    live = live.keys(":branch<Enter>");
+    assert!(live.text().contains("* original"), "{}", live.text());
+    assert!(live.text().contains("what-if-1, from original: uncordon node"), "{}", live.text());
+}
+
+#[test]
+fn edits_in_words_are_done_or_explained() {
+    let mut live = Live::demo("cordoned").keys(":what-if cordn node a<Enter>");
+    assert_eq!(status(&mut live), "error: \"cordn\" is no edit, did you mean \"cordon\"?");
+    assert!(!live.lines()[1].contains("[what-if"), "{}", live.lines()[1]);
+    let mut live = live.keys("Eadd 2 nodes like nowhere<Enter>");
+    assert!(status(&mut live).starts_with("error: there is no Node nowhere"), "{}", live.text());
+    let mut live = live.keys(":undo<Enter>");
+    assert_eq!(status(&mut live), "error: there is nothing to undo in this branch");
+    let mut live = live.keys(":fork mine<Enter>");
+    assert!(live.lines()[1].contains("[mine]"), "{}", live.lines()[1]);
+    let mut live = live.keys(":fork mine<Enter>");
+    assert_eq!(status(&mut live), "error: there is a branch \"mine\" already");
+    let mut live = live.keys(":branch theirs<Enter>");
+    assert!(status(&mut live).starts_with("error: there is no branch \"theirs\""));
+}
+
+#[test]
+fn an_offer_that_lacks_something_asks_for_it() {
+    let mut live = Live::demo("cordoned").keys("5m/taint node<Enter>");
+    assert!(status(&mut live).contains("what-if edit: taint node"), "{}", live.text());
+    let mut live = live.keys("x=y:NoSchedule<Enter>");
+    assert!(status(&mut live).contains("x=y:NoSchedule; in branch what-if-1"), "{}", live.text());
+}
+
+#[test]
+fn another_weight_moves_the_ranking_at_once() {
+    let mut live = Live::demo("tour").keys("c4");
+    // The first cycle of which several nodes were scored.
+    for number in 1..9 {
+        live = live.keys(&format!(":cycle {number}<Enter>"));
+        if !live.lines()[2].contains("0/0") {
+            break;
+        }
+    }
+    let mut live = live.keys("llll*****");
+    assert!(status(&mut live).contains("the best is"), "{}", live.text());
+    assert!(status(&mut live).contains("runs with it"), "{}", live.text());
+    assert!(live.text().contains('→'));
+    let mut live = live.keys("%%%%%");
+    assert!(status(&mut live).contains("as configured"), "{}", live.text());
+}
+
+#[test]
+fn decisions_about_the_cycles_pod_are_offered_on_its_nodes() {
+    let mut live = Live::demo("tainted").keys("c3m");
+    let text = live.text();
+    assert!(text.contains("force node") && text.contains("veto node"), "{text}");
+    let mut live = live.keys("/force<Enter>");
+    assert!(status(&mut live).contains("in the next cycle of pod"), "{}", live.text());
+}
+
+#[test]
+fn windows_look_as_they_should() {
+    let mut live = Live::demo("cordoned").keys("c5m");
+    crate::tui::testing::golden(&live.draw(), "what-if-menu");
+    let mut live = live.keys("<Enter>cD");
+    crate::tui::testing::golden(&live.draw(), "what-if-differences");
+}
