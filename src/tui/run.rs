@@ -133,7 +133,7 @@ impl Loop {
                 return self.take_in(event?).await;
             }
             () = self.dump_signal.asked() => {
-                self.perform(&Request::Dump);
+                self.perform(&Request::Dump)?;
                 self.ask_for(Redraw::Now);
             }
             () = sleep_until(draw_at), if self.redraw == Redraw::Data => self.redraw = Redraw::Now,
