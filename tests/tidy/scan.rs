@@ -86,14 +86,23 @@ fn test_modules(code: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for (at, attribute) in code.match_indices("#[cfg(test)]") {
         let rest = code[at + attribute.len()..].trim_start();
-        let rest = rest.trim_start_matches("pub(crate) ").trim_start_matches("pub ");
-        let Some(rest) = rest.strip_prefix("mod ") else { continue };
+        let line = rest.split(';').next().unwrap_or_default();
+        let Some(at) = line.rfind("mod ").filter(|at| is_visibility(&line[..*at])) else {
+            continue;
+        };
+        let rest = &rest[at + "mod ".len()..];
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(0);
         if rest[end..].starts_with(';') {
             names.push(&rest[..end]);
         }
     }
     names
+}
+
+/// Whether the text is nothing, `pub`, or `pub(…)`.
+fn is_visibility(text: &str) -> bool {
+    let text = text.trim();
+    text.is_empty() || text == "pub" || (text.starts_with("pub(") && text.ends_with(')'))
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

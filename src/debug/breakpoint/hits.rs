@@ -52,15 +52,13 @@ impl Probe<'_> {
     ) {
         let id = EntryId(at as u32);
         match (self.grain, recording.history.get(id)) {
-            (Grain::Move, Some(Entry::Move(moved))) => {
-                if self.is_moved(recording, moved, memory) {
-                    found(Position::of_entry(id));
-                }
+            (Grain::Move, Some(Entry::Move(moved))) if self.is_moved(recording, moved, memory) => {
+                found(Position::of_entry(id));
             }
-            (Grain::Timeout, Some(Entry::Move(moved))) => {
-                if self.is_timeout(recording, at, moved, memory) {
-                    found(Position::of_entry(id));
-                }
+            (Grain::Timeout, Some(Entry::Move(moved)))
+                if self.is_timeout(recording, at, moved, memory) =>
+            {
+                found(Position::of_entry(id));
             }
             (Grain::Move | Grain::Timeout, _) => {}
             (_, Some(Entry::Cycle(record))) => {

@@ -145,7 +145,7 @@ impl Location {
                  != \"Success\""
             ));
         }
-        let per_node = self.point.is_none_or(|point| is_per_node(point));
+        let per_node = self.point.is_none_or(is_per_node);
         if self.node.is_some() && self.event.is_none() && !per_node {
             return Err("only Filter and Score look at nodes one by one".into());
         }

@@ -323,9 +323,11 @@ fn watches_follow_the_cluster() {
             for (key, id) in names.iter().zip(&pods) {
                 let object = world.api().objects().pods.get(key);
                 let bound = object.map(|pod| pod.spec.node_name).filter(|n| !n.is_empty());
-                if bound.is_some() && queue.place_of(*key) == QueueName::None {
+                if let Some(bound) = bound
+                    && queue.place_of(*key) == QueueName::None
+                {
                     let was_bound_before = value(*id) == "none";
-                    let expected = format!("on {}", bound.unwrap());
+                    let expected = format!("on {bound}");
                     assert!(was_bound_before || value(*id) == expected, "{key}: {}", value(*id));
                 }
             }

@@ -87,7 +87,7 @@ pub(super) fn compare(a: &CycleRecord, b: &CycleRecord) -> Vec<ScoreDifference> 
     for group in nodes.chunk_by(|one, other| one.0 == other.0) {
         let at = |side: bool| group.iter().find(|(_, is_b, _)| *is_b == side).map(|(.., at)| *at);
         let Some((name, ..)) = group.first() else { continue };
-        found.extend(node(*name, Pair { a: a, b: b }, Pair { a: at(false), b: at(true) }));
+        found.extend(node(*name, Pair { a, b }, Pair { a: at(false), b: at(true) }));
     }
     found
 }

@@ -71,7 +71,7 @@ fn a_test_that_cannot_be_meant_so_is_refused() {
         (format!("{head}expect: {{}}"), "nothing is expected"),
         (format!("{head}expect: {{pods: {{a: {{nod: x}}}}}}"), "expect.pods.a"),
         ("{apiVersion: v1, kind: Pod, input: [], expect: {pending: 0}}".into(), "not a Test"),
-        (format!("{head}"), "expect"),
+        (head.to_owned(), "expect"),
     ];
     for (text, part) in cases {
         let error = read(&text).unwrap_err();

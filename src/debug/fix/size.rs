@@ -39,13 +39,11 @@ fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
         }
         Edit::Pod(_, PodEdit::Select(..)) => CORRECTED,
         Edit::Pod(key, _) if *key == pod => 1.0,
-        Edit::Set { object, path, .. } if object.kind == Kind::Pod => {
-            // Only a value that was probably mistyped is set as a list.
-            if path.ends_with(".values") { CORRECTED } else { 1.0 }
-        }
+        // Only a value that was probably mistyped is set as a list.
+        Edit::Set { path, .. } if path.ends_with(".values") => CORRECTED,
+        Edit::Set { object, .. } if object.kind == Kind::Pod => 1.0,
         Edit::Pod(..) | Edit::Put(_) | Edit::Set { .. } => OF_NODE,
         // Edits that the search does not make.
-        #[allow(unreachable_patterns)]
         _ => 1.0,
     }
 }
