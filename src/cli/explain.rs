@@ -1,7 +1,5 @@
 //! `kubestep explain`: why a pod is where it is.
 
-use std::sync::Arc;
-
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
@@ -16,13 +14,11 @@ use crate::cli::tries::Tries;
 use crate::config::suggest;
 use crate::debug::Session;
 use crate::debug::fix::{self, Fixes, Limits};
-use crate::debug::why::{Question, Why};
+use crate::debug::why::{Why, ask};
 use crate::engine::pod::NamespacedName;
-use crate::engine::record::{CycleRecord, Outcome};
 use crate::intern::Symbol;
 use crate::report::fixes as report_fixes;
 use crate::report::why::{self as report, Detail};
-use crate::sim::World;
 
 /// Tell why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]
@@ -77,7 +73,7 @@ impl Subcommand for Explain {
         let pod = find(&session, &self.pod)?;
         session.run_until_idle(self.max_cycles, |_| false);
         let nodes = self.nodes(&session)?;
-        let why = answer(&mut session, pod, &nodes)
+        let why = ask(&mut session, pod, &nodes)
             .with_context(|| format!("{pod} is gone: it was evicted or deleted in the meantime"))?;
         let fixes =
             self.fix.then(|| fix::fixes(session.world(), pod, Limits::default(), &mut |_, _| true));
@@ -151,38 +147,4 @@ fn find(session: &Session, text: &str) -> Result<NamespacedName> {
             bail!("several pods are called {name:?}: say which, as {}", several.join(" or "))
         }
     }
-}
-
-/// The answer at the end of the session. Of a pod that a cycle placed, the state before that
-/// cycle is restored, and the one before the cycle in which it pushed others out.
-fn answer(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Option<Why> {
-    let records: Vec<Arc<CycleRecord>> = session.history().cycles_of(pod).cloned().collect();
-    let placed = |record: &&Arc<CycleRecord>| {
-        matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
-    };
-    let before = records.iter().rev().find(placed);
-    let before = before.and_then(|record| state_before(session, record));
-    let preempted = |record: &&Arc<CycleRecord>| record.preemption.is_some();
-    let preempting = records.iter().rev().find(preempted);
-    let preempting = preempting.and_then(|record| state_before(session, record));
-    let (world, history) = (session.world(), session.history());
-    Question {
-        world,
-        history,
-        pod,
-        before: before.as_ref().map(|(world, record)| (world.as_ref(), record.as_ref())),
-        preempting: preempting.as_ref().map(|(world, record)| (world.as_ref(), record.as_ref())),
-        nodes,
-    }
-    .answer()
-}
-
-/// The state before a cycle.
-fn state_before(
-    session: &mut Session,
-    record: &Arc<CycleRecord>,
-) -> Option<(Arc<World>, Arc<CycleRecord>)> {
-    let stop = session.timeline().stop_of_cycle(record.cycle)?;
-    let step = session.timeline().stops().get(stop)?.step;
-    Some((session.world_at(step.checked_sub(1)?), record.clone()))
 }

@@ -13,6 +13,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 mod whatif;
+mod why;
 
 use std::collections::BTreeMap;
 
@@ -152,6 +153,8 @@ impl Driver {
             }),
             Reject { pod, message } => self.reject(*pod, message),
             Request::WhatIf(wish) => self.what_if(wish),
+            Request::Why(pod) => self.why(*pod),
+            Request::Fixes(pod) => self.fixes(*pod),
         }
     }
 

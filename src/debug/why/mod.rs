@@ -9,6 +9,7 @@
 //! `place` and `problems` what no node can help, [`spread`] the ledgers, [`queue`],
 //! [`preemption`] and [`score`].
 
+mod asking;
 pub mod cause;
 pub mod model;
 mod nodes;
@@ -29,6 +30,7 @@ use crate::intern::Symbol;
 use crate::sim::World;
 use crate::trace::History;
 
+pub use asking::ask;
 pub use model::*;
 pub use preemption::PreemptionWhy;
 pub use queue::{Asked, Moved, QueueWhy, Wake};

@@ -1,7 +1,9 @@
 //! Looking closer at what is selected.
 
-use super::{Action, Argument, Place, Spec};
-use crate::tui::app::{App, Effect};
+use super::{Action, Argument, Place, Spec, whatif};
+use crate::api::Kind;
+use crate::engine::pod::NamespacedName;
+use crate::tui::app::{App, Effect, Request};
 use crate::tui::lines;
 use crate::tui::model::Model;
 
@@ -12,6 +14,10 @@ pub enum Inspect {
     Open,
     /// Everything about it.
     Describe,
+    /// Why the pod is where it is.
+    Why,
+    /// What would make it fit.
+    Fixes,
     /// Copies that as text.
     Copy,
     /// Copies that as Markdown.
@@ -42,6 +48,8 @@ const fn spec(
 pub const SPECS: &[Spec] = &[
     spec(Inspect::Open, "open", &["enter"], "open", "Go into the selected row: its cycle, view or node"),
     spec(Inspect::Describe, "describe", &["d"], "describe", "Everything about the selected row, in one window"),
+    spec(Inspect::Why, "why", &["W"], "why", "Why the pod is pending, or on its node: all that is in its way"),
+    spec(Inspect::Fixes, "fix", &["X"], "", "The smallest changes that would make the pod fit, each tried on a copy"),
     spec(Inspect::Copy, "copy", &["y"], "", "Copy what is to be said about the selected row, as text"),
     spec(Inspect::CopyMarkdown, "copy-markdown", &["Y"], "", "The same as Markdown, for an issue or a chat"),
 ];
@@ -54,7 +62,19 @@ pub fn apply(action: Inspect, app: &mut App, model: &Model) -> Effect {
             app.describe(model);
             Effect::None
         }
+        Inspect::Why => of_pod(app, model, Request::Why),
+        Inspect::Fixes => of_pod(app, model, Request::Fixes),
         Inspect::Copy => app.copy(model, lines::as_text),
         Inspect::CopyMarkdown => app.copy(model, lines::as_markdown),
+    }
+}
+
+/// Asks about the pod of the selected row; of a node's row, about that of the cycle.
+fn of_pod(app: &mut App, model: &Model, request: fn(NamespacedName) -> Request) -> Effect {
+    let row = whatif::subject(app, model).filter(|key| key.kind == Kind::Pod);
+    let row = row.map(|key| NamespacedName::new(key.namespace, key.name));
+    match row.or_else(|| model.cycle().map(|cycle| cycle.pod)) {
+        Some(pod) => Effect::Session(request(pod)),
+        None => app.fail("choose a pod first, in 2 or 6".into()),
     }
 }

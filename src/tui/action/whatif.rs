@@ -124,7 +124,7 @@ fn weigh(app: &mut App, model: &Model, by: i64) -> Effect {
 }
 
 /// The object that the selected row is about.
-fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
+pub(super) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
     let row = app.selected_row();
     let pod = |key: NamespacedName| ObjectKey {
         kind: Kind::Pod,

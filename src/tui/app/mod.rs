@@ -123,6 +123,10 @@ pub enum Request {
     Breakpoints(BreakRequest),
     /// Something with edits or branches.
     WhatIf(action::whatif::Wish),
+    /// Why a pod is where it is.
+    Why(NamespacedName),
+    /// The smallest changes that would make it fit.
+    Fixes(NamespacedName),
     /// Rejects a waiting pod.
     Reject {
         /// The pod.

@@ -1,0 +1,47 @@
+//! "Why?" as a person asks it, for every built-in cluster.
+
+use crate::tui::testing::Live;
+
+/// Each story's pod by its row in the queues or the pods, and words of its true cause.
+const ASKED: &[(&str, &str, &str)] = &[
+    ("fragmented", "default/report", "short by 500m"),
+    ("tainted", "default/train", "taint dedicated=gpu:NoSchedule is not tolerated"),
+    ("affinity-typo", "default/database", "did you mean \"ssd\"?"),
+    ("spread-skew", "default/web-2", "PodTopologySpread"),
+    ("preemption-never", "default/nightly", "preemptionPolicy"),
+    ("gated", "default/quota-checked", "example.com/quota"),
+    ("wrong-scheduler", "default/analytics", "no profile serves"),
+    ("host-port", "default/ingress-canary", "8443"),
+    ("zone-volume", "default/database-0", "disk-database-0"),
+    ("cordoned", "default/job", "cordoned"),
+];
+
+#[test]
+fn one_key_tells_the_true_cause() {
+    for (story, pod, cause) in ASKED {
+        let name = pod.trim_start_matches("default/");
+        let mut live = Live::demo(story).keys(&format!("c6/{name}<Enter>W"));
+        let text = live.text();
+        assert!(text.contains(&format!("Why {pod}?")), "{story}: {text}");
+        // The window scrolls: what is below is seen in time.
+        let below = live.keys("G").text();
+        let all = format!("{text}{below}").replace(['│', '\n'], " ");
+        let all: Vec<&str> = all.split_whitespace().collect();
+        assert!(all.join(" ").contains(cause), "{story}: {text}{below}");
+    }
+}
+
+#[test]
+fn another_key_tells_what_would_help() {
+    let mut live = Live::demo("fragmented").keys("c2X");
+    assert!(live.text().contains("What would make default/report fit?"), "{}", live.text());
+    assert!(live.text().contains("resize pod default/report cpu=1500m"), "{}", live.text());
+    let mut live = Live::demo("tour").keys("nX");
+    assert!(live.text().contains("needs no change"), "{}", live.text());
+}
+
+#[test]
+fn without_a_pod_it_says_where_to_find_one() {
+    let mut live = Live::demo("cordoned").keys("5W");
+    assert!(live.text().contains("choose a pod first"), "{}", live.text());
+}
