@@ -36,7 +36,7 @@ pub use exit::{EXITS, Exit, Unreachable};
 use options::Cli;
 use registry::SUBCOMMANDS;
 
-use crate::tui::sanitize;
+use crate::report::clean::clean;
 
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
@@ -85,7 +85,7 @@ fn dispatch(matches: &ArgMatches) -> anyhow::Result<Exit> {
 
 /// Prints text that may quote a cluster: whatever in it could control a terminal is escaped.
 fn print_text(text: &str) -> anyhow::Result<()> {
-    let lines: Vec<_> = text.split('\n').map(sanitize::clean).collect();
+    let lines: Vec<_> = text.split('\n').map(clean).collect();
     print(&lines.join("\n"))
 }
 

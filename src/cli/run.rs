@@ -18,11 +18,11 @@ use crate::cli::tries::{Added, Tries};
 use crate::cli::{format, print, print_text};
 use crate::debug::Session;
 use crate::debug::capacity::{Capacity, capacity};
+use crate::report::clean::clean;
 use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
 use crate::report::usage::Usage;
 use crate::trace;
-use crate::tui::sanitize;
 
 /// Schedule everything without a screen and print what became of each pod
 #[derive(Args, Debug)]
@@ -102,6 +102,7 @@ impl Subcommand for Run {
         }
         let trace = self.trace.as_deref().map(create).transpose()?;
         let mut session = opened.session;
+        session.only_forward();
         edits::apply(&mut session, "--edit", &self.edits)?;
         stops::set(&mut session, &self.breaks, self.breakpoints.as_deref())?;
         let before = Usage::of(session.world());
@@ -147,7 +148,7 @@ impl Run {
         match self.output {
             Output::Text => print_text(&format!("{line}\n")),
             _ => {
-                eprintln!("{}", sanitize::clean(line));
+                eprintln!("{}", clean(line));
                 Ok(())
             }
         }

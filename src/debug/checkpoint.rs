@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use crate::sim::World;
 
-/// Steps between two copies at first.
-const INTERVAL: usize = 16;
+/// Steps between two copies at first. After a copy the cluster's maps are copied as they are
+/// written to, which costs as much as many cycles; and as many as these are done again quickly.
+const INTERVAL: usize = 64;
 /// Copies kept at least, whatever their size.
 const FEWEST: usize = 8;
 /// States kept of where somebody looks around.
@@ -30,13 +31,15 @@ pub(super) struct Checkpoints {
     visited: VecDeque<(usize, Arc<World>)>,
     /// How much memory the kept ones may take, in bytes.
     budget: usize,
+    /// Whether there are to be copies at all.
+    wanted: bool,
 }
 
 impl Checkpoints {
     /// Starts with the loaded cluster.
     pub fn new(loaded: &World, budget: usize) -> Checkpoints {
         let kept = vec![(0, Arc::new(loaded.clone()))];
-        Checkpoints { kept, visited: VecDeque::new(), budget }
+        Checkpoints { kept, visited: VecDeque::new(), budget, wanted: true }
     }
 
     /// Changes the budget.
@@ -45,10 +48,15 @@ impl Checkpoints {
         self.thin();
     }
 
+    /// Gives up all copies, for good.
+    pub fn give_up(&mut self) {
+        (self.kept, self.visited, self.wanted) = (Vec::new(), VecDeque::new(), false);
+    }
+
     /// The state after `step` is `world`: it is kept if the last copy is old enough.
     pub fn offer(&mut self, step: usize, world: &World) {
         let last = self.kept.last().map_or(0, |(step, _)| *step);
-        if step >= last + INTERVAL {
+        if self.wanted && step >= last + INTERVAL {
             self.kept.push((step, Arc::new(world.clone())));
             self.thin();
         }
@@ -57,7 +65,7 @@ impl Checkpoints {
     /// The state after `step` was reached again, `left` steps before the wanted one.
     pub fn revisit(&mut self, step: usize, left: usize, world: &World) {
         let on_the_way = step.is_multiple_of(INTERVAL) && left / INTERVAL < VISITED / 2;
-        if (left < CLOSE || on_the_way) && self.at(step).is_none() {
+        if self.wanted && (left < CLOSE || on_the_way) && self.at(step).is_none() {
             self.visited.push_back((step, Arc::new(world.clone())));
             self.visited.drain(..self.visited.len().saturating_sub(VISITED));
         }
@@ -147,7 +155,7 @@ mod tests {
         assert!(copies.at(300).is_none());
         let near = copies.before(450).map(|(step, _)| step).unwrap();
         assert!((450 - INTERVAL..=450).contains(&near), "{near}");
-        copies.truncate(100);
+        copies.truncate(INTERVAL - 1);
         assert_eq!(copies.before(500).map(|(step, _)| step), Some(0));
     }
 }

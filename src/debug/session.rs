@@ -275,6 +275,12 @@ impl Session {
         self.checkpoints.set_budget(bytes / 2);
     }
 
+    /// Keeps no copies of the cluster from now on, which costs less. The recording stays, but
+    /// earlier states cannot be reached any more: for runs that only go forward.
+    pub fn only_forward(&mut self) {
+        self.checkpoints.give_up();
+    }
+
     /// Another session that begins as this one up to the position, and goes on from there.
     pub fn fork(&self) -> Session {
         let mut fork = self.clone();

@@ -18,7 +18,7 @@ pub fn text(fixes: &Fixes) -> String {
         _ => lines.push("Any of these changes would make it fit; each was tried:".to_owned()),
     }
     fixes.found.iter().enumerate().for_each(|(at, fix)| lines.extend(one(at + 1, fix)));
-    lines.iter().map(|line| clean(line) + "\n").collect()
+    lines.iter().map(|line| clean(line).into_owned() + "\n").collect()
 }
 
 fn one(number: usize, fix: &Fix) -> Vec<String> {

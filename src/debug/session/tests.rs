@@ -110,6 +110,22 @@ fn matrices_that_were_left_out_come_back_byte_by_byte() {
 }
 
 #[test]
+fn a_run_that_only_goes_forward_decides_the_same() {
+    for name in ["tour", "held-at-permit", "preemption-budget"] {
+        let (mut whole, mut forward) = (story(name), story(name));
+        forward.only_forward();
+        for session in [&mut whole, &mut forward] {
+            session.run_until_idle(99, |_| false);
+            session.advance_to_next_timer();
+            session.run_until_idle(99, |_| false);
+        }
+        assert_eq!(told(&whole), told(&forward), "{name}");
+        assert!(whole.restoring(1, true).is_some(), "{name}");
+        assert!(forward.restoring(1, true).is_none(), "{name}");
+    }
+}
+
+#[test]
 fn what_a_later_step_completed_is_incomplete_again_after_a_cut() {
     let mut session = story("held-at-permit");
     session.run_until_idle(9, |_| false);

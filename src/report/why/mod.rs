@@ -45,7 +45,7 @@ pub fn text(why: &Why, detail: &Detail) -> String {
         lines.push(String::new());
         lines.extend(section);
     }
-    lines.iter().map(|line| clean(line) + "\n").collect()
+    lines.iter().map(|line| clean(line).into_owned() + "\n").collect()
 }
 
 /// `1 node`, `2 nodes`.

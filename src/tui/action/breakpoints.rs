@@ -32,8 +32,7 @@ const fn spec(
     hint: &'static str,
     help: &'static str,
 ) -> Spec {
-    let action = Action::Breakpoints(action);
-    Spec { action, name, aliases: &[], keys, argument, place: Place::ANY, hint, help }
+    Spec { argument, hint, ..Spec::new(Action::Breakpoints(action), name, keys, help) }
 }
 
 const LIST: Place = Place::views(&[ViewId::Breakpoints]);

@@ -1,6 +1,6 @@
 //! Moving the debugger: a letter goes forward, its capital goes back.
 
-use super::{Action, Argument, Place, Spec};
+use super::{Action, Argument, Spec};
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
 use crate::tui::speed::Speed;
@@ -71,8 +71,7 @@ const fn spec(
     hint: &'static str,
     help: &'static str,
 ) -> Spec {
-    let action = Action::Execution(action);
-    Spec { action, name, aliases: &[], keys, argument, place: Place::ANY, hint, help }
+    Spec { argument, hint, ..Spec::new(Action::Execution(action), name, keys, help) }
 }
 
 const COUNT: Argument = Argument::Optional("COUNT");

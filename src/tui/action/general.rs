@@ -1,6 +1,6 @@
 //! Leaving, asking, and how the interface looks.
 
-use super::{Action, Argument, Place, Spec};
+use super::{Action, Argument, Spec};
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
@@ -50,16 +50,7 @@ const fn spec(
     hint: &'static str,
     help: &'static str,
 ) -> Spec {
-    Spec {
-        action: Action::General(action),
-        name,
-        aliases: &[],
-        keys,
-        argument: Argument::None,
-        place: Place::ANY,
-        hint,
-        help,
-    }
+    Spec { hint, ..Spec::new(Action::General(action), name, keys, help) }
 }
 
 /// The rows of the table.

@@ -1,6 +1,6 @@
 //! Looking closer at what is selected.
 
-use super::{Action, Argument, Place, Spec, whatif};
+use super::{Action, Spec, whatif};
 use crate::api::Kind;
 use crate::engine::pod::NamespacedName;
 use crate::tui::app::{App, Effect, Request};
@@ -31,16 +31,7 @@ const fn spec(
     hint: &'static str,
     help: &'static str,
 ) -> Spec {
-    Spec {
-        action: Action::Inspect(action),
-        name,
-        aliases: &[],
-        keys,
-        argument: Argument::None,
-        place: Place::ANY,
-        hint,
-        help,
-    }
+    Spec { hint, ..Spec::new(Action::Inspect(action), name, keys, help) }
 }
 
 /// The rows of the table.

@@ -1,7 +1,7 @@
 //! What there is to do with a live cluster: stop following it, see its scheduler's decisions
 //! beside ours, compare the cache with what the server has.
 
-use super::{Action, Argument, Place, Spec};
+use super::{Action, Spec};
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
 
@@ -22,16 +22,7 @@ const fn spec(
     keys: &'static [&'static str],
     help: &'static str,
 ) -> Spec {
-    Spec {
-        action: Action::Live(action),
-        name,
-        aliases: &[],
-        keys,
-        argument: Argument::None,
-        place: Place::ANY,
-        hint: "",
-        help,
-    }
+    Spec::new(Action::Live(action), name, keys, help)
 }
 
 /// The rows of the table.

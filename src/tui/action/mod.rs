@@ -140,6 +140,27 @@ pub struct Spec {
     pub help: &'static str,
 }
 
+impl Spec {
+    /// An action that is valid everywhere, takes no argument and is not among the hints.
+    const fn new(
+        action: Action,
+        name: &'static str,
+        keys: &'static [&'static str],
+        help: &'static str,
+    ) -> Spec {
+        Spec {
+            action,
+            name,
+            aliases: &[],
+            keys,
+            argument: Argument::None,
+            place: Place::ANY,
+            hint: "",
+            help,
+        }
+    }
+}
+
 /// A group's title and rows, in the order of the help.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {

@@ -1,6 +1,6 @@
 //! Moving within a view: rows, columns, panes, order and filter of what is shown.
 
-use super::{Action, Argument, Place, Spec};
+use super::{Action, Spec};
 use crate::tui::app::{App, Effect};
 use crate::tui::model::Model;
 
@@ -44,16 +44,7 @@ const fn spec(
     hint: &'static str,
     help: &'static str,
 ) -> Spec {
-    Spec {
-        action: Action::Navigation(action),
-        name,
-        aliases: &[],
-        keys,
-        argument: Argument::None,
-        place: Place::ANY,
-        hint,
-        help,
-    }
+    Spec { hint, ..Spec::new(Action::Navigation(action), name, keys, help) }
 }
 
 /// The rows of the table.

@@ -1,6 +1,6 @@
 //! Choosing a view, and going back through those seen.
 
-use super::{Action, Argument, Place, Spec};
+use super::{Action, Spec};
 use crate::tui::app::{App, Effect};
 use crate::tui::view::ViewId;
 
@@ -32,16 +32,7 @@ const fn spec(
     keys: &'static [&'static str],
     help: &'static str,
 ) -> Spec {
-    Spec {
-        action: Action::Views(action),
-        name,
-        aliases: &[],
-        keys,
-        argument: Argument::None,
-        place: Place::ANY,
-        hint: "",
-        help,
-    }
+    Spec::new(Action::Views(action), name, keys, help)
 }
 
 /// The rows of the table.

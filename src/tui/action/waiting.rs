@@ -20,22 +20,13 @@ pub enum Waiting {
 const fn spec(
     action: Waiting,
     name: &'static str,
-    key: &'static [&'static str],
+    keys: &'static [&'static str],
     argument: Argument,
     hint: &'static str,
     help: &'static str,
 ) -> Spec {
     let place = Place::views(&[ViewId::Waiting]);
-    Spec {
-        action: Action::Waiting(action),
-        name,
-        aliases: &[],
-        keys: key,
-        argument,
-        place,
-        hint,
-        help,
-    }
+    Spec { argument, place, hint, ..Spec::new(Action::Waiting(action), name, keys, help) }
 }
 
 /// The rows of the table.

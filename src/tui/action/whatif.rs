@@ -66,8 +66,7 @@ const fn spec(
     hint: &'static str,
     help: &'static str,
 ) -> Spec {
-    let action = Action::WhatIf(action);
-    Spec { action, name, aliases: &[], keys, argument, place: Place::ANY, hint, help }
+    Spec { argument, hint, ..Spec::new(Action::WhatIf(action), name, keys, help) }
 }
 
 const SCORES: Place = Place::views(&[ViewId::Scores]);
