@@ -145,14 +145,12 @@
 //! # }
 //! ```
 
-pub mod api;
+pub use kubestep_engine::{api, config, engine, intern};
+
 pub mod cli;
-pub mod config;
 pub mod debug;
-pub mod engine;
 pub mod extender_client;
 pub mod fixtures;
-pub mod intern;
 pub mod live;
 pub mod report;
 pub mod sim;

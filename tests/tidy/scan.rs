@@ -4,6 +4,12 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// Where the packages' sources are, from the top level.
+const ROOTS: &[&str] = &["src", "crates/engine/src"];
+
+/// What makes an item part of the tests; literals are blanked out already.
+const TEST_ITEMS: &[&str] = &["#[cfg(test)]", "#[cfg(any(test, feature =          ))]"];
+
 /// A source file.
 pub struct Source {
     /// From the top level.
@@ -31,17 +37,16 @@ impl Source {
     /// Reads a file's text.
     pub fn new(path: &Path, text: &str) -> Source {
         let code = blank_literals(text);
-        let in_tests = !path.starts_with("src") || path.ends_with("tests.rs");
+        let in_tests = below_root(path).is_none() || path.ends_with("tests.rs");
         let production = if in_tests { blank_all(&code) } else { blank_tests(&code) };
         Source { path: path.to_path_buf(), text: text.to_owned(), code, production }
     }
 
-    /// The layer: the folder or file right below `src`; empty elsewhere and for crate roots.
+    /// The layer: the folder or file right below a package's `src`; empty elsewhere and for crate roots.
     pub fn layer(&self) -> String {
-        let mut parts = self.path.iter().map(|part| part.to_string_lossy());
-        let below_src = parts.next().is_some_and(|first| first == "src");
-        let second = if below_src { parts.next() } else { None };
-        let name = second.unwrap_or_default().trim_end_matches(".rs").to_owned();
+        let first = below_root(&self.path).and_then(|path| path.iter().next());
+        let name = first.unwrap_or_default().to_string_lossy();
+        let name = name.trim_end_matches(".rs").to_owned();
         if matches!(name.as_str(), "lib" | "main") { String::new() } else { name }
     }
 
@@ -59,6 +64,11 @@ impl Source {
     pub fn functions(&self) -> Vec<Function> {
         functions(&self.code)
     }
+}
+
+/// The path from the package's sources on; `None` outside of them.
+fn below_root(path: &Path) -> Option<&Path> {
+    ROOTS.iter().find_map(|root| path.strip_prefix(root).ok())
 }
 
 /// Files behind `#[cfg(test)] mod name;` are tests as well.
@@ -84,7 +94,8 @@ pub fn mark_test_modules(sources: &mut [Source]) {
 /// Names of the modules in other files that are declared under `#[cfg(test)]`.
 fn test_modules(code: &str) -> Vec<&str> {
     let mut names = Vec::new();
-    for (at, attribute) in code.match_indices("#[cfg(test)]") {
+    let items = TEST_ITEMS.iter().flat_map(|attribute| code.match_indices(attribute));
+    for (at, attribute) in items {
         let rest = code[at + attribute.len()..].trim_start();
         let line = rest.split(';').next().unwrap_or_default();
         let Some(at) = line.rfind("mod ").filter(|at| is_visibility(&line[..*at])) else {
@@ -211,7 +222,7 @@ fn raw_string(bytes: &[u8]) -> Option<usize> {
 /// Blanks out the items under `#[cfg(test)]` and `#[test]`.
 fn blank_tests(code: &str) -> String {
     let mut ranges = Vec::new();
-    for attribute in ["#[cfg(test)]", "#[test]"] {
+    for attribute in TEST_ITEMS.iter().chain(&["#[test]"]) {
         for (at, _) in code.match_indices(attribute) {
             ranges.push(at..item_end(code, at + attribute.len()));
         }

@@ -1,0 +1,165 @@
+//! ImageLocality: prefers nodes that have the pod's images already, the larger the better.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/imagelocality/image_locality.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::signers;
+use crate::api::Pod;
+use crate::config::{FeatureGates, ProfileArgs};
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
+use crate::engine::framework::scoring::MAX_NODE_SCORE;
+use crate::engine::node::{ImageState, NodeInfo};
+use crate::engine::pod::{PodInfo, normalized_image_name};
+use crate::engine::status::Status;
+use crate::intern::Symbol;
+
+const MIB: i64 = 1024 * 1024;
+/// Images that add up to less count for nothing. IL-003
+const MIN_THRESHOLD: i64 = 23 * MIB;
+/// Per container: what adds up to more counts no more. IL-003
+const MAX_CONTAINER_THRESHOLD: i64 = 1000 * MIB;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(ImageLocality { name: Symbol::new("ImageLocality") }))
+}
+
+struct ImageLocality {
+    name: Symbol,
+}
+
+/// The image's size, scaled by the share of nodes that have it, so that pods do not all
+/// gather on the first node with it. IL-001
+fn scaled_size(state: &ImageState, total_nodes: usize) -> i64 {
+    let spread = f64::from(state.num_nodes) / total_nodes as f64;
+    (state.size as f64 * spread) as i64
+}
+
+/// The pod's images that a node has, each with its size scaled by the share of nodes with it.
+pub fn held_images(cx: &CycleContext<'_>, node: &NodeInfo) -> Vec<(Symbol, ImageState, i64)> {
+    let total = cx.snapshot.len();
+    let held = |image: &Symbol| {
+        let (_, state) = node.image_states.iter().find(|(name, _)| name == image)?;
+        Some((*image, *state, scaled_size(state, total)))
+    };
+    cx.pod.images.iter().filter_map(held).collect()
+}
+
+fn score_of(sum: i64, containers: usize) -> i64 {
+    let max = MAX_CONTAINER_THRESHOLD * containers as i64;
+    let sum = match sum {
+        sum if sum < MIN_THRESHOLD => MIN_THRESHOLD,
+        sum => sum.min(max),
+    };
+    MAX_NODE_SCORE * (sum - MIN_THRESHOLD) / (max - MIN_THRESHOLD)
+}
+
+fn containers(pod: &Pod) -> usize {
+    // Image volumes are not counted here, though their images are summed up.
+    pod.spec.init_containers.len() + pod.spec.containers.len()
+}
+
+impl Plugin for ImageLocality {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        Some(format!("{:?} {}", pod.images, containers(&pod.pod)))
+    }
+
+    fn score(
+        &self,
+        cx: &CycleContext<'_>,
+        _state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        // IL-002
+        let sizes = held_images(cx, node).into_iter().map(|(_, _, scaled)| scaled);
+        Ok(score_of(sizes.sum(), containers(&cx.pod.pod)))
+    }
+
+    /// IL-006
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        let spec = &pod.pod.spec;
+        let containers = spec.containers.iter().chain(&spec.init_containers);
+        let names: BTreeSet<Symbol> =
+            containers.map(|container| normalized_image_name(container.image)).collect();
+        signers::fragment("v1.Pod.Spec.CanonicalImageNames()", &names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::engine::fixture::{Fixture, plugin, pod};
+
+    /// A cluster of `total` nodes, of which the first has the given images.
+    fn cluster(total: usize, images: &[(&str, i64, u32)]) -> Fixture {
+        let nodes = (0..total).map(|i| json!({"metadata": {"name": format!("n{i}")}}));
+        let mut cluster = Fixture::new(nodes.collect(), vec![]);
+        cluster.edit_node(0, |node| {
+            let state = |(name, mib, nodes): &(&str, i64, u32)| {
+                (Symbol::new(name), ImageState { size: mib * MIB, num_nodes: *nodes })
+            };
+            node.image_states = Arc::new(images.iter().map(state).collect());
+        });
+        cluster
+    }
+
+    fn images(init: &[&str], main: &[&str], volumes: &[&str]) -> Arc<PodInfo> {
+        let containers = |images: &[&str]| -> Vec<Value> {
+            images.iter().map(|image| json!({"image": image})).collect()
+        };
+        let volumes: Vec<Value> =
+            volumes.iter().map(|image| json!({"image": {"reference": image}})).collect();
+        pod(json!({"spec": {"initContainers": containers(init), "containers": containers(main),
+            "volumes": volumes}}))
+    }
+
+    #[test]
+    fn scores_grow_between_the_thresholds() {
+        let locality = plugin(build, &ProfileArgs::default());
+        let cluster = cluster(
+            2,
+            &[
+                ("gcr.io/40:latest", 40, 1),
+                ("gcr.io/250:latest", 250, 1),
+                ("gcr.io/300:v1", 300, 2),
+                ("gcr.io/4000:latest", 4000, 2),
+            ],
+        );
+        for (pod, expected) in [
+            (images(&[], &["gcr.io/40"], &[]), 0),
+            // 250/2 = 125: 100 × (125 − 23) / (1000 − 23)
+            (images(&[], &["gcr.io/250"], &[]), 10),
+            // 125 + 20 over two containers
+            (images(&[], &["gcr.io/250", "gcr.io/40:latest"], &[]), 6),
+            (images(&["gcr.io/250"], &["gcr.io/250"], &[]), 11),
+            (images(&[], &["gcr.io/4000"], &[]), 100),
+            (images(&[], &["gcr.io/300:v1"], &[]), 28),
+            (images(&[], &["gcr.io/300"], &[]), 0),
+            // An image volume adds its image but no container.
+            (images(&[], &["none"], &["gcr.io/300:v1"]), 28),
+        ] {
+            let scores = cluster.raw_scores(&locality, &pod).unwrap();
+            assert_eq!(scores, [expected, 0], "{:?}", pod.images);
+        }
+    }
+
+    #[test]
+    fn the_signature_names_every_image_once_in_order() {
+        let locality = plugin(build, &ProfileArgs::default());
+        let pod = images(&["b"], &["a:1", "b:latest"], &["volume"]);
+        let fragments = locality.sign(&Fixture::default().queue(), &pod).unwrap();
+        assert_eq!(
+            fragments,
+            [("v1.Pod.Spec.CanonicalImageNames()", r#"["a:1","b:latest"]"#.to_owned())]
+        );
+    }
+}

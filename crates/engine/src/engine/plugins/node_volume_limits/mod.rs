@@ -1,0 +1,192 @@
+//! NodeVolumeLimits: a node takes only as many volumes of a CSI driver as its CSINode says.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/nodevolumelimits/csi.go`.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::api::{CsiNode, VolumeAttachment};
+use crate::config::{Feature, FeatureGates, ProfileArgs};
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use crate::engine::node::NodeInfo;
+use crate::engine::objects::Objects;
+use crate::engine::pod::{NamespacedName, PodInfo};
+use crate::engine::status::Status;
+use crate::engine::volumes;
+use crate::intern::Symbol;
+
+mod count;
+mod hints;
+mod over;
+
+pub use over::OverLimit;
+
+use count::Attachable;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(NodeVolumeLimits {
+        name: "NodeVolumeLimits".into(),
+        limit_scaling: features.enabled(Feature::VolumeLimitScaling),
+        exceeded: Status::unschedulable("node(s) exceed max volume count"),
+    }))
+}
+
+struct NodeVolumeLimits {
+    name: Symbol,
+    limit_scaling: bool,
+    exceeded: Status,
+}
+
+impl NodeVolumeLimits {
+    fn missing_driver(
+        &self,
+        objects: &Objects,
+        new: &Attachable,
+        csi_node: Option<&CsiNode>,
+    ) -> Option<Symbol> {
+        if self.limit_scaling { missing_driver(objects, new, csi_node) } else { None }
+    }
+}
+
+/// A driver that insists on being there and is not (CSI-006).
+fn missing_driver(
+    objects: &Objects,
+    new: &Attachable,
+    csi_node: Option<&CsiNode>,
+) -> Option<Symbol> {
+    new.drivers().find(|driver| {
+        let known = objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
+        let insists =
+            known.is_some_and(|known| known.spec.prevent_pod_scheduling_if_missing == Some(true));
+        let drivers = csi_node.map_or(&[][..], |csi_node| &csi_node.spec.drivers);
+        insists && !drivers.iter().any(|present| present.name == *driver)
+    })
+}
+
+/// Why a node has no room for the pod's volumes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Obstacle {
+    /// A driver that must be there is not.
+    MissingDriver(Symbol),
+    /// Drivers that would have too many volumes.
+    OverLimit(Vec<OverLimit>),
+}
+
+/// What speaks against a node; `None` if it can only be told in the plugin's words.
+pub fn obstacle(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Option<Obstacle> {
+    let new = over::new_volumes(cx, node).ok()?;
+    if cx.features.enabled(Feature::VolumeLimitScaling)
+        && let Some(driver) = missing_driver(cx.objects, &new, over::csi_node(cx, node))
+    {
+        return Some(Obstacle::MissingDriver(driver));
+    }
+    let over = over::over_limit(cx, state, node, new).ok()?;
+    (!over.is_empty()).then_some(Obstacle::OverLimit(over))
+}
+
+/// How many volumes of `driver` the node takes; `None` for any number (CSI-007).
+fn limit(csi_node: &CsiNode, driver: Symbol) -> Option<i64> {
+    let entry = csi_node.spec.drivers.iter().rfind(|entry| entry.name == driver)?;
+    entry.allocatable.as_ref()?.count.map(i64::from)
+}
+
+/// The attached volumes by node, as (driver, handle): made once per cycle, as each node needs
+/// its own.
+#[derive(Clone, Default)]
+struct Attachments(Arc<HashMap<Symbol, Vec<(Symbol, Symbol)>>>);
+
+impl Attachments {
+    fn new(objects: &Objects) -> Attachments {
+        let mut by_node: HashMap<Symbol, Vec<(Symbol, Symbol)>> = HashMap::new();
+        for attachment in objects.volume_attachments.values() {
+            if let Some(volume) = attached_volume(objects, attachment) {
+                by_node.entry(attachment.spec.node_name).or_default().push(volume);
+            }
+        }
+        Attachments(Arc::new(by_node))
+    }
+
+    /// Volumes attached to the node that no pod on it uses count as well (CSI-008).
+    fn add_to(&self, node: Symbol, attached: &mut Attachable) {
+        for (driver, handle) in self.0.get(&node).into_iter().flatten() {
+            attached.add(*driver, *handle);
+        }
+    }
+}
+
+fn attached_volume(objects: &Objects, attachment: &VolumeAttachment) -> Option<(Symbol, Symbol)> {
+    let name = attachment.spec.source.persistent_volume_name?;
+    let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name))?;
+    let driver = attachment.spec.attacher;
+    (!driver.is_empty()).then_some((driver, volume.spec.csi.as_ref()?.volume_handle))
+}
+
+impl Plugin for NodeVolumeLimits {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        Some(vec![
+            Registration::always(EventResource::CsiNode, Action::ADD),
+            Registration::hinted(EventResource::CsiNode, Action::UPDATE),
+            Registration::hinted(EventResource::Pod, Action::DELETE),
+            Registration::hinted(EventResource::PersistentVolumeClaim, Action::ADD),
+            Registration::hinted(EventResource::VolumeAttachment, Action::DELETE),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let helps = hints::helps(&pod.pod, event.resource, objects)?;
+        Ok(if helps { Hint::Queue } else { Hint::Skip })
+    }
+
+    /// CSI-001
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        if !cx.pod.pod.spec.volumes.iter().any(count::may_attach) {
+            return Status::skip().into();
+        }
+        state.write(Attachments::new(cx.objects));
+        PreFilterAnswer::default()
+    }
+
+    /// CSI-002…009
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        let new = match over::new_volumes(cx, node) {
+            Ok(new) => new,
+            Err(status) => return status,
+        };
+        if let Some(driver) = self.missing_driver(cx.objects, &new, over::csi_node(cx, node)) {
+            let text = format!("{driver} CSI driver is not installed on the node");
+            return Status::unschedulable(&text);
+        }
+        match over::over_limit(cx, state, node, new) {
+            Ok(over) if over.is_empty() => Status::SUCCESS,
+            Ok(_) => self.exceeded.clone(),
+            Err(status) => status,
+        }
+    }
+
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        Ok(volumes::sign(&pod.pod))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Hard constraints: counts of pods by domain, made once per cycle (PTS-010…016).
+
+use std::sync::Arc;
+
+use fixedbitset::FixedBitSet;
+
+use crate::engine::framework::plugin::CycleContext;
+use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::pod::PodInfo;
+use crate::engine::pod_index::ClassPods;
+use crate::engine::status::Status;
+use crate::engine::topology::{DomainCounts, TopologyColumn};
+
+use super::constraint::{Constraint, Constraints};
+use super::critical_paths::CriticalPaths;
+
+/// The two refusals, built once (PTS-014).
+pub struct Refusals {
+    skew: Status,
+    no_label: Status,
+}
+
+impl Default for Refusals {
+    fn default() -> Refusals {
+        let skew = "node(s) didn't match pod topology spread constraints";
+        let no_label = format!("{skew} (missing required label)");
+        Refusals { skew: Status::unschedulable(skew), no_label: Status::unresolvable(&no_label) }
+    }
+}
+
+/// The counts of one constraint.
+#[derive(Clone, Debug)]
+struct Spread {
+    column: Arc<TopologyColumn>,
+    pods: DomainCounts,
+    /// Number of domains with an eligible node.
+    domains: i64,
+    critical: CriticalPaths,
+    /// 1 if the pod itself counts.
+    own: i64,
+}
+
+impl Spread {
+    /// Counts over the whole snapshot. Every domain with an eligible node counts, even with no
+    /// pod in it (PTS-012).
+    fn new(cx: &CycleContext<'_>, constraint: &Constraint, eligible: &FixedBitSet) -> Spread {
+        let column = cx.snapshot.topology(constraint.key);
+        let mut counts = vec![0; column.len()];
+        let mut known = FixedBitSet::with_capacity(column.len());
+        let domain = |slot: usize| column.domain(NodeId(slot as u32));
+        eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
+        let metadata = &cx.pod.pod.metadata;
+        for pods in cx.snapshot.pods().classes() {
+            if constraint.counts(&pods.class, metadata.namespace) {
+                add_pods(&mut counts, pods, &column, eligible);
+            }
+        }
+        let mut critical = CriticalPaths::default();
+        known.ones().for_each(|domain| critical.update(column.value(domain), counts[domain]));
+        Spread {
+            pods: counts.into(),
+            domains: known.count_ones(..) as i64,
+            critical,
+            own: i64::from(constraint.selector.matches(&metadata.labels)),
+            column,
+        }
+    }
+}
+
+/// Adds the pods of a class on eligible nodes to their domains' counts.
+pub fn add_pods(
+    counts: &mut [i64],
+    pods: &ClassPods,
+    column: &TopologyColumn,
+    eligible: &FixedBitSet,
+) {
+    for (node, number) in pods.nodes.iter() {
+        if eligible.contains(node.index())
+            && let Some(domain) = column.domain(*node)
+        {
+            counts[domain] += i64::from(*number);
+        }
+    }
+}
+
+/// The nodes that have all keys, by slot.
+pub fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedBitSet {
+    let key = |constraint: &Constraint| cx.snapshot.topology(constraint.key);
+    let columns: Vec<_> = constraints.list.iter().map(key).collect();
+    let mut nodes = FixedBitSet::with_capacity(cx.snapshot.slots());
+    for id in cx.snapshot.order().iter() {
+        nodes.set(id.index(), columns.iter().all(|column| column.domain(*id).is_some()));
+    }
+    nodes
+}
+
+/// What all domains of a constraint come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tally {
+    /// The least count, as it is compared: 0 with too few domains.
+    pub least: i64,
+    /// Number of domains.
+    pub domains: i64,
+    /// Whether these are fewer than the constraint's `minDomains`.
+    pub too_few: bool,
+    /// 1 if the pod itself counts.
+    pub own: i64,
+}
+
+/// The counts of one cycle.
+#[derive(Clone, Debug)]
+pub struct FilterState {
+    constraints: Arc<Constraints>,
+    spreads: Vec<Spread>,
+}
+
+impl FilterState {
+    /// Counts for every constraint.
+    pub fn new(cx: &CycleContext<'_>, constraints: Constraints) -> FilterState {
+        let nodes = with_all_keys(cx, &constraints);
+        let spread = |constraint: &Constraint| {
+            Spread::new(cx, constraint, &constraints.included(constraint, cx, &nodes))
+        };
+        let spreads = constraints.list.iter().map(spread).collect();
+        FilterState { constraints: Arc::new(constraints), spreads }
+    }
+
+    /// The constraints.
+    pub fn constraints(&self) -> &Constraints {
+        &self.constraints
+    }
+
+    /// What a constraint counts, by its place.
+    pub fn tally(&self, at: usize) -> Option<Tally> {
+        let (constraint, spread) = (self.constraints.list.get(at)?, self.spreads.get(at)?);
+        let too_few = spread.domains < constraint.min_domains;
+        Some(Tally {
+            least: if too_few { 0 } else { spread.critical.least() },
+            domains: spread.domains,
+            too_few,
+            own: spread.own,
+        })
+    }
+
+    /// The pods that a constraint counts in the node's domain; `None` without a domain.
+    pub fn count_at(&self, at: usize, node: NodeId) -> Option<i64> {
+        let spread = self.spreads.get(at)?;
+        Some(spread.pods.get(spread.column.domain(node)?))
+    }
+
+    /// The nodes on which a constraint counts pods.
+    pub fn counted_nodes(&self, cx: &CycleContext<'_>, at: usize) -> FixedBitSet {
+        let nodes = with_all_keys(cx, &self.constraints);
+        match self.constraints.list.get(at) {
+            Some(constraint) => self.constraints.included(constraint, cx, &nodes),
+            None => nodes,
+        }
+    }
+
+    /// PTS-013, PTS-014
+    pub fn filter(&self, node: &NodeInfo, refusals: &Refusals) -> Status {
+        for (constraint, spread) in self.constraints.list.iter().zip(&self.spreads) {
+            let Some(domain) = spread.column.domain(node.id) else {
+                return refusals.no_label.clone();
+            };
+            let too_few = spread.domains < constraint.min_domains;
+            let least = if too_few { 0 } else { spread.critical.least() };
+            if spread.pods.get(domain) + spread.own - least > constraint.max_skew {
+                return refusals.skew.clone();
+            }
+        }
+        Status::SUCCESS
+    }
+
+    /// Counts `other` in or out. Terminating pods count here, and so do all pods for a selector
+    /// of everything (PTS-016).
+    pub fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, info: &NodeInfo, sign: i64) {
+        let (own, other) = (&pod.pod.metadata, &other.pod.metadata);
+        let Some(node) = &info.node else { return };
+        let constraints = &self.constraints;
+        if own.namespace != other.namespace || !constraints.has_all_keys(&node.metadata.labels) {
+            return;
+        }
+        for (constraint, spread) in constraints.list.iter().zip(&mut self.spreads) {
+            if constraint.selector.matches(&other.labels)
+                && constraints.includes(constraint, &pod.pod, node)
+                && let Some(domain) = spread.column.domain(info.id)
+            {
+                let count = spread.pods.add(domain, sign);
+                spread.critical.update(spread.column.value(domain), count);
+            }
+        }
+    }
+}

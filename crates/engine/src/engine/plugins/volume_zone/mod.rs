@@ -1,0 +1,242 @@
+//! VolumeZone: a pod goes only where the zone and region labels of its bound volumes match.
+//!
+//! Only labels of volumes count; their node affinity is VolumeBinding's concern.
+//! Upstream: `pkg/scheduler/framework/plugins/volumezone/volume_zone.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::api::{Labels, Object, PersistentVolume, PersistentVolumeClaim, VolumeBindingMode};
+use crate::config::{FeatureGates, ProfileArgs};
+use crate::engine::framework::cycle_state::CycleState;
+use crate::engine::framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use crate::engine::framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use crate::engine::node::NodeInfo;
+use crate::engine::objects::Objects;
+use crate::engine::pod::{NamespacedName, PodInfo};
+use crate::engine::status::Status;
+use crate::engine::volumes;
+use crate::intern::Symbol;
+
+/// The labels that count, in upstream's order, each with its present-day name.
+const TOPOLOGY_LABELS: [(&str, &str); 4] = [
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    ("topology.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("topology.kubernetes.io/region", "topology.kubernetes.io/region"),
+];
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(VolumeZone::default()))
+}
+
+impl Default for VolumeZone {
+    fn default() -> VolumeZone {
+        VolumeZone {
+            name: "VolumeZone".into(),
+            labels: TOPOLOGY_LABELS.map(|(label, today)| (label.into(), today.into())),
+            conflict: Status::unresolvable("node(s) had no available volume zone"),
+        }
+    }
+}
+
+/// A volume that is not in the node's zone or region.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ZoneConflict {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// Its volume.
+    pub volume: Symbol,
+    /// The volume's label.
+    pub label: Symbol,
+    /// The zones or regions that it has there.
+    pub zones: Vec<Symbol>,
+    /// The node's value.
+    pub has: Option<Symbol>,
+}
+
+/// Every label of the pod's volumes that does not allow a node.
+pub fn conflicts(pod: &PodInfo, objects: &Objects, node: &Labels) -> Vec<ZoneConflict> {
+    let plugin = VolumeZone::default();
+    let mut conflicts = Vec::new();
+    for claim in volumes::named_claims(&pod.pod) {
+        let Some(bound) = objects.persistent_volume_claims.get(&claim) else { continue };
+        let name = NamespacedName::new(Symbol::EMPTY, bound.spec.volume_name);
+        let Some(volume) = objects.persistent_volumes.get(&name) else { continue };
+        let topologies = plugin.of_volume(volume).into_iter();
+        conflicts.extend(topologies.filter(|topology| !topology.allows(node)).map(|topology| {
+            ZoneConflict {
+                claim,
+                volume: name.name,
+                label: topology.label,
+                has: node.get(topology.label).or_else(|| node.get(topology.today)).copied(),
+                zones: topology.values.into_iter().collect(),
+            }
+        }));
+    }
+    conflicts
+}
+
+struct VolumeZone {
+    name: Symbol,
+    labels: [(Symbol, Symbol); 4],
+    conflict: Status,
+}
+
+/// A label of a volume and the values a node may have there.
+#[derive(Clone, PartialEq, Debug)]
+struct Topology {
+    label: Symbol,
+    today: Symbol,
+    values: BTreeSet<Symbol>,
+}
+
+impl Topology {
+    fn allows(&self, node: &Labels) -> bool {
+        let value = node.get(self.label).or_else(|| node.get(self.today));
+        value.is_some_and(|value| self.values.contains(value))
+    }
+}
+
+/// What all of the pod's volumes ask for.
+#[derive(Clone, PartialEq, Debug)]
+struct Topologies(Vec<Topology>);
+
+impl VolumeZone {
+    /// VZ-001
+    fn of_pod(&self, pod: &PodInfo, objects: &Objects) -> Result<Topologies, String> {
+        let mut all = Vec::new();
+        for key in volumes::named_claims(&pod.pod) {
+            if key.name.is_empty() {
+                return Err("PersistentVolumeClaim had no name".to_owned());
+            }
+            let claim = volumes::find_claim(objects, key)?;
+            let name = claim.spec.volume_name;
+            if name.is_empty() {
+                check_unbound(claim, objects)?;
+                continue;
+            }
+            let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name));
+            let volume = volume.ok_or_else(|| volumes::not_found("persistentvolume", name))?;
+            all.extend(self.of_volume(volume));
+        }
+        Ok(Topologies(all))
+    }
+
+    /// VZ-002: labels that name no zone are ignored.
+    fn of_volume(&self, volume: &PersistentVolume) -> Vec<Topology> {
+        let topology = |(label, today): &(Symbol, Symbol)| {
+            let values = zones(volume.metadata.labels.get(*label)?)?;
+            Some(Topology { label: *label, today: *today, values })
+        };
+        self.labels.iter().filter_map(topology).collect()
+    }
+}
+
+/// The zones of a label: one, or several joined by `__`. `None` if any is blank.
+fn zones(value: &str) -> Option<BTreeSet<Symbol>> {
+    let named = |zone: &str| (!zone.is_empty()).then(|| zone.into());
+    value.split("__").map(str::trim).map(named).collect()
+}
+
+/// A claim without a volume is fine if its class waits for the first consumer (VZ-001).
+fn check_unbound(claim: &PersistentVolumeClaim, objects: &Objects) -> Result<(), String> {
+    let name = volumes::class_of(claim);
+    if name.is_empty() {
+        return Err("PersistentVolumeClaim had no pv name and storageClass name".to_owned());
+    }
+    let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
+    match class.map(|class| class.volume_binding_mode) {
+        None => Err(volumes::not_found("storageclass.storage.k8s.io", name)),
+        Some(None) => Err(format!("VolumeBindingMode not set for StorageClass \"{name}\"")),
+        Some(Some(VolumeBindingMode::WaitForFirstConsumer)) => Ok(()),
+        Some(Some(VolumeBindingMode::Immediate)) => Err("PersistentVolume had no name".to_owned()),
+    }
+}
+
+impl Plugin for VolumeZone {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let (add, update) = (Action::ADD, Action::UPDATE);
+        Some(vec![
+            Registration::hinted(EventResource::StorageClass, add),
+            Registration::always(EventResource::Node, add | Action::UPDATE_NODE_LABEL),
+            Registration::hinted(EventResource::PersistentVolumeClaim, add | update),
+            Registration::hinted(EventResource::PersistentVolume, add | update),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let helps = match (&objects.old, &objects.new) {
+            (_, Some(Object::StorageClass(class))) => {
+                class.volume_binding_mode == Some(VolumeBindingMode::WaitForFirstConsumer)
+            }
+            (_, Some(Object::PersistentVolumeClaim(claim))) => {
+                let meta = &claim.metadata;
+                let key = NamespacedName::new(meta.namespace, meta.name);
+                volumes::named_claims(&pod.pod).any(|named| named == key)
+            }
+            (Some(Object::PersistentVolume(old)), Some(Object::PersistentVolume(new))) => {
+                self.of_volume(old) != self.of_volume(new)
+            }
+            (None, Some(Object::PersistentVolume(_))) => true,
+            _ => return Err("unexpected objects".to_owned()),
+        };
+        Ok(if helps { Hint::Queue } else { Hint::Skip })
+    }
+
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        match self.of_pod(cx.pod, cx.objects) {
+            Err(text) => volumes::unresolvable(text).into(),
+            Ok(Topologies(none)) if none.is_empty() => Status::skip().into(),
+            Ok(topologies) => {
+                state.write(topologies);
+                PreFilterAnswer::default()
+            }
+        }
+    }
+
+    /// VZ-003
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        let Some(node) = &node.node else { return Status::SUCCESS };
+        let labels = &node.metadata.labels;
+        // A node without any of the labels is taken for one of a cluster with a single zone.
+        if !self.labels.iter().any(|(label, _)| labels.contains_key(*label)) {
+            return Status::SUCCESS;
+        }
+        let allows = |all: &Topologies| all.0.iter().all(|topology| topology.allows(labels));
+        let allowed = match state.read::<Topologies>() {
+            Some(topologies) => Ok(allows(topologies)),
+            // PreFilter may be disabled in the profile: then every node looks the volumes up.
+            None => self.of_pod(cx.pod, cx.objects).map(|topologies| allows(&topologies)),
+        };
+        match allowed {
+            Ok(true) => Status::SUCCESS,
+            Ok(false) => self.conflict.clone(),
+            Err(text) => volumes::unresolvable(text),
+        }
+    }
+
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        Ok(volumes::sign(&pod.pod))
+    }
+}
+
+#[cfg(test)]
+mod tests;
