@@ -32,7 +32,7 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
 }
 
 /// The scheduler names of pending pods, with how many ask for each.
-fn scheduler_names(read: &source::Input) -> BTreeMap<Symbol, usize> {
+pub(super) fn scheduler_names(read: &source::Input) -> BTreeMap<Symbol, usize> {
     let mut names = BTreeMap::new();
     for Loaded { object, .. } in &read.objects {
         if let Object::Pod(pod) = object
@@ -47,7 +47,10 @@ fn scheduler_names(read: &source::Input) -> BTreeMap<Symbol, usize> {
 
 /// Gives each scheduler name that no profile serves the first profile's plugins, so that its
 /// pods can be looked at as well. Says so.
-fn serve_all(config: &mut ResolvedConfig, names: &BTreeMap<Symbol, usize>) -> Vec<String> {
+pub(super) fn serve_all(
+    config: &mut ResolvedConfig,
+    names: &BTreeMap<Symbol, usize>,
+) -> Vec<String> {
     let Some(first) = config.profiles.first().cloned() else { return Vec::new() };
     let mut notices = Vec::new();
     for (name, pods) in names {
@@ -58,8 +61,12 @@ fn serve_all(config: &mut ResolvedConfig, names: &BTreeMap<Symbol, usize>) -> Ve
             .profiles
             .push(crate::config::ResolvedProfile { scheduler_name: *name, ..first.clone() });
         notices.push(format!(
-            "{pods} pending pods ask for the scheduler {name}, which decides by its own rules: \
-             they are shown by those of {}",
+            "{} the scheduler {name}, which decides by its own rules: shown by those of {}",
+            if *pods == 1 {
+                "1 pending pod asks for".to_owned()
+            } else {
+                format!("{pods} pending pods ask for")
+            },
             first.scheduler_name
         ));
     }

@@ -13,6 +13,7 @@ mod diff;
 mod edits;
 mod exit;
 mod explain;
+mod foreign;
 mod format;
 mod info;
 mod man;

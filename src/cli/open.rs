@@ -10,6 +10,7 @@ use crate::api::selector::Selector;
 use crate::cli::attach;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
+use crate::cli::foreign;
 use crate::cli::options::{Input, View};
 use crate::cli::tries::{self, Added, Tries};
 use crate::cli::waiting::with_progress;
@@ -207,10 +208,14 @@ pub(super) fn build_with(
     let (text, from) = config_text(input, &read)?;
     let mut resolved =
         config::resolve(text.as_deref(), &features, &registry.descriptors()).context(from)?;
-    let adapted = adapt(&mut resolved);
+    let mut adapted = adapt(&mut resolved);
+    if read.foreign.iter().any(|file| file.is_scheduler) {
+        adapted.extend(attach::serve_all(&mut resolved, &attach::scheduler_names(&read)));
+    }
     let mut world = World::new(&resolved, features, &registry).map_err(anyhow::Error::msg)?;
     world.scheduler_mut().set_tie_break(input.tie_break);
-    let mut notices = read.warnings.clone();
+    let mut notices = foreign::notices(&read);
+    notices.extend(read.warnings.iter().cloned());
     notices.extend(adapted);
     notices.extend(reach_extenders(&resolved, input.call_extenders, &mut world)?);
     notices.extend(resolved.warnings.iter().map(ToString::to_string));
@@ -232,8 +237,9 @@ pub(super) fn build_with(
     } else {
         notices.extend(sim::load(&mut world, objects));
     }
+    notices.extend(tries::create(&read.manifests, &mut world)?);
     let mut added = tries::add(tries, &mut world)?;
-    if !added.workloads.is_empty() {
+    if !added.workloads.is_empty() || !read.manifests.is_empty() {
         notices.retain(|notice| notice != source::NOTHING_PENDING);
     }
     notices.append(&mut added.notices);

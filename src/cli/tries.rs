@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::api::{DecodeError, Decoded, Kind, Node, Object, decode};
 use crate::sim::workload::{self, Surroundings, Workload};
 use crate::sim::{World, load};
-use crate::source;
+use crate::source::{self, Manifest};
 
 /// What is to be tried.
 #[derive(Args, Debug, Default)]
@@ -36,13 +36,38 @@ pub(super) struct Added {
 
 /// Reads the files and creates in the world what their controllers would.
 pub(super) fn add(tries: &Tries, world: &mut World) -> Result<Added> {
+    let replicas = tries.replicas.map(|replicas| replicas as usize);
+    let (mut added, objects) = expand(&source::manifests(&tries.pods)?, replicas, world)?;
+    if added.workloads.is_empty() && !tries.pods.is_empty() {
+        let kinds: Vec<&str> = workload::kinds().collect();
+        bail!("--pod: there is nothing to try in it; it takes {}", kinds.join(", "));
+    }
+    check_names(&objects, world).context("--pod")?;
+    added.notices.extend(load::add(world, objects));
+    Ok(added)
+}
+
+/// Creates what the controllers of an input's own workloads would. Gives one sentence each about
+/// what is left out.
+pub(super) fn create(manifests: &[Manifest], world: &mut World) -> Result<Vec<String>> {
+    let (mut added, objects) = expand(manifests, None, world)?;
+    check_names(&objects, world)?;
+    added.notices.extend(load::add(world, objects));
+    Ok(added.notices)
+}
+
+/// What the controllers of the manifests would create.
+fn expand(
+    manifests: &[Manifest],
+    replicas: Option<usize>,
+    world: &World,
+) -> Result<(Added, Vec<Object>)> {
     let nodes: Vec<Arc<Node>> =
         world.scheduler().cache().nodes().filter_map(|info| info.node.clone()).collect();
-    let surroundings =
-        Surroundings { replicas: tries.replicas.map(|replicas| replicas as usize), nodes: &nodes };
+    let surroundings = Surroundings { replicas, nodes: &nodes };
     let mut added = Added::default();
     let mut objects = Vec::new();
-    for manifest in source::manifests(&tries.pods)? {
+    for manifest in manifests {
         let wrong = |error: DecodeError| anyhow::anyhow!("{}: {error}", manifest.file);
         if let Some(workload) = workload::expand(&manifest.value, &surroundings) {
             let workload = workload.map_err(wrong)?;
@@ -58,13 +83,7 @@ pub(super) fn add(tries: &Tries, world: &mut World) -> Result<Added> {
             }
         }
     }
-    if added.workloads.is_empty() && !tries.pods.is_empty() {
-        let kinds: Vec<&str> = workload::kinds().collect();
-        bail!("--pod: there is nothing to try in it; it takes {}", kinds.join(", "));
-    }
-    check_names(&objects, world)?;
-    added.notices.extend(load::add(world, objects));
-    Ok(added)
+    Ok((added, objects))
 }
 
 /// An object of another kind: a claim, a service, a priority class.
@@ -82,7 +101,7 @@ fn check_names(objects: &[Object], world: &World) -> Result<()> {
         let name = crate::engine::pod::NamespacedName::of(&object);
         let there = key.kind == Kind::Pod && world.api().get(key.kind, name).is_some();
         if there || !seen.insert(key) {
-            bail!("--pod: there is a {key} already; give the one to try another name");
+            bail!("there is a {key} already; give the one to try another name");
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! One object's text within a file, and how it is decoded.
 
-use crate::api::decode::{DecodeError, Decoded, Text, decode, from_value};
+use crate::api::decode::{DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error};
 use crate::api::{Kind, Object};
 use crate::intern::Symbol;
 
@@ -151,6 +151,19 @@ impl Item<'_> {
             Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
             Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
             Decoded::Unread(kind) => Outcome::Unread(kind),
+        }
+    }
+
+    /// The item as a tree of values.
+    pub fn value(&self) -> Result<serde_json::Value, DecodeError> {
+        match &self.content {
+            Content::Json { text, .. } => {
+                serde_json::from_str(text).map_err(|error| json_error(&error))
+            }
+            Content::Yaml { text, indent } => {
+                serde_yaml::from_str(&dedent(text, *indent)).map_err(|error| yaml_error(&error))
+            }
+            Content::Value(value) => Ok(value.clone()),
         }
     }
 

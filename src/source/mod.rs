@@ -3,8 +3,9 @@
 //!
 //! Read are YAML with any number of documents, JSON, `v1` lists and typed lists (also as
 //! `kubectl cluster-info dump` writes them into a folder), and the export of
-//! kube-scheduler-simulator and `kubestep capture`; all of it also packed with gzip. Either all of it is understood,
-//! or there is one error that says where and what, and nothing is used.
+//! kube-scheduler-simulator and `kubestep capture`, and what other tools write ([`foreign`]); all of
+//! it also packed with gzip. Either all of it is understood, or there is one error that says where
+//! and what, and nothing is used.
 //!
 //! Files are cut into objects first ([`yaml`], [`json`]), the objects are then decoded side
 //! by side, in the order of appearance. Large JSON is never held as a whole: it is read, cut
@@ -15,6 +16,7 @@ mod check;
 mod error;
 mod files;
 mod filter;
+mod foreign;
 mod item;
 mod json;
 mod manifests;
@@ -22,6 +24,7 @@ mod piece;
 mod progress;
 mod reader;
 mod stream;
+mod unpack;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -36,6 +39,7 @@ pub use check::NOTHING_PENDING;
 pub use error::SourceError;
 pub(crate) use filter::glob;
 pub use filter::{Exclude, Filter};
+pub use foreign::Foreign;
 pub use item::SNAPSHOT_FIELDS;
 pub use manifests::{Manifest, manifests};
 pub use progress::Progress;
@@ -99,6 +103,10 @@ pub struct Input {
     pub filtered: usize,
     /// The first scheduler configuration among the objects.
     pub scheduler_config: Option<SchedulerConfigText>,
+    /// Workloads that stand for pods which are not there, as traces hold them.
+    pub manifests: Vec<Manifest>,
+    /// The files that other tools wrote.
+    pub foreign: Vec<Foreign>,
     /// What a capture says about itself.
     pub captured: Captured,
     /// When a live cluster was listed, if this is one that is to be followed.
@@ -171,6 +179,13 @@ impl<'a> Reading<'a> {
         while more && text.len() < self.limits.whole {
             more = reader.read_more(&mut text)?;
         }
+        let formats = foreign::candidates(&text);
+        if !formats.is_empty() {
+            while more {
+                more = reader.read_more(&mut text)?;
+            }
+            return self.foreign(File { name: reader.name, text }, &formats);
+        }
         // Much JSON is what machines write. Much YAML is rare, and slow in any case.
         if more && json::looks_like(&text) {
             let file = Symbol::new(&reader.name);
@@ -187,14 +202,37 @@ impl<'a> Reading<'a> {
     }
 
     fn whole(&mut self, file: File) -> Result<(), Box<SourceError>> {
-        let items = split(&file)?;
+        self.items(&file, &split(&file)?)?;
+        self.files.push(file);
+        Ok(())
+    }
+
+    /// A file that another tool wrote, or that looks like one.
+    fn foreign(
+        &mut self,
+        mut file: File,
+        formats: &[&'static foreign::Format],
+    ) -> Result<(), Box<SourceError>> {
+        for format in formats {
+            (format.prepare)(&mut file.text);
+            let Some(contents) = (format.read)(&file)? else { continue };
+            self.items(&file, &contents.items)?;
+            let manifest = |value| Manifest { file: file.name.clone(), value };
+            self.input.manifests.extend(contents.manifests.into_iter().map(manifest));
+            self.input.foreign.push(format.about(&file.name, contents.notes));
+            self.files.push(file);
+            return Ok(());
+        }
+        self.whole(file)
+    }
+
+    fn items(&mut self, file: &File, items: &[Item<'_>]) -> Result<(), Box<SourceError>> {
         add(&self.progress.found, items.len());
-        let outcomes = decode(&file.piece(), &items, self.progress)?;
+        let outcomes = decode(&file.piece(), items, self.progress)?;
         let name = Symbol::new(&file.name);
         for (item, outcome) in items.iter().zip(outcomes) {
             self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
         }
-        self.files.push(file);
         Ok(())
     }
 

@@ -1,12 +1,11 @@
-//! Bytes to text, block by block: gzip is unpacked, the encoding is checked, and how far the
-//! reading has come is counted on the way.
+//! Bytes to text, block by block: what is packed is unpacked ([`super::unpack`]), the encoding is
+//! checked, and how far the reading has come is counted on the way.
 
-use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 
 use super::error::SourceError;
-use super::{Progress, add};
+use super::{Progress, add, unpack};
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
@@ -34,7 +33,7 @@ impl<'p> Reader<'p> {
         progress: &'p Progress,
     ) -> Result<Reader<'p>, Box<SourceError>> {
         let counted = Counted { input, progress };
-        let (input, is_packed) = unpacked(counted).map_err(|error| cannot_read(&name, &error))?;
+        let (input, is_packed) = unpack::open(&name, counted)?;
         let block = vec![0; BLOCK];
         Ok(Reader { name, input, is_packed, progress, block, partial: 0, offset: 0, lines: 0 })
     }
@@ -50,7 +49,9 @@ impl<'p> Reader<'p> {
         let read = match self.input.read(&mut self.block[self.partial..]) {
             Ok(read) => read,
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(true),
-            Err(error) if self.is_packed => return Err(self.damaged(&error)),
+            Err(error) if self.is_packed => {
+                return Err(unpack::damaged(&self.name, "gzip data", &error));
+            }
             Err(error) => return Err(cannot_read(&self.name, &error)),
         };
         let held = self.partial + read;
@@ -85,14 +86,6 @@ impl<'p> Reader<'p> {
         let message = format!("is not text: byte {} is not UTF-8", self.offset + valid);
         Box::new(SourceError { line, ..*SourceError::of_file(name, message, "save it as UTF-8") })
     }
-
-    fn damaged(&self, error: &io::Error) -> Box<SourceError> {
-        let message = match error.kind() {
-            ErrorKind::UnexpectedEof => "is gzip data that is cut off".to_string(),
-            _ => format!("is gzip data that is damaged: {error}"),
-        };
-        SourceError::of_file(&self.name, message, "copy the file again; nothing of it was used")
-    }
 }
 
 /// Line ends among the bytes.
@@ -100,29 +93,6 @@ pub(super) fn line_ends(bytes: &[u8]) -> usize {
     // Sums of single bytes, which the compiler turns into instructions for many bytes at once.
     let in_block = |block: &[u8]| block.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
     bytes.chunks(usize::from(u8::MAX)).map(|block| usize::from(in_block(block))).sum()
-}
-
-/// Looks at the first bytes; what is packed comes out unpacked.
-fn unpacked<'p>(mut input: impl Read + 'p) -> io::Result<(Box<dyn Read + 'p>, bool)> {
-    let mut magic = [0; GZIP_MAGIC.len()];
-    let mut held = 0;
-    while held < magic.len() {
-        match input.read(&mut magic[held..]) {
-            Ok(0) => break,
-            Ok(read) => held += read,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let begin = Cursor::new(magic).take(held as u64);
-    let input = begin.chain(input);
-    Ok(match magic == GZIP_MAGIC {
-        true => {
-            let input = BufReader::with_capacity(BLOCK, input);
-            (Box::new(flate2::bufread::MultiGzDecoder::new(input)), true)
-        }
-        false => (Box::new(input), false),
-    })
 }
 
 /// Counts the bytes as they are stored, so that they can be compared with the file's size.

@@ -13,6 +13,7 @@ mod config;
 mod diff;
 mod errors;
 mod explain;
+mod foreign;
 mod harness;
 mod odd;
 mod render;

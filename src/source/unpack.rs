@@ -1,0 +1,120 @@
+//! What is packed comes out unpacked: gzip as it is read; a zip archive with one file of text in
+//! it, and MessagePack as the JSON that says the same, once they are read as a whole. What a file
+//! is shows in its first bytes, not in its name.
+
+use std::borrow::Cow;
+use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use zip::ZipArchive;
+
+use super::error::SourceError;
+use super::foreign::simkube;
+use super::reader::cannot_read;
+
+/// Bytes that are read at once.
+const BLOCK: usize = 1 << 20;
+/// Bytes in which a file shows what it is.
+const HEAD: usize = 20;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZIP: &[u8] = b"PK\x03\x04";
+/// Where and how a bbolt database says that it is one: etcd's snapshots are such.
+const BBOLT: (usize, [u8; 4]) = (16, [0xed, 0xda, 0x0c, 0xed]);
+/// What a file of an archive ends in that can be read.
+const TEXT: &[&str] = &[".json", ".jsonl", ".yaml", ".yml"];
+
+type Unpacked<'p> = Box<dyn Read + 'p>;
+type Result<T> = std::result::Result<T, Box<SourceError>>;
+
+/// A file's text as bytes, and whether it was packed with gzip, so that what goes wrong on the
+/// way may be the packing's fault.
+pub(super) fn open<'p>(name: &str, input: impl Read + 'p) -> Result<(Unpacked<'p>, bool)> {
+    let wrong = |error: io::Error| cannot_read(name, &error);
+    let (head, input) = peek(input, GZIP.len()).map_err(wrong)?;
+    if head != GZIP {
+        return Ok((contained(name, input).map_err(|error| error.told(name, false))?, false));
+    }
+    let input = MultiGzDecoder::new(BufReader::with_capacity(BLOCK, input));
+    Ok((contained(name, input).map_err(|error| error.told(name, true))?, true))
+}
+
+/// Why a file could not be unpacked.
+enum Wrong {
+    Reading(io::Error),
+    Told(Box<SourceError>),
+}
+
+impl Wrong {
+    fn told(self, name: &str, is_gzip: bool) -> Box<SourceError> {
+        match self {
+            Wrong::Reading(error) if is_gzip => damaged(name, "gzip data", &error),
+            Wrong::Reading(error) => cannot_read(name, &error),
+            Wrong::Told(error) => error,
+        }
+    }
+}
+
+impl From<io::Error> for Wrong {
+    fn from(error: io::Error) -> Wrong {
+        Wrong::Reading(error)
+    }
+}
+
+/// What a container holds; anything else as it is.
+fn contained<'p>(name: &str, input: impl Read + 'p) -> std::result::Result<Unpacked<'p>, Wrong> {
+    let (head, mut input) = peek(input, HEAD)?;
+    let mut whole = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes).map(|_| bytes)
+    };
+    let unpacked = if head.starts_with(ZIP) {
+        from_zip(name, whole()?).map_err(Wrong::Told)?
+    } else if simkube::is_trace(&head) {
+        simkube::to_json(name, &whole()?).map_err(Wrong::Told)?.into_bytes()
+    } else if head.get(BBOLT.0..).is_some_and(|magic| magic == BBOLT.1) {
+        let help = "kwokctl snapshot save --format k8s, or kubectl get -o yaml, write text";
+        let message = "is a snapshot of etcd, in a form that only etcd reads".to_owned();
+        return Err(Wrong::Told(SourceError::of_file(name, message, help)));
+    } else {
+        return Ok(input);
+    };
+    Ok(Box::new(Cursor::new(unpacked)))
+}
+
+/// The one file of text in an archive.
+fn from_zip(name: &str, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let broken = |error: io::Error| damaged(name, "a zip archive", &error);
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(error.into()))?;
+    let is_text = |file: &String| TEXT.iter().any(|ending| file.ends_with(ending));
+    let names = archive.file_names().filter_map(std::result::Result::ok);
+    let found: Vec<String> = names.map(Cow::into_owned).filter(is_text).collect();
+    let [file] = found.as_slice() else {
+        let message = match found.len() {
+            0 => "is a zip archive without a .json or .yaml file".to_owned(),
+            several => format!("is a zip archive with {several} .json or .yaml files"),
+        };
+        let help = "unpack it, and name the folder or the files";
+        return Err(SourceError::of_file(name, message, help));
+    };
+    let mut file = archive.by_name(file).map_err(|error| broken(error.into()))?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(broken)?;
+    Ok(text)
+}
+
+/// The first bytes, and all of them once more.
+fn peek<'p>(mut input: impl Read + 'p, length: usize) -> io::Result<(Vec<u8>, Unpacked<'p>)> {
+    let mut head = Vec::with_capacity(length);
+    input.by_ref().take(length as u64).read_to_end(&mut head)?;
+    let all = Cursor::new(head.clone()).chain(input);
+    Ok((head, Box::new(all)))
+}
+
+/// The error about packed data that cannot be unpacked.
+pub(super) fn damaged(name: &str, what: &str, error: &io::Error) -> Box<SourceError> {
+    let message = match error.kind() {
+        ErrorKind::UnexpectedEof => format!("is {what} that is cut off"),
+        _ => format!("is {what} that is damaged: {error}"),
+    };
+    SourceError::of_file(name, message, "copy the file again; nothing of it was used")
+}
