@@ -1,7 +1,8 @@
 //! The README is kept true: its key table, screens, stories, themes and categories are those
 //! of the program.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --test readme` rewrites the key table.
+//! `UPDATE_GOLDEN=1 cargo test --test readme -- --test-threads=1` rewrites the key table and the
+//! pictures, one after the other because they are in one file.
 
 #![allow(
     clippy::unwrap_used,

@@ -107,12 +107,11 @@ impl FromStr for Shown {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Shown, String> {
-        let is_named = |view: &ViewId| {
-            view.title().eq_ignore_ascii_case(text) || text == view.digit().to_string()
-        };
-        let found = ViewId::ALL.into_iter().find(is_named).map(Shown);
+        let is_named =
+            |view: &ViewId| view.title().eq_ignore_ascii_case(text) || text == view.keys();
+        let found = ViewId::every().find(is_named).map(Shown);
         found.ok_or_else(|| {
-            let titles = ViewId::ALL.iter().map(|view| view.title());
+            let titles = ViewId::every().map(ViewId::title);
             let near = suggest::closest(text, titles.clone());
             let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
             let all: Vec<&str> = titles.collect();

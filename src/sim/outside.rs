@@ -46,7 +46,7 @@ impl World {
     /// # Errors
     /// A plugin refuses to be built another time.
     pub fn serve(&mut self, name: Symbol) -> Result<(), String> {
-        let mut config = self.config().clone();
+        let mut config = (**self.config()).clone();
         let Some(first) = config.profiles.first().cloned() else { return Ok(()) };
         if config.profile(&name).is_some() {
             return Ok(());

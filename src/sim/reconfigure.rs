@@ -1,6 +1,8 @@
 //! What a person does to the scheduler of a cluster at work: another configuration, and pods
 //! moved in its queue.
 
+use std::sync::Arc;
+
 use crate::config::{FeatureGates, Overlay, ResolvedConfig, resolve_with};
 use crate::engine::framework::registry::Registry;
 use crate::engine::pod::NamespacedName;
@@ -8,7 +10,7 @@ use crate::sim::World;
 
 impl World {
     /// The configuration that the scheduler has.
-    pub fn config(&self) -> &ResolvedConfig {
+    pub fn config(&self) -> &Arc<ResolvedConfig> {
         &self.config
     }
 

@@ -58,8 +58,8 @@ pub fn parse(line: &str, view: ViewId) -> Result<Option<Invocation>, CommandErro
 
 /// The names of the views where an action is valid.
 pub fn views_of(spec: &Spec) -> String {
-    let views = ViewId::ALL.iter().chain(&ViewId::OTHERS).filter(|v| spec.place.holds(**v));
-    let names: Vec<String> = views.map(|v| format!("{} ({})", v.title(), v.digit())).collect();
+    let views = ViewId::every().filter(|v| spec.place.holds(*v));
+    let names: Vec<String> = views.map(|v| format!("{} ({})", v.title(), v.keys())).collect();
     names.join(", ")
 }
 

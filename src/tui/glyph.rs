@@ -127,6 +127,10 @@ pub const CRUMB: &str = " ▸ ";
 pub const CURSOR: &str = "▶";
 /// Marks where a breakpoint sits.
 pub const BREAKPOINT: &str = "●";
+/// Says that a setting is not the default.
+pub const CHANGED: &str = "≠ changed";
+/// Marks a row that a person has marked.
+pub const MARKED: &str = "◆";
 /// Columns hidden at the left.
 pub const MORE_LEFT: &str = "◂";
 /// Columns hidden at the right.
@@ -162,6 +166,8 @@ fn stand_in(c: char) -> char {
         '★' => '*',
         '●' => '@',
         'µ' => 'u',
+        '≠' => '!',
+        '◆' => '#',
         c if c.is_ascii() => c,
         _ => '?',
     }
@@ -198,6 +204,8 @@ mod tests {
             CRUMB,
             CURSOR,
             BREAKPOINT,
+            CHANGED,
+            MARKED,
             MORE_LEFT,
             MORE_RIGHT,
             ASCENDING,

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::api::{Pod, Time};
+use crate::config::FeatureGates;
 use crate::debug::Position as Frame;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{NamespacedName, PodInfo};
@@ -56,8 +57,19 @@ pub struct Model {
     pub branch: String,
     /// Weights that are tried on the ranking.
     pub weights: crate::debug::preview::Weights,
+    /// What the scheduler runs with.
+    pub configuration: Configuration,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
+}
+
+/// What the scheduler runs with.
+#[derive(Clone, Debug, Default)]
+pub struct Configuration {
+    /// Its feature gates.
+    pub gates: FeatureGates,
+    /// All of it, row by row.
+    pub rows: Arc<Vec<crate::config::rows::Row>>,
 }
 
 /// A live cluster behind the session.

@@ -12,7 +12,7 @@ use super::model::{Model, span};
 use super::prompt::Purpose;
 use super::text::{Cut, fit, width};
 use super::theme::Scope;
-use super::view::{self, View, ViewId};
+use super::view::{View, ViewId};
 use super::widget::grid::{self, GridState};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
@@ -67,7 +67,7 @@ fn draw_view(
     // The class of the terminal decides where the panes are, also when wide columns are switched on.
     let (rows, detail) = layout::panes(body, Tier::of(body.width));
     let id = app.view();
-    let source = view::source(id, model);
+    let source = app.source(model);
     let (detail_focused, _) = app.detail_state();
     let grid = app.grid(id);
     let mut notes = title_notes(&*source, grid);
@@ -110,7 +110,7 @@ fn title_notes(source: &dyn View, grid: &GridState) -> Vec<String> {
         notes.push(format!("/{}", grid.filter.text()));
     }
     if grid.failures_only {
-        notes.push("failures only".into());
+        notes.push(source.failures().into());
     }
     notes
 }
@@ -220,7 +220,7 @@ fn draw_bottom(
     let note = filter_note(app);
     let ghost = app.ghost();
     let Some(open) = app.prompt() else {
-        let said = app.status().map(|m| (m.severity, m.text.as_str()));
+        let said = app.status();
         let said = said.or(model.progress.as_deref().map(|text| (Severity::Info, text)));
         let said = said.or(app.selected_help().map(|help| (Severity::Info, help)));
         if let Some((severity, text)) = said {

@@ -3,7 +3,7 @@
 use super::{Action, Argument, Place, Spec};
 use crate::tui::app::{App, BreakRequest, Effect, Request};
 use crate::tui::model::{BreakpointRow, Model};
-use crate::tui::view::{self, ViewId};
+use crate::tui::view::ViewId;
 
 /// Actions on breakpoints and watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +84,7 @@ pub fn apply(action: Breakpoints, app: &mut App, model: &Model, argument: &str) 
 fn place(app: &mut App, model: &Model) -> Option<String> {
     let row = app.selected_row()?;
     let column = app.grid(app.view()).column;
-    view::source(app.view(), model).place(row, column)
+    app.source(model).place(row, column)
 }
 
 /// A watch of the node or pod that the selected row is about.

@@ -21,8 +21,6 @@ pub enum General {
     Palette,
     /// Close, clear, or go out.
     Escape,
-    /// What was said so far.
-    Messages,
     /// Choose a theme.
     Theme,
     /// Show or hide breadcrumbs.
@@ -60,7 +58,6 @@ pub const SPECS: &[Spec] = &[
     Spec { argument: Argument::Optional("TEXT"), ..spec(General::Filter, "filter", &["/"], "filter", "Keep rows with TEXT; ! inverts, * is anything, -l takes labels") },
     spec(General::Help, "help", &["?", "f1"], "", "All keys and commands; / filters them, Enter runs one"),
     spec(General::Palette, "palette", &["ctrl-p"], "", "Find a command by typing part of it"),
-    spec(General::Messages, "messages", &["M"], "", "What was said so far"),
     Spec { argument: Argument::Optional("NAME"), ..spec(General::Theme, "theme", &["T"], "", "Use a theme; without a name, the next one") },
     spec(General::Wide, "wide", &["ctrl-w"], "", "Show the columns meant for wide terminals, or not"),
     spec(General::Breadcrumbs, "breadcrumbs", &["ctrl-g"], "", "Show or hide the line with the position"),
@@ -80,7 +77,6 @@ pub fn apply(action: General, app: &mut App, model: &Model, argument: &str) -> E
         General::Filter => app.filter(model, argument),
         General::Help => app.open_help(),
         General::Palette => app.open_palette(),
-        General::Messages => app.open_messages(),
         General::Theme => app.set_theme(argument.trim()),
         General::Wide => app.toggle_wide(),
         General::Breadcrumbs => app.toggle_breadcrumbs(),

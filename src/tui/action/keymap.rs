@@ -168,10 +168,8 @@ mod tests {
     fn a_sequence_waits_for_its_end() {
         let keymap = Keymap::default();
         let top = Action::Navigation(Navigation::Top);
-        assert_eq!(
-            keymap.find(&keys("g"), ViewId::Pods),
-            Match::Pending(vec![(Key::char('g'), top)])
-        );
+        let Match::Pending(next) = keymap.find(&keys("g"), ViewId::Pods) else { panic!() };
+        assert!(next.contains(&(Key::char('g'), top)), "{next:?}");
         assert_eq!(keymap.find(&keys("g g"), ViewId::Pods), Match::Action(top));
         assert_eq!(keymap.find(&keys("g x"), ViewId::Pods), Match::None);
     }

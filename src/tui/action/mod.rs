@@ -92,11 +92,11 @@ impl Argument {
 
 /// Where an action is valid: a set of views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u16);
+pub struct Place(u32);
 
 impl Place {
     /// Every view.
-    pub const ANY: Place = Place(u16::MAX);
+    pub const ANY: Place = Place(u32::MAX);
 
     /// The given views.
     pub const fn views(views: &[ViewId]) -> Place {

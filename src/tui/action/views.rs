@@ -49,6 +49,8 @@ pub const SPECS: &[Spec] = &[
     show(ViewId::Preemption, "preemption", &["8"], "Preemption: candidate nodes, victims, budgets"),
     show(ViewId::Events, "events", &["9"], "Queue moves and what each queueing hint said"),
     show(ViewId::Breakpoints, "breakpoints", &["B"], "Breakpoints and watches, with their hits and values"),
+    show(ViewId::Configuration, "configuration", &["g c"], "Profiles, plugins in order, weights, arguments, extenders, gates"),
+    show(ViewId::Messages, "messages", &["M"], "All that was said: notices, warnings, errors, how often and when"),
     spec(Views::Last, "last-view", &["-"], "Back to the view before this one"),
     spec(Views::Back, "view-back", &["["], "Back in the history of views"),
     spec(Views::Forward, "view-forward", &["]"], "Forward in the history of views"),

@@ -140,7 +140,7 @@ pub(super) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
         ViewId::Nodes => Some(node(model.nodes.get(row?)?.name)),
         ViewId::Filter | ViewId::Scores => {
             // The rows of both are nodes, known by their slots.
-            let slot = view::source(app.view(), model).key(row?);
+            let slot = app.source(model).key(row?);
             let name = model.cycle()?.nodes.name(NodeId(u32::try_from(slot).ok()?));
             (!name.is_empty()).then(|| node(name))
         }

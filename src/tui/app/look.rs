@@ -1,6 +1,6 @@
 //! How the interface looks: theme, width, what the first and last lines say.
 
-use super::{App, Effect, Message, Request};
+use super::{App, Effect, Request};
 use crate::tui::action::keymap::Match;
 use crate::tui::action::{self, key};
 use crate::tui::glyph::Charset;
@@ -102,8 +102,8 @@ impl App {
     }
 
     /// What to say on the status line, if anything.
-    pub(in crate::tui) fn status(&self) -> Option<&Message> {
-        self.status.as_ref()
+    pub(in crate::tui) fn status(&self) -> Option<(Severity, &str)> {
+        self.status.as_ref().map(|(severity, text)| (*severity, text.as_str()))
     }
 
     /// The hints of the last line, and help, which always fits.

@@ -5,6 +5,7 @@
 
 mod ask;
 mod look;
+mod messages;
 mod mouse;
 mod popup;
 mod select;
@@ -29,6 +30,7 @@ use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
 pub(in crate::tui) use ask::argument_name;
+pub use messages::{Message, Messages};
 pub use popup::Popup;
 pub(in crate::tui) use popup::decision_lines;
 
@@ -159,15 +161,6 @@ pub enum BreakRequest {
     Load(String),
 }
 
-/// Something that was said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// How serious.
-    pub severity: Severity,
-    /// The words.
-    pub text: String,
-}
-
 /// How the interface should look, decided before it starts.
 #[derive(Clone, Debug)]
 pub struct Appearance {
@@ -204,8 +197,8 @@ pub struct App {
     speed: Speed,
     running: bool,
     size: (u16, u16),
-    status: Option<Message>,
-    messages: Vec<Message>,
+    status: Option<(Severity, String)>,
+    messages: Messages,
     commands: Vec<String>,
     last_move: Option<Request>,
     argument_values: ArgumentValues,
@@ -249,7 +242,7 @@ impl App {
             running: false,
             size: (80, 24),
             status: None,
-            messages: Vec::new(),
+            messages: Messages::default(),
             commands: Vec::new(),
             last_move: None,
             argument_values: ArgumentValues { themes, ..ArgumentValues::default() },
@@ -324,19 +317,6 @@ impl App {
         }
     }
 
-    /// Says something on the status line; kept for the messages window.
-    pub fn say(&mut self, severity: Severity, text: impl Into<String>) {
-        let message = Message { severity, text: text.into() };
-        self.status = Some(message.clone());
-        self.messages.push(message);
-    }
-
-    /// Says why something cannot be done.
-    pub fn fail(&mut self, problem: String) -> Effect {
-        self.say(Severity::Error, problem);
-        Effect::None
-    }
-
     /// Closes the top window, or leaves.
     pub fn quit(&mut self) -> Effect {
         match self.popups.pop() {
@@ -400,12 +380,12 @@ impl App {
     /// The session has begun: the queues come first, and several notices become one line.
     pub fn start(&mut self) {
         self.show(ViewId::Queues);
-        let (severity, text) = match self.messages.len() {
+        let (severity, text) = match self.messages.count() {
             0 => (Severity::Info, "s steps into the first cycle, n runs it, c runs all".into()),
             1 => return,
             n => (Severity::Warning, format!("{n} notices about input and settings; M shows them")),
         };
-        self.status = Some(Message { severity, text });
+        self.status = Some((severity, text));
     }
 
     /// Whether a long run is going on; drawn as the mode.

@@ -4,7 +4,6 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::{App, Effect};
 use crate::tui::model::Model;
-use crate::tui::view;
 use crate::tui::widget::grid::Hit;
 use crate::tui::widget::status_line::Severity;
 use crate::tui::widget::tabs;
@@ -54,7 +53,7 @@ impl App {
             }
             return;
         }
-        let source = view::source(self.view, model);
+        let source = self.source(model);
         let grid = self.grid(self.view);
         match grid.hit(x, y) {
             Some(Hit::Header(column)) => {

@@ -11,7 +11,7 @@ use crate::tui::lines::{Line, LineGrid, wrapped};
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
 use crate::tui::theme::Scope;
-use crate::tui::view::{self, ViewId};
+use crate::tui::view::ViewId;
 use crate::tui::widget::grid::{CellOut, Column, GridSource, GridState};
 use crate::tui::widget::status_line::Severity;
 
@@ -181,19 +181,6 @@ impl App {
         self.ask(Purpose::Filter, "");
     }
 
-    /// What was said so far, the newest last.
-    pub fn open_messages(&mut self) {
-        let line = |m: &super::Message| {
-            Line::text(format!("{}{}", m.severity.sign(), m.text)).scoped(m.severity.scope())
-        };
-        let mut lines: Vec<Line> = self.messages.iter().map(line).collect();
-        if lines.is_empty() {
-            lines.push(Line::text("nothing was said yet"));
-        }
-        self.push_popup(Popup::new("Messages", "/ filter  Esc close", Content::Lines(lines)));
-        self.move_in_popup(isize::MAX);
-    }
-
     /// The decisions of the live cluster's scheduler beside ours, the newest last.
     pub fn open_decisions(&mut self, model: &Model) {
         let decisions = model.live.iter().flat_map(|live| &live.decisions);
@@ -217,7 +204,7 @@ impl App {
     pub fn describe(&mut self, model: &Model) {
         let column = self.grid(self.view).column;
         let Some(row) = self.selected_row() else { return };
-        let view = view::source(self.view, model);
+        let view = self.source(model);
         let mut out = CellOut::default();
         view.cell(row, 0, &mut out);
         let lines = view.detail(row, column);
@@ -231,7 +218,7 @@ impl App {
         let Some(row) = self.selected_row() else {
             return self.fail("there is no row to copy".into());
         };
-        let view = view::source(self.view, model);
+        let view = self.source(model);
         Effect::Copy(write(&view.title(), &view.detail(row, column)))
     }
 

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::App;
 use crate::tui::layout::{self, Tier};
 use crate::tui::model::Model;
-use crate::tui::view::{self, Target, ViewId};
+use crate::tui::view::{Target, ViewId};
 use crate::tui::widget::grid::GridState;
 
 impl App {
@@ -16,11 +16,13 @@ impl App {
 
     /// Brings grids up to date with the data: rows, order, and the debugger's position.
     pub fn sync(&mut self, model: &Model) {
+        self.stamp_messages(model);
         let view = self.view;
-        let source = view::source(view, model);
+        let source = self.source(model);
         let follows = self.followed.insert(view, model.position) != Some(model.position);
+        let revision = self.revision(model);
         let grid = self.grid(view);
-        grid.refresh(&*source, model.revision);
+        grid.refresh(&*source, revision);
         if let Some((row, column)) = source.current().filter(|_| follows) {
             grid.select_key(&*source, source.key(row));
             grid.column = column.unwrap_or(grid.column);
@@ -39,7 +41,7 @@ impl App {
             self.detail_scroll = self.detail_scroll.saturating_add_signed(lines);
             return;
         }
-        let source = view::source(self.view, model);
+        let source = self.source(model);
         self.grid(self.view).move_by(&*source, lines);
         self.detail_scroll = 0;
     }
@@ -47,7 +49,7 @@ impl App {
     /// Chooses another column.
     pub fn choose_column(&mut self, model: &Model, by: isize) {
         if self.popups.is_empty() {
-            let source = view::source(self.view, model);
+            let source = self.source(model);
             self.grid(self.view).choose_column(&*source, by);
             self.detail_scroll = 0;
         }
@@ -80,7 +82,7 @@ impl App {
     /// Where one can run to from the selected row.
     pub fn selected_target(&self, model: &Model) -> Option<Target> {
         let grid = self.grids.get(&self.view)?;
-        view::source(self.view, model).run_to(grid.selected_row()?, grid.column)
+        self.source(model).run_to(grid.selected_row()?, grid.column)
     }
 
     /// Rows in a screenful of the view.

@@ -36,6 +36,9 @@ impl App {
         self.view = view;
         self.detail_scroll = 0;
         self.detail_focused = false;
+        if view == ViewId::Messages {
+            self.grid(view).go_to_end();
+        }
     }
 
     /// The view before this one; again comes back.
@@ -84,7 +87,7 @@ impl App {
         }
         let Some(row) = self.selected_row() else { return Effect::None };
         let column = self.grid(self.view).column;
-        match view::source(self.view, model).open(row, column) {
+        match self.source(model).open(row, column) {
             Open::Describe => {
                 self.describe(model);
                 Effect::None

@@ -5,12 +5,14 @@
 //! the cycle there, may have to be reached again first. A moment of that is done at once; what
 //! takes longer is left to [`Driver::work_slice`], and the picture says so meanwhile.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Driver, rows};
+use crate::config::{self, ResolvedConfig};
 use crate::debug::{Input, Session};
 use crate::engine::pod::NamespacedName;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{Configuration, Model, Position};
 use crate::tui::view::{ViewId, events};
 
 /// The patience of a person who presses keys.
@@ -26,6 +28,8 @@ pub(super) struct Picture {
     old_queues: bool,
     old_pods: bool,
     old_rest: bool,
+    /// The configuration that the rows are of.
+    config: Option<Arc<ResolvedConfig>>,
     /// The step of which the rows show the state, if it is known.
     step: Option<usize>,
 }
@@ -38,6 +42,7 @@ impl Default for Picture {
             old_queues: true,
             old_pods: true,
             old_rest: true,
+            config: None,
             step: None,
         }
     }
@@ -86,7 +91,15 @@ impl Driver {
             let mut cycles = history.cycles_of(pod).rev();
             cycles.find(|record| record.cycle <= newest).map(|record| record.message.clone())
         };
-        if view == ViewId::Queues && std::mem::take(&mut picture.old_queues) {
+        if view == ViewId::Configuration {
+            let config = world.config();
+            if picture.config.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, config)) {
+                return;
+            }
+            picture.config = Some(config.clone());
+            let rows = Arc::new(config::rows::rows(config));
+            model.configuration = Configuration { gates: config.features, rows };
+        } else if view == ViewId::Queues && std::mem::take(&mut picture.old_queues) {
             model.queued = rows::queued(world, &said);
         } else if view == ViewId::Pods && std::mem::take(&mut picture.old_pods) {
             model.pods = rows::pods(world);

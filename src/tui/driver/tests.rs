@@ -100,7 +100,7 @@ fn every_story_can_be_walked_through_every_view() {
     for story in fixtures::STORIES {
         let mut live = Live::demo(story.name).keys("ssssc");
         for view in ViewId::ALL {
-            live = live.keys(&format!("{}Gd<Esc>ggllz", view.digit()));
+            live = live.keys(&format!("{}Gd<Esc>ggllz", view.keys()));
             let buffer = live.draw();
             let clean = buffer.content.iter().all(|c| c.symbol().chars().all(sanitize::is_safe));
             assert!(clean, "{}", story.name);

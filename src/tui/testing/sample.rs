@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::{Taint, TaintEffect, Time};
-use crate::config::ExtensionPoint;
+use crate::config::{self, ExtensionPoint, FeatureGates};
 use crate::debug::Position as Frame;
 use crate::engine::column::Column;
 use crate::engine::node::{NodeId, NodeInfo};
@@ -13,7 +13,7 @@ use crate::engine::status::{Code, Status};
 use crate::engine::testing;
 use crate::intern::Symbol;
 use crate::trace::Entry;
-use crate::tui::model::{Model, Place, PodRow, Position, QueuedPod, WaitingPod};
+use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
 
 const NODES: [&str; 5] = ["node-a", "node-b", "node-c", "node-d", "node-e"];
 const SECOND: i64 = 1_000_000;
@@ -182,6 +182,12 @@ fn node(at: usize, name: &str) -> Arc<NodeInfo> {
     Arc::new(info)
 }
 
+fn configuration() -> Configuration {
+    let gates = FeatureGates::default();
+    let config = config::resolve(None, &gates, config::intree::PLUGINS).unwrap();
+    Configuration { gates, rows: Arc::new(config::rows::rows(&config)) }
+}
+
 /// NodeResourcesFit on a node in Filter.
 pub fn filter_frame(node: u32) -> Frame {
     Frame::new(ExtensionPoint::Filter, Some("NodeResourcesFit".into()), Some(NodeId(node)))
@@ -223,6 +229,7 @@ pub fn model() -> Model {
                 plugin: None,
             })),
         )],
+        configuration: configuration(),
         at_end: false,
         ..Model::default()
     }

@@ -4,9 +4,11 @@
 //! right), so that every key means the same in each of them.
 
 mod breakpoints;
+mod configuration;
 mod cycle;
 pub(super) mod events;
 mod filter;
+mod messages;
 mod nodes;
 mod pods;
 mod preemption;
@@ -18,7 +20,7 @@ mod timeline;
 mod verdict;
 mod waiting;
 
-use super::app::decision_lines;
+use super::app::{Messages, decision_lines};
 use super::lines::Line;
 use super::model::{Model, Position};
 use super::widget::grid::GridSource;
@@ -32,6 +34,11 @@ pub trait View: GridSource {
     fn empty(&self) -> String;
     /// Everything about a cell.
     fn detail(&self, row: usize, column: usize) -> Vec<Line>;
+
+    /// What remains when only the rows that matter most are shown.
+    fn failures(&self) -> &'static str {
+        "failures only"
+    }
 
     /// Row, and where it matters column, of the debugger's position.
     fn current(&self) -> Option<(usize, Option<usize>)> {
@@ -107,6 +114,10 @@ pub enum ViewId {
     Events,
     /// Breakpoints and watches.
     Breakpoints,
+    /// The scheduler's configuration.
+    Configuration,
+    /// What was said.
+    Messages,
 }
 
 impl ViewId {
@@ -125,19 +136,38 @@ impl ViewId {
     ];
 
     /// The views without a digit.
-    pub const OTHERS: [ViewId; 1] = [ViewId::Breakpoints];
+    pub const OTHERS: [ViewId; 3] = [ViewId::Breakpoints, ViewId::Configuration, ViewId::Messages];
 
-    /// The key that shows it.
-    pub fn digit(self) -> char {
+    /// All views: those with a digit first.
+    pub fn every() -> impl Iterator<Item = ViewId> + Clone {
+        ViewId::ALL.into_iter().chain(ViewId::OTHERS)
+    }
+
+    /// The keys that show it, as they stand beside its name: a digit, or the view's own.
+    pub fn keys(self) -> &'static str {
         match self {
-            ViewId::Breakpoints => 'B',
-            view => char::from(b'0' + view as u8),
+            ViewId::Cycle => "0",
+            ViewId::Timeline => "1",
+            ViewId::Queues => "2",
+            ViewId::Filter => "3",
+            ViewId::Scores => "4",
+            ViewId::Nodes => "5",
+            ViewId::Pods => "6",
+            ViewId::Waiting => "7",
+            ViewId::Preemption => "8",
+            ViewId::Events => "9",
+            ViewId::Breakpoints => "B",
+            ViewId::Configuration => "gc",
+            ViewId::Messages => "M",
         }
     }
 
     /// Whether it shows the cluster, as it is at the debugger's position.
     pub fn shows_cluster(self) -> bool {
-        matches!(self, ViewId::Queues | ViewId::Nodes | ViewId::Pods | ViewId::Waiting)
+        matches!(
+            self,
+            ViewId::Queues | ViewId::Nodes | ViewId::Pods | ViewId::Waiting | ViewId::Configuration
+        )
     }
 
     /// Its name in the first line.
@@ -154,12 +184,14 @@ impl ViewId {
             ViewId::Preemption => "Preemption",
             ViewId::Events => "Events",
             ViewId::Breakpoints => "Breakpoints",
+            ViewId::Configuration => "Configuration",
+            ViewId::Messages => "Messages",
         }
     }
 }
 
-/// The rows of a view over `model`.
-pub fn source(view: ViewId, model: &Model) -> Box<dyn View + '_> {
+/// The rows of a view over `model` and what was `said` so far.
+pub fn source<'a>(view: ViewId, model: &'a Model, said: &Messages) -> Box<dyn View + 'a> {
     match view {
         ViewId::Cycle => Box::new(cycle::CycleView::new(model)),
         ViewId::Timeline => Box::new(timeline::TimelineView(model)),
@@ -172,6 +204,8 @@ pub fn source(view: ViewId, model: &Model) -> Box<dyn View + '_> {
         ViewId::Preemption => Box::new(preemption::PreemptionView::new(model)),
         ViewId::Events => Box::new(events::EventsView(model)),
         ViewId::Breakpoints => Box::new(breakpoints::BreakpointsView(model)),
+        ViewId::Configuration => Box::new(configuration::ConfigurationView(model)),
+        ViewId::Messages => Box::new(messages::MessagesView(said.clone())),
     }
 }
 

@@ -23,9 +23,9 @@ fn second_cycle() -> Model {
 
 #[test]
 fn every_view_in_eighty_columns() {
-    for view in ViewId::ALL {
+    for view in ViewId::every() {
         let name = format!("{}-80x24", view.title().to_lowercase());
-        at((80, 24)).keys(&view.digit().to_string()).golden(&name);
+        at((80, 24)).keys(view.keys()).golden(&name);
     }
 }
 
@@ -65,8 +65,8 @@ fn a_node_with_two_failures_shows_both() {
 
 #[test]
 fn an_empty_session_says_what_to_do_in_every_view() {
-    for view in ViewId::ALL {
-        let mut story = Story::new(Model::default()).keys(&view.digit().to_string());
+    for view in ViewId::every() {
+        let mut story = Story::new(Model::default()).keys(view.keys());
         let text = story.lines()[3..17].join("\n");
         assert!(
             text.contains("No ") || text.contains("has no") || text.contains("Nothing"),
@@ -136,8 +136,8 @@ fn hostile_names_reach_no_terminal() {
 
 #[test]
 fn ascii_mode_draws_no_byte_beyond_it() {
-    for view in ViewId::ALL {
-        let keys = format!("{}{}", view.digit(), if view == ViewId::Pods { "d" } else { "" });
+    for view in ViewId::every() {
+        let keys = format!("{}{}", view.keys(), if view == ViewId::Pods { "d" } else { "" });
         let mut story =
             Story::with(model(), (200, 50), "dark", Depth::Rgb, Charset::Ascii).keys(&keys);
         assert!(story.text().is_ascii(), "{}", story.text());
@@ -171,4 +171,29 @@ fn what_comes_after_the_position_is_dimmed() {
     let buffer = story.keys("0").draw();
     let dim = |y: u16| buffer[(6, y)].modifier.contains(Modifier::DIM);
     assert_eq!((dim(11), dim(12)), (false, true));
+}
+
+#[test]
+fn the_configuration_tells_what_is_changed_and_a_plugin_its_manual() {
+    let mut story = at((120, 40)).keys("gc");
+    let text = story.text();
+    assert!(text.contains("Configuration: all is as by default"), "{text}");
+    let mut story = story.keys("/imagelocality<Enter><Enter>");
+    let text = story.text();
+    assert!(text.contains("For example: "), "{text}");
+    let mut story = story.keys("<Esc><Esc>/gangsch<Enter>");
+    story.golden("configuration-gate-120x40");
+    assert!(story.text().contains(":what-if feature GangScheduling=true runs with it on"));
+}
+
+#[test]
+fn every_message_is_kept_with_its_time_and_how_often() {
+    let mut story = Story::new(model()).keys(":cycle two<Enter>:cycle two<Enter>:cycle x<Enter>M");
+    let lines = story.lines();
+    assert!(lines[4].starts_with("  ✗ error      +14.5s     2 "), "{}", lines[4]);
+    assert!(lines[5].contains("    1 \"x\" is not a cycle's number"), "{}", lines[5]);
+    assert!(lines[2].contains("2/2"), "the newest is selected: {}", lines[2]);
+    let mut story = story.keys("1:theme light<Enter>Mz");
+    assert!(story.lines()[2].contains("2 of 3 ─ warnings and errors only"));
+    assert!(story.keys("k").text().contains("2 times, from +14.5s to +14.5s"));
 }

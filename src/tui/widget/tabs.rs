@@ -41,8 +41,8 @@ fn shown(active: ViewId) -> Vec<ViewId> {
 /// What stands for each view: names from the left on while there is room for the digits of the rest; the
 /// active view always has its name.
 fn labels(active: ViewId, room: usize) -> Vec<(ViewId, String)> {
-    let digit = |view: ViewId| format!(" {} ", view.digit());
-    let name = |view: ViewId| format!(" {} {} ", view.digit(), view.title());
+    let digit = |view: ViewId| format!(" {} ", view.keys());
+    let name = |view: ViewId| format!(" {} {} ", view.keys(), view.title());
     let more = |view| width(&name(view)) - width(&digit(view));
     let views = shown(active);
     let digits: usize = views.iter().map(|v| width(&digit(*v))).sum();

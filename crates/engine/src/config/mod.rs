@@ -8,6 +8,7 @@
 //! - [`types`], [`args`]: the document after defaulting.
 //! - [`resolve`](fn@resolve): the one call; its steps are [`load`] and [`build`].
 //! - [`profile`]: what the engine runs; [`describe`]: the same as text.
+//! - [`rows`]: the same row by row, each with whether it is the default.
 //! - [`manual`]: what is to be said about each plugin, from the table of [`intree`].
 //! - [`problem`]: what is wrong with a document, with line and column.
 
@@ -35,6 +36,7 @@ pub mod problem;
 pub mod profile;
 mod reader;
 mod resolve;
+pub mod rows;
 pub mod suggest;
 pub mod types;
 mod validation;

@@ -143,6 +143,11 @@ impl GridState {
         self.selected_key = self.selected_row().map(|row| source.key(row));
     }
 
+    /// Lets the next refresh select the last line.
+    pub fn go_to_end(&mut self) {
+        (self.selected, self.selected_key, self.stamp) = (usize::MAX, None, None);
+    }
+
     /// Moves the selection by `lines`, stopping at both ends.
     pub fn move_by(&mut self, source: &dyn GridSource, lines: isize) {
         self.select(source, self.selected.saturating_add_signed(lines));

@@ -1,0 +1,299 @@
+//! A resolved configuration as rows for people: every setting with its value, and whether it is the
+//! default. Tables and screens are made from these rows.
+//!
+//! What is the default is found by resolving an empty document under the same gates, so that no second
+//! list of defaults can disagree with the first.
+
+use super::decode_args::default_args;
+use super::describe::{compact, percentage};
+use super::encode_args;
+use super::features::{Feature, FeatureGates};
+use super::intree::{self, PLUGINS};
+use super::node::Node;
+use super::points::{ExtensionPoint, PluginDescriptor};
+use super::profile::{ResolvedPlugin, ResolvedProfile};
+use super::resolve::{ResolvedConfig, resolve};
+use super::types::{Extender, KubeSchedulerProfile, PluginConfig};
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The rows below it, up to the next heading.
+    Heading,
+    /// A setting of the scheduler or of a profile.
+    Setting,
+    /// An extension point of a profile.
+    Point(ExtensionPoint),
+    /// A plugin at the point above.
+    Plugin(&'static PluginDescriptor),
+    /// A plugin that is not one of ours.
+    OtherPlugin,
+    /// An argument of a plugin.
+    Argument(&'static PluginDescriptor),
+    /// A feature gate.
+    Gate(Feature),
+    /// An extender, or something of it.
+    Extender,
+    /// Something allowed, but hardly meant.
+    Warning,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What it is about.
+    pub about: About,
+    /// What is set.
+    pub name: String,
+    /// To what.
+    pub value: String,
+    /// Whether that is not the default; `None` where nothing could be.
+    pub changed: Option<bool>,
+    /// What it does, in a sentence.
+    pub doc: String,
+}
+
+impl Row {
+    fn new(about: About, name: &str, value: impl Into<String>, changed: bool, doc: &str) -> Row {
+        let (name, value) = (name.to_owned(), value.into());
+        Row { about, name, value, changed: Some(changed), doc: doc.to_owned() }
+    }
+
+    fn heading(name: &str) -> Row {
+        Row { changed: None, ..Row::new(About::Heading, name, "", false, "") }
+    }
+}
+
+/// All of a configuration: settings, profiles with their plugins and arguments, extenders, gates.
+pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
+    // An empty document always resolves; should it not, nothing counts as changed.
+    let default = resolve(None, &config.features, PLUGINS).unwrap_or_else(|_| config.clone());
+    let mut rows = vec![Row::heading("Scheduler")];
+    rows.extend(settings(config, &default));
+    rows.extend(config.warnings.iter().map(|warning| {
+        let text = warning.to_string();
+        Row { changed: None, ..Row::new(About::Warning, "warning", "", false, &text) }
+    }));
+    for (at, profile) in config.profiles.iter().enumerate() {
+        rows.push(Row::heading(&format!("Profile {}", profile.scheduler_name)));
+        rows.extend(profile_rows(profile, default.profiles.first()));
+        // A profile that only serves another scheduler's name has no document of its own.
+        if let Some(document) = config.document.profiles.get(at) {
+            rows.push(Row::heading(&format!("Arguments in {}", profile.scheduler_name)));
+            rows.extend(arguments(document, profile, &config.features));
+        }
+    }
+    rows.push(Row::heading("Extenders"));
+    rows.extend(config.extenders.iter().flat_map(extender));
+    if config.extenders.is_empty() {
+        rows.push(Row::new(About::Extender, "none", "", false, "No HTTP extender is asked."));
+    }
+    rows.push(Row::heading("Feature gates"));
+    rows.extend(Feature::all().map(|feature| gate(feature, config.features)));
+    rows
+}
+
+fn settings(config: &ResolvedConfig, default: &ResolvedConfig) -> Vec<Row> {
+    let setting =
+        |name, value: String, changed, doc| Row::new(About::Setting, name, value, changed, doc);
+    let seconds = |seconds: i64| format!("{seconds}s");
+    let (first, longest) = (config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds);
+    let nodes = config.percentage_of_nodes_to_score;
+    vec![
+        setting(
+            "podInitialBackoffSeconds",
+            seconds(first),
+            first != default.pod_initial_backoff_seconds,
+            "Wait after the first failed attempt; it doubles with each further one.",
+        ),
+        setting(
+            "podMaxBackoffSeconds",
+            seconds(longest),
+            longest != default.pod_max_backoff_seconds,
+            "Longest wait between two attempts.",
+        ),
+        setting(
+            "percentageOfNodesToScore",
+            nodes.to_string(),
+            nodes != default.percentage_of_nodes_to_score,
+            &format!("Nodes searched before the best one found is taken: {}.", percentage(nodes)),
+        ),
+        setting(
+            "parallelism",
+            config.parallelism.to_string(),
+            config.parallelism != default.parallelism,
+            "Worker threads of kube-scheduler; decisions do not depend on it.",
+        ),
+    ]
+}
+
+fn profile_rows(profile: &ResolvedProfile, default: Option<&ResolvedProfile>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(own) = profile.percentage_of_nodes_to_score {
+        let doc = format!("Of this profile alone: {}.", percentage(own));
+        rows.push(Row::new(
+            About::Setting,
+            "percentageOfNodesToScore",
+            own.to_string(),
+            true,
+            &doc,
+        ));
+    }
+    for point in ExtensionPoint::ALL {
+        let usual = default.map(|default| default.at(point)).unwrap_or_default();
+        rows.extend(point_rows(point, profile.at(point), usual));
+    }
+    rows
+}
+
+/// A point, its plugins in the order they run, and those that would be there by default.
+fn point_rows(
+    point: ExtensionPoint,
+    plugins: &[ResolvedPlugin],
+    usual: &[ResolvedPlugin],
+) -> Vec<Row> {
+    let names = |list: &[ResolvedPlugin]| list.iter().map(|p| p.name).collect::<Vec<_>>();
+    let count = match plugins.len() {
+        0 => "no plugin".to_owned(),
+        1 => "1 plugin".to_owned(),
+        n => format!("{n} plugins, in order"),
+    };
+    let changed = names(plugins) != names(usual);
+    let mut rows = vec![Row::new(About::Point(point), point.name(), count, changed, "")];
+    for plugin in plugins {
+        let before = usual.iter().find(|other| other.name == plugin.name);
+        let changed = before.is_none_or(|before| before.weight != plugin.weight);
+        let value = match point.has_weights() {
+            true => format!("weight {}", plugin.weight),
+            false => "on".to_owned(),
+        };
+        rows.push(plugin_row(&plugin.name, value, changed));
+    }
+    let gone = usual.iter().filter(|p| !plugins.iter().any(|here| here.name == p.name));
+    rows.extend(gone.map(|plugin| plugin_row(&plugin.name, "off".to_owned(), true)));
+    rows
+}
+
+fn plugin_row(name: &str, value: String, changed: bool) -> Row {
+    let known = intree::find(name);
+    let about = known.map_or(About::OtherPlugin, About::Plugin);
+    Row::new(about, name, value, changed, known.map_or("", |plugin| plugin.doc))
+}
+
+/// The arguments of the plugins that are built, as the scheduler has them.
+fn arguments(
+    document: &KubeSchedulerProfile,
+    profile: &ResolvedProfile,
+    gates: &FeatureGates,
+) -> Vec<Row> {
+    let built = document.plugin_config.iter();
+    let mut built: Vec<_> = built.filter(|c| profile.instances.contains(&c.name)).collect();
+    built.sort_by_key(|config| config.name);
+    built.into_iter().flat_map(|config| arguments_of(config, gates)).collect()
+}
+
+fn arguments_of(config: &PluginConfig, gates: &FeatureGates) -> Vec<Row> {
+    let Some(plugin) = intree::find(&config.name) else { return Vec::new() };
+    let encode = |args| encode_args::args(&config.name, &args);
+    let given = config.args.clone().map(encode);
+    let usual = default_args(config.name, gates).map(encode);
+    let show = |fields: &Option<Node>, name: &str| match fields {
+        Some(fields) => fields.get(name).map_or_else(|| "not set".to_owned(), compact),
+        None => "not set".to_owned(),
+    };
+    let row = |argument: &super::points::ArgumentDoc| {
+        let (value, default) = (show(&given, argument.name), show(&usual, argument.name));
+        let name = format!("{}.{}", plugin.name, argument.name);
+        let changed = value != default;
+        let doc = match changed {
+            true => format!("{} By default {default}.", argument.doc),
+            false => argument.doc.to_owned(),
+        };
+        Row::new(About::Argument(plugin), &name, value, changed, &doc)
+    };
+    plugin.args.iter().map(row).collect()
+}
+
+fn extender(extender: &Extender) -> Vec<Row> {
+    let verbs = [
+        ("filter", &extender.filter_verb),
+        ("prioritize", &extender.prioritize_verb),
+        ("preempt", &extender.preempt_verb),
+        ("bind", &extender.bind_verb),
+    ];
+    let offered: Vec<&str> =
+        verbs.iter().filter(|(_, verb)| !verb.is_empty()).map(|(what, _)| *what).collect();
+    let resources: Vec<&str> =
+        extender.managed_resources.iter().map(|resource| resource.name.as_str()).collect();
+    let asked = match resources.as_slice() {
+        [] => "It is asked for every pod.".to_owned(),
+        names => format!("It is asked for pods that request {}.", names.join(", ")),
+    };
+    let failing = match extender.ignorable {
+        true => "When it fails, scheduling goes on without it.",
+        false => "When it fails, so does the pod's attempt.",
+    };
+    let doc = format!(
+        "{asked} {failing} Its scores count times {}; an answer takes at most {}.",
+        extender.weight, extender.http_timeout
+    );
+    vec![Row::new(About::Extender, &extender.url_prefix, offered.join(" "), true, &doc)]
+}
+
+fn gate(feature: Feature, gates: FeatureGates) -> Row {
+    let on = gates.enabled(feature);
+    let value = if on { "on" } else { "off" };
+    let changed = on != feature.default();
+    Row::new(About::Gate(feature), feature.name(), value, changed, feature.effect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: &str, gates: &str) -> Vec<Row> {
+        let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+        let gates = FeatureGates::parse(gates).unwrap();
+        rows(&resolve(Some(&format!("{head}{body}")), &gates, PLUGINS).unwrap())
+    }
+
+    fn changed(rows: &[Row]) -> Vec<String> {
+        let changed = rows.iter().filter(|row| row.changed == Some(true));
+        changed.map(|row| format!("{} {}", row.name, row.value)).collect()
+    }
+
+    #[test]
+    fn the_default_configuration_changes_nothing() {
+        let rows = of("", "");
+        assert_eq!(changed(&rows), Vec::<String>::new());
+        let gates = rows.iter().filter(|row| matches!(row.about, About::Gate(_))).count();
+        assert_eq!(gates, Feature::all().count());
+        let at = |name: &str| rows.iter().position(|row| row.name == name).unwrap();
+        assert_eq!(rows[at("Score") + 1].value, "weight 3");
+        assert!(rows.iter().any(|row| row.name == "DefaultPreemption.minCandidateNodesAbsolute"));
+    }
+
+    #[test]
+    fn what_differs_is_marked_with_the_default_beside_it() {
+        let body = "podMaxBackoffSeconds: 60\nprofiles:\n- plugins:\n    \
+                    filter: {disabled: [{name: NodeName}]}\n    \
+                    score: {enabled: [{name: ImageLocality, weight: 7}], \
+                    disabled: [{name: ImageLocality}]}\n  \
+                    pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 9}}]\n\
+                    extenders: [{urlPrefix: 'http://x', filterVerb: f, ignorable: true}]\n";
+        let rows = of(body, "OpportunisticBatching=false");
+        let changed = changed(&rows);
+        for expected in [
+            "podMaxBackoffSeconds 60s",
+            "NodeName off",
+            "ImageLocality weight 7",
+            "InterPodAffinity.hardPodAffinityWeight 9",
+            "http://x filter",
+            "OpportunisticBatching off",
+        ] {
+            assert!(changed.iter().any(|row| row == expected), "{expected}: {changed:?}");
+        }
+        let weight = rows.iter().find(|row| row.value == "9").unwrap();
+        assert!(weight.doc.ends_with("By default 1."), "{}", weight.doc);
+    }
+}

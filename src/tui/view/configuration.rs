@@ -1,0 +1,145 @@
+//! What the scheduler runs with at the debugger's position: settings, each profile's plugins in the order
+//! they run with their weights, arguments, extenders, feature gates; what is not the default is marked.
+
+use super::View;
+use crate::config::manual;
+use crate::config::rows::{About, Row};
+use crate::tui::glyph::CHANGED;
+use crate::tui::layout::Tier;
+use crate::tui::lines::Line;
+use crate::tui::model::Model;
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// Wider than any paragraph: the pane wraps by itself.
+const UNWRAPPED: usize = 10_000;
+
+/// See the module.
+pub struct ConfigurationView<'a>(pub &'a Model);
+
+impl ConfigurationView<'_> {
+    fn row(&self, row: usize) -> Option<&Row> {
+        self.0.configuration.rows.get(row)
+    }
+}
+
+/// Blanks before a name: headings stand out, plugins are under their points.
+fn indent(about: About) -> &'static str {
+    match about {
+        About::Heading => "",
+        About::Plugin(_) | About::OtherPlugin => "    ",
+        _ => "  ",
+    }
+}
+
+fn scope(about: About) -> Scope {
+    match about {
+        About::Heading | About::Point(_) => Scope::TextStrong,
+        About::Warning => Scope::MessageWarning,
+        _ => Scope::Text,
+    }
+}
+
+impl GridSource for ConfigurationView<'_> {
+    fn rows(&self) -> usize {
+        self.0.configuration.rows.len()
+    }
+
+    fn columns(&self) -> usize {
+        4
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::name("setting", 34, 44),
+            1 => Column::name("value", 19, 26),
+            2 => Column::text("default", 9),
+            _ => Column::prose("what it does", 20).from_tier(Tier::Standard),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(row) = self.row(row) else { return };
+        match column {
+            0 => {
+                out.set(indent(row.about), scope(row.about));
+                out.text.push_str(&row.name);
+            }
+            1 => out.set(&row.value, Scope::Text),
+            2 => match row.changed {
+                Some(true) => out.set(CHANGED, Scope::VerdictWait),
+                Some(false) => out.set("default", Scope::TextDim),
+                None => {}
+            },
+            _ => out.set(&row.doc, Scope::TextDim),
+        }
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.row(row).is_some_and(|row| row.changed == Some(true) || row.about == About::Warning)
+    }
+}
+
+impl View for ConfigurationView<'_> {
+    fn title(&self) -> String {
+        let rows = &self.0.configuration.rows;
+        match rows.iter().filter(|row| row.changed == Some(true)).count() {
+            0 => "Configuration: all is as by default".into(),
+            n => format!("Configuration: {n} not as by default; z shows them"),
+        }
+    }
+
+    fn empty(&self) -> String {
+        "No configuration is known here.".into()
+    }
+
+    fn failures(&self) -> &'static str {
+        "changed only"
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(row) = self.row(row) else { return Vec::new() };
+        let value = if row.value.is_empty() { String::new() } else { format!(": {}", row.value) };
+        let mut lines = vec![Line::heading(format!("{}{value}", row.name))];
+        lines.extend(match row.changed {
+            Some(true) => Some(Line::text("not the default").scoped(Scope::VerdictWait)),
+            Some(false) => Some(Line::text("the default").scoped(Scope::TextDim)),
+            None => None,
+        });
+        if !row.doc.is_empty() {
+            lines.push(Line::text(&row.doc));
+        }
+        lines.extend(self.more(row));
+        lines
+    }
+}
+
+impl ConfigurationView<'_> {
+    /// Of a plugin its manual, of a gate what it needs.
+    fn more(&self, row: &Row) -> Vec<Line> {
+        let gates = self.0.configuration.gates;
+        match row.about {
+            About::Plugin(plugin) | About::Argument(plugin) => {
+                let text = manual::text(plugin, &gates, UNWRAPPED);
+                text.lines().map(Line::text).collect()
+            }
+            About::Gate(feature) => {
+                let stage = feature.stage().name();
+                let locked = if feature.locked() { ", cannot be changed any more" } else { "" };
+                let mut lines = vec![Line::field("stage", format!("{stage}{locked}"))];
+                let needs: Vec<&str> = feature.needs().iter().map(|gate| gate.name()).collect();
+                if !needs.is_empty() {
+                    lines.push(Line::field("needs", needs.join(", ")));
+                }
+                if !feature.locked() {
+                    let on = gates.enabled(feature);
+                    let other = if on { "off" } else { "on" };
+                    let words = format!(":what-if feature {feature}={} runs with it {other}", !on);
+                    lines.push(Line::field("try", words));
+                }
+                lines
+            }
+            _ => Vec::new(),
+        }
+    }
+}

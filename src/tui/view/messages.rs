@@ -1,0 +1,125 @@
+//! Everything that was said: notices, warnings and errors with the time and how often.
+
+use std::fmt::Write as _;
+
+use super::View;
+use crate::tui::app::{Message, Messages};
+use crate::tui::lines::Line;
+use crate::tui::model::span;
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::status_line::Severity;
+
+/// See the module.
+pub struct MessagesView(pub Messages);
+
+impl MessagesView {
+    fn message(&self, row: usize) -> Option<&Message> {
+        self.0.get(row)
+    }
+}
+
+/// A sign and a word for a severity, told apart without colour.
+fn sign(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "· notice",
+        Severity::Warning => "! warning",
+        Severity::Error => "✗ error",
+    }
+}
+
+fn scope(severity: Severity) -> Scope {
+    match severity {
+        Severity::Info => Scope::Text,
+        severity => severity.scope(),
+    }
+}
+
+/// Virtual time since the start, as the clock in the second line shows it.
+fn time(message: &Message) -> String {
+    message.said.map(|(_, last)| format!("+{}", span(last))).unwrap_or_default()
+}
+
+impl GridSource for MessagesView {
+    fn rows(&self) -> usize {
+        self.0.count()
+    }
+
+    fn columns(&self) -> usize {
+        4
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::text("severity", 9),
+            1 => Column::number("time", 9),
+            2 => Column::number("times", 5),
+            _ => Column::prose("message", 30),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(message) = self.message(row) else { return };
+        out.scope = scope(message.severity);
+        // Writing into a cell cannot fail.
+        let _ = match column {
+            0 => out.write_str(sign(message.severity)),
+            1 => out.write_str(&time(message)),
+            2 => write!(out, "{}", message.times),
+            _ => out.write_str(&message.text),
+        };
+    }
+
+    fn compare(&self, a: usize, b: usize, column: usize) -> std::cmp::Ordering {
+        let key = |row: usize| {
+            let message = self.message(row)?;
+            Some(match column {
+                0 => message.severity as i64,
+                1 => message.said.map_or(i64::MIN, |(_, last)| last),
+                2 => i64::from(message.times),
+                _ => 0,
+            })
+        };
+        let text = |row: usize| self.message(row).map(|m| m.text.as_str()).filter(|_| column > 2);
+        (key(a), text(a)).cmp(&(key(b), text(b)))
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        (self.0.dropped() + row) as u64
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.message(row).is_some_and(|message| message.severity != Severity::Info)
+    }
+}
+
+impl View for MessagesView {
+    fn title(&self) -> String {
+        match self.0.dropped() {
+            0 => "Messages: all that was said".into(),
+            n => format!("Messages: the newest, {n} older ones are dropped"),
+        }
+    }
+
+    fn empty(&self) -> String {
+        "Nothing was said yet.".into()
+    }
+
+    fn failures(&self) -> &'static str {
+        "warnings and errors only"
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(message) = self.message(row) else { return Vec::new() };
+        let mut lines = vec![Line::text(&message.text).scoped(scope(message.severity))];
+        lines.push(Line::field("severity", sign(message.severity)));
+        if let Some((first, last)) = message.said {
+            let words = match message.times {
+                1 => format!("+{} since the start", span(last)),
+                n => format!("{n} times, from +{} to +{}", span(first), span(last)),
+            };
+            lines.push(Line::field("said", words));
+        }
+        lines
+    }
+}
