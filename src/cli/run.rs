@@ -33,6 +33,10 @@ pub(super) struct Run {
     /// and done in order
     #[arg(long = "edit", value_name = "EDIT")]
     edits: Vec<String>,
+    /// Hold these pods at Permit, as in app=web, shop/web-0 or "web-* for 5m"; may be repeated. They
+    /// keep their place on the node and are not bound
+    #[arg(long = "hold", value_name = "SELECTOR")]
+    holds: Vec<String>,
     /// Stop after so many scheduling cycles
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_cycles: usize,
@@ -104,6 +108,8 @@ impl Subcommand for Run {
         let mut session = opened.session;
         session.only_forward();
         edits::apply(&mut session, "--edit", &self.edits)?;
+        let holds: Vec<String> = self.holds.iter().map(|pods| format!("hold {pods}")).collect();
+        edits::apply(&mut session, "--hold", &holds)?;
         stops::set(&mut session, &self.breaks, self.breakpoints.as_deref())?;
         let before = Usage::of(session.world());
         let started = Instant::now();

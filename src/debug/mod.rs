@@ -10,6 +10,7 @@
 pub mod breakpoint;
 pub mod capacity;
 mod checkpoint;
+pub mod decision;
 pub mod diff;
 pub mod edit;
 pub mod expect;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::api::{Kind, Object, Time, defaults};
 use crate::config::{FeatureGates, ResolvedConfig};
 use crate::engine::framework::registry::Registry;
+use crate::engine::holds::PodSelection;
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::CycleRecord;
 use crate::engine::scheduler::Scheduler;
@@ -159,6 +160,13 @@ impl World {
     /// Rejects a waiting pod in the name of `plugin`.
     pub fn reject(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
         let done = self.scheduler.reject_waiting(uid, plugin, message, self.now, &mut self.api);
+        self.settle();
+        done
+    }
+
+    /// Holds pods at Permit no more; see [`Scheduler::release`].
+    pub fn release(&mut self, pods: Option<&PodSelection>) -> (bool, usize) {
+        let done = self.scheduler.release(pods, self.now, &mut self.api);
         self.settle();
         done
     }

@@ -1,5 +1,6 @@
 //! What to take of the input: `-n`, `-l`, `--exclude KIND/NAME`.
 
+use crate::api::glob::glob;
 use crate::api::{Kind, Object, Selector};
 use crate::intern::Symbol;
 
@@ -67,23 +68,6 @@ impl Exclude {
     }
 }
 
-/// `*` stands for any text, `?` for any one character.
-pub(crate) fn glob(pattern: &str, text: &str) -> bool {
-    let mut tail = pattern.chars();
-    match tail.next() {
-        None => text.is_empty(),
-        Some('*') => {
-            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-            ends.into_iter().any(|at| glob(tail.as_str(), &text[at..]))
-        }
-        Some(expected) => {
-            let mut rest = text.chars();
-            rest.next().is_some_and(|found| expected == '?' || expected == found)
-                && glob(tail.as_str(), rest.as_str())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,21 +79,6 @@ mod tests {
         pod.metadata.name = name.into();
         pod.metadata.labels.insert("app".into(), app.into());
         pod.into()
-    }
-
-    #[test]
-    fn globs() {
-        for (pattern, text, expected) in [
-            ("web-*", "web-0", true),
-            ("web-*", "web-", true),
-            ("*-?", "web-10", false),
-            ("*", "", true),
-            ("?", "", false),
-            ("a*b*c", "aXbYbc", true),
-            ("web", "web-0", false),
-        ] {
-            assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
-        }
     }
 
     #[test]

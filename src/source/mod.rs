@@ -34,10 +34,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
+pub(crate) use crate::api::glob::glob;
 pub use captured::Captured;
 pub use check::NOTHING_PENDING;
 pub use error::SourceError;
-pub(crate) use filter::glob;
 pub use filter::{Exclude, Filter};
 pub use foreign::Foreign;
 pub use item::SNAPSHOT_FIELDS;

@@ -7,6 +7,7 @@
 mod break_tests;
 pub mod breaks;
 mod clock;
+mod decide;
 mod live;
 mod picture;
 mod rows;
@@ -25,7 +26,6 @@ use crate::api::Time;
 use crate::debug::breakpoint::Moment;
 use crate::debug::fork::Branches;
 use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
-use crate::engine::pod::NamespacedName;
 use crate::live::Following;
 use crate::sim;
 use clock::{Goal, Playing};
@@ -118,8 +118,8 @@ impl Driver {
 
     fn dispatch(&mut self, request: &Request) -> Done {
         use Request::{
-            Advance, Allow, Attempt, Continue, ContinueHere, Cycles, Dump, Finish, Freeze, GiveUp,
-            GoTo, GoToCycle, Next, NextOf, Reject, Step,
+            Advance, Attempt, Continue, ContinueHere, Cycles, Dump, Finish, Freeze, GiveUp, GoTo,
+            GoToCycle, Next, NextOf, Step,
         };
         if let Some(refusal) = self.refused_live(request) {
             return refusal;
@@ -147,11 +147,8 @@ impl Driver {
             }
             NextOf(pod) => self.go_to_next_of(*pod),
             Attempt { back } => self.attempt(*back),
-            Allow { pod, plugin } => self.decide(*pod, |session, pod| {
-                let plugins = plugin.map_or("all plugins".to_owned(), |p| p.to_string());
-                (session.allow(pod.uid(), *plugin), format!("allowed {} for {plugins}", pod.key()))
-            }),
-            Reject { pod, message } => self.reject(*pod, message),
+            Request::Decide(decision, pods) => self.decide(decision, pods),
+            Request::Hold(line) => self.hold(line),
             Request::WhatIf(wish) => self.what_if(wish),
             Request::Why(pod) => self.why(*pod),
             Request::Fixes(pod) => self.fixes(*pod),
@@ -255,36 +252,6 @@ impl Driver {
             false => Some((Severity::Error, format!("no cycle {number} is recorded"))),
         };
         Done { message, ..Done::default() }
-    }
-
-    fn reject(&mut self, pod: NamespacedName, message: &str) -> Done {
-        self.decide(pod, |session, info| {
-            let scheduler = session.world().scheduler();
-            let waiting = scheduler.waiting().iter().find(|w| w.pod().uid() == info.uid());
-            // A rejection is said by a plugin: by the first that holds the pod.
-            let plugin = waiting.and_then(|w| Some(w.holds().first()?.plugin)).unwrap_or_default();
-            let done = session.reject(info.uid(), plugin, message);
-            (done, format!("rejected {pod} in the name of {plugin}"))
-        })
-    }
-
-    fn decide(
-        &mut self,
-        pod: NamespacedName,
-        decision: impl FnOnce(&mut Session, &crate::engine::pod::PodInfo) -> (bool, String),
-    ) -> Done {
-        if !self.session.is_at_newest() {
-            let text = "this is the past: ! starts a new future here, c goes back to the end";
-            return Done { message: Some((Severity::Error, text.into())), ..Done::default() };
-        }
-        let waiting = self.session.world().scheduler().waiting().iter();
-        let info = waiting.map(|w| w.pod()).find(|p| p.key() == pod).cloned();
-        let done = info.map(|info| decision(&mut self.session, &info));
-        let message = match done {
-            Some((true, words)) => (Severity::Info, words),
-            _ => (Severity::Error, format!("{pod} does not wait at Permit any more")),
-        };
-        Done { message: Some(message), ..Done::default() }
     }
 }
 

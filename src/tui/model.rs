@@ -42,6 +42,8 @@ pub struct Model {
     pub queued: Vec<QueuedPod>,
     /// Pods held at Permit.
     pub waiting: Vec<WaitingPod>,
+    /// Which pods are held at Permit by hand, as it is written.
+    pub holds: Vec<String>,
     /// Nodes with their pods, in the cache's order.
     pub nodes: Vec<Arc<NodeInfo>>,
     /// Pods by name.

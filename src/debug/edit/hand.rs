@@ -1,10 +1,12 @@
 //! Decisions in the scheduler's place, pods moved by hand, and faults.
 
 use crate::api::{Kind, ObjectKey};
+use crate::config::duration::Duration;
 use crate::config::suggest::closest;
 use crate::debug::edit::{Applied, Edit, EditError, Fault, FaultKind, pod_key};
+use crate::engine::holds::{HoldRule, PodSelection};
 use crate::engine::interventions::{Intervention, Standing};
-use crate::engine::pod::NamespacedName;
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::QueueName;
 use crate::intern::Symbol;
 use crate::sim::World;
@@ -16,6 +18,8 @@ pub(super) fn apply(world: &mut World, edit: &Edit) -> Result<Applied, EditError
         Edit::Decide(pod, what) => decide(world, *pod, *what),
         Edit::Activate(pod) => moved(world, *pod, "is moved to the active queue", World::activate),
         Edit::Requeue(pod) => moved(world, *pod, "waits for an event", World::retry),
+        Edit::Hold(rule) => Ok(hold(world, rule)),
+        Edit::Release(pods) => release(world, pods.as_ref()),
         Edit::Fail(fault) => fail(world, fault),
         Edit::Heal => heal(world),
         _ => Ok(Applied::default()),
@@ -37,6 +41,38 @@ fn decide(
     let standing = Standing { pod: Some(pod), what, lasting: false };
     world.scheduler_mut().interventions_mut().add(standing);
     Ok(Applied { notes: vec![format!("in the next cycle of pod {pod}")] })
+}
+
+fn hold(world: &mut World, rule: &HoldRule) -> Applied {
+    world.scheduler_mut().interventions_mut().hold(rule.clone());
+    let time = Duration::from_micros(rule.timeout);
+    let pending = world.api().objects().pods.values();
+    let pending = pending.filter(|pod| pod.spec.node_name.is_empty());
+    let pods = pending.filter(|pod| rule.pods.matches(&PodInfo::new((*pod).clone()))).count();
+    let note = match pods {
+        0 => format!("no pending pod is meant now; those to come are held for {time} at most"),
+        1 => format!("1 pending pod is meant; it is held for {time} at most"),
+        n => format!("{n} pending pods are meant; each is held for {time} at most"),
+    };
+    Applied { notes: vec![note] }
+}
+
+fn release(world: &mut World, pods: Option<&PodSelection>) -> Result<Applied, EditError> {
+    let holds = world.scheduler().interventions().holds();
+    let written: Vec<String> = holds.iter().map(|rule| rule.pods.to_string()).collect();
+    let note = match (world.release(pods), written.as_slice()) {
+        ((false, 0), []) => return Err(EditError("no pod is held by hand".into())),
+        ((false, 0), written) => {
+            let written = written.join(" and of ");
+            return Err(EditError(format!("no such pod is held; there is the hold of {written}")));
+        }
+        ((_, 0), _) => "no pod was waiting for it".to_owned(),
+        ((_, 1), _) => "1 waiting pod is let go".to_owned(),
+        ((_, n), _) => format!("{n} waiting pods are let go"),
+    };
+    let left = world.scheduler().interventions().holds();
+    let kept = left.iter().map(|rule| format!("the hold of {} stays", rule.pods));
+    Ok(Applied { notes: std::iter::once(note).chain(kept).collect() })
 }
 
 /// That a pod is there and has no node yet.

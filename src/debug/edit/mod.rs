@@ -24,6 +24,7 @@ use crate::api::{
     TopologySpreadConstraint,
 };
 use crate::config::{ExtensionPoint, Overlay};
+use crate::engine::holds::{HoldRule, PodSelection};
 use crate::engine::interventions::Intervention;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -64,6 +65,10 @@ pub enum Edit {
     Policy(PolicyEdit),
     /// Decides in the scheduler's place in the next cycle of a pod.
     Decide(NamespacedName, Intervention),
+    /// Holds pods at Permit, in their cycles to come.
+    Hold(HoldRule),
+    /// Holds these pods no more, or none; those that wait go on.
+    Release(Option<PodSelection>),
     /// Moves a waiting pod into the active queue, without waiting for anything but its gates.
     Activate(NamespacedName),
     /// Tries a pod again that waits for an event, as if one had come that helps.

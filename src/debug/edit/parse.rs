@@ -68,6 +68,8 @@ forms! {
     "veto node NAME for pod NAME": "leave this node out in the pod's next cycle",
     "activate pod NAME": "move a waiting pod into the active queue",
     "requeue pod NAME": "try a waiting pod again as after an event",
+    "hold SELECTOR [for TIME]": "hold pods at Permit: labels, NAMESPACE/NAME or a pattern",
+    "release [SELECTOR]": "hold these pods no more, or none; those that wait go on",
     "fail bind [for pod NAME] [always]": "let the API server refuse a binding",
     "fail plugin PLUGIN at POINT [for pod NAME] [always]": "let a plugin give an error",
     "fail extender URL": "take an extender down until healed",
@@ -156,7 +158,9 @@ fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
             Ok(Edit::Set { object, path: words.need("the field's path")?.into(), value: None })
         }
         "weight" | "disable" | "enable" | "feature" | "config" | "choose" | "force" | "veto"
-        | "activate" | "requeue" | "fail" | "heal" | "lose" => parse_scheduler::parse(verb, words),
+        | "activate" | "requeue" | "fail" | "heal" | "lose" | "hold" | "release" => {
+            parse_scheduler::parse(verb, words)
+        }
         verb => {
             let key = key(words)?;
             match key.kind {

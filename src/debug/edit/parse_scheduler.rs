@@ -5,6 +5,7 @@ use crate::api::Kind;
 use crate::config::{ExtensionPoint, Overlay, Switch};
 use crate::debug::edit::parse::{Parsed, Words, assignment, key};
 use crate::debug::edit::{Edit, Fault, FaultKind, PolicyEdit};
+use crate::engine::holds::{HoldRule, PodSelection};
 use crate::engine::interventions::{FAILING_POINTS, Intervention};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -12,6 +13,11 @@ use crate::intern::Symbol;
 pub(super) fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
     match verb {
         "heal" => Ok(Edit::Heal),
+        "hold" => HoldRule::parse(words.rest("the pods")?).map(Edit::Hold),
+        "release" => match words.rest("") {
+            Ok(pods) => PodSelection::parse(pods).map(|pods| Edit::Release(Some(pods))),
+            Err(_) => Ok(Edit::Release(None)),
+        },
         "lose" => Ok(Edit::Lose(node(words)?)),
         "activate" => Ok(Edit::Activate(pod(words)?)),
         "requeue" => Ok(Edit::Requeue(pod(words)?)),

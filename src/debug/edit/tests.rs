@@ -29,7 +29,7 @@ pub(in crate::debug) fn world(text: &str) -> World {
     world
 }
 
-fn edit(text: &str) -> Edit {
+pub(crate) fn edit(text: &str) -> Edit {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
@@ -428,6 +428,8 @@ fn every_form_is_read() {
             .replace("[for pod NAME] ", "")
             .replace("[always]", "always")
             .replace("[in PROFILE]", "in batch")
+            .replace("SELECTOR [for TIME]", "app=web for 5m")
+            .replace("[SELECTOR]", "shop/web-*")
     };
     for form in FORMS {
         edit(&examples(form.usage));

@@ -26,11 +26,16 @@ impl fmt::Display for Edit {
                     Intervention::Force(node) => ("force", node),
                     Intervention::Veto(node) => ("veto", node),
                     Intervention::Fail(_, plugin) => ("fail", plugin),
+                    // A hold is an edit of its own.
+                    Intervention::Hold(_) => ("hold", &Symbol::EMPTY),
                 };
                 write!(f, "{verb} node {node} for pod {}", Name(pod.namespace, pod.name))
             }
             Edit::Activate(pod) => write!(f, "activate pod {}", Name(pod.namespace, pod.name)),
             Edit::Requeue(pod) => write!(f, "requeue pod {}", Name(pod.namespace, pod.name)),
+            Edit::Hold(rule) => write!(f, "hold {rule}"),
+            Edit::Release(None) => f.write_str("release"),
+            Edit::Release(Some(pods)) => write!(f, "release {pods}"),
             Edit::Fail(fault) => write!(f, "{fault}"),
             Edit::Heal => f.write_str("heal"),
             Edit::Lose(node) => write!(f, "lose node {node}"),

@@ -1,6 +1,7 @@
 //! Deciding about pods held at Permit.
 
 use super::{Action, Argument, Place, Spec};
+use crate::debug::decision::Decision;
 use crate::intern::Symbol;
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::{Model, WaitingPod};
@@ -15,6 +16,10 @@ pub enum Waiting {
     AllowAll,
     /// Reject with a message.
     Reject,
+    /// Hold pods from now on.
+    Hold,
+    /// Hold them no more.
+    Release,
 }
 
 const fn spec(
@@ -26,7 +31,19 @@ const fn spec(
     help: &'static str,
 ) -> Spec {
     let place = Place::views(&[ViewId::Waiting]);
-    Spec { argument, place, hint, ..Spec::new(Action::Waiting(action), name, keys, help) }
+    Spec { place, ..anywhere(action, name, keys, argument, hint, help) }
+}
+
+/// A row that is valid in all views.
+const fn anywhere(
+    action: Waiting,
+    name: &'static str,
+    keys: &'static [&'static str],
+    argument: Argument,
+    hint: &'static str,
+    help: &'static str,
+) -> Spec {
+    Spec { argument, hint, ..Spec::new(Action::Waiting(action), name, keys, help) }
 }
 
 /// The rows of the table.
@@ -35,24 +52,30 @@ pub const SPECS: &[Spec] = &[
     spec(Waiting::Allow, "allow", &["a"], Argument::Optional("PLUGIN"), "allow", "Allow the selected pod for its first plugin, or for PLUGIN"),
     spec(Waiting::AllowAll, "allow-all", &["A"], Argument::None, "allow all", "Allow the selected pod for every plugin that holds it"),
     spec(Waiting::Reject, "reject", &["x"], Argument::Required("MESSAGE"), "reject", "Reject the selected pod with a message"),
+    anywhere(Waiting::Hold, "hold", &[], Argument::Required("SELECTOR"), "", "Hold pods at Permit: app=web, shop/web-0, web-* for 5m"),
+    anywhere(Waiting::Release, "release", &[], Argument::Optional("SELECTOR"), "", "Hold these pods no more, or none; those that wait go on"),
 ];
 
 /// Does it.
 pub fn apply(action: Waiting, app: &mut App, model: &Model, argument: &str) -> Effect {
+    let argument = argument.trim();
+    match action {
+        Waiting::Hold => return Effect::Session(Request::Hold(format!("hold {argument}"))),
+        Waiting::Release => return Effect::Session(Request::Hold(format!("release {argument}"))),
+        _ => {}
+    }
     let Some(waiting) = app.selected_row().and_then(|row| model.waiting.get(row)) else {
         return app.fail("no pod waits at Permit".into());
     };
-    let pod = waiting.info.key();
-    match action {
-        Waiting::AllowAll => Effect::Session(Request::Allow { pod, plugin: None }),
+    let decision = match action {
         Waiting::Allow => match plugin_of(waiting, argument) {
-            Ok(plugin) => Effect::Session(Request::Allow { pod, plugin: Some(plugin) }),
-            Err(problem) => app.fail(problem),
+            Ok(plugin) => Decision::Allow(Some(plugin)),
+            Err(problem) => return app.fail(problem),
         },
-        Waiting::Reject => {
-            Effect::Session(Request::Reject { pod, message: argument.trim().to_owned() })
-        }
-    }
+        Waiting::Reject => Decision::Reject(argument.to_owned()),
+        _ => Decision::Allow(None),
+    };
+    Effect::Session(Request::Decide(decision, vec![waiting.info.key()]))
 }
 
 /// The plugin named, or the first that holds the pod.

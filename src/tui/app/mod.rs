@@ -26,8 +26,8 @@ use super::theme::{Library, Theme, ThemeError};
 use super::view::ViewId;
 use super::widget::grid::GridState;
 use super::widget::status_line::Severity;
+use crate::debug::decision::Decision;
 use crate::engine::pod::NamespacedName;
-use crate::intern::Symbol;
 
 pub(in crate::tui) use ask::argument_name;
 pub use messages::{Message, Messages};
@@ -114,13 +114,10 @@ pub enum Request {
     Dump,
     /// Lets virtual time pass: microseconds, or up to the next timer.
     Advance(Option<i64>),
-    /// Allows a waiting pod, for one plugin or all.
-    Allow {
-        /// The pod.
-        pod: NamespacedName,
-        /// The plugin; all without.
-        plugin: Option<Symbol>,
-    },
+    /// Decides about waiting pods.
+    Decide(Decision, Vec<NamespacedName>),
+    /// Holds pods at Permit, or no more: the words of an edit.
+    Hold(String),
     /// Something with breakpoints and watches.
     Breakpoints(BreakRequest),
     /// Something with edits or branches.
@@ -129,13 +126,6 @@ pub enum Request {
     Why(NamespacedName),
     /// The smallest changes that would make it fit.
     Fixes(NamespacedName),
-    /// Rejects a waiting pod.
-    Reject {
-        /// The pod.
-        pod: NamespacedName,
-        /// Why.
-        message: String,
-    },
 }
 
 /// What the breakpoints are asked to do.

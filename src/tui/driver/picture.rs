@@ -106,6 +106,8 @@ impl Driver {
         } else if !std::mem::take(&mut picture.old_rest) {
             return;
         } else {
+            let holds = world.scheduler().interventions().holds();
+            model.holds = holds.iter().map(ToString::to_string).collect();
             model.waiting = rows::waiting(world);
             model.nodes = world.scheduler().cache().nodes().cloned().collect();
         }

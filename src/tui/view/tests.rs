@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::debug::Position as Frame;
+use crate::debug::decision::Decision;
 use crate::tui::app::Request;
 use crate::tui::color::Depth;
 use crate::tui::glyph::Charset;
@@ -98,10 +99,10 @@ fn waiting_pods_are_allowed_by_plugin_and_rejected_with_a_message() {
     assert_eq!(
         story.requests(),
         [
-            Request::Allow { pod, plugin },
-            Request::Allow { pod, plugin: None },
-            Request::Allow { pod, plugin },
-            Request::Reject { pod, message: "too many".into() },
+            Request::Decide(Decision::Allow(plugin), vec![pod]),
+            Request::Decide(Decision::Allow(None), vec![pod]),
+            Request::Decide(Decision::Allow(plugin), vec![pod]),
+            Request::Decide(Decision::Reject("too many".into()), vec![pod]),
         ]
     );
 }

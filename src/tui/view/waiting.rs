@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::View;
 use super::cycle::outcome_lines;
+use crate::engine::holds::HOLD;
 use crate::tui::amount;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, WaitingPod, span};
@@ -77,11 +78,17 @@ impl View for WaitingView<'_> {
     }
 
     fn title(&self) -> String {
-        "Waiting at Permit".into()
+        match self.0.holds.as_slice() {
+            [] => "Waiting at Permit".into(),
+            holds => format!("Waiting at Permit; held by hand: {}", holds.join(" and ")),
+        }
     }
 
     fn empty(&self) -> String {
-        "No pod waits at Permit.".into()
+        match self.0.holds.as_slice() {
+            [] => "No pod waits at Permit. :hold SELECTOR holds the pods that you choose.".into(),
+            _ => "No pod waits at Permit yet; :release ends the hold.".into(),
+        }
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
@@ -91,7 +98,8 @@ impl View for WaitingView<'_> {
         let mut lines = vec![Line::text(heading).scoped(Scope::VerdictWait)];
         for (plugin, deadline) in &pod.plugins {
             let left = span((deadline.0 - self.0.now.0).max(0));
-            lines.push(Line::field("held by", format!("{plugin}, gives up in {left}")));
+            let whose = if *plugin == HOLD { " (by hand)" } else { "" };
+            lines.push(Line::field("held by", format!("{plugin}{whose}, gives up in {left}")));
         }
         let kept = amount::resources(&pod.info.resource.resource);
         lines.push(Line::field("kept", format!("{kept} on {}", pod.node)));

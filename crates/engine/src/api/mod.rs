@@ -8,6 +8,7 @@ mod macros;
 pub mod admission;
 pub mod decode;
 pub mod defaults;
+pub mod glob;
 pub mod kind;
 pub mod map;
 pub mod meta;

@@ -1,5 +1,5 @@
 //! What a person decides in the scheduler's place: which node a pod gets or does not get in
-//! its next cycle, and which plugin fails.
+//! its next cycle, which pods are held at Permit, and which plugin fails.
 //!
 //! This is data that the engine asks at fixed points of a cycle, and every cycle's record
 //! holds those that were in force in it, so that no decision looks like the scheduler's own
@@ -8,7 +8,9 @@
 use std::fmt;
 
 use crate::config::ExtensionPoint;
-use crate::engine::pod::NamespacedName;
+use crate::config::duration::Duration;
+use crate::engine::holds::{HOLD, HoldRule, PodSelection};
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::CycleRecord;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -40,6 +42,8 @@ pub enum Intervention {
     Veto(Symbol),
     /// The plugin gives an error at that point.
     Fail(ExtensionPoint, Symbol),
+    /// The pod is held at Permit for so many microseconds at most.
+    Hold(i64),
 }
 
 /// An intervention that waits for its cycle.
@@ -57,6 +61,7 @@ pub struct Standing {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Interventions {
     standing: Vec<Standing>,
+    holds: Vec<HoldRule>,
 }
 
 impl Interventions {
@@ -67,9 +72,28 @@ impl Interventions {
 
     /// Takes all back. `false` if there were none.
     pub fn clear(&mut self) -> bool {
-        let any = !self.standing.is_empty();
+        let any = !self.standing.is_empty() || !self.holds.is_empty();
         self.standing.clear();
+        self.holds.clear();
         any
+    }
+
+    /// Holds pods from now on. Of two rules for the same pods the newer one counts.
+    pub fn hold(&mut self, rule: HoldRule) {
+        self.end_hold(Some(&rule.pods));
+        self.holds.push(rule);
+    }
+
+    /// Ends the rule that is written like this, or all. `false` if there is none.
+    pub fn end_hold(&mut self, pods: Option<&PodSelection>) -> bool {
+        let before = self.holds.len();
+        self.holds.retain(|rule| pods.is_some_and(|pods| rule.pods != *pods));
+        self.holds.len() != before
+    }
+
+    /// Which pods are held.
+    pub fn holds(&self) -> &[HoldRule] {
+        &self.holds
     }
 
     /// All of them.
@@ -78,15 +102,18 @@ impl Interventions {
     }
 
     /// Those for a cycle of that pod, which begins. Those for one cycle are used up by it.
-    pub(super) fn take(&mut self, pod: NamespacedName) -> Vec<Intervention> {
+    pub(super) fn take(&mut self, pod: &PodInfo) -> Vec<Intervention> {
         let mut taken = Vec::new();
+        let key = pod.key();
         self.standing.retain(|standing| {
-            let concerns = standing.pod.is_none_or(|only| only == pod);
+            let concerns = standing.pod.is_none_or(|only| only == key);
             if concerns {
                 taken.push(standing.what);
             }
             standing.lasting || !concerns
         });
+        let hold = self.holds.iter().rev().find(|rule| rule.pods.matches(pod));
+        taken.extend(hold.map(|rule| Intervention::Hold(rule.timeout)));
         taken
     }
 }
@@ -113,6 +140,7 @@ impl Intervention {
                 .find(&self.refusal())
                 .is_some_and(|id| record.filter.official.iter().any(|verdict| verdict == id)),
             Intervention::Fail(point, plugin) => failed_at(record, point, plugin),
+            Intervention::Hold(_) => record.permit.iter().any(|answer| answer.plugin == HOLD),
         }
     }
 }
@@ -146,6 +174,9 @@ impl fmt::Display for Intervention {
             Intervention::Force(node) => write!(f, "node {node} forced by hand"),
             Intervention::Veto(node) => write!(f, "node {node} vetoed by hand"),
             Intervention::Fail(point, plugin) => write!(f, "{plugin} made to fail at {point}"),
+            Intervention::Hold(micros) => {
+                write!(f, "held at Permit by hand, for {} at most", Duration::from_micros(*micros))
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod extender;
 pub mod fixture;
 pub mod framework;
 pub mod go_sort;
+pub mod holds;
 pub mod host;
 pub mod interventions;
 pub mod node;

@@ -68,6 +68,12 @@ impl ClaimTracker {
         self.in_flight.get(&uid)?.claim.status.allocation.as_ref()
     }
 
+    /// The claims whose allocation is decided but not written.
+    pub fn unwritten(&self) -> impl Iterator<Item = NamespacedName> {
+        let claims = self.in_flight.values().map(|in_flight| &in_flight.claim.metadata);
+        claims.map(|claim| NamespacedName::new(claim.namespace, claim.name))
+    }
+
     /// An allocation was decided, or another pod relies on it.
     pub fn signal_pending(&mut self, uid: Symbol, claim: Arc<ResourceClaim>) {
         let known = self.in_flight.entry(uid).or_insert(InFlight { claim, sharers: 0 });

@@ -10,6 +10,7 @@ use crate::engine::host::Host;
 use crate::engine::plugins::dynamic_resources::claimed_on;
 use crate::engine::pod::PodInfo;
 use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::by_hand;
 use crate::engine::scheduler::cycle::{Cycle, Failure};
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -31,6 +32,10 @@ impl Scheduler {
             return Err(self.undo_assume(cycle, node, status, host));
         }
         let mut outcome = self.permit(cycle, node, host);
+        // A trial of a group asks Permit as well: only a pod that really takes its place is held.
+        if let Some(timeout) = by_hand::hold(&cycle.record) {
+            outcome.hold(timeout);
+        }
         cycle.record.permit = std::mem::take(&mut outcome.answers);
         if !outcome.status.is_success() && !outcome.status.is_wait() {
             return Err(self.undo_assume(cycle, node, outcome.status, host));

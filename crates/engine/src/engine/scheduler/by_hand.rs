@@ -1,10 +1,14 @@
 //! Where a cycle asks for what a person decided in the scheduler's place, and what a person
 //! does to the queue.
 
-use crate::api::Time;
+use std::collections::BTreeSet;
+
+use crate::api::{Kind, ObjectKey, Time};
 use crate::engine::extender;
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::Diagnosis;
+use crate::engine::holds::{HOLD, PodSelection};
+use crate::engine::host::Host;
 use crate::engine::interventions::{Intervention, Interventions};
 use crate::engine::node::NodeId;
 use crate::engine::pod::NamespacedName;
@@ -37,6 +41,46 @@ impl Scheduler {
     pub fn retry(&mut self, key: NamespacedName, now: Time) -> bool {
         let (queue, cx) = self.queue_context(now);
         queue.retry(&cx, key)
+    }
+
+    /// Holds these pods no more, without a selection none: rules that are written like this end,
+    /// and pods that wait go on as far as only their hold kept them. Gives whether a rule ended,
+    /// and how many pods were let go.
+    pub fn release(
+        &mut self,
+        pods: Option<&PodSelection>,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> (bool, usize) {
+        let ended = self.interventions.end_hold(pods);
+        let held = self.waiting().iter().filter(|waiting| {
+            let by_hand = waiting.holds().iter().any(|hold| hold.plugin == HOLD);
+            by_hand && pods.is_none_or(|pods| pods.matches(waiting.pod()))
+        });
+        let held: Vec<Symbol> = held.map(|waiting| waiting.pod().uid()).collect();
+        for uid in &held {
+            self.allow_waiting(*uid, Some(HOLD.into()), now, host);
+        }
+        (ended, held.len())
+    }
+
+    /// Volumes, volume claims and resource claims that are decided in memory, by Reserve, and
+    /// not yet written.
+    pub fn reserved_objects(&self) -> BTreeSet<ObjectKey> {
+        let key = |kind| {
+            move |name: NamespacedName| ObjectKey {
+                kind,
+                namespace: name.namespace,
+                name: name.name,
+            }
+        };
+        let assumed = &self.shared.volumes;
+        let volumes =
+            assumed.volumes.names(&self.objects).into_iter().map(key(Kind::PersistentVolume));
+        let claims =
+            assumed.claims.names(&self.objects).into_iter().map(key(Kind::PersistentVolumeClaim));
+        let devices = self.shared.claims.unwritten().map(key(Kind::ResourceClaim));
+        volumes.chain(claims).chain(devices).collect()
     }
 
     /// The node that is forced on the pod, as the only one that is feasible. The verdicts
@@ -92,6 +136,14 @@ pub(super) fn chosen(record: &CycleRecord) -> Option<Symbol> {
             let mut tied = record.tie.iter().map(|id| record.nodes.name(*id));
             tied.find(|name| name == node)
         }
+        _ => None,
+    })
+}
+
+/// How long the pod is to be held at Permit, in microseconds.
+pub(super) fn hold(record: &CycleRecord) -> Option<i64> {
+    record.interventions.iter().find_map(|intervention| match *intervention {
+        Intervention::Hold(timeout) => Some(timeout),
         _ => None,
     })
 }

@@ -11,6 +11,7 @@ use crate::engine::framework::nominated::NominatedPods;
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::host::{ApiEvent, Host};
+use crate::engine::interventions::Intervention;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{NamespacedName, QueuedPod};
 use crate::engine::preemption::executor::Preemptor;
@@ -141,7 +142,7 @@ impl Scheduler {
         self.refresh_node_names();
         record.nodes = self.node_names.clone();
         record.start_index = self.next_start_node_index;
-        record.interventions = self.interventions.take(record.pod);
+        record.interventions = self.interventions.take(&queued.info);
         let mut cycle = Cycle {
             framework,
             queued,
@@ -154,8 +155,9 @@ impl Scheduler {
             signature: None,
             now,
         };
-        // What a person decides is no guide for the pods that follow.
-        if cycle.record.interventions.is_empty() {
+        // What a person decides is no guide for the pods that follow; a hold decides nothing.
+        let mut decided = cycle.record.interventions.iter();
+        if decided.all(|one| matches!(one, Intervention::Hold(_))) {
             cycle.signature = self.sign(&cycle);
         }
         Ok(cycle)

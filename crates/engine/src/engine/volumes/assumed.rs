@@ -92,6 +92,15 @@ impl<T: Assumable> Assumed<T> {
         Ok(())
     }
 
+    /// Of what there are assumed versions that still count.
+    pub fn names(&self, objects: &Objects) -> Vec<NamespacedName> {
+        let current = T::current(objects);
+        let valid = |(key, assumed): &(&NamespacedName, &Arc<T>)| {
+            current.get(*key).is_some_and(|now| same_version(assumed.meta(), now.meta()))
+        };
+        self.0.iter().filter(valid).map(|(key, _)| *key).collect()
+    }
+
     /// Drops the assumed version, unless another one has taken its place.
     pub fn restore(&mut self, assumed: &T) {
         let key = key_of(assumed.meta());

@@ -1,0 +1,162 @@
+//! Deciding about pods at Permit by hand, and saying what that did.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use super::{Done, Driver, Open};
+use crate::debug::decision::{Decided, Decision, decide};
+use crate::debug::edit::{Edit, EditError};
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::{Outcome, QueueMove, QueueName};
+use crate::intern::Symbol;
+use crate::tui::amount;
+use crate::tui::model::span;
+use crate::tui::widget::status_line::Severity;
+
+/// Other pods that are named; more are counted.
+const NAMED: usize = 12;
+
+impl Driver {
+    /// Allows or rejects pods, one after the other.
+    pub(super) fn decide(&mut self, decision: &Decision, pods: &[NamespacedName]) -> Done {
+        if let Some(refusal) = self.refused_in_past() {
+            return refusal;
+        }
+        let decided = |pod: &NamespacedName| decide(&mut self.session, *pod, decision);
+        let decided: Vec<Decided> = pods.iter().filter_map(decided).collect();
+        let verb = match decision {
+            Decision::Allow(_) => "allowed",
+            Decision::Reject(_) => "rejected",
+        };
+        let (severity, text) = match (decided.as_slice(), pods) {
+            ([], [pod]) => (Severity::Error, format!("{pod} does not wait at Permit any more")),
+            ([], _) => (Severity::Error, "none of them waits at Permit any more".to_owned()),
+            ([one], _) => (Severity::Info, format!("{verb} {}", in_short(one))),
+            (all, _) => (Severity::Info, format!("{verb} {} pods", all.len())),
+        };
+        let rejects = matches!(decision, Decision::Reject(_)) && !decided.is_empty();
+        let lines = decided.iter().flat_map(|decided| self.story(decided)).collect();
+        let open = rejects.then(|| Open::Lines("What rejecting did".to_owned(), lines));
+        Done { message: Some((severity, text)), open, ..Done::default() }
+    }
+
+    /// `hold …` and `release …`: on this branch itself, as a decision and not as a what-if.
+    pub(super) fn hold(&mut self, line: &str) -> Done {
+        if let Some(refusal) = self.refused_in_past() {
+            return refusal;
+        }
+        match self.held(line) {
+            Ok(words) => Done::said(words),
+            Err(EditError(text)) => {
+                Done { message: Some((Severity::Error, text)), ..Done::default() }
+            }
+        }
+    }
+
+    fn held(&mut self, line: &str) -> Result<String, EditError> {
+        let edit: Edit = line.parse()?;
+        let words = edit.to_string();
+        let applied = edit.apply(&mut self.session.world().clone())?;
+        self.session.change(Arc::new(edit)).map_err(EditError)?;
+        let notes = applied.notes.into_iter().map(|note| format!("; {note}"));
+        Ok(format!("{words}{}", notes.collect::<String>()))
+    }
+
+    fn refused_in_past(&self) -> Option<Done> {
+        let text = "this is the past: ! starts a new future here, c goes back to the end";
+        let message = Some((Severity::Error, text.to_owned()));
+        (!self.session.is_at_newest()).then(|| Done { message, ..Done::default() })
+    }
+
+    /// What it did, line by line.
+    fn story(&self, decided: &Decided) -> Vec<String> {
+        let mut lines = vec![format!("rejected {}", in_short(decided))];
+        lines.extend(decided.outcome.iter().map(|(_, message)| format!("  message: {message}")));
+        lines.push(format!("  given back on {}: {}", decided.node, given_back(decided)));
+        lines.extend(decided.free.as_ref().map(|free| {
+            let (node, pods) = (decided.node, free.allowed_pods);
+            format!("  free on {node} now: {}, room for {pods} pods", amount::resources(free))
+        }));
+        if !decided.unreserved.is_empty() {
+            let names: Vec<String> = decided.unreserved.iter().map(ToString::to_string).collect();
+            lines.push(format!("  unreserved, to be decided anew: {}", names.join(", ")));
+        }
+        lines.extend(decided.moves.iter().map(|moved| format!("  it went {}", went(moved))));
+        lines.extend(decided.until.map(|due| {
+            let left = span((due.0 - self.session.now().0).max(0));
+            format!("  it is tried again in {left}, unless an event wakes it before")
+        }));
+        let woken: Vec<String> = decided
+            .woken
+            .iter()
+            .map(|moved| format!("  woken: {} went {}", moved.pod, went(moved)))
+            .collect();
+        if woken.is_empty() {
+            lines.push("  no other pod was woken by it".to_owned());
+        }
+        let more = woken.len().saturating_sub(NAMED);
+        lines.extend(woken.into_iter().take(NAMED));
+        lines.extend((more > 0).then(|| format!("  … and {more} more")));
+        lines.extend(passed_over(decided));
+        lines
+    }
+}
+
+/// The pod, in whose name, and what it came to.
+fn in_short(decided: &Decided) -> String {
+    let Decided { pod, node, plugin, held, outcome, .. } = decided;
+    let plugin = plugin.map_or("all plugins".to_owned(), |plugin| plugin.to_string());
+    match outcome {
+        None => {
+            let held: Vec<&str> = held.iter().map(|plugin| plugin.as_str()).collect();
+            format!("{pod} for {plugin}; {} still holds it", held.join(" and "))
+        }
+        Some((Outcome::Scheduled, _)) => format!("{pod} for {plugin}; it is bound to {node}"),
+        Some(_) => format!("{pod} in the name of {plugin}"),
+    }
+}
+
+fn given_back(decided: &Decided) -> String {
+    let pods = match decided.freed.allowed_pods {
+        0 => return "nothing".into(),
+        1 => "the place of 1 pod".to_owned(),
+        n => format!("the places of {n} pods"),
+    };
+    match amount::parts(&decided.freed).is_empty() {
+        true => pods,
+        false => format!("{}, {pods}", amount::resources(&decided.freed)),
+    }
+}
+
+/// `from in flight to unschedulable (ScheduleAttemptFailure)`.
+fn went(moved: &QueueMove) -> String {
+    let to = match moved.to {
+        QueueName::None => "out of the queue",
+        to => to.as_str(),
+    };
+    let plugin = moved.plugin.map(|plugin| format!(", said {plugin}")).unwrap_or_default();
+    format!("from {} to {to} ({}{plugin})", moved.from.as_str(), moved.event)
+}
+
+/// Whom plugins left where they are, by plugin and event.
+fn passed_over(decided: &Decided) -> Vec<String> {
+    let mut groups: Vec<(Symbol, String, Vec<NamespacedName>)> = Vec::new();
+    for hint in &decided.passed_over {
+        let event = hint.event.label();
+        match groups.iter_mut().find(|group| group.0 == hint.plugin && group.1 == event) {
+            Some(group) if group.2.contains(&hint.pod) => {}
+            Some(group) => group.2.push(hint.pod),
+            None => groups.push((hint.plugin, event, vec![hint.pod])),
+        }
+    }
+    let line = |(plugin, event, pods): &(Symbol, String, Vec<NamespacedName>)| {
+        let who = match pods.as_slice() {
+            [pod] => pod.to_string(),
+            pods => format!("{} pods", pods.len()),
+        };
+        format!("  left where it is: {who}; {plugin} said that {event} does not help")
+    };
+    groups.iter().map(line).collect()
+}
