@@ -56,7 +56,7 @@ pub fn main() -> Exit {
 }
 
 /// The whole command line, as clap and what is made from it take it.
-pub(crate) fn command() -> clap::Command {
+pub fn command() -> clap::Command {
     let subcommands = SUBCOMMANDS.iter().map(|entry| (entry.command)());
     Cli::command().after_help(Exit::table()).subcommands(subcommands)
 }

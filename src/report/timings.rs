@@ -41,6 +41,7 @@ impl Timings {
     /// One line.
     pub fn to_json(&self) -> serde_json::Value {
         json!({
+            "schema": "kubestep/timings/v1",
             "load_s": self.load_s,
             "nodes": self.nodes,
             "pods": self.pods,

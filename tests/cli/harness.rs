@@ -89,9 +89,18 @@ impl Call {
         compare(name, self.transcript(line));
     }
 
+    /// The same with the folder's path left out, where the output names it.
+    pub fn says_where(&self, name: &str, line: &str) {
+        let folder = self.folder.path().to_string_lossy();
+        compare(name, self.transcript(line).replace(folder.as_ref(), "FOLDER"));
+    }
+
     /// The same with a file that the program wrote.
     pub fn says_with(&self, name: &str, line: &str, written: &str) {
         let transcript = self.transcript(line);
+        if written.ends_with(".jsonl") {
+            schema::check_lines("kubestep/trace/v1", &self.written(written));
+        }
         compare(name, format!("{transcript}# {written}\n{}", self.written(written)));
     }
 
@@ -109,7 +118,7 @@ impl Call {
 }
 
 /// The words of a line; every second part between quotation marks is one.
-fn words(line: &str) -> Vec<&str> {
+pub fn words(line: &str) -> Vec<&str> {
     let parts = line.split('"').enumerate();
     let words = parts.map(|(at, part)| match at % 2 {
         0 => part.split(' ').filter(|word| !word.is_empty()).collect(),

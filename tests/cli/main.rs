@@ -10,12 +10,14 @@
 )]
 
 mod config;
+mod coverage;
 mod diff;
 mod errors;
 mod explain;
 mod foreign;
 mod harness;
 mod odd;
+mod options;
 mod render;
 mod run;
 mod schema;
@@ -38,6 +40,8 @@ fn help() {
     Call::new().says("help-info", "info --help");
     Call::new().says("help-completions", "completions --help");
     Call::new().says("help-man", "man --help");
+    Call::new().says("help-rbac", "rbac --help");
+    Call::new().says("help-capture", "capture --help");
 }
 
 #[test]

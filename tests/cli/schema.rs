@@ -1,4 +1,4 @@
-//! Every JSON output is what `schema/` says of it.
+//! Every JSON and YAML output is what `schema/` says of it.
 //!
 //! The check is a part of JSON Schema 2020-12: the keywords that our schemas use, and no others.
 //! It is stricter in one point: a field that the schema does not name is wrong, so that nothing
@@ -13,22 +13,42 @@ use serde_json::Value;
 /// Keywords that say something to people only.
 const NOTES: &[&str] = &["$schema", "$id", "$defs", "title", "description"];
 
-/// Checks an output that is JSON, as a whole or line by line, and says by which schema it is
-/// made; others are let through.
+/// Checks an output that is JSON or YAML, as a whole or line by line, by the schema that it says
+/// it is made by; others are let through.
 pub fn check(output: &str) {
-    match serde_json::from_str::<Value>(output) {
-        Ok(value) => check_value(value),
-        Err(_) => {
-            output.lines().filter_map(|line| serde_json::from_str(line).ok()).for_each(check_value)
-        }
+    if let Ok(value) = serde_json::from_str::<Value>(output) {
+        return check_value(&value);
+    }
+    if output.lines().any(|line| line.starts_with("schema: kubestep/")) {
+        return check_value(&serde_yaml::from_str(output).unwrap());
+    }
+    let lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.for_each(|value| check_value(&value));
+}
+
+/// Checks lines of JSON that do not say by which schema they are made.
+pub fn check_lines(name: &str, lines: &str) {
+    for line in lines.lines() {
+        check_by(name, &serde_json::from_str(line).unwrap());
     }
 }
 
-fn check_value(value: Value) {
-    let Some(name) = value.get("schema").and_then(Value::as_str) else { return };
+fn check_value(value: &Value) {
+    match value {
+        Value::Object(fields) => match fields.get("schema").and_then(Value::as_str) {
+            Some(name) => check_by(name, value),
+            None => panic!("an object without the name of its schema: {value}"),
+        },
+        Value::Array(_) => panic!("a list cannot name its schema: {value}"),
+        // A line of a table for people may be a number.
+        _ => {}
+    }
+}
+
+fn check_by(name: &str, value: &Value) {
     let schema = load(name);
     let mut problems = Vec::new();
-    Check { root: &schema }.value(&value, &schema, "", &mut problems);
+    Check { root: &schema }.value(value, &schema, "", &mut problems);
     assert!(problems.is_empty(), "{name}:\n{}", problems.join("\n"));
 }
 

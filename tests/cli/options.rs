@@ -1,0 +1,98 @@
+//! Options that no other story needs, each in a call of its own.
+
+use crate::harness::Call;
+
+const NODE: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: node-0}
+status:
+  allocatable: {cpu: \"2\", memory: 4Gi, pods: \"10\"}
+";
+
+/// Nobody listens at port 1.
+const KUBECONFIG: &str = "
+apiVersion: v1
+kind: Config
+current-context: lab
+clusters: [{name: lab, cluster: {server: \"http://127.0.0.1:1\"}}]
+users: [{name: me, user: {}}]
+contexts: [{name: lab, context: {cluster: lab, user: me}}]
+";
+
+fn says(name: &str, line: &str) {
+    Call::new().says(&format!("options/{name}"), line);
+}
+
+#[test]
+fn what_is_the_default_can_be_said() {
+    says("run-text", "run --demo cordoned -o text --until-idle -A");
+    says("explain-text", "explain job --demo cordoned -o text");
+    says("diff-text", "diff --demo cordoned -o text --edit \"uncordon node node-0\"");
+    says("config-text", "config -o text");
+    says("plugins-text", "plugins QueueSort PrioritySort -o text");
+    says("plugins-one-text", "plugins PrioritySort -o text");
+    says("render-text", "render --demo cordoned --size 60x15 -o txt");
+    let call = Call::new().bytes("themes/mine.yaml", b"inherit: dark\n");
+    call.says_where("options/info-text", "info -o text");
+}
+
+#[test]
+fn a_part_of_the_nodes_is_looked_at() {
+    says("percentage", "run --demo tour --percentage-of-nodes-to-score 50");
+}
+
+#[test]
+fn ties_are_broken_by_a_seed() {
+    says("tie-break", "run --demo tour --tie-break seed:7");
+}
+
+#[test]
+fn the_trace_in_short() {
+    let line = "run --demo cordoned --trace trace.jsonl --trace-detail summary";
+    Call::new().says_with("options/trace-detail", line, "trace.jsonl");
+}
+
+#[test]
+fn pictures_have_colours_when_wanted() {
+    for when in ["auto", "always", "never"] {
+        let line = format!("render --demo cordoned --size 60x15 -o ansi --color {when}");
+        says(&format!("render-color-{when}"), &line);
+    }
+    for format in ["svg", "html"] {
+        says(
+            &format!("render-{format}"),
+            &format!("render --demo cordoned --size 60x15 -o {format}"),
+        );
+    }
+}
+
+#[test]
+fn a_story_needs_a_terminal() {
+    says("demo-story", "demo cordoned --history-memory 64");
+}
+
+#[test]
+fn every_command_refuses_what_it_does_not_know() {
+    says("rbac-unknown", "rbac --nmae x");
+    says("info-unknown", "info -o toml");
+    says("capture-nowhere", "capture -o cluster.json --kubeconfig nowhere");
+    says("capture-no-file", "capture");
+    Call::new().file("n.yaml", NODE).says("options/explain-no-pod", "explain -f n.yaml");
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_has_a_code_of_its_own() {
+    for line in [
+        "run",
+        "explain web",
+        "diff --feature-gates-b GenericWorkload=true",
+        "render",
+        "capture -o c.json",
+    ] {
+        let name = line.split(' ').next().unwrap();
+        let call = Call::new().bytes("config", KUBECONFIG.as_bytes());
+        let line = format!("{line} --kubeconfig config --context lab -A");
+        call.says(&format!("options/unreachable-{name}"), &line);
+    }
+}
