@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
+use crate::api::ResourceVersion;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::live::failure::Failure;
@@ -55,7 +56,7 @@ pub(super) struct Watcher {
     /// Where to go on; "" where a list is needed.
     resource_version: String,
     /// Every object that was told of, with its version.
-    known: HashMap<NamespacedName, Symbol>,
+    known: HashMap<NamespacedName, ResourceVersion>,
     teller: Teller,
     pace: Pace,
     failures: u32,

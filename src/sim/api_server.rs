@@ -123,8 +123,7 @@ impl ApiServer {
     /// Stores an object, as new or in place of the one of its name.
     pub fn put(&mut self, mut object: Object) {
         self.revision += 1;
-        let revision = Symbol::new(&self.revision.to_string());
-        object.metadata_mut().resource_version = revision;
+        object.metadata_mut().resource_version = self.revision.into();
         self.store(object);
     }
 

@@ -31,7 +31,7 @@ impl Mirror {
         match event {
             Event::Delta(Delta::Put(object)) => {
                 let key = (object.kind(), NamespacedName::of(&object));
-                let version = object.metadata().resource_version.parse().unwrap();
+                let version = object.metadata().resource_version.number().unwrap();
                 let old = self.objects.insert(key, version);
                 assert!(old.is_none_or(|old| old < version), "{key:?}: {version} after {old:?}");
             }

@@ -66,6 +66,15 @@ impl Symbol {
         shard.intern(text, hash, hasher)
     }
 
+    /// The symbol of a text that was interned before; leaves nothing behind.
+    pub fn known(text: &str) -> Option<Symbol> {
+        let hash = HASHER.get_or_init(DefaultHashBuilder::default).hash_one(text);
+        let shard = SHARDS[(hash >> 32) as usize % SHARD_COUNT].lock();
+        let shard = shard.unwrap_or_else(PoisonError::into_inner);
+        let found = shard.ids.find(hash, |id| Symbol(*id).as_str() == text).map(|id| Symbol(*id));
+        found.or_else(|| text.is_empty().then_some(Symbol::EMPTY))
+    }
+
     /// The text.
     pub fn as_str(self) -> &'static str {
         if self.0 == 0 {
@@ -74,6 +83,11 @@ impl Symbol {
         let (chunk, slot) = (self.0 as usize / CHUNK, self.0 as usize % CHUNK);
         TEXT[chunk].get().and_then(|c| c[slot].get()).copied().unwrap_or("")
     }
+}
+
+/// How many strings are interned.
+pub fn count() -> usize {
+    NEXT.load(Ordering::Relaxed) as usize - 1
 }
 
 impl Shard {
@@ -209,6 +223,17 @@ mod tests {
         assert_eq!(Symbol::new("zone-a").as_str(), "zone-a");
         assert_eq!(Symbol::default().as_str(), "");
         assert_eq!(Symbol::new(""), Symbol::EMPTY);
+    }
+
+    #[test]
+    fn looking_a_text_up_does_not_intern_it() {
+        assert_eq!(Symbol::known("never interned"), None);
+        assert_eq!(Symbol::known("never interned"), None);
+        let before = count();
+        let interned = Symbol::new("interned for good");
+        assert_eq!(Symbol::known("interned for good"), Some(interned));
+        assert_eq!(Symbol::known(""), Some(Symbol::EMPTY));
+        assert!(count() > before);
     }
 
     #[test]

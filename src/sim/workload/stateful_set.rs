@@ -76,7 +76,7 @@ fn replica(pod: &Pod, claims: &[PersistentVolumeClaim], set: &str, ordinal: usiz
         let (volume, mut claim) = (template.metadata.name, template.clone());
         claim.metadata.name = Symbol::new(&format!("{volume}-{name}"));
         volumes.push(Volume {
-            name: volume,
+            name: volume.into(),
             persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
                 claim_name: claim.metadata.name,
                 read_only: false,
@@ -89,7 +89,7 @@ fn replica(pod: &Pod, claims: &[PersistentVolumeClaim], set: &str, ordinal: usiz
     let others = pod.spec.volumes.iter();
     volumes.extend(
         others
-            .filter(|other| claims.iter().all(|claim| claim.metadata.name != other.name))
+            .filter(|other| claims.iter().all(|claim| claim.metadata.name != *other.name))
             .cloned(),
     );
     pod.spec.volumes = volumes.into();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::api::macros::{api_structs, is_default, open_enum, or_default};
 use crate::api::map::Key;
 use crate::api::shared::pooled;
-use crate::api::{Labels, SharedList, Time};
+use crate::api::{Labels, ResourceVersion, SharedList, Time};
 use crate::intern::Symbol;
 
 /// kubectl's copy of the whole object, which would double what an object takes.
@@ -30,7 +30,7 @@ pub struct ObjectMeta {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub uid: Symbol,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub resource_version: Symbol,
+    pub resource_version: ResourceVersion,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub generation: i64,
     #[serde(skip_serializing_if = "is_default")]
@@ -132,7 +132,7 @@ api_structs! {
         pub namespace: Symbol,
         pub name: Symbol,
         pub uid: Symbol,
-        pub resource_version: Symbol,
+        pub resource_version: ResourceVersion,
         pub field_path: Symbol,
     }
 }

@@ -23,6 +23,7 @@ pub mod selector;
 pub mod shared;
 pub mod storage;
 pub mod time;
+pub mod version;
 pub mod volumes;
 pub mod workload;
 
@@ -41,5 +42,6 @@ pub use selector::Selector;
 pub use shared::{Shared, SharedList};
 pub use storage::*;
 pub use time::Time;
+pub use version::ResourceVersion;
 pub use volumes::*;
 pub use workload::*;

@@ -1,7 +1,8 @@
 //! Nodes (`core/v1`), as far as the scheduler reads them.
 
 use crate::api::macros::api_structs;
-use crate::api::{Condition, ObjectMeta, ResourceList, TaintEffect, Time};
+use crate::api::shared::pooled;
+use crate::api::{Condition, ObjectMeta, ResourceList, Shared, TaintEffect, Time};
 use crate::intern::Symbol;
 
 api_structs! {
@@ -32,17 +33,19 @@ api_structs! {
     pub struct NodeStatus {
         pub capacity: Option<ResourceList>,
         pub allocatable: Option<ResourceList>,
-        pub images: Vec<ContainerImage>,
+        pub images: Vec<Shared<ContainerImage>>,
         pub conditions: Vec<Condition>,
         pub declared_features: Vec<Symbol>,
     }
 
-    /// An image on a node: all its names, and its size in bytes.
+    /// An image on a node: all its names, and its size in bytes. Many nodes have the same.
     pub struct ContainerImage {
         pub names: Vec<Symbol>,
         pub size_bytes: i64,
     }
 }
+
+pooled!(ContainerImage);
 
 impl Node {
     /// The allocatable amounts; none where the node reports none.

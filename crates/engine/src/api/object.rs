@@ -96,7 +96,6 @@ impl Object {
             Object::Pod(pod) => Arc::make_mut(pod).compact(),
             Object::Node(node) => {
                 let status = &mut Arc::make_mut(node).status;
-                status.images.iter_mut().for_each(|image| image.names.shrink_to_fit());
                 status.images.shrink_to_fit();
                 status.conditions.shrink_to_fit();
             }

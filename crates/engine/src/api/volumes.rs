@@ -1,9 +1,12 @@
 //! Volumes of pods (`core/v1 Volume`): the sources the scheduler looks into,
 //! and the mere presence of the others.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Deref;
 
-use crate::api::macros::api_structs;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::api::macros::{api_structs, text};
 use crate::api::{ObjectMeta, PersistentVolumeClaimSpec};
 use crate::intern::Symbol;
 
@@ -12,10 +15,54 @@ use crate::intern::Symbol;
 #[serde(default)]
 pub struct Present {}
 
+/// What the name of the volume with a pod's token begins with; a hyphen and five random
+/// characters follow.
+const TOKEN_VOLUME: &str = "kube-api-access";
+
+/// The name of a pod's volume.
+///
+/// The random end that the API server gives to the volume of the pod's token is left out.
+/// Nothing that is kept refers to it, and without it pods of one template share their volumes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct VolumeName(Symbol);
+
+impl From<&str> for VolumeName {
+    fn from(name: &str) -> VolumeName {
+        let is_token = name.strip_prefix(TOKEN_VOLUME).is_some_and(|end| end.starts_with('-'));
+        VolumeName(Symbol::new(if is_token { TOKEN_VOLUME } else { name }))
+    }
+}
+
+impl From<Symbol> for VolumeName {
+    fn from(name: Symbol) -> VolumeName {
+        VolumeName::from(name.as_str())
+    }
+}
+
+impl Deref for VolumeName {
+    type Target = Symbol;
+    fn deref(&self) -> &Symbol {
+        &self.0
+    }
+}
+
+impl fmt::Display for VolumeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for VolumeName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<VolumeName, D::Error> {
+        text(deserializer, |name| Ok(VolumeName::from(name)))
+    }
+}
+
 api_structs! {
     /// A volume of a pod: at most one of the sources is set.
     pub struct Volume {
-        pub name: Symbol,
+        pub name: VolumeName,
         pub persistent_volume_claim: Option<PersistentVolumeClaimVolumeSource>,
         pub ephemeral: Option<Box<EphemeralVolumeSource>>,
         pub csi: Option<CsiVolumeSource>,
@@ -119,5 +166,26 @@ api_structs! {
     /// An OCI image mounted as a volume; ImageLocality counts it like a container's image.
     pub struct ImageVolumeSource {
         pub reference: Symbol,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_random_end_of_the_volume_with_the_token_is_left_out() {
+        for (written, kept) in [
+            ("kube-api-access-x7k2p", "kube-api-access"),
+            ("kube-api-access", "kube-api-access"),
+            ("kube-api-accessory", "kube-api-accessory"),
+            ("data-x7k2p", "data-x7k2p"),
+        ] {
+            let volume: Volume =
+                serde_json::from_value(serde_json::json!({"name": written, "projected": {}}))
+                    .unwrap();
+            assert_eq!(volume.name.as_str(), kept);
+        }
+        assert!(serde_json::from_str::<Volume>(r#"{"name": 1}"#).is_err());
     }
 }

@@ -26,10 +26,12 @@ impl NodeId {
 /// What is known of an image name on a node (C-010).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ImageState {
-    /// Bytes, as the first node reported that had it.
-    pub size: i64,
+    /// The name.
+    pub name: Symbol,
     /// Nodes that had the image when this node was last refreshed (C-011).
     pub num_nodes: u32,
+    /// Bytes, as the first node reported that had it.
+    pub size: i64,
 }
 
 /// A node, its pods and the sums over them.
@@ -55,8 +57,8 @@ pub struct NodeInfo {
     pub non_zero_requested: Resource,
     /// What the node offers.
     pub allocatable: Resource,
-    /// Images on the node by name, sorted.
-    pub image_states: Arc<Vec<(Symbol, ImageState)>>,
+    /// Images on the node, sorted by name.
+    pub image_states: Arc<[ImageState]>,
     /// How many pods use each claim.
     pub pvc_ref_counts: BTreeMap<NamespacedName, u32>,
     /// Which pods use a claim that takes of the node's own resources, by UID (DRA-051).
@@ -79,7 +81,7 @@ impl NodeInfo {
             requested: Resource::default(),
             non_zero_requested: Resource::default(),
             allocatable: Resource::default(),
-            image_states: Arc::new(Vec::new()),
+            image_states: Arc::default(),
             pvc_ref_counts: BTreeMap::new(),
             claim_users: BTreeMap::new(),
             generation: 0,

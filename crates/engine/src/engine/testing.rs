@@ -255,17 +255,17 @@ fn set_image_states(nodes: &mut [NodeInfo]) {
     let images = |node: &NodeInfo| -> Vec<(Symbol, i64)> {
         let images = node.node.iter().flat_map(|node| node.status.images.clone());
         images
-            .flat_map(|image| image.names.into_iter().map(move |n| (n, image.size_bytes)))
+            .flat_map(|image| image.names.clone().into_iter().map(move |n| (n, image.size_bytes)))
             .collect()
     };
     let mut all: HashMap<Symbol, ImageState> = HashMap::new();
     for (name, size) in nodes.iter().flat_map(images) {
-        all.entry(name).or_insert(ImageState { size, num_nodes: 0 }).num_nodes += 1;
+        all.entry(name).or_insert(ImageState { name, size, num_nodes: 0 }).num_nodes += 1;
     }
     for node in nodes {
-        let mut states: Vec<_> = images(node).iter().map(|(name, _)| (*name, all[name])).collect();
-        states.sort_by_key(|(name, _)| *name);
-        node.image_states = Arc::new(states);
+        let mut states: Vec<_> = images(node).iter().map(|(name, _)| all[name]).collect();
+        states.sort_by_key(|image| image.name);
+        node.image_states = states.into();
     }
 }
 

@@ -7,10 +7,10 @@ use crate::engine::plugins::image_locality::held_images;
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let cx = case.probe.cx();
     let total = cx.snapshot.len();
-    let held = held_images(&cx, case.node).into_iter().map(|(image, state, scaled)| {
-        let (size, nodes) = (amount::bytes(state.size), state.num_nodes);
+    let held = held_images(&cx, case.node).into_iter().map(|(image, scaled)| {
+        let (size, nodes) = (amount::bytes(image.size), image.num_nodes);
         let scaled = amount::bytes(scaled);
-        Input::new(image, format!("{size} × {nodes}/{total} nodes = {scaled}"))
+        Input::new(image.name, format!("{size} × {nodes}/{total} nodes = {scaled}"))
     });
     let mut inputs: Vec<Input> = held.collect();
     if inputs.is_empty() {

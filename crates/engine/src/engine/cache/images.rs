@@ -1,6 +1,5 @@
 //! Which images are on which nodes (C-010).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -9,58 +8,47 @@ use crate::api::Node;
 use crate::engine::node::ImageState;
 use crate::intern::Symbol;
 
-/// One image name: its size and the nodes that have it.
-#[derive(Clone, Debug)]
-struct Image {
-    size: i64,
-    nodes: BTreeSet<Symbol>,
-}
-
-/// All image names of the cluster.
+/// All image names of the cluster: how large, and on how many nodes.
 #[derive(Clone, Default, Debug)]
 pub struct Images {
-    by_name: HashMap<Symbol, Image>,
+    by_name: HashMap<Symbol, ImageState>,
 }
 
 impl Images {
     /// Counts the images of a node in. The size of an image is that of the first node seen
     /// with it.
     pub fn add_node(&mut self, node: &Node) {
-        for image in &node.status.images {
-            for name in &image.names {
-                let entry = self.by_name.entry(*name);
-                let entry = entry
-                    .or_insert_with(|| Image { size: image.size_bytes, nodes: BTreeSet::new() });
-                entry.nodes.insert(node.metadata.name);
-            }
+        for (name, size) in names(node) {
+            let entry = self.by_name.entry(name);
+            entry.or_insert(ImageState { name, num_nodes: 0, size }).num_nodes += 1;
         }
     }
 
-    /// Counts the images of a node out.
+    /// Counts the images of a node out that was counted in.
     pub fn remove_node(&mut self, node: &Node) {
-        for name in node.status.images.iter().flat_map(|image| &image.names) {
-            let Some(image) = self.by_name.get_mut(name) else { continue };
-            image.nodes.remove(&node.metadata.name);
-            if image.nodes.is_empty() {
-                self.by_name.remove(name);
+        for (name, _) in names(node) {
+            let Some(image) = self.by_name.get_mut(&name) else { continue };
+            image.num_nodes -= 1;
+            if image.num_nodes == 0 {
+                self.by_name.remove(&name);
             }
         }
     }
 
     /// The images of a node with how many nodes have each right now, sorted by name.
-    pub fn states(&self, node: &Node) -> Arc<Vec<(Symbol, ImageState)>> {
-        let names = node.status.images.iter().flat_map(|image| &image.names);
-        let mut states: Vec<(Symbol, ImageState)> = names
-            .filter_map(|name| {
-                let image = self.by_name.get(name)?;
-                let num_nodes = image.nodes.len() as u32;
-                Some((*name, ImageState { size: image.size, num_nodes }))
-            })
-            .collect();
-        states.sort_unstable_by_key(|(name, _)| *name);
-        states.dedup_by_key(|(name, _)| *name);
-        Arc::new(states)
+    pub fn states(&self, node: &Node) -> Arc<[ImageState]> {
+        names(node).iter().filter_map(|(name, _)| self.by_name.get(name).copied()).collect()
     }
+}
+
+/// The names of a node's images, sorted and each once, with the size of the first so named.
+fn names(node: &Node) -> Vec<(Symbol, i64)> {
+    let images = node.status.images.iter();
+    let named = images.flat_map(|image| image.names.iter().map(|name| (*name, image.size_bytes)));
+    let mut names: Vec<(Symbol, i64)> = named.collect();
+    names.sort_by_key(|(name, _)| *name);
+    names.dedup_by_key(|(name, _)| *name);
+    names
 }
 
 #[cfg(test)]
@@ -71,7 +59,9 @@ mod tests {
     fn node(name: &str, image: &str, size: i64) -> Node {
         let mut node = Node::default();
         node.metadata.name = name.into();
-        node.status.images = vec![ContainerImage { names: vec![image.into()], size_bytes: size }];
+        let images = [image, image]
+            .map(|name| ContainerImage { names: vec![name.into()], size_bytes: size }.into());
+        node.status.images = images.into();
         node
     }
 
@@ -81,10 +71,11 @@ mod tests {
         let (first, second) = (node("a", "app:1", 10), node("b", "app:1", 99));
         images.add_node(&first);
         images.add_node(&second);
-        let expected = [(Symbol::new("app:1"), ImageState { size: 10, num_nodes: 2 })];
-        assert_eq!(images.states(&second).as_slice(), expected);
+        let expected = ImageState { name: "app:1".into(), size: 10, num_nodes: 2 };
+        assert_eq!(*images.states(&second), [expected]);
         images.remove_node(&first);
         images.remove_node(&second);
-        assert_eq!(images.states(&second).as_slice(), []);
+        assert_eq!(*images.states(&second), []);
+        assert!(images.by_name.is_empty());
     }
 }

@@ -92,13 +92,13 @@ fn the_count_of_an_image_is_that_of_when_its_node_changed() {
     let with_image = |name: &str| {
         let mut node = node(name);
         let image = crate::api::ContainerImage { names: vec!["app:1".into()], size_bytes: 10 };
-        node.status.images = vec![image];
+        node.status.images = vec![image.into()];
         Arc::new(node)
     };
     let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
     let mut counts = |cache: &mut Cache| -> Vec<u32> {
         cache.update_snapshot(&mut snapshot);
-        snapshot.iter().map(|node| node.image_states[0].1.num_nodes).collect()
+        snapshot.iter().map(|node| node.image_states[0].num_nodes).collect()
     };
     cache.add_node(with_image("n1"));
     assert_eq!(counts(&mut cache), [1]);

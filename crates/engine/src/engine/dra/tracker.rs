@@ -114,7 +114,7 @@ impl ClaimTracker {
 }
 
 fn version(claim: &ResourceClaim) -> u64 {
-    claim.metadata.resource_version.as_str().parse().unwrap_or(0)
+    claim.metadata.resource_version.number().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -39,11 +39,11 @@ fn scaled_size(state: &ImageState, total_nodes: usize) -> i64 {
 }
 
 /// The pod's images that a node has, each with its size scaled by the share of nodes with it.
-pub fn held_images(cx: &CycleContext<'_>, node: &NodeInfo) -> Vec<(Symbol, ImageState, i64)> {
+pub fn held_images(cx: &CycleContext<'_>, node: &NodeInfo) -> Vec<(ImageState, i64)> {
     let total = cx.snapshot.len();
     let held = |image: &Symbol| {
-        let (_, state) = node.image_states.iter().find(|(name, _)| name == image)?;
-        Some((*image, *state, scaled_size(state, total)))
+        let state = node.image_states.iter().find(|state| state.name == *image)?;
+        Some((*state, scaled_size(state, total)))
     };
     cx.pod.images.iter().filter_map(held).collect()
 }
@@ -78,7 +78,7 @@ impl Plugin for ImageLocality {
         node: &NodeInfo,
     ) -> Result<i64, Status> {
         // IL-002
-        let sizes = held_images(cx, node).into_iter().map(|(_, _, scaled)| scaled);
+        let sizes = held_images(cx, node).into_iter().map(|(_, scaled)| scaled);
         Ok(score_of(sizes.sum(), containers(&cx.pod.pod)))
     }
 
@@ -104,10 +104,12 @@ mod tests {
         let nodes = (0..total).map(|i| json!({"metadata": {"name": format!("n{i}")}}));
         let mut cluster = Fixture::new(nodes.collect(), vec![]);
         cluster.edit_node(0, |node| {
-            let state = |(name, mib, nodes): &(&str, i64, u32)| {
-                (Symbol::new(name), ImageState { size: mib * MIB, num_nodes: *nodes })
+            let state = |(name, mib, nodes): &(&str, i64, u32)| ImageState {
+                name: Symbol::new(name),
+                size: mib * MIB,
+                num_nodes: *nodes,
             };
-            node.image_states = Arc::new(images.iter().map(state).collect());
+            node.image_states = images.iter().map(state).collect();
         });
         cluster
     }

@@ -102,7 +102,7 @@ pub fn sign(pod: &Pod) -> Vec<(&'static str, String)> {
         .volumes
         .iter()
         .filter(|volume| !synthetic(volume))
-        .map(|volume| Volume { name: Symbol::EMPTY, ..volume.clone() })
+        .map(|volume| Volume { name: Default::default(), ..volume.clone() })
         .filter_map(|source| serde_json::to_string(&source).ok())
         .collect();
     sources.sort_unstable();

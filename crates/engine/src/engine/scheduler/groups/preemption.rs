@@ -138,10 +138,8 @@ impl Scheduler {
         let names: Vec<Symbol> = with_images.map(|node| node.name).collect();
         for name in names {
             self.snapshot.change_node(name, |node| {
-                let uncounted = |(image, state): &(Symbol, ImageState)| {
-                    (*image, ImageState { num_nodes: 0, ..*state })
-                };
-                node.image_states = Arc::new(node.image_states.iter().map(uncounted).collect());
+                let uncounted = |image: &ImageState| ImageState { num_nodes: 0, ..*image };
+                node.image_states = node.image_states.iter().map(uncounted).collect();
             });
         }
         self.kept.clear();

@@ -45,13 +45,13 @@ fn on_the_copies_for_preemption_no_node_has_an_image() {
     let mut scheduler = scheduler(None, []);
     let mut with_image = node("n2");
     let image = crate::api::ContainerImage { names: vec!["app:1".into()], size_bytes: 10 };
-    with_image.status.images = vec![image];
+    with_image.status.images = vec![image.into()];
     let mut host = FakeHost::default();
     scheduler.handle(Change::Add(with_image.into()), Time(0), &mut host);
     scheduler.cache.update_snapshot(&mut scheduler.snapshot);
     let counts = |scheduler: &Scheduler| -> Vec<u32> {
         let images = scheduler.snapshot.iter().flat_map(|node| node.image_states.iter());
-        images.map(|(_, state)| state.num_nodes).collect()
+        images.map(|image| image.num_nodes).collect()
     };
     assert_eq!(counts(&scheduler), [1]);
     scheduler.forget_image_counts();
