@@ -16,7 +16,6 @@ use crate::cli::options::Cluster;
 use crate::cli::plugins::gates;
 use crate::cli::print;
 use crate::cli::registry::Subcommand;
-use crate::config;
 use crate::engine::framework::registry::Registry;
 use crate::live::capture::{self, Settings};
 use crate::source::STDIN;
@@ -45,7 +44,7 @@ impl Subcommand for Capture {
 
     /// Lists the cluster and writes the file.
     fn run(&self) -> Result<Exit> {
-        let settings = settings(self)?;
+        let settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
         let (snapshot, name) = cluster::snapshot(&self.cluster, &self.namespaces)?;
         write(&self.output, &capture::text(&snapshot, &settings)?)?;
         for notice in snapshot.notices() {
@@ -58,13 +57,13 @@ impl Subcommand for Capture {
 }
 
 /// What is said about the scheduler, checked before anything is asked of the cluster.
-fn settings(options: &Capture) -> Result<Settings> {
-    let features = gates(options.feature_gates.as_deref())?;
-    let mut settings =
-        Settings { feature_gates: options.feature_gates.clone(), ..Settings::default() };
-    if let Some(path) = &options.config {
+pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Result<Settings> {
+    let features = gates(feature_gates)?;
+    let feature_gates = feature_gates.map(str::to_owned);
+    let mut settings = Settings { feature_gates, ..Settings::default() };
+    if let Some(path) = config {
         let (text, from) = (read_config(path)?, path.display().to_string());
-        config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
+        crate::config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
             .context(from.clone())?;
         settings.scheduler_config = Some(serde_yaml::from_str(&text).context(from)?);
     }

@@ -12,6 +12,7 @@ use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::foreign;
 use crate::cli::options::{Input, View};
+use crate::cli::recorded;
 use crate::cli::tries::{self, Added, Tries};
 use crate::cli::waiting::with_progress;
 use crate::cli::{print_text, registry, story};
@@ -20,13 +21,13 @@ use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
 use crate::extender_client;
 use crate::intern::Symbol;
-use crate::live::Following;
 use crate::report;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
 use crate::sim::{self, World, workload};
 use crate::source::{self, Exclude, Filter, Progress};
 use crate::tui;
+use crate::tui::behind::Behind;
 use crate::tui::loading::Waited;
 use crate::tui::settings::{self, Options, Settings};
 
@@ -49,14 +50,18 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     }
     if input.files.is_empty() {
         let (opened, following) = attach::open(input, filter(input)?)?;
-        return debug(opened, view, settings(view), Some(following));
+        return debug(opened, view, settings(view), Behind::Live(following));
     }
     let settings = settings(view);
     let progress = Arc::new(Progress::default());
     let (owned, telling) = (input.clone(), progress.clone());
-    let work = move || load(&owned, &Tries::default(), None, &telling);
+    let (memory, speed) = (history_memory(view), view.speed);
+    let work = move || recorded::open(&owned, memory, speed, &telling);
     match tui::loading::run(&name_of(input), &settings.appearance, &progress, work)? {
-        Waited::Done(opened) => debug(opened?, view, settings, None),
+        Waited::Done(opened) => {
+            let (opened, behind) = opened?;
+            debug(opened, view, settings, behind)
+        }
         Waited::Left(code) => leave(code),
     }
 }
@@ -94,19 +99,19 @@ pub(super) fn require_screen() -> Result<()> {
 pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
     match is_dumb() {
         true => tell(opened),
-        false => debug(opened, view, settings(view), None),
+        false => debug(opened, view, settings(view), Behind::Nothing),
     }
 }
 
-fn debug(
-    opened: Opened,
-    view: &View,
-    settings: Settings,
-    following: Option<Following>,
-) -> Result<Exit> {
+fn debug(opened: Opened, view: &View, settings: Settings, behind: Behind) -> Result<Exit> {
     let mut session = opened.session;
-    session.set_history_memory((view.history_memory as usize) << 20);
-    leave(tui::run::run(session, opened.name, settings, opened.notices, following)?)
+    session.set_history_memory(history_memory(view));
+    leave(tui::run::run(session, opened.name, settings, opened.notices, behind)?)
+}
+
+/// In bytes.
+fn history_memory(view: &View) -> usize {
+    (view.history_memory as usize) << 20
 }
 
 fn leave(code: i32) -> Result<Exit> {
@@ -148,12 +153,14 @@ fn load(
     percentage: Option<i32>,
     progress: &Progress,
 ) -> Result<Opened> {
-    let (read, name) = read(input, progress)?;
+    let (mut read, name) = read(input, progress)?;
+    let until = recorded::until(input, read.recording.as_ref())?;
+    read.wind(until);
     build(read, input, tries, percentage, name)
 }
 
 /// What the options name, and what to call it: a story, files, or a live cluster.
-fn read(input: &Input, progress: &Progress) -> Result<(source::Input, String)> {
+pub(super) fn read(input: &Input, progress: &Progress) -> Result<(source::Input, String)> {
     if let Some(story) = &input.demo {
         return story::read(story, &filter(input)?);
     }

@@ -6,6 +6,7 @@ use clap::{Args, Parser};
 
 use crate::engine::tie_break::TieBreak;
 use crate::tui::color::ColorChoice;
+use crate::tui::speed::Speed;
 
 /// The debugger for Kubernetes scheduling: kube-scheduler 1.36, step by step.
 #[derive(Parser, Debug)]
@@ -27,6 +28,10 @@ pub struct Input {
     /// A built-in cluster instead of a file: the name of a story of "kubestep demo --list"
     #[arg(long, value_name = "STORY", conflicts_with = "files")]
     pub demo: Option<String>,
+    /// Of a recording, take what happened up to this time, 2026-01-31T12:00:00Z, or so long after
+    /// its lists, 12m30s; without it, all of it
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
     #[command(flatten)]
     pub cluster: Cluster,
     /// Take only this namespace's objects; may be repeated
@@ -88,6 +93,10 @@ pub struct View {
     #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub history_memory: u32,
+    /// Play a recording from the start at so many times its own speed: 1, 10, max. Without it the
+    /// debugger waits at its start
+    #[arg(long, value_name = "FACTOR")]
+    pub speed: Option<Speed>,
 }
 
 /// MiB for going back in time unless said otherwise.

@@ -8,7 +8,8 @@ use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
 use crate::cli::{
-    capture, completions, config, demo, diff, explain, info, man, plugins, rbac, render, run,
+    capture, completions, config, demo, diff, explain, info, man, plugins, rbac, record, render,
+    replay, run,
 };
 
 /// What a subcommand's options know to do. The comment over the struct is its help.
@@ -39,6 +40,8 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<config::Config>(),
     entry::<plugins::Plugins>(),
     entry::<capture::Capture>(),
+    entry::<record::Record>(),
+    entry::<replay::Replay>(),
     entry::<rbac::Rbac>(),
     entry::<render::Render>(),
     entry::<info::Info>(),

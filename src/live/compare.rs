@@ -2,7 +2,7 @@
 
 use crate::api::{ConditionStatus, Pod, Time};
 use crate::engine::pod::NamespacedName;
-use crate::engine::record::{CycleRecord, Outcome};
+use crate::engine::record::{CycleRecord, Outcome, VerdictId};
 use crate::intern::Symbol;
 
 const POD_SCHEDULED: &str = "PodScheduled";
@@ -34,6 +34,8 @@ pub enum Verdict {
     Different,
     /// Ours has not tried the pod: it is gated, or waits for something.
     Untried,
+    /// Not to be compared: they looked at other nodes, or at another cluster.
+    Incomparable,
 }
 
 /// A decision of the cluster's scheduler, compared with ours.
@@ -63,6 +65,7 @@ impl Verdict {
             Verdict::Tie => "tie, another pick",
             Verdict::Different => "different",
             Verdict::Untried => "not tried by us",
+            Verdict::Incomparable => "not comparable",
         }
     }
 }
@@ -132,25 +135,48 @@ fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
             format!("{tied} nodes have the best total; upstream picks by chance"),
         );
     }
-    (Verdict::Different, about_node(ours, node))
+    about_node(ours, node)
 }
 
 /// What we found about the node that theirs took.
-fn about_node(ours: &CycleRecord, node: Symbol) -> String {
+fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
     let slot = ours.nodes.order.iter().find(|slot| ours.nodes.name(**slot) == node);
-    let Some(slot) = slot else { return format!("we do not know the node {node}") };
-    if let Some(status) = ours.filter.official.get(*slot).and_then(|id| ours.verdicts.get(id)) {
-        return format!("Filter: {} refuses {node} here: {}", status.plugin(), status.message());
+    let Some(slot) = slot else {
+        return (Verdict::Different, format!("we do not know the node {node}"));
+    };
+    let official = ours.filter.official.get(*slot);
+    if let Some(status) = official.and_then(|id| ours.verdicts.get(id)) {
+        let (plugin, message) = (status.plugin(), status.message());
+        let reason = format!("Filter: {plugin} refuses {node} here: {message}");
+        return (Verdict::Different, reason);
     }
     let at = ours.feasible.iter().position(|feasible| feasible == slot);
     let total = |at: usize| ours.score.totals.get(at).copied();
     let best = ours.score.totals.iter().max();
     match (at.and_then(total), best) {
+        (Some(total), Some(best)) if passed_over(ours) => (
+            Verdict::Incomparable,
+            format!(
+                "{node} has {total} here and the best node {best}, but only a part of the nodes is \
+                 looked at, and not the same by both"
+            ),
+        ),
         (Some(total), Some(best)) => {
-            format!("Score: {node} has {total} here, the best node {best}")
+            (Verdict::Different, format!("Score: {node} has {total} here, the best node {best}"))
         }
-        _ => format!("{node} was not looked at here: enough nodes were found before it"),
+        _ if official == Some(VerdictId::ENOUGH_FOUND) => (
+            Verdict::Incomparable,
+            format!("{node} was not looked at here: enough nodes were found before it"),
+        ),
+        _ => (Verdict::Different, format!("{node} was not looked at here")),
     }
+}
+
+/// Whether nodes were passed over, as enough were found: where that begins is not known of the
+/// other scheduler.
+fn passed_over(ours: &CycleRecord) -> bool {
+    let passed_over = |slot| ours.filter.official.get(slot) == Some(VerdictId::ENOUGH_FOUND);
+    ours.nodes.order.iter().any(|slot| passed_over(*slot))
 }
 
 fn compare_refusal(ours: &CycleRecord, message: &str, nominated: Symbol) -> (Verdict, String) {

@@ -5,7 +5,9 @@
 //! From the outside in: [`link`] is the way to an API server, [`kinds`] the table of what is
 //! read there, [`list`] one kind page by page, [`watch`] one kind for good, [`snapshot`] all
 //! kinds at once, [`feed`] all of them as one stream, [`access`] what may not be read,
-//! [`capture`] the file that is made of it all. [`follow`] puts a session after a feed,
+//! [`capture`] the file that is made of it all, [`record`] the one that goes on, with what the
+//! cluster's scheduler has [`told`]. [`follow`] puts a session after a feed,
+//! [`replay`] after a recording,
 //! [`shadow`] lets the embedded scheduler decide beside the cluster's and [`compare`]s, and
 //! [`debugger`] dumps what the scheduler believes.
 //!
@@ -28,8 +30,11 @@ mod lines;
 pub mod link;
 pub mod list;
 pub mod news;
+pub mod record;
+pub mod replay;
 pub mod shadow;
 pub mod snapshot;
+pub mod told;
 pub mod watch;
 
 pub use access::Missing;

@@ -39,6 +39,16 @@ struct Overlaid {
     since: Time,
 }
 
+impl Overlaid {
+    /// How long ours may stand alone.
+    fn patience(&self) -> i64 {
+        match &self.theirs {
+            Some(Object::Pod(pod)) if Theirs::between(None, pod).is_some() => PATIENCE_WITH_REFUSED,
+            _ => PATIENCE,
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Shadow {
@@ -51,9 +61,22 @@ pub struct Shadow {
     /// The pods that the ops are about.
     touched: HashSet<NamespacedName>,
     now: Time,
+    /// Whether no decision is ever forgotten.
+    remembers_all: bool,
 }
 
 impl Shadow {
+    /// A shadow that forgets no decision.
+    pub fn remembering_all() -> Shadow {
+        Shadow { remembers_all: true, ..Shadow::default() }
+    }
+
+    /// When the next of our decisions is given back, unless somebody shares it: the moment after
+    /// which [`Shadow::tick`] does so.
+    pub fn next_return(&self) -> Option<Time> {
+        self.overlay.values().map(|ours| Time(ours.since.0 + ours.patience() + 1)).min()
+    }
+
     /// The compared decisions, the oldest first.
     pub fn decisions(&self) -> &[Arc<Decision>] {
         &self.decisions
@@ -223,6 +246,9 @@ impl Shadow {
             verdict,
             reason,
         }));
+        if self.remembers_all {
+            return;
+        }
         let surplus = self.decisions.len().saturating_sub(REMEMBERED);
         self.decisions.drain(..surplus);
     }
@@ -253,11 +279,7 @@ impl Shadow {
 
     /// Pods about which ours decided and nobody else has for too long.
     fn expired(&self) -> Vec<Symbol> {
-        let patience = |overlaid: &Overlaid| match &overlaid.theirs {
-            Some(Object::Pod(pod)) if Theirs::between(None, pod).is_some() => PATIENCE_WITH_REFUSED,
-            _ => PATIENCE,
-        };
-        let expired = self.overlay.values().filter(|o| self.now.0 - o.since.0 > patience(o));
+        let expired = self.overlay.values().filter(|o| self.now.0 - o.since.0 > o.patience());
         let mut causes: Vec<Symbol> = expired.map(|overlaid| overlaid.cause).collect();
         causes.sort_unstable();
         causes.dedup();

@@ -5,6 +5,7 @@ pub mod config;
 pub mod diff;
 pub mod fixes;
 pub mod outcome;
+pub mod replay;
 pub mod run;
 pub mod timings;
 pub mod usage;

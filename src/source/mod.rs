@@ -23,6 +23,7 @@ mod manifests;
 mod piece;
 mod progress;
 mod reader;
+pub mod recording;
 mod stream;
 mod unpack;
 mod yaml;
@@ -35,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 
 pub(crate) use crate::api::glob::glob;
-pub use captured::Captured;
+pub use captured::{Captured, MissingKind};
 pub use check::NOTHING_PENDING;
 pub use error::SourceError;
 pub use filter::{Exclude, Filter};
@@ -43,6 +44,7 @@ pub use foreign::Foreign;
 pub use item::SNAPSHOT_FIELDS;
 pub use manifests::{Manifest, manifests};
 pub use progress::Progress;
+pub use recording::Recording;
 
 use crate::api::{Object, Time, admission};
 use crate::intern::Symbol;
@@ -109,6 +111,8 @@ pub struct Input {
     pub foreign: Vec<Foreign>,
     /// What a capture says about itself.
     pub captured: Captured,
+    /// What happened after the lists, if this is a recording.
+    pub recording: Option<Recording>,
     /// When a live cluster was listed, if this is one that is to be followed.
     pub listed_at: Option<Time>,
     /// What a reader should know, one sentence each.
@@ -176,6 +180,12 @@ impl<'a> Reading<'a> {
     fn file(&mut self, mut reader: Reader<'_>) -> Result<(), Box<SourceError>> {
         let mut text = String::new();
         let mut more = true;
+        while more && text.len() < recording::needed() {
+            more = reader.read_more(&mut text)?;
+        }
+        if recording::looks_like(&text) {
+            return self.recording(reader, text);
+        }
         while more && text.len() < self.limits.whole {
             more = reader.read_more(&mut text)?;
         }
@@ -199,6 +209,23 @@ impl<'a> Reading<'a> {
             more = reader.read_more(&mut text)?;
         }
         self.whole(File { name: reader.name, text })
+    }
+
+    fn recording(&mut self, reader: Reader<'_>, text: String) -> Result<(), Box<SourceError>> {
+        let name = reader.name.clone();
+        let recording::Read { objects, recording, warnings } =
+            recording::read(reader, text, self.limits)?;
+        if self.input.recording.is_some() {
+            let message = "is a second recording".into();
+            return Err(SourceError::of_file(&name, message, "name one of them"));
+        }
+        let file = Symbol::new(&name);
+        for (line, object) in objects {
+            self.take(Origin { file, document: 1, line }, Outcome::Object(object));
+        }
+        self.input.warnings.extend(warnings);
+        recording.describe(&mut self.input, file);
+        Ok(())
     }
 
     fn whole(&mut self, file: File) -> Result<(), Box<SourceError>> {
@@ -242,7 +269,7 @@ impl<'a> Reading<'a> {
 
     fn finish(mut self) -> Result<Input, Box<SourceError>> {
         check::duplicates(&self.input.objects, &self.files)?;
-        finish(&mut self.input);
+        finish(&mut self.input, self.filter);
         self.progress.is_read.store(true, Ordering::Relaxed);
         Ok(self.input)
     }
@@ -255,13 +282,17 @@ pub fn of_objects(objects: Vec<Object>, name: &str, filter: &Filter) -> Input {
     for object in objects {
         take(&mut input, filter, origin, Outcome::Object(object));
     }
-    finish(&mut input);
+    finish(&mut input, filter);
     input
 }
 
-fn finish(input: &mut Input) {
+fn finish(input: &mut Input, filter: &Filter) {
     input.warnings.extend(input.captured.sentences());
-    check::warn(input);
+    match &mut input.recording {
+        Some(recording) => recording.keep(filter),
+        // Of a recording it is not known yet how much of it counts.
+        None => check::warn(input),
+    }
 }
 
 fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {

@@ -23,6 +23,8 @@ pub(super) struct Reader<'p> {
     /// Bytes of text so far, and lines that ended in them.
     offset: usize,
     lines: usize,
+    /// Whether a file that ends too early is read up to there.
+    may_be_cut: bool,
 }
 
 impl<'p> Reader<'p> {
@@ -34,8 +36,15 @@ impl<'p> Reader<'p> {
     ) -> Result<Reader<'p>, Box<SourceError>> {
         let counted = Counted { input, progress };
         let (input, is_packed) = unpack::open(&name, counted)?;
-        let block = vec![0; BLOCK];
-        Ok(Reader { name, input, is_packed, progress, block, partial: 0, offset: 0, lines: 0 })
+        let (block, may_be_cut) = (vec![0; BLOCK], false);
+        let (partial, offset, lines) = (0, 0, 0);
+        Ok(Reader { name, input, is_packed, progress, block, partial, offset, lines, may_be_cut })
+    }
+
+    /// From now on a file that ends too early, be it within gzip's data or a character, just ends
+    /// there.
+    pub fn may_be_cut(&mut self) {
+        self.may_be_cut = true;
     }
 
     /// Where it is told how far the reading has come.
@@ -49,6 +58,7 @@ impl<'p> Reader<'p> {
         let read = match self.input.read(&mut self.block[self.partial..]) {
             Ok(read) => read,
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(true),
+            Err(error) if self.may_be_cut && error.kind() == ErrorKind::UnexpectedEof => 0,
             Err(error) if self.is_packed => {
                 return Err(unpack::damaged(&self.name, "gzip data", &error));
             }
@@ -59,6 +69,9 @@ impl<'p> Reader<'p> {
             Ok(valid) => valid,
             Err(error) => {
                 let valid = error.valid_up_to();
+                if read == 0 && self.may_be_cut && error.error_len().is_none() {
+                    return Ok(false);
+                }
                 if read == 0 || error.error_len().is_some() {
                     return Err(self.not_text(valid));
                 }

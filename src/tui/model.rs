@@ -77,6 +77,8 @@ pub struct Configuration {
 /// A live cluster behind the session.
 #[derive(Clone, Debug, Default)]
 pub struct LiveModel {
+    /// Whether this is a recording of one.
+    pub recorded: bool,
     /// Whether nothing moves.
     pub frozen: bool,
     /// Whether the server does not answer.
@@ -203,6 +205,11 @@ impl Model {
     /// The newest cycle up to the debugger's position.
     pub fn cycle(&self) -> Option<&Arc<CycleRecord>> {
         self.cycles.get(self.position?.cycle)
+    }
+
+    /// The live cluster that is followed; a recording is none.
+    pub fn followed(&self) -> Option<&LiveModel> {
+        self.live.as_ref().filter(|live| !live.recorded)
     }
 
     /// What the cluster's own scheduler decided beside a cycle of ours.

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::action::Key;
 use super::action::whatif::Wish;
 use super::app::{App, Effect, Request};
+use super::behind::Behind;
 use super::driver::{Driver, Open};
 use super::editor;
 use super::picture;
@@ -26,7 +27,7 @@ use super::terminal::Screen;
 use super::widget::status_line::Severity;
 use crate::debug::Session;
 use crate::debug::edit::Edit;
-use crate::live::{self, Following};
+use crate::live;
 
 /// Between frames while the session runs.
 const RUN_FRAME: Duration = Duration::from_millis(33);
@@ -51,13 +52,13 @@ enum Redraw {
 }
 
 /// Shows `session` until the person leaves; gives the exit code. `notices` are said at the start.
-/// With `following`, the session goes after that live cluster.
+/// `behind` is what the session goes after.
 pub fn run(
     session: Session,
     source: String,
     settings: Settings,
     notices: Vec<String>,
-    following: Option<Following>,
+    behind: Behind,
 ) -> anyhow::Result<i32> {
     let mut app = App::new(settings.appearance, settings.keymap)?;
     let notices = settings.warnings.into_iter().chain(notices);
@@ -65,8 +66,13 @@ pub fn run(
     app.start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut driver = Driver::new(session, source);
-    if let Some(following) = following {
-        driver.follow(following);
+    match behind {
+        Behind::Nothing => {}
+        Behind::Live(following) => driver.follow(following),
+        Behind::Recording { start, decisions, speed } => {
+            driver.play_back(start, decisions);
+            speed.into_iter().for_each(|speed| app.play_at(speed));
+        }
     }
     Ok(runtime.block_on(async { Loop::new(app, driver)?.run().await })?)
 }

@@ -11,4 +11,5 @@ mod follow;
 mod mirror;
 mod random;
 mod real;
+mod record;
 mod standin;

@@ -37,7 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("extender_client", &["intern", "api", "config", "engine", "sim"]),
     ("debug", &["intern", "api", "config", "engine", "trace", "source", "sim"]),
     ("live", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug"]),
-    ("report", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug"]),
+    ("report", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug", "live"]),
     (
         "tui",
         &["intern", "api", "config", "engine", "trace", "source", "sim", "debug", "live", "report"],

@@ -107,7 +107,7 @@ pub const SPECS: &[Spec] = &[
 pub fn apply(action: Execution, app: &mut App, model: &Model, argument: &str) -> Effect {
     let request = match action {
         Execution::Repeat => return app.repeat(),
-        Execution::Play if model.live.is_some() => {
+        Execution::Play if model.followed().is_some() => {
             return app.fail("time passes by itself on a live cluster; Z freezes it".into());
         }
         Execution::Play => {

@@ -88,7 +88,7 @@ impl App {
             ("PLAYING", Scope::ChipRunning)
         } else if !model.at_end {
             ("REPLAY", Scope::ChipReplay)
-        } else if let Some(live) = &model.live {
+        } else if let Some(live) = model.followed() {
             match (live.frozen, live.cut_off) {
                 (true, _) => ("LIVE (frozen)", Scope::ChipReplay),
                 (false, true) => ("LIVE (cut off)", Scope::ChipReplay),

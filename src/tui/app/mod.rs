@@ -367,6 +367,12 @@ impl App {
         self.say(Severity::Info, format!("{how} {speed} of real time"));
     }
 
+    /// Begins to play.
+    pub fn play_at(&mut self, speed: Speed) {
+        self.playing = true;
+        self.set_speed(speed);
+    }
+
     /// The session has begun: the queues come first, and several notices become one line.
     pub fn start(&mut self) {
         self.show(ViewId::Queues);

@@ -147,7 +147,7 @@ pub(in crate::tui) fn decision_lines(decision: &Decision) -> Vec<Line> {
         Verdict::Same => Scope::VerdictPass,
         Verdict::Tie => Scope::VerdictWait,
         Verdict::Different => Scope::VerdictFail,
-        Verdict::Untried => Scope::VerdictSkip,
+        Verdict::Untried | Verdict::Incomparable => Scope::VerdictSkip,
     };
     let cycle = decision.cycle.map(|number| format!(" (cycle {number})")).unwrap_or_default();
     let heading = format!("{}: {}", decision.pod, decision.verdict.as_str());

@@ -1,10 +1,12 @@
 //! The live cluster behind a session: what comes from there is taken in between keys, and the
 //! shadow scheduler works in slices.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Done, Driver};
-use crate::live::{Event, Following, Notice, debugger};
+use crate::api::Time;
+use crate::live::{Decision, Event, Following, Notice, debugger};
 use crate::tui::app::Request;
 use crate::tui::model::LiveModel;
 use crate::tui::widget::status_line::Severity;
@@ -15,6 +17,13 @@ impl Driver {
         self.following = Some(following);
         self.model.start = self.session.world().now();
         self.live_changed();
+    }
+
+    /// The session is a recording that was played back, with the lists at `start`.
+    pub fn play_back(&mut self, start: Time, decisions: Vec<Arc<Decision>>) {
+        self.model.start = start;
+        self.model.live = Some(LiveModel { recorded: true, decisions, ..LiveModel::default() });
+        self.world_changed();
     }
 
     /// Whether events of a cluster are to be taken in.
@@ -100,6 +109,7 @@ impl Driver {
 
     fn live_changed(&mut self) {
         self.model.live = self.following.as_ref().map(|following| LiveModel {
+            recorded: false,
             frozen: following.is_frozen(),
             cut_off: following.is_cut_off(),
             waiting: following.waiting(),

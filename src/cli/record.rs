@@ -1,0 +1,218 @@
+//! `kubestep record`: a cluster and all that happens to it, as a file that `-f` plays back.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind, IsTerminal, Write, stderr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use crate::cli::capture::settings;
+use crate::cli::cluster;
+use crate::cli::exit::Exit;
+use crate::cli::options::Cluster;
+use crate::cli::registry::Subcommand;
+use crate::live::record::{Counts, Output, Recorder, header};
+use crate::live::told::{self, Told};
+use crate::live::{Event, Feed, Notice, Pace, Scope};
+use crate::report::clean::clean;
+
+/// How often what was written is made safe, and progress is shown.
+const STEP: Duration = Duration::from_secs(1);
+/// Longer than anybody records, in seconds.
+const FOREVER: u64 = 100 * 365 * 86_400;
+
+/// Write a cluster and every change of it to a file that -f plays back, until Ctrl-C
+#[derive(Args, Debug)]
+pub(super) struct Record {
+    #[command(flatten)]
+    cluster: Cluster,
+    /// The file to write; packed if its name ends in .gz, "-" for standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: PathBuf,
+    /// Take only this namespace's objects; may be repeated
+    #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
+    namespaces: Vec<String>,
+    /// End by itself after so long, as in 90s or 1h30m; the lists do not count
+    #[arg(long = "for", value_name = "SPAN")]
+    span: Option<String>,
+    /// The scheduler's configuration, to be part of the recording
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The scheduler's feature gates, to be part of the recording: Name=true,Name=false
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Option<String>,
+}
+
+impl Subcommand for Record {
+    const NAME: &'static str = "record";
+
+    /// Lists the cluster and writes all that happens until it is told to stop.
+    fn run(&self) -> Result<Exit> {
+        let settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
+        let span = self.span.as_deref().map(parse_span).transpose()?;
+        let target = cluster::target(&self.cluster)?;
+        let file = self.output.display().to_string();
+        let output = Output::create(&self.output).with_context(|| file.clone())?;
+        let scope = Scope { namespaces: self.namespaces.clone() };
+        let opened = Feed::open(target, scope, Pace::default());
+        let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
+        snapshot.notices().iter().for_each(|notice| say(notice));
+        let mut header = header(&snapshot, feed.link().name(), &self.namespaces);
+        header.scheduler_config = settings.scheduler_config;
+        header.feature_gates = settings.feature_gates;
+        let mut recorder = Recorder::new(output, &header).with_context(|| file.clone())?;
+        let objects = recorder.lists(snapshot.objects()).with_context(|| file.clone())?;
+        snapshot.take_objects();
+        recorder.out().flush().with_context(|| file.clone())?;
+        let of = format!("{} ({})", feed.link().name(), header.server_version);
+        say(&format!("{objects} objects of {of} in {file}; recording, Ctrl-C ends it"));
+        let recording = Recording { feed, recorder, file: file.clone(), shown: 0 };
+        match cluster::runtime()?.block_on(recording.run(span)) {
+            // Who read it has seen enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            done => done.context(file)?,
+        }
+        Ok(Exit::Fine)
+    }
+}
+
+fn parse_span(text: &str) -> Result<Duration> {
+    let span: jiff::SignedDuration =
+        text.parse().ok().with_context(|| format!("--for: {text:?} is not a span such as 90s"))?;
+    Duration::try_from(span).ok().with_context(|| format!("--for: {text:?} is in the past"))
+}
+
+fn say(text: &str) {
+    eprintln!("{}", clean(text));
+}
+
+/// A recording that goes on.
+struct Recording {
+    feed: Feed,
+    recorder: Recorder<Output>,
+    file: String,
+    /// Columns of the progress that is on the screen.
+    shown: usize,
+}
+
+impl Recording {
+    async fn run(mut self, span: Option<Duration>) -> io::Result<()> {
+        let link = self.feed.link().clone();
+        // Filled by the one branch below, emptied by the other.
+        let told: RefCell<Vec<Told>> = RefCell::default();
+        let telling = told::follow(&link, |event| told.borrow_mut().push(event));
+        tokio::pin!(telling);
+        let mut is_told = true;
+        let mut stop = Stop::new()?;
+        let mut steps = interval(STEP);
+        steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let end = Instant::now() + span.unwrap_or(Duration::from_secs(FOREVER));
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.asked() => break,
+                () = sleep_until(end) => break,
+                failure = &mut telling, if is_told => {
+                    is_told = false;
+                    let text = format!("events cannot be read ({failure}): what the cluster's \
+                                        scheduler says in them is not recorded");
+                    self.take(&Event::Notice(Notice { serious: false, text }))?;
+                }
+                event = self.feed.next() => match event {
+                    Some(event) => self.take(&event)?,
+                    None => break,
+                },
+                _ = steps.tick() => {
+                    self.write_told(&mut told.borrow_mut())?;
+                    self.recorder.out().flush()?;
+                    self.show();
+                }
+            }
+        }
+        while let Some(event) = self.feed.try_next() {
+            self.take(&event)?;
+        }
+        self.write_told(&mut told.borrow_mut())?;
+        self.end()
+    }
+
+    fn take(&mut self, event: &Event) -> io::Result<()> {
+        if let Event::Notice(notice) = event {
+            self.clear();
+            say(&notice.text);
+        }
+        let now = self.feed.link().now();
+        self.recorder.take(now, event)
+    }
+
+    fn write_told(&mut self, told: &mut Vec<Told>) -> io::Result<()> {
+        let now = self.feed.link().now();
+        told.drain(..).try_for_each(|told| self.recorder.told(now, told))
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        self.clear();
+        let now = self.feed.link().now();
+        let counts = self.words();
+        self.recorder.end(Some(now))?.finish()?;
+        say(&format!("{counts} in {}", self.file));
+        Ok(())
+    }
+
+    fn words(&self) -> String {
+        let counted = |number: usize, noun: &str| {
+            format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+        };
+        let Counts { changes, decisions } = self.recorder.counts;
+        format!(
+            "{}, {} of the scheduler",
+            counted(changes, "change"),
+            counted(decisions, "decision")
+        )
+    }
+
+    /// Writes how far it is over what stands there. Where nobody looks on, nothing.
+    fn show(&mut self) {
+        if stderr().is_terminal() {
+            let (text, before) = (self.words(), self.shown);
+            let _written = write!(stderr(), "\r{text:before$}").and_then(|()| stderr().flush());
+            self.shown = text.len();
+        }
+    }
+
+    fn clear(&mut self) {
+        let before = std::mem::take(&mut self.shown);
+        if before > 0 {
+            let _written = write!(stderr(), "\r{:before$}\r", "").and_then(|()| stderr().flush());
+        }
+    }
+}
+
+/// Waits for SIGINT, SIGTERM or SIGHUP.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Stop {
+    fn new() -> io::Result<Stop> {
+        Ok(Stop {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}

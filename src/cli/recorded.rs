@@ -1,0 +1,95 @@
+//! Opening a recording in the debugger: its lists are the cluster at the start, and all that
+//! happened later are steps of the session, to go forward and back through.
+
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::api::Time;
+use crate::cli::attach::{scheduler_names, serve_all};
+use crate::cli::open::{Opened, build_with, read};
+use crate::cli::options::Input;
+use crate::cli::tries::Tries;
+use crate::live::replay::{Compared, replay};
+use crate::source::{Progress, Recording};
+use crate::tui::behind::Behind;
+use crate::tui::speed::Speed;
+
+/// A recording that was played back.
+pub(super) struct Played {
+    /// The session, at its end.
+    pub opened: Opened,
+    /// What was played.
+    pub recording: Recording,
+    /// Up to when.
+    pub until: Time,
+    /// What both schedulers decided.
+    pub decisions: Vec<Compared>,
+}
+
+impl Played {
+    /// How many changes were played.
+    pub(super) fn changes(&self) -> usize {
+        self.recording.until(Some(self.until)).len()
+    }
+}
+
+/// The time that `--until` names, if any.
+///
+/// # Errors
+/// It is no time of the recording, or there is none.
+pub(super) fn until(input: &Input, recording: Option<&Recording>) -> Result<Option<Time>> {
+    let Some(text) = &input.until else { return Ok(None) };
+    let recording = recording.ok_or_else(|| {
+        anyhow!("--until: the input is no recording: \"kubestep record\" makes one")
+    })?;
+    recording.moment(text).map(Some).map_err(anyhow::Error::msg).context("--until")
+}
+
+/// Opens what the options name for the debugger; a recording at its start, with all that was
+/// recorded ahead.
+pub(super) fn open(
+    input: &Input,
+    memory: usize,
+    speed: Option<Speed>,
+    progress: &Progress,
+) -> Result<(Opened, Behind)> {
+    let (read, name) = read(input, progress)?;
+    if read.recording.is_none() {
+        until(input, None)?;
+        let opened = build_with(read, input, &Tries::default(), name, |_| Vec::new())?;
+        return Ok((opened, Behind::Nothing));
+    }
+    let played = play(read, name, input, progress, |opened| {
+        opened.session.set_history_memory(memory);
+    })?;
+    let Played { mut opened, decisions, .. } = played;
+    opened.session.go_to_stop(0);
+    let start = opened.session.now();
+    let decisions = decisions.into_iter().map(|compared| compared.decision).collect();
+    Ok((opened, Behind::Recording { start, decisions, speed }))
+}
+
+/// Plays a recording back up to the time that the options name. `prepare` sees the session
+/// before that.
+pub(super) fn play(
+    mut read: crate::source::Input,
+    name: String,
+    input: &Input,
+    progress: &Progress,
+    prepare: impl FnOnce(&mut Opened),
+) -> Result<Played> {
+    let until = until(input, read.recording.as_ref())?;
+    read.begin();
+    let recording = read.recording.take().unwrap_or_default();
+    let asked_for = scheduler_names(&read);
+    let mut opened =
+        build_with(read, input, &Tries::default(), name, |config| serve_all(config, &asked_for))?;
+    prepare(&mut opened);
+    let changes = recording.until(until);
+    let end = until.unwrap_or(recording.ended_at);
+    let decisions = replay(&mut opened.session, changes, end, |done| {
+        progress.decoded.store(done as u64, Ordering::Relaxed);
+    });
+    Ok(Played { until: end, decisions, opened, recording })
+}

@@ -1,0 +1,99 @@
+//! `kubestep replay`: the decisions of a cluster's scheduler in a recording, beside ours.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::cli::exit::Exit;
+use crate::cli::open::read;
+use crate::cli::options::Input;
+use crate::cli::registry::Subcommand;
+use crate::cli::waiting::with_progress;
+use crate::cli::{format, print, print_text, recorded};
+use crate::engine::tie_break::TieBreak;
+use crate::report::replay::ReplayReport;
+use crate::source::Progress;
+
+/// Compare the decisions of a recording's scheduler with ours, change by change
+#[derive(Args, Debug)]
+pub(super) struct Replay {
+    /// The recording, as "kubestep record" writes it; "-" for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Stop at this time, 2026-01-31T12:00:00Z, or so long after the lists, 12m30s
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Take only this namespace's objects; may be repeated
+    #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
+    namespaces: Vec<String>,
+    /// The scheduler's configuration, instead of the recording's
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Feature gates, instead of the recording's: Name=true,Name=false
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Option<String>,
+    /// How ties between the best nodes are broken: upstream, first or seed:N. A tie that theirs
+    /// broke otherwise counts as a tie in any case
+    #[arg(long, value_name = "HOW", default_value = "upstream")]
+    tie_break: TieBreak,
+    /// How it is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Output,
+}
+
+/// How the comparison is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people: the table, and what is not the same
+    #[default]
+    Text,
+    /// The same with every decision
+    Wide,
+    /// For programs; schema/ of the repository says what is in it
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+impl Subcommand for Replay {
+    const NAME: &'static str = "replay";
+
+    fn run(&self) -> Result<Exit> {
+        let input = Input {
+            files: vec![self.file.clone()],
+            until: self.until.clone(),
+            namespaces: self.namespaces.clone(),
+            config: self.config.clone(),
+            feature_gates: self.feature_gates.clone(),
+            tie_break: self.tie_break,
+            ..Input::default()
+        };
+        let progress = Progress::default();
+        let played = with_progress(&progress, || {
+            let (read, name) = read(&input, &progress)?;
+            if read.recording.is_none() {
+                bail!("{name}: is no recording: \"kubestep record\" makes one of a live cluster");
+            }
+            recorded::play(read, name, &input, &progress, |opened| opened.session.only_forward())
+        })?;
+        let report = ReplayReport {
+            header: &played.recording.header,
+            listed_at: played.recording.listed_at,
+            until: played.until,
+            changes: played.changes(),
+            decisions: &played.decisions,
+            notices: &played.opened.notices,
+        };
+        if matches!(self.output, Output::Text | Output::Wide) {
+            report.notices.iter().for_each(|notice| eprintln!("{notice}"));
+        }
+        match self.output {
+            Output::Text => print_text(&report.text(false))?,
+            Output::Wide => print_text(&report.text(true))?,
+            Output::Json => print(&format::json(&report.json()))?,
+            Output::Yaml => print(&format::yaml(&report.json()))?,
+        }
+        Ok(if report.differs() { Exit::Differs } else { Exit::Fine })
+    }
+}

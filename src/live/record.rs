@@ -1,0 +1,243 @@
+//! A cluster's story as a file: the lists, then every change with its arrival, and what the
+//! cluster's own scheduler made of it. [`crate::source::recording`] is the format.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hashbrown::HashMap;
+use serde::Serialize;
+use std::sync::Arc;
+
+use crate::api::{Object, Pod, Time};
+use crate::engine::pod::NamespacedName;
+use crate::live::compare::Theirs;
+use crate::live::feed::{Delta, Event};
+use crate::live::snapshot::Snapshot;
+use crate::live::told::Told;
+use crate::source::MissingKind;
+use crate::source::recording::{Header, Line, SCHEMA};
+
+/// A file, or standard output, that is written line by line and is whole up to the last
+/// [`Output::flush`], whatever happens then.
+pub enum Output {
+    /// As it is.
+    Plain(Box<dyn Write + Send>),
+    /// Packed with gzip.
+    Packed(Box<GzEncoder<File>>),
+}
+
+impl Output {
+    /// Makes the file; packed if its name ends in `.gz`. `-` is standard output.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn create(path: &Path) -> io::Result<Output> {
+        if path.as_os_str() == crate::source::STDIN {
+            return Ok(Output::Plain(Box::new(io::stdout())));
+        }
+        let file = File::create(path)?;
+        Ok(match path.extension().is_some_and(|extension| extension == "gz") {
+            true => Output::Packed(Box::new(GzEncoder::new(file, Compression::default()))),
+            false => Output::Plain(Box::new(BufWriter::new(file))),
+        })
+    }
+
+    /// Makes everything readable that was written so far.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Output::Plain(output) => output.flush(),
+            // A block of its own, which can be unpacked without what follows.
+            Output::Packed(output) => output.flush().and_then(|()| output.get_mut().flush()),
+        }
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// As [`Output::flush`].
+    pub fn finish(self) -> io::Result<()> {
+        match self {
+            Output::Plain(mut output) => output.flush(),
+            Output::Packed(output) => output.finish().map(drop),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Plain(output) => output.write(bytes),
+            Output::Packed(output) => output.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Output::flush(self)
+    }
+}
+
+/// Writes a recording.
+pub struct Recorder<W> {
+    out: W,
+    /// The pods as they were told of last: between two versions lies a decision.
+    pods: HashMap<NamespacedName, Arc<Pod>>,
+    /// What was written after the lists.
+    pub counts: Counts,
+}
+
+/// What a recording has after its lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Changes of objects.
+    pub changes: usize,
+    /// Decisions of the cluster's scheduler.
+    pub decisions: usize,
+}
+
+/// The first line about a snapshot.
+pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Header {
+    let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
+    let missing = missing.map(|missing| MissingKind {
+        kind: missing.what(),
+        reason: missing.why(),
+        uncertain: missing.place.row.without.to_owned(),
+    });
+    Header {
+        schema: SCHEMA.into(),
+        record: "header".into(),
+        kubestep: env!("CARGO_PKG_VERSION").into(),
+        server_version: snapshot.server_version.clone(),
+        context: context.into(),
+        listed_at: Some(snapshot.taken_at),
+        namespaces: namespaces.to_vec(),
+        missing: missing.collect(),
+        ..Header::default()
+    }
+}
+
+impl<W: Write> Recorder<W> {
+    /// Begins a recording with its header.
+    ///
+    /// # Errors
+    /// It cannot be written; so all others.
+    pub fn new(out: W, header: &Header) -> io::Result<Recorder<W>> {
+        let mut recorder = Recorder { out, pods: HashMap::new(), counts: Counts::default() };
+        recorder.line(header)?;
+        Ok(recorder)
+    }
+
+    /// Writes the lists; gives how many objects there are.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn lists<'a>(&mut self, objects: impl Iterator<Item = &'a Object>) -> io::Result<usize> {
+        let mut count = 0;
+        for object in objects {
+            self.note(object);
+            let (kind, object) = (object.kind().as_str(), json(object)?);
+            self.line(&Line::Object { kind, object })?;
+            count += 1;
+        }
+        self.line(&Line::Listed { objects: count })?;
+        Ok(count)
+    }
+
+    /// Writes what a feed told at `at`.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn take(&mut self, at: Time, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Delta(Delta::Put(object)) => self.put(at, object),
+            Event::Delta(Delta::Delete { kind, key }) => {
+                self.pods.remove(key);
+                self.counts.changes += 1;
+                let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+                self.line(&Line::Delete { at, kind: kind.as_str(), namespace, name })
+            }
+            Event::Notice(notice) => {
+                let (serious, text) = (notice.serious, notice.text.clone());
+                self.line(&Line::Notice { at, serious, text })
+            }
+        }
+    }
+
+    fn put(&mut self, at: Time, object: &Object) -> io::Result<()> {
+        self.counts.changes += 1;
+        let kind = object.kind().as_str();
+        self.line(&Line::Put { at, kind, object: json(object)? })?;
+        let before = self.note(object);
+        let Object::Pod(pod) = object else { return Ok(()) };
+        let Some(theirs) = Theirs::between(before.as_deref(), pod) else { return Ok(()) };
+        self.counts.decisions += 1;
+        self.line(&decision(at, object, theirs))
+    }
+
+    /// Writes what a scheduler told as an event.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn told(&mut self, at: Time, told: Told) -> io::Result<()> {
+        let Told { pod, uid, reporter, reason, message } = told;
+        self.line(&Line::Event { at, pod, uid, reporter, reason, message })
+    }
+
+    /// Writes that nothing more comes, and gives the output back.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn end(mut self, at: Option<Time>) -> io::Result<W> {
+        let changes = self.counts.changes;
+        self.line(&Line::End { at, changes })?;
+        Ok(self.out)
+    }
+
+    /// The output, to be flushed.
+    pub fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    fn note(&mut self, object: &Object) -> Option<Arc<Pod>> {
+        let Object::Pod(pod) = object else { return None };
+        self.pods.insert(NamespacedName::of(object), pod.clone())
+    }
+
+    /// A whole line at once.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.out.write_all(&text)
+    }
+}
+
+fn json(object: &Object) -> io::Result<serde_json::Value> {
+    Ok(object.to_json()?)
+}
+
+fn decision(at: Time, pod: &Object, theirs: Theirs) -> Line {
+    let uid = pod.metadata().uid.to_string();
+    let pod = NamespacedName::of(pod).to_string();
+    let named = |node: crate::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
+    match theirs {
+        Theirs::Bound(node) => {
+            Line::Decision { at, pod, uid, node: named(node), nominated: None, message: None }
+        }
+        Theirs::Refused { message, nominated } => {
+            let (nominated, message) = (named(nominated), Some(message));
+            Line::Decision { at, pod, uid, node: None, nominated, message }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "record/tests.rs"]
+mod tests;

@@ -1,0 +1,134 @@
+//! What a cluster's scheduler decided in a recording beside what ours did: a table of
+//! agreements, and each decision that is not the same with where it differs.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::api::Time;
+use crate::live::Verdict;
+use crate::live::replay::Compared;
+use crate::source::recording::Header;
+
+/// How decisions can compare, in the order of the table.
+const VERDICTS: [(Verdict, &str); 4] = [
+    (Verdict::Same, "same"),
+    (Verdict::Tie, "tie"),
+    (Verdict::Different, "different"),
+    (Verdict::Incomparable, "incomparable"),
+];
+
+/// A recording that was played back.
+pub struct ReplayReport<'a> {
+    /// What was recorded.
+    pub header: &'a Header,
+    /// When the lists were complete.
+    pub listed_at: Time,
+    /// Up to when it was played.
+    pub until: Time,
+    /// Changes that were played.
+    pub changes: usize,
+    /// The decisions, the oldest first.
+    pub decisions: &'a [Compared],
+    /// What a reader should know.
+    pub notices: &'a [String],
+}
+
+impl ReplayReport<'_> {
+    /// Whether some decision of ours is different.
+    pub fn differs(&self) -> bool {
+        self.count(Verdict::Different) > 0
+    }
+
+    fn count(&self, verdict: Verdict) -> usize {
+        self.decisions.iter().filter(|decision| of(decision).0 == verdict).count()
+    }
+
+    /// For people; `all` shows decisions that are the same as well.
+    pub fn text(&self, all: bool) -> String {
+        let seconds = (self.until.0 - self.listed_at.0) as f64 / 1e6;
+        let mut text = format!(
+            "{seconds:.1} s of {}: {} changes, {} decisions of the cluster's scheduler\n\n",
+            self.of(),
+            self.changes,
+            self.decisions.len()
+        );
+        // Writing into a String cannot fail.
+        for (verdict, _) in VERDICTS {
+            let _ = writeln!(text, "  {:18} {:>6}", verdict.as_str(), self.count(verdict));
+        }
+        for (verdict, _) in VERDICTS {
+            let mut of_it = self.decisions.iter().filter(|one| of(one).0 == verdict).peekable();
+            if of_it.peek().is_none() || (verdict == Verdict::Same && !all) {
+                continue;
+            }
+            let _ = writeln!(text, "\n{}", verdict.as_str());
+            of_it.for_each(|one| self.write(&mut text, one));
+        }
+        text
+    }
+
+    fn of(&self) -> String {
+        let context = match self.header.context.as_str() {
+            "" => "a cluster",
+            context => context,
+        };
+        match self.header.server_version.as_str() {
+            "" => context.to_owned(),
+            version => format!("{context} ({version})"),
+        }
+    }
+
+    fn write(&self, text: &mut String, compared: &Compared) {
+        let decision = &compared.decision;
+        let after = (decision.time.0 - self.listed_at.0) as f64 / 1e6;
+        let _ = writeln!(text, "  +{after:.3} s  {}", decision.pod);
+        let (verdict, reason) = of(compared);
+        let _ = writeln!(text, "    theirs: {}", decision.theirs);
+        if verdict != Verdict::Same {
+            let ours = if decision.ours.is_empty() { "nothing" } else { &decision.ours };
+            let _ = writeln!(text, "    ours:   {ours}");
+        }
+        if !reason.is_empty() {
+            let _ = writeln!(text, "    {reason}");
+        }
+    }
+
+    /// For programs: `schema/replay.v1.json` says what is in it.
+    pub fn json(&self) -> Value {
+        let counts = VERDICTS.map(|(verdict, name)| (name.to_owned(), self.count(verdict).into()));
+        let decision = |compared: &Compared| {
+            let decision = &compared.decision;
+            let (verdict, reason) = of(compared);
+            let name = VERDICTS.iter().find(|(one, _)| *one == verdict).map(|(_, name)| *name);
+            json!({
+                "time": decision.time.to_string(),
+                "pod": decision.pod.to_string(),
+                "verdict": name,
+                "theirs": decision.theirs,
+                "ours": decision.ours,
+                "cycle": decision.cycle,
+                "reason": reason,
+            })
+        };
+        json!({
+            "schema": "kubestep/replay/v1",
+            "context": self.header.context,
+            "serverVersion": self.header.server_version,
+            "listedAt": self.listed_at.to_string(),
+            "until": self.until.to_string(),
+            "changes": self.changes,
+            "counts": Value::Object(counts.into_iter().collect()),
+            "decisions": self.decisions.iter().map(decision).collect::<Vec<_>>(),
+            "notices": self.notices,
+        })
+    }
+}
+
+/// What ours has not tried cannot be compared, either.
+fn of(compared: &Compared) -> (Verdict, &str) {
+    match compared.verdict() {
+        (Verdict::Untried, reason) => (Verdict::Incomparable, reason),
+        verdict => verdict,
+    }
+}

@@ -1,0 +1,26 @@
+//! What a session shown in the interface goes after: a live cluster, a recording, or nothing.
+
+use std::sync::Arc;
+
+use crate::api::Time;
+use crate::live::{Decision, Following};
+use crate::tui::speed::Speed;
+
+/// See the module.
+#[derive(Default)]
+pub enum Behind {
+    /// Nothing: files, or a built-in cluster.
+    #[default]
+    Nothing,
+    /// A cluster that is followed.
+    Live(Following),
+    /// A recording that was played back before.
+    Recording {
+        /// When its lists were complete.
+        start: Time,
+        /// What the cluster's scheduler decided, beside ours.
+        decisions: Vec<Arc<Decision>>,
+        /// Play at once, at that speed.
+        speed: Option<Speed>,
+    },
+}

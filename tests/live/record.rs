@@ -1,0 +1,119 @@
+//! `kubestep record` on the stand-in: what it writes is what the server had, at its end and at
+//! every time before.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use kubestep::api::Kind;
+use kubestep::source::{self, Filter, Input};
+use serde_json::{Value, json};
+
+use crate::standin::StandIn;
+
+fn start(server: &StandIn, output: &Path, options: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_kubestep"))
+        .args(["record", "-o"])
+        .arg(output)
+        .arg("--kubeconfig")
+        .arg(server.kubeconfig())
+        .args(options)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until the recording in the file, as far as it is whole, has come to something.
+fn wait(output: &Path, until: impl Fn(&Input) -> bool) -> Input {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Ok(bytes) = std::fs::read(output)
+            && let Ok(mut input) = source::read_text("r", bytes, &Filter::default())
+        {
+            input.wind(None);
+            if until(&input) {
+                return input;
+            }
+        }
+        assert!(Instant::now() < end, "{:?}", std::fs::read_to_string(output));
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// As [`StandIn::contents`].
+fn contents(input: &Input) -> Vec<(String, String)> {
+    let of = |loaded: &source::Loaded| {
+        let (kind, metadata) = (loaded.object.kind(), loaded.object.metadata());
+        let key = format!("{} {}/{}", kind.plural(), metadata.namespace, metadata.name);
+        (key, metadata.resource_version.to_string())
+    };
+    let mut all: Vec<_> = input.objects.iter().map(of).collect();
+    all.sort();
+    all
+}
+
+fn interrupt(mut child: Child) -> String {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let status = child.wait().unwrap();
+    let mut told = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut told).unwrap();
+    assert!(status.success(), "{told}");
+    told
+}
+
+fn change(server: &Arc<StandIn>) {
+    server.put(Kind::Node, "b", json!({}));
+    server.put(Kind::Pod, "web", json!({"metadata": {"uid": "web"}}));
+    server.put(Kind::Pod, "web", json!({"metadata": {"uid": "web"}, "spec": {"nodeName": "b"}}));
+    server.delete(Kind::Node, "a");
+}
+
+#[test]
+fn a_recording_is_what_the_server_had() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["r.jsonl", "r.jsonl.gz"] {
+        let server = StandIn::start();
+        server.put(Kind::Node, "a", json!({"spec": {"unschedulable": true}}));
+        let output = folder.path().join(name);
+        let child = start(&server, &output, &[]);
+        wait(&output, |input| contents(input) == server.contents());
+        change(&server);
+        // Nothing is ended yet: every second what there is can be read.
+        let before = wait(&output, |input| contents(input) == server.contents());
+        assert!(before.warnings.iter().any(|text| text.contains("was cut off")));
+        let told = interrupt(child);
+        assert!(told.contains("4 changes, 1 decision of the scheduler in"), "{told}");
+        let after = wait(&output, |input| contents(input) == server.contents());
+        assert!(!after.warnings.iter().any(|text| text.contains("was cut off")));
+        assert!(!server.requests().iter().any(|request| !request.starts_with("GET ")));
+    }
+}
+
+#[test]
+fn it_ends_by_itself_and_outages_are_in_it() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), StandIn::start());
+    server.put(Kind::Node, "a", json!({}));
+    let output = folder.path().join("r.jsonl");
+    let mut child =
+        start(&server, &output, &["--for", "4s", "--feature-gates", "GenericWorkload=true"]);
+    wait(&output, |input| contents(input) == server.contents());
+    server.misbehave(|faults| faults.down = true);
+    sleep(Duration::from_millis(1500));
+    server.misbehave(|faults| faults.down = false);
+    assert!(child.wait().unwrap().success());
+    let text = std::fs::read_to_string(&output).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["featureGates"], "GenericWorkload=true");
+    assert_eq!(lines[0]["serverVersion"], "v1.36.2");
+    assert_eq!(lines.last().unwrap()["record"], "end");
+    let notices: Vec<&str> = lines
+        .iter()
+        .filter(|line| line["record"] == "notice")
+        .filter_map(|n| n["text"].as_str())
+        .collect();
+    assert!(notices.iter().any(|text| text.contains("cannot be followed since")), "{notices:?}");
+    assert!(!text.contains("managedFields"));
+}
