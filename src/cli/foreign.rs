@@ -19,7 +19,7 @@ fn of_file(file: &Foreign, input: &Input, there: &BTreeSet<Kind>) -> Vec<String>
     let missing: Vec<Kind> =
         file.lacks.iter().copied().filter(|kind| !there.contains(kind)).collect();
     let (asked, others): (Vec<Kind>, Vec<Kind>) =
-        missing.into_iter().partition(|kind| pods(input).any(|pod| asks_for(pod, *kind)));
+        missing.into_iter().partition(|kind| is_base(*kind) || asked_for(input, *kind));
     for (kinds, without) in losses(&asked) {
         said.push(format!("{} holds no {}: {without}", file.file, kinds.join(", ")));
     }
@@ -75,6 +75,15 @@ fn pods(input: &Input) -> impl Iterator<Item = &Pod> {
     })
 }
 
+/// Without nodes and pods there is nothing at all to be decided.
+fn is_base(kind: Kind) -> bool {
+    matches!(kind, Kind::Node | Kind::Pod)
+}
+
+fn asked_for(input: &Input, kind: Kind) -> bool {
+    pods(input).any(|pod| asks_for(pod, kind))
+}
+
 /// Whether what becomes of the pod may depend on objects of the kind.
 fn asks_for(pod: &Pod, kind: Kind) -> bool {
     let spec = &pod.spec;
@@ -98,7 +107,8 @@ fn asks_for(pod: &Pod, kind: Kind) -> bool {
         Kind::PodGroup | Kind::Workload => spec.scheduling_group.is_some(),
         // Terms of affinity name namespaces, and services, sets and budgets name pods.
         Kind::Namespace => spec.affinity.is_some(),
-        Kind::Node | Kind::Pod | Kind::PodDisruptionBudget => true,
+        Kind::PodDisruptionBudget => true,
+        Kind::Node | Kind::Pod => is_base(kind),
         Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => {
             spec.topology_spread_constraints.is_empty()
         }

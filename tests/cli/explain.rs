@@ -142,3 +142,26 @@ fn devices_are_counted_by_what_fails_them() {
     assert_eq!(kinds(&call, "large"), ["devices"]);
     assert_eq!(kinds(&call, "second"), ["devices"]);
 }
+
+/// Ten nodes that are alike: whichever is picked stands first, however few are shown.
+#[test]
+fn the_winner_of_a_tie_stands_first() {
+    let node = |number: u32| {
+        format!(
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: node-{number}}}\nstatus:\n  \
+             allocatable: {{cpu: \"2\", memory: 4Gi, pods: \"10\"}}\n---\n"
+        )
+    };
+    let pod =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - name: main\n";
+    let cluster = (0..10).map(node).collect::<String>() + pod;
+    let call = Call::new().bytes("cluster.yaml", cluster.as_bytes());
+    call.says("explain/tie", "explain web -f cluster.yaml --tie-break seed:3");
+    for seed in 0..10 {
+        let said = call.run(&format!("explain web -f cluster.yaml --tie-break seed:{seed}"));
+        let (head, table) = said.stdout.split_once("rank").unwrap();
+        let chosen = head.split(" is on ").nth(1).unwrap().split(' ').next().unwrap();
+        let first = table.lines().nth(1).unwrap();
+        assert!(first.contains(&format!(" 1  {chosen} ")), "{}", said.stdout);
+    }
+}

@@ -18,6 +18,7 @@ mod foreign;
 mod harness;
 mod odd;
 mod options;
+mod packaging;
 mod recordings;
 mod render;
 mod run;

@@ -1,6 +1,4 @@
-//! `kubestep render`, `info`, `completions`, `man`, and the name that kubectl calls it by.
-
-use std::process::Command;
+//! `kubestep render`, `info`, `completions` and `man`.
 
 use crate::harness::Call;
 
@@ -80,27 +78,4 @@ fn every_command_has_a_manual_page() {
     assert!(call.written("man/kubestep-run.1").contains("capacity"));
     assert_eq!(call.run("man").stdout, call.written("man/kubestep.1"));
     Call::new().says("man-nowhere", "man nowhere");
-}
-
-#[cfg(unix)]
-#[test]
-fn kubectl_calls_it_by_another_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let link = folder.path().join("kubectl-step");
-    std::os::unix::fs::symlink(assert_cmd::cargo::cargo_bin("kubestep"), &link).unwrap();
-    let output = Command::new(&link).args(["run", "--help"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("Usage: kubectl step run"), "{text}");
-}
-
-/// The manifest and the recipe are made for this program.
-#[test]
-fn packages_name_the_program_as_it_is() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging");
-    let krew = std::fs::read_to_string(folder.join("krew.yaml")).unwrap();
-    let krew: serde_json::Value = serde_yaml::from_str(&krew).unwrap();
-    assert_eq!(krew["spec"]["version"], format!("v{}", env!("CARGO_PKG_VERSION")));
-    assert_eq!(krew["spec"]["platforms"][0]["bin"], "kubectl-step");
-    let recipe = std::fs::read_to_string(folder.join("Containerfile")).unwrap();
-    assert!(recipe.contains(&format!("rust:{}-slim", env!("CARGO_PKG_RUST_VERSION"))));
 }

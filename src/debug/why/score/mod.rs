@@ -188,7 +188,7 @@ const EXPLAINERS: &[Explainer] = &[
 pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) -> Placement {
     let name = |id: &NodeId| record.nodes.name(*id);
     let nodes: Vec<Symbol> = record.feasible.iter().map(name).collect();
-    let ranking = ranking(&nodes, &record.score);
+    let ranking = ranking(&nodes, &record.score, record.node);
     let formulas = formulas(probe, &nodes, &ranking, record.node, asked);
     Placement {
         node: record.node,
@@ -207,7 +207,7 @@ pub(super) fn supposed(probe: &Probe, fitting: &[Symbol], asked: &[Symbol]) -> O
         return None;
     }
     let scored = probe.score(&ids).ok()?;
-    let ranking = ranking(fitting, &scored.record);
+    let ranking = ranking(fitting, &scored.record, None);
     let best: Vec<Symbol> =
         ranking.iter().filter(|row| row.rank == 1).map(|row| row.node).collect();
     let node = if let [only] = best[..] { Some(only) } else { None };
@@ -233,7 +233,8 @@ fn plugins(record: &ScoreRecord) -> Vec<ScorePlugin> {
     record.plugins.iter().map(plugin).collect()
 }
 
-fn ranking(nodes: &[Symbol], record: &ScoreRecord) -> Vec<Ranked> {
+/// The nodes by their totals; of those with the best one, the chosen one comes first.
+fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Vec<Ranked> {
     let row = |(at, node): (usize, &Symbol)| Ranked {
         node: *node,
         rank: 0,
@@ -250,7 +251,7 @@ fn ranking(nodes: &[Symbol], record: &ScoreRecord) -> Vec<Ranked> {
         extenders: record.extenders.get(at).copied().flatten(),
     };
     let mut rows: Vec<Ranked> = nodes.iter().enumerate().map(row).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.total));
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.total), Some(row.node) != chosen));
     let mut last = None;
     for (at, row) in rows.iter_mut().enumerate() {
         let shared = last.filter(|(total, _)| *total == row.total);

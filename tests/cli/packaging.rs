@@ -1,0 +1,180 @@
+//! `kubectl step`, the manifest for krew and the recipe for an image: they are for this program,
+//! and what krew and image builders take.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::harness::Call;
+
+fn text(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+/// A manifest with the fields that krew knows, and no others.
+///
+/// Upstream: `pkg/index/types.go` of kubernetes-sigs/krew.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Plugin {
+    api_version: String,
+    kind: String,
+    metadata: Metadata,
+    spec: Spec,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Spec {
+    version: String,
+    short_description: String,
+    description: String,
+    caveats: String,
+    homepage: String,
+    platforms: Vec<Platform>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Platform {
+    uri: String,
+    sha256: String,
+    selector: Selector,
+    files: Vec<FileOperation>,
+    bin: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Selector {
+    match_labels: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct FileOperation {
+    from: String,
+    to: String,
+}
+
+/// What krew checks: `internal/index/validation/validate.go`.
+#[test]
+fn the_manifest_is_one_that_krew_takes() {
+    let written = text("packaging/krew/step.yaml");
+    let plugin: Plugin = serde_yaml::from_str(&written).unwrap();
+    assert_eq!(plugin.api_version, "krew.googlecontainertools.github.com/v1alpha2");
+    // The file is called like the plugin.
+    assert_eq!((plugin.kind.as_str(), plugin.metadata.name.as_str()), ("Plugin", "step"));
+    let spec = plugin.spec;
+    assert_eq!(spec.version, format!("v{}", env!("CARGO_PKG_VERSION")));
+    assert!(!spec.short_description.contains('\n') && spec.short_description.len() <= 50);
+    assert!(spec.description.lines().chain(spec.caveats.lines()).all(|line| line.len() <= 80));
+    let mut platforms = BTreeSet::new();
+    for platform in &spec.platforms {
+        let keys: Vec<&str> = platform.selector.match_labels.keys().map(String::as_str).collect();
+        assert_eq!(keys, ["arch", "os"]);
+        let [arch, os] = ["arch", "os"].map(|key| platform.selector.match_labels[key].as_str());
+        let archive = format!("{}/{}/kubestep-{os}-{arch}.tar.gz", spec.homepage, spec.version);
+        assert_eq!(platform.uri, archive);
+        let hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        assert!(platform.sha256.len() == 64 && platform.sha256.bytes().all(hex));
+        let program = FileOperation { from: "kubestep".into(), to: platform.bin.clone() };
+        assert!(platform.files.contains(&program));
+        // kubectl finds a plugin by this name.
+        assert_eq!(platform.bin, "kubectl-step");
+        assert!(platforms.insert((os.to_owned(), arch.to_owned())));
+    }
+    // As long as it is not released it says so, and what is to be done.
+    let is_released = !spec.homepage.contains("example.com");
+    assert_ne!(is_released, written.contains("NOT YET RELEASED"));
+    assert!(is_released || written.contains("sha256sum"));
+}
+
+/// The lines of the recipe, joined where a backslash continues them: instruction and arguments.
+fn instructions() -> Vec<(String, String)> {
+    let recipe = text("packaging/Containerfile").replace("\\\n", " ");
+    let lines = recipe.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| line.split_once(' ').unwrap())
+        .map(|(name, arguments)| (name.to_owned(), arguments.trim().to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_recipe_is_one_that_builders_take() {
+    const KNOWN: &[&str] = &["FROM", "WORKDIR", "COPY", "RUN", "LABEL", "USER", "ENTRYPOINT"];
+    let instructions = instructions();
+    let mut stages = Vec::new();
+    for (name, arguments) in &instructions {
+        assert!(KNOWN.contains(&name.as_str()), "{name}");
+        if name == "FROM" {
+            stages.extend(arguments.split_once(" AS ").map(|(_, stage)| stage));
+        }
+        if let Some(from) = arguments.strip_prefix("--from=") {
+            assert!(stages.contains(&from.split(' ').next().unwrap()), "{arguments}");
+        }
+    }
+    let of = |wanted: &str| -> Vec<&str> {
+        let found = instructions.iter().filter(|(name, _)| name == wanted);
+        found.map(|(_, arguments)| arguments.as_str()).collect()
+    };
+    assert!(of("FROM")[0].contains(&format!("rust:{}-slim", env!("CARGO_PKG_RUST_VERSION"))));
+    let entry: Vec<String> = serde_json::from_str(of("ENTRYPOINT")[0]).unwrap();
+    assert_eq!(entry, ["/usr/local/bin/kubestep"]);
+    let [user, group] = of("USER")[0].split(':').collect::<Vec<_>>()[..] else { panic!("USER") };
+    assert!(user.parse::<u32>().unwrap() > 0 && group.parse::<u32>().unwrap() > 0);
+    assert!(of("RUN").iter().any(|run| run.contains("kubectl-step")));
+    assert!(of("RUN").iter().any(|run| run.contains("cargo build --release --locked")));
+    let ignored = text(".dockerignore");
+    assert!(ignored.lines().any(|line| line == "target"), "{ignored}");
+}
+
+#[cfg(unix)]
+mod as_a_plugin {
+    use std::process::{Command, Output};
+
+    use super::*;
+
+    /// Runs the program by the name that kubectl calls it by.
+    fn step(line: &str) -> Output {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("kubectl-step");
+        std::os::unix::fs::symlink(assert_cmd::cargo::cargo_bin("kubestep"), &link).unwrap();
+        Command::new(&link).args(line.split(' ')).env("HOME", folder.path()).output().unwrap()
+    }
+
+    #[test]
+    fn its_help_speaks_of_kubectl() {
+        let text = String::from_utf8(step("run --help").stdout).unwrap();
+        assert!(text.contains("Usage: kubectl step run"), "{text}");
+    }
+
+    /// The options that kubectl has, in the words that kubectl takes.
+    #[test]
+    fn the_options_of_kubectl_mean_the_same() {
+        let cluster = "\
+            {apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}, spec: {containers: []}}\n---\n\
+            {apiVersion: v1, kind: Pod, metadata: {name: db, namespace: data}, spec: {containers: []}}\n";
+        let call = Call::new().bytes("c.yaml", cluster.as_bytes());
+        let pods = |options: &str| {
+            let text = call.run(&format!("run -f c.yaml {options}")).stdout;
+            ["shop/web", "data/db"].map(|pod| text.contains(pod))
+        };
+        assert_eq!(pods("-n shop"), [true, false]);
+        assert_eq!(pods("--namespace=data"), [false, true]);
+        assert_eq!(pods("-A"), [true, true]);
+        assert_eq!(pods("--all-namespaces"), [true, true]);
+        let told = |line: &str| String::from_utf8(step(line).stderr).unwrap();
+        assert!(told("run --kubeconfig nowhere --context lab -A").contains("nowhere"));
+        assert!(told("explain web -A -n shop").contains("cannot be used with"));
+    }
+}
