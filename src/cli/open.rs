@@ -13,6 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::foreign;
 use crate::cli::options::{Input, View};
 use crate::cli::recorded;
+use crate::cli::stops;
 use crate::cli::tries::{self, Added, Tries};
 use crate::cli::waiting::with_progress;
 use crate::cli::{print_text, registry, story};
@@ -106,7 +107,18 @@ pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
 fn debug(opened: Opened, view: &View, settings: Settings, behind: Behind) -> Result<Exit> {
     let mut session = opened.session;
     session.set_history_memory(history_memory(view));
-    leave(tui::run::run(session, opened.name, settings, opened.notices, behind)?)
+    let mut notices = opened.notices;
+    if let Some(path) = &view.breakpoints {
+        match path.exists() {
+            true => stops::set(&mut session, &[], Some(path))?,
+            false => notices.push(format!(
+                "{} is not there yet: breakpoints are written to it when you leave",
+                path.display()
+            )),
+        }
+    }
+    let shown = tui::run::Shown { session, source: opened.name, behind };
+    leave(tui::run::run(shown, settings, notices, view.breakpoints.as_deref())?)
 }
 
 /// In bytes.

@@ -89,6 +89,10 @@ pub struct View {
     /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii: bool,
+    /// Breakpoints and watches of a file, as :break-save writes it; they are written back there when
+    /// you leave
+    #[arg(long, value_name = "FILE")]
+    pub breakpoints: Option<PathBuf>,
     /// Memory for going back in time, in MiB: recorded matrices and copies of the cluster
     #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]

@@ -101,10 +101,7 @@ impl Branches {
                 return Err(EditError(format!("there is a branch {name:?} already")));
             }
             Some(name) => name.to_owned(),
-            None => (1..)
-                .map(|number| format!("what-if-{number}"))
-                .find(|name| !taken(name))
-                .unwrap_or_default(),
+            None => self.free_name("what-if"),
         };
         let fork = session.fork();
         let branch = Branch {
@@ -133,10 +130,38 @@ impl Branches {
         })?;
         if let Some(there) = self.branches.get_mut(at).and_then(|branch| branch.session.take()) {
             let left = std::mem::replace(session, there);
+            // Whoever debugs takes the breakpoints along.
+            session.take_breakpoints_of(&left);
             self.leave(left);
             self.current = at;
         }
         Ok(())
+    }
+
+    /// Makes the state at the position the newest one of this branch. What was done after it
+    /// is kept in a branch of its own, whose name is given; `None` if there was nothing.
+    pub fn cut(&mut self, session: &mut Session) -> Option<String> {
+        let shared = session.step() + 1;
+        if shared >= session.timeline().steps().len() {
+            return None;
+        }
+        let name = self.free_name("future");
+        let kept = Branch {
+            name: name.clone(),
+            parent: Some(self.current),
+            shared,
+            session: Some(session.clone()),
+            undone: Vec::new(),
+        };
+        self.branches.push(kept);
+        session.cut();
+        Some(name)
+    }
+
+    fn free_name(&self, stem: &str) -> String {
+        let taken = |name: &str| self.branches.iter().any(|branch| branch.name == name);
+        let mut names = (1..).map(|number| format!("{stem}-{number}"));
+        names.find(|name| !taken(name)).unwrap_or_default()
     }
 
     fn leave(&mut self, session: Session) {

@@ -51,6 +51,22 @@ impl Timer {
 
 /// The next timer of each kind, the soonest first.
 pub fn timers(world: &World) -> Vec<Timer> {
+    let mut next: Vec<Timer> = Vec::new();
+    for timer in all(world) {
+        if !next.iter().any(|before| before.kind == timer.kind) {
+            next.push(timer);
+        }
+    }
+    next
+}
+
+/// All timers that are due by a moment, the soonest first.
+pub fn due_by(world: &World, moment: Time) -> Vec<Timer> {
+    all(world).into_iter().take_while(|timer| timer.due <= moment).collect()
+}
+
+/// All timers, the soonest first; those of a kind at the same moment are one.
+fn all(world: &World) -> Vec<Timer> {
     let (scheduler, now) = (world.scheduler(), world.now());
     let mut all = queue_timers(scheduler.queue());
     for waiting in scheduler.waiting() {
@@ -62,17 +78,18 @@ pub fn timers(world: &World) -> Vec<Timer> {
             all.push((hold.deadline, kind, waiting.pod().key()));
         }
     }
-    let mut next: Vec<Timer> = Vec::new();
+    let mut timers: Vec<Timer> = Vec::new();
     // Stable: of several pods at the same moment, the first is named.
     all.sort_by_key(|(due, ..)| *due);
     for (due, kind, pod) in all {
         let due = due.max(now);
-        match next.iter_mut().find(|timer| timer.kind == kind) {
-            Some(timer) => timer.others += usize::from(timer.due == due),
-            None => next.push(Timer { due, kind, pod, others: 0 }),
+        let mut newest = timers.iter_mut().rev().take_while(|timer| timer.due == due);
+        match newest.find(|timer| timer.kind == kind) {
+            Some(timer) => timer.others += 1,
+            None => timers.push(Timer { due, kind, pod, others: 0 }),
         }
     }
-    next
+    timers
 }
 
 fn queue_timers(queue: &SchedulingQueue) -> Vec<(Time, TimerKind, NamespacedName)> {

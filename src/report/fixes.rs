@@ -8,17 +8,23 @@ use crate::debug::fix::{Fix, Fixes};
 
 /// The changes as text, the smallest first, with a line break at the end.
 pub fn text(fixes: &Fixes) -> String {
-    let mut lines = Vec::new();
-    match (fixes.none_needed, fixes.found.len()) {
-        (true, _) => lines.push("It needs no change: it has its node, or gets one.".to_owned()),
-        (_, 0) => lines.push(format!(
-            "No change was found that would make it fit; {} were tried.",
-            fixes.tried
-        )),
-        _ => lines.push("Any of these changes would make it fit; each was tried:".to_owned()),
+    lines(fixes).iter().map(|(_, line)| clean(line).into_owned() + "\n").collect()
+}
+
+/// The lines of that text, each with the change it is about, as they are.
+pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
+    let heading = match (fixes.none_needed, fixes.found.len()) {
+        (true, _) => "It needs no change: it has its node, or gets one.".to_owned(),
+        (_, 0) => {
+            format!("No change was found that would make it fit; {} were tried.", fixes.tried)
+        }
+        _ => "Any of these changes would make it fit; each was tried:".to_owned(),
+    };
+    let mut lines = vec![(None, heading)];
+    for (at, fix) in fixes.found.iter().enumerate() {
+        lines.extend(one(at + 1, fix).into_iter().map(|line| (Some(at), line)));
     }
-    fixes.found.iter().enumerate().for_each(|(at, fix)| lines.extend(one(at + 1, fix)));
-    lines.iter().map(|line| clean(line).into_owned() + "\n").collect()
+    lines
 }
 
 fn one(number: usize, fix: &Fix) -> Vec<String> {

@@ -11,6 +11,7 @@ mod decide;
 mod live;
 mod picture;
 mod rows;
+mod search;
 #[cfg(test)]
 mod tests;
 mod whatif;
@@ -45,6 +46,8 @@ pub struct Done {
     pub window: Option<(String, Vec<String>)>,
     /// A breakpoint stopped it.
     pub stopped: bool,
+    /// A search has begun: call `search_tick` now and then.
+    pub searching: bool,
     /// What logging breakpoints have to say.
     pub notes: Vec<String>,
     /// Something to open over the view.
@@ -70,6 +73,9 @@ pub struct Driver {
     log_from: Option<Moment>,
     /// What each breakpoint's last stop said.
     last_hits: BTreeMap<u32, String>,
+    /// The search for a change that helps, and what the last one found.
+    searching: Option<search::Searching>,
+    found: Option<search::Answer>,
 }
 
 impl Driver {
@@ -89,6 +95,8 @@ impl Driver {
             following: None,
             log_from: None,
             last_hits: BTreeMap::new(),
+            searching: None,
+            found: None,
         };
         driver.world_changed();
         driver
@@ -108,6 +116,12 @@ impl Driver {
             false => self.world_changed(),
         }
         done
+    }
+
+    /// The session that is worked on.
+    #[cfg(test)]
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// How many steps were done to the cluster.
@@ -224,11 +238,14 @@ impl Driver {
 
     fn continue_here(&mut self) -> Done {
         let steps = self.session.timeline().steps().len();
-        self.session.cut();
-        let text = match steps - self.session.timeline().steps().len() {
-            0 => "there is nothing after this that could be forgotten".to_owned(),
-            1 => "1 later step is forgotten; what you do now is the new future".to_owned(),
-            n => format!("{n} later steps are forgotten; what you do now is the new future"),
+        let kept = self.branches.cut(&mut self.session);
+        let later = steps - self.session.timeline().steps().len();
+        let later = if later == 1 { "1 later step".into() } else { format!("{later} later steps") };
+        let text = match kept {
+            None => "there is nothing after this; what you do now is the future".to_owned(),
+            Some(name) => format!(
+                "a new future begins here; the {later} are kept: :branch {name} goes back to them"
+            ),
         };
         self.future_forgotten();
         Done { message: Some((Severity::Info, text)), ..Done::default() }

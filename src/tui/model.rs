@@ -53,6 +53,8 @@ pub struct Model {
     pub events: Vec<(u32, Arc<Entry>)>,
     /// What goes on, for the status line: a run, or playing.
     pub progress: Option<String>,
+    /// How far the search for a change is, for the status line.
+    pub searching: Option<String>,
     /// Breakpoints and watches.
     pub breakpoints: Vec<BreakpointRow>,
     /// The branch that is worked on; "" for the original.

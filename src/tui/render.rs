@@ -221,7 +221,8 @@ fn draw_bottom(
     let ghost = app.ghost();
     let Some(open) = app.prompt() else {
         let said = app.status();
-        let said = said.or(model.progress.as_deref().map(|text| (Severity::Info, text)));
+        let goes_on = model.progress.as_deref().or(model.searching.as_deref());
+        let said = said.or(goes_on.map(|text| (Severity::Info, text)));
         let said = said.or(app.selected_help().map(|help| (Severity::Info, help)));
         if let Some((severity, text)) = said {
             status_line::draw(buffer, screen.status, severity, text, paint);

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::task::Poll;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures::StreamExt;
 use tokio::time::{Instant, sleep_until};
@@ -35,6 +36,8 @@ const RUN_FRAME: Duration = Duration::from_millis(33);
 const SLICE: Duration = Duration::from_millis(20);
 /// Between two looks at the clock while playing.
 const PLAY_TICK: Duration = Duration::from_millis(40);
+/// Between two looks at how far a search is.
+const SEARCH_TICK: Duration = Duration::from_millis(50);
 /// Events taken in before a frame is drawn all the same.
 const BATCH: usize = 256;
 
@@ -51,22 +54,34 @@ enum Redraw {
     Full,
 }
 
-/// Shows `session` until the person leaves; gives the exit code. `notices` are said at the start.
-/// `behind` is what the session goes after.
+/// What is shown.
+pub struct Shown {
+    /// The session.
+    pub session: Session,
+    /// Where its input came from, in a few words.
+    pub source: String,
+    /// What the session goes after.
+    pub behind: Behind,
+}
+
+/// Shows a session until the person leaves; gives the exit code. `notices` are said at the start.
+/// Breakpoints and watches are written to the file `breakpoints` at the end, if they changed.
+///
+/// # Errors
+/// The terminal cannot be used, the theme is broken, or the file cannot be written.
 pub fn run(
-    session: Session,
-    source: String,
+    shown: Shown,
     settings: Settings,
     notices: Vec<String>,
-    behind: Behind,
+    breakpoints: Option<&Path>,
 ) -> anyhow::Result<i32> {
     let mut app = App::new(settings.appearance, settings.keymap)?;
     let notices = settings.warnings.into_iter().chain(notices);
     notices.for_each(|notice| app.say(Severity::Warning, notice));
     app.start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut driver = Driver::new(session, source);
-    match behind {
+    let mut driver = Driver::new(shown.session, shown.source);
+    match shown.behind {
         Behind::Nothing => {}
         Behind::Live(following) => driver.follow(following),
         Behind::Recording { start, decisions, speed } => {
@@ -74,7 +89,16 @@ pub fn run(
             speed.into_iter().for_each(|speed| app.play_at(speed));
         }
     }
-    Ok(runtime.block_on(async { Loop::new(app, driver)?.run().await })?)
+    let before = driver.breakpoints_text();
+    let (code, after) = runtime.block_on(async {
+        let mut shown = Loop::new(app, driver)?;
+        let code = shown.run().await?;
+        io::Result::Ok((code, shown.driver.breakpoints_text()))
+    })?;
+    if let Some(path) = breakpoints.filter(|path| before != after || !path.exists()) {
+        std::fs::write(path, after).with_context(|| format!("cannot save {}", path.display()))?;
+    }
+    Ok(code)
 }
 
 struct Loop {
@@ -88,6 +112,7 @@ struct Loop {
     last_frame: Instant,
     last_tick: Instant,
     next_tick: Instant,
+    search_at: Instant,
     /// When time has to pass on the live cluster, and whether its scheduler has more to do.
     live_tick_at: Instant,
     live_more: bool,
@@ -109,6 +134,7 @@ impl Loop {
             last_frame: now,
             last_tick: now,
             next_tick: now,
+            search_at: now,
             live_tick_at: now,
             live_more: false,
         };
@@ -119,7 +145,7 @@ impl Loop {
         Ok(this)
     }
 
-    async fn run(mut self) -> io::Result<i32> {
+    async fn run(&mut self) -> io::Result<i32> {
         loop {
             self.draw_if_due()?;
             if let Some(code) = self.wait().await? {
@@ -144,6 +170,7 @@ impl Loop {
             }
             () = sleep_until(draw_at), if self.redraw == Redraw::Data => self.redraw = Redraw::Now,
             () = sleep_until(self.next_tick), if self.app.is_playing() => self.play(),
+            () = sleep_until(self.search_at), if self.driver.is_searching() => self.search_tick(),
             // Through the scheduler and not at once: timers and signals are looked at only when it is idle.
             () = tokio::task::yield_now(), if self.driver.is_working() => self.work_slice(),
             () = tokio::task::yield_now(), if self.app.is_running() => self.run_slice(),
@@ -186,6 +213,9 @@ impl Loop {
                 self.ask_for(Redraw::Now);
                 let model = self.driver.model(self.app.view());
                 let effect = self.app.key(Key::from(key), model);
+                if !self.app.is_searching() {
+                    self.driver.stop_search();
+                }
                 self.follow_play();
                 self.sync();
                 return self.do_effect(effect);
@@ -335,6 +365,16 @@ impl Loop {
             self.ask_for(Redraw::Now);
         }
         self.sync();
+        self.ask_for(Redraw::Data);
+    }
+
+    fn search_tick(&mut self) {
+        self.search_at = Instant::now() + SEARCH_TICK;
+        if let Some(done) = self.driver.search_tick() {
+            self.app.done_searching(done);
+            self.sync();
+            self.ask_for(Redraw::Now);
+        }
         self.ask_for(Redraw::Data);
     }
 

@@ -42,6 +42,13 @@ impl Session {
         changed
     }
 
+    /// Takes over the breakpoints and watches of another session, and counts their hits here.
+    pub fn take_breakpoints_of(&mut self, other: &Session) {
+        self.breakpoints = other.breakpoints.clone();
+        self.breakpoints.truncate(0);
+        self.with_recording(|breakpoints, recording| breakpoints.update(recording));
+    }
+
     /// What breakpoints look at.
     pub fn recording(&self) -> Recording<'_> {
         Recording {

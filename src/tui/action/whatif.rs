@@ -44,6 +44,8 @@ pub enum Wish {
     Yaml(ObjectKey),
     /// Edits, each as a line, done together or not at all.
     Edits(Vec<String>),
+    /// A change that the search found, by its place among them.
+    Fix(usize),
     /// Takes the last edit back.
     Undo,
     /// Does it again.

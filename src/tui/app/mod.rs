@@ -186,6 +186,7 @@ pub struct App {
     playing: bool,
     speed: Speed,
     running: bool,
+    searching: bool,
     size: (u16, u16),
     status: Option<(Severity, String)>,
     messages: Messages,
@@ -230,6 +231,7 @@ impl App {
             playing: false,
             speed: Speed::default(),
             running: false,
+            searching: false,
             size: (80, 24),
             status: None,
             messages: Messages::default(),
@@ -333,6 +335,7 @@ impl App {
     /// Takes over what a request led to.
     pub fn done(&mut self, done: Done) {
         self.running |= done.running;
+        self.searching |= done.searching;
         self.playing &= !done.stopped;
         done.notes.into_iter().for_each(|note| self.say(Severity::Info, note));
         if let Some((severity, text)) = done.message {
@@ -347,6 +350,20 @@ impl App {
         if let Some(open) = done.open {
             self.open_window(open);
         }
+    }
+
+    /// Takes over what a search came to: its window opens, unless somebody reads another one.
+    pub fn done_searching(&mut self, done: Done) {
+        self.searching = false;
+        match self.popups.is_empty() && self.prompt.is_none() {
+            true => self.done(done),
+            false => self.say(Severity::Info, "the search is over; X shows what it found"),
+        }
+    }
+
+    /// Whether a search is wanted that is under way.
+    pub fn is_searching(&self) -> bool {
+        self.searching
     }
 
     /// Playing has come to where nothing is left, and why.

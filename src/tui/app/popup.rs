@@ -7,7 +7,7 @@ use crate::tui::action::whatif::Wish;
 use crate::tui::action::{self, Action, Keymap};
 use crate::tui::command;
 use crate::tui::driver::Open;
-use crate::tui::lines::{Line, LineGrid, wrapped};
+use crate::tui::lines::{Line, LineGrid, Wrapped, wrapped};
 use crate::tui::model::Model;
 use crate::tui::prompt::Purpose;
 use crate::tui::theme::Scope;
@@ -32,6 +32,7 @@ pub struct Popup {
 enum Content {
     Actions(Vec<ActionRow>),
     Offers(Vec<Offer>),
+    Fixes(Vec<(Option<usize>, String)>),
     Lines(Vec<Line>),
 }
 
@@ -62,12 +63,27 @@ impl Popup {
         match &self.content {
             Content::Actions(rows) => Box::new(ActionGrid(rows.clone())),
             Content::Offers(offers) => Box::new(OfferGrid(offers.clone())),
+            Content::Fixes(lines) => {
+                let rows = fix_rows(lines, width).into_iter();
+                Box::new(LineGrid(rows.map(|(_, row)| row).collect()))
+            }
             Content::Lines(lines) => {
                 let columns = usize::from(width.saturating_sub(2));
                 Box::new(LineGrid(wrapped(lines, columns)))
             }
         }
     }
+}
+
+/// The lines of changes in a window of that width, each with the change it is about.
+fn fix_rows(lines: &[(Option<usize>, String)], width: u16) -> Vec<(Option<usize>, Wrapped)> {
+    let columns = usize::from(width.saturating_sub(2));
+    let rows = |(fix, text): &(Option<usize>, String)| {
+        let rows = wrapped(&[Line::text(text)], columns).into_iter();
+        let fix = *fix;
+        rows.map(move |row| (fix, row)).collect::<Vec<_>>()
+    };
+    lines.iter().flat_map(rows).collect()
 }
 
 struct ActionGrid(Vec<ActionRow>);
@@ -227,7 +243,7 @@ impl App {
         let popup = self.popups.last()?;
         match &popup.content {
             Content::Actions(rows) => Some(&rows.get(popup.grid.selected_row()?)?.help),
-            Content::Lines(_) | Content::Offers(_) => None,
+            Content::Lines(_) | Content::Offers(_) | Content::Fixes(_) => None,
         }
     }
 
@@ -237,6 +253,16 @@ impl App {
             Open::Lines(title, lines) => {
                 let lines = lines.iter().map(Line::text).collect();
                 self.push_popup(Popup::new(&title, "/ filter  Esc close", Content::Lines(lines)));
+            }
+            Open::Fixes(title, lines) => {
+                // The first change, not what is said above it.
+                let first = isize::from(lines.iter().any(|(fix, _)| fix.is_some()));
+                let footer = match first {
+                    0 => "/ filter  Esc close",
+                    _ => "Enter do it as a what-if  / filter  Esc close",
+                };
+                self.push_popup(Popup::new(&title, footer, Content::Fixes(lines)));
+                self.move_in_popup(first);
             }
             Open::Offers(title, offers) => {
                 let footer = "Enter do  / filter  Esc close";
@@ -290,6 +316,13 @@ impl App {
         let popup = self.popups.last()?;
         let chosen = match (&popup.content, popup.grid.selected_row()) {
             (Content::Actions(rows), Some(row)) => rows.get(row).cloned(),
+            (Content::Fixes(lines), Some(row)) => {
+                let rows = fix_rows(lines, popup.size(self.size).0.saturating_sub(4));
+                let fix = rows.get(row)?.0;
+                let Some(fix) = fix else { return Some(Effect::None) };
+                self.popups.pop();
+                return Some(Effect::Session(Request::WhatIf(Wish::Fix(fix))));
+            }
             (Content::Offers(offers), Some(row)) => {
                 let offer = offers.get(row).cloned()?;
                 self.popups.pop();

@@ -75,6 +75,9 @@ impl App {
             self.popups.pop();
         } else if self.detail_focused {
             self.detail_focused = false;
+        } else if self.searching {
+            self.searching = false;
+            self.say(Severity::Info, "the search ends; what it has found is shown in a moment");
         } else if let Some(outer) = view::enclosing(self.view) {
             self.show(outer);
         }

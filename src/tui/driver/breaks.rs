@@ -103,6 +103,12 @@ impl Driver {
         Ok(format!("saved {} to {path}", count(items.len())))
     }
 
+    /// The breakpoints and watches as a file holds them.
+    pub fn breakpoints_text(&self) -> String {
+        // Plain lines can always be written as YAML.
+        file::write(self.session.breakpoints().items()).unwrap_or_default()
+    }
+
     /// Goes to the first stop passed since a moment, if there is one. Gives what to say of it.
     pub(super) fn stop_passed(&mut self, since: Option<Moment>) -> Option<String> {
         self.stop_until(since, self.session.moment())

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Done, Driver, rows, stopped};
 use crate::api::Time;
 use crate::debug::breakpoint::Moment;
+use crate::debug::timer::{self, Timer};
 use crate::debug::{Continued, Ran, Search};
 use crate::engine::pod::NamespacedName;
 use crate::tui::model::span;
@@ -15,6 +16,9 @@ use crate::tui::widget::status_line::Severity;
 const STEP: Duration = Duration::from_millis(250);
 /// How long playing without a limit may go on before a frame is drawn.
 const SLICE: Duration = Duration::from_millis(15);
+
+/// Timers that are named when time passes at once; more are counted.
+const SKIPPED: usize = 20;
 
 /// What a run is to reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,22 +157,25 @@ impl Driver {
             return self.advance_in_past(micros);
         }
         let before = self.session.now();
-        let timer = self.session.next_timer();
-        match (micros, &timer) {
-            (Some(micros), _) => self.session.advance(micros),
-            (None, Some(_)) => drop(self.session.advance_to_next_timer()),
+        let end = match (micros, self.session.next_timer()) {
+            (Some(micros), _) => Time(before.0.saturating_add(micros)),
+            (None, Some(timer)) => timer.due,
             (None, None) => return Done::said("no timer is set: nothing is due by itself"),
-        }
-        let passed = span(self.session.now().0 - before.0);
+        };
+        let due = timer::due_by(self.session.world(), end);
+        let untried = self.session.world().scheduler().queue().lengths()[0];
+        self.session.advance(end.0 - before.0);
+        let passed = span(end.0 - before.0);
         if let Some(done) = self.stop_advanced(&passed) {
             return done;
         }
-        match timer.filter(|timer| timer.due <= self.session.now()) {
-            Some(timer) => {
-                Done::said(format!("{passed} passed; {}; {}", timer.words(), self.active_words()))
-            }
-            None => Done::said(format!("{passed} passed; {}", self.active_words())),
-        }
+        let (skipped, notes) = skipped(&due, before, end, untried);
+        let words = match due.iter().find(|timer| timer.due == end).or(due.first()) {
+            Some(timer) if skipped.is_empty() => format!("; {}", timer.words()),
+            _ => skipped,
+        };
+        let text = format!("{passed} passed{words}; {}", self.active_words());
+        Done { notes, ..Done::said(text) }
     }
 
     /// What to say if a breakpoint was hit while time passed; the position is there.
@@ -349,6 +356,27 @@ impl Driver {
             n => format!("{n} pods are active"),
         }
     }
+}
+
+/// What time that passed at once went over: words for the status line, and all of it in lines.
+/// Each timer is done at the end as if it had been due then, and no pod is tried in between.
+fn skipped(due: &[Timer], before: Time, end: Time, untried: usize) -> (String, Vec<String>) {
+    let early: Vec<&Timer> = due.iter().filter(|timer| timer.due < end).collect();
+    let mut lines: Vec<String> = early
+        .iter()
+        .take(SKIPPED)
+        .map(|timer| format!("skipped after {}: {}", span(timer.due.0 - before.0), timer.words()))
+        .collect();
+    let more = early.len().saturating_sub(SKIPPED);
+    lines.extend((more > 0).then(|| format!("skipped: {more} more timers")));
+    let pods = if untried == 1 { "1 active pod was" } else { "active pods were" };
+    lines.extend((untried > 0).then(|| format!("skipped: {pods} not tried meanwhile")));
+    let words = match early.as_slice() {
+        [] => String::new(),
+        [one] => format!(" at once over a timer: {}; :moment stops at it", one.words()),
+        all => format!(" at once over {} timers (M lists them); :moment stops at each", all.len()),
+    };
+    (words, lines)
 }
 
 impl Done {

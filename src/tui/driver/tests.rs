@@ -170,18 +170,41 @@ fn a_new_future_starts_in_the_past() {
     let mut live = Live::demo("tour").keys("c1");
     let cycles = body(&mut live).iter().filter(|line| line.contains("default/")).count();
     let mut live = live.keys(":cycle 2<Enter>:continue-here<Enter>");
-    assert!(live.lines()[22].contains("forgotten"), "{}", live.lines()[22]);
+    assert!(live.lines()[22].contains(":branch future-1"), "{}", live.lines()[22]);
     assert!(live.lines()[0].ends_with("PAUSED") || live.lines()[0].ends_with("IDLE"));
     assert!(body(&mut live).iter().filter(|line| line.contains("default/")).count() < cycles);
     let mut again = live.keys("c");
     assert_eq!(body(&mut again).iter().filter(|line| line.contains("default/")).count(), cycles);
     let mut live = again.keys(":continue-here<Enter>");
     assert!(live.lines()[22].contains("nothing"), "{}", live.lines()[22]);
+    let mut live = live.keys(":break on:error<Enter>:branch<Enter>");
+    assert!(live.text().contains("  future-1, from original"), "{}", live.text());
+    let mut live = live.keys("<Esc>:branch future-1<Enter>");
+    assert!(live.lines()[1].contains("[future-1]"), "{}", live.lines()[1]);
+    assert!(live.lines()[0].ends_with("REPLAY"), "where one left it: {}", live.lines()[0]);
+    assert_eq!(body(&mut live).iter().filter(|line| line.contains("default/")).count(), cycles);
+    assert!(live.keys("B").text().contains("on:error"), "breakpoints come along");
 }
 
 /// The virtual clock as it is shown.
 fn clock(live: &mut Live) -> String {
     live.lines()[1].rsplit('+').next().unwrap().to_owned()
+}
+
+#[test]
+fn time_that_passes_at_once_says_what_it_went_over() {
+    let mut live = Live::demo("held-at-permit").keys("c:advance 20m<Enter>");
+    let said = live.lines()[22].clone();
+    assert!(said.contains("20m00s passed at once over"), "{said}");
+    let mut live = live.keys("M");
+    let text = live.text();
+    assert!(text.contains("skipped after 15m00s: ManualPermit"), "{text}");
+    // A moment is reached timer by timer, with the cycles in between.
+    let mut slow = Live::demo("held-at-permit").keys("c:moment 20m<Enter>1");
+    assert!(slow.text().contains("+15m"), "{}", slow.text());
+    let mut stopped = Live::demo("held-at-permit").keys(":break on:permit-timeout<Enter>");
+    stopped = stopped.keys(":moment 20m<Enter>");
+    assert!(!clock(&mut stopped).starts_with("20m"), "{}", stopped.text());
 }
 
 #[test]

@@ -18,6 +18,8 @@ use crate::tui::widget::status_line::Severity;
 pub enum Open {
     /// Lines to read, under a title.
     Lines(String, Vec<String>),
+    /// Changes that would make a pod fit, under a title: each line with the change it is about.
+    Fixes(String, Vec<(Option<usize>, String)>),
     /// Edits to choose from, under a title.
     Offers(String, Vec<Offer>),
     /// A text for the editor: the object's words, and the object as YAML.
@@ -31,6 +33,7 @@ impl Driver {
             Wish::Menu(key, pod) => Ok(self.menu(*key, *pod)),
             Wish::Yaml(key) => self.yaml(*key),
             Wish::Edits(lines) => self.edits(lines),
+            Wish::Fix(number) => self.apply_fix(*number),
             Wish::Undo => {
                 self.branches.undo(&mut self.session).map(|w| said(format!("undone: {w}")))
             }
@@ -88,7 +91,7 @@ impl Driver {
     }
 
     /// All of the edits, or none.
-    fn edits(&mut self, lines: &[String]) -> Result<Done, EditError> {
+    pub(super) fn edits(&mut self, lines: &[String]) -> Result<Done, EditError> {
         let edits: Result<Vec<Edit>, EditError> = lines.iter().map(|line| line.parse()).collect();
         let edits = edits?;
         let mut tried = self.session.world_here().clone();

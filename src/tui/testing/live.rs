@@ -75,6 +75,15 @@ impl Live {
         }
     }
 
+    fn finish_search(&mut self, waits: bool) {
+        while waits && self.driver.is_searching() {
+            std::thread::sleep(Duration::from_millis(1));
+            if let Some(done) = self.driver.search_tick() {
+                self.app.done_searching(done);
+            }
+        }
+    }
+
     fn type_keys(mut self, keys: &str, waits: bool) -> Live {
         for key in parse_keys(keys) {
             let model = self.driver.model(self.app.view());
@@ -82,11 +91,15 @@ impl Live {
             if !self.app.is_playing() {
                 self.driver.pause();
             }
+            if !self.app.is_searching() {
+                self.driver.stop_search();
+            }
             if let Effect::Session(request) = effect {
                 let done = self.driver.perform(&request);
                 self.app.done(done);
             }
             self.finish_work(waits);
+            self.finish_search(waits);
             while self.app.is_running() {
                 if let Some(done) = self.driver.run_slice(Duration::from_millis(5)) {
                     self.app.set_running(false);
