@@ -4,6 +4,7 @@
 //! `pkg/scheduler/extender.go` and `staging/src/k8s.io/kube-scheduler/extender/v1/types.go`.
 
 use std::sync::Arc;
+use std::task::{Poll, ready};
 
 use serde_json::{Map, Value, json};
 
@@ -107,15 +108,15 @@ pub fn bind(
     pod: &Pod,
     node: Symbol,
     host: &mut dyn Host,
-) -> Result<(), String> {
+) -> Poll<Result<(), String>> {
     let metadata = &pod.metadata;
     let body = json!({
         "PodName": metadata.name, "PodNamespace": metadata.namespace,
         "PodUID": metadata.uid, "Node": node,
     });
     let verb = Symbol::new(&extender.bind_verb);
-    let answer = host.call_extender(ExtenderCall { extender: index, verb, body })?;
-    error_text(&answer).map_or(Ok(()), Err)
+    let answer = ready!(host.bind_by_extender(ExtenderCall { extender: index, verb, body }))?;
+    Poll::Ready(error_text(&answer).map_or(Ok(()), Err))
 }
 
 /// The pod, its UID and the node of a call to bind (`ExtenderBindingArgs`); `None` for any

@@ -1,7 +1,11 @@
 //! What the engine asks of the world around it: writes to the API and calls to extenders.
 //!
-//! The engine has no I/O of its own. A simulation answers at once from memory; a live
-//! scheduler sends the write to the API server.
+//! The engine has no I/O of its own. A simulation answers at once from memory. A live scheduler
+//! sends the write to the API server and says [`Poll::Pending`] until it has the answer: asked
+//! the same again, it tells what became of the first time. Writes that upstream makes without
+//! caring for the answer have no answer here either.
+
+use std::task::Poll;
 
 use crate::api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
@@ -23,6 +27,12 @@ pub struct PodStatusPatch {
 pub struct ApiEvent {
     /// The pod it is about.
     pub regarding: NamespacedName,
+    /// Its UID.
+    pub uid: Symbol,
+    /// The pod on whose behalf it happened, if that is another.
+    pub related: Option<(NamespacedName, Symbol)>,
+    /// The scheduler that says it: the name of its profile.
+    pub reporter: Symbol,
     /// `Normal` or `Warning`.
     pub kind: &'static str,
     /// For example `FailedScheduling`.
@@ -47,21 +57,30 @@ pub struct ExtenderCall {
 /// The outside of the engine. Errors are texts, as they end up in statuses.
 pub trait Host {
     /// Binds a pod to a node.
-    fn bind(&mut self, pod: NamespacedName, uid: Symbol, node: Symbol) -> Result<(), String>;
+    fn bind(&mut self, pod: NamespacedName, uid: Symbol, node: Symbol)
+    -> Poll<Result<(), String>>;
     /// Changes a pod's status.
     fn patch_pod_status(
         &mut self,
         pod: NamespacedName,
         patch: PodStatusPatch,
     ) -> Result<(), String>;
-    /// Deletes a pod. `Ok(false)`: it was gone already.
-    fn delete_pod(&mut self, pod: NamespacedName) -> Result<bool, String>;
+    /// Sets the condition, if there is one, and deletes the pod. `Ok(false)`: it was gone
+    /// already.
+    fn evict(
+        &mut self,
+        pod: NamespacedName,
+        uid: Symbol,
+        condition: Option<Condition>,
+    ) -> Poll<Result<bool, String>>;
     /// An object as the server has it now, which may be newer than what the scheduler has heard.
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object>;
     /// Writes an object (volume, claim, …) and gives back what the server made of it.
-    fn update(&mut self, object: Object) -> Result<Object, String>;
+    fn update(&mut self, object: Object) -> Poll<Result<Object, String>>;
+    /// The same where nobody waits for the answer. The error is one that is known at once.
+    fn send(&mut self, object: Object) -> Result<(), String>;
     /// Creates an object and gives back what the server made of it.
-    fn create(&mut self, object: Object) -> Result<Object, String>;
+    fn create(&mut self, object: Object) -> Poll<Result<Object, String>>;
     /// Deletes an object of any kind but pods. `Ok(false)`: it was gone already.
     fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String>;
     /// Says in a pod's status which claim stands for its extended resources, as one PATCH.
@@ -69,7 +88,7 @@ pub trait Host {
         &mut self,
         pod: NamespacedName,
         status: PodExtendedResourceClaimStatus,
-    ) -> Result<(), String>;
+    ) -> Poll<Result<(), String>>;
     /// Says in a pod's status what its claims take of the node's own resources, as one PATCH.
     fn set_node_resource_claims(
         &mut self,
@@ -80,4 +99,12 @@ pub trait Host {
     fn event(&mut self, event: ApiEvent);
     /// Calls an extender: the response body, or what went wrong.
     fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String>;
+    /// Lets an extender bind a pod: the response body, or what went wrong.
+    fn bind_by_extender(&mut self, call: ExtenderCall) -> Poll<Result<serde_json::Value, String>> {
+        Poll::Ready(self.call_extender(call))
+    }
+    /// Whether controllers are at work elsewhere, so that what has not happened yet still may.
+    fn others_may_act(&self) -> bool {
+        false
+    }
 }

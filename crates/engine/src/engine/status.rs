@@ -105,6 +105,11 @@ impl Status {
         Status::with_reasons(Code::Skip, Vec::new())
     }
 
+    /// `Wait` without a reason: what was asked for is under way.
+    pub fn wait() -> Status {
+        Status::with_reasons(Code::Wait, Vec::new())
+    }
+
     /// The same status, said by `plugin`. A success stays anonymous. Costs nothing where the
     /// plugin is recorded already, as in the refusals that plugins build once.
     pub fn by(self, plugin: Symbol) -> Status {

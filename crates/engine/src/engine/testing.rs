@@ -358,8 +358,13 @@ impl FakeHost {
 }
 
 impl Host for FakeHost {
-    fn bind(&mut self, pod: NamespacedName, _uid: Symbol, node: Symbol) -> Result<(), String> {
-        self.answer(pod.name, Asked::Bind(pod, node))
+    fn bind(
+        &mut self,
+        pod: NamespacedName,
+        _uid: Symbol,
+        node: Symbol,
+    ) -> Poll<Result<(), String>> {
+        Poll::Ready(self.answer(pod.name, Asked::Bind(pod, node)))
     }
 
     fn patch_pod_status(
@@ -370,9 +375,18 @@ impl Host for FakeHost {
         self.answer(pod.name, Asked::Patch(pod, patch))
     }
 
-    fn delete_pod(&mut self, pod: NamespacedName) -> Result<bool, String> {
+    fn evict(
+        &mut self,
+        pod: NamespacedName,
+        _uid: Symbol,
+        condition: Option<Condition>,
+    ) -> Poll<Result<bool, String>> {
+        if condition.is_some() {
+            let patch = PodStatusPatch { condition, nominated_node: None };
+            self.answer(pod.name, Asked::Patch(pod, patch))?;
+        }
         self.answer(pod.name, Asked::Delete(pod))?;
-        Ok(!self.gone.contains(&pod.name))
+        Poll::Ready(Ok(!self.gone.contains(&pod.name)))
     }
 
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
@@ -380,14 +394,18 @@ impl Host for FakeHost {
         self.stored.iter().rev().find(same).cloned()
     }
 
-    fn update(&mut self, object: Object) -> Result<Object, String> {
+    fn update(&mut self, object: Object) -> Poll<Result<Object, String>> {
         self.answer(object.metadata().name, Asked::Update(object.clone()))?;
-        Ok(object)
+        Poll::Ready(Ok(object))
     }
 
-    fn create(&mut self, object: Object) -> Result<Object, String> {
+    fn send(&mut self, object: Object) -> Result<(), String> {
+        self.answer(object.metadata().name, Asked::Update(object))
+    }
+
+    fn create(&mut self, object: Object) -> Poll<Result<Object, String>> {
         self.answer(object.metadata().name, Asked::Create(object.clone()))?;
-        Ok(object)
+        Poll::Ready(Ok(object))
     }
 
     fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String> {
@@ -399,8 +417,8 @@ impl Host for FakeHost {
         &mut self,
         pod: NamespacedName,
         status: PodExtendedResourceClaimStatus,
-    ) -> Result<(), String> {
-        self.answer(pod.name, Asked::SetExtendedResourceClaim(pod, status))
+    ) -> Poll<Result<(), String>> {
+        Poll::Ready(self.answer(pod.name, Asked::SetExtendedResourceClaim(pod, status)))
     }
 
     fn set_node_resource_claims(

@@ -125,7 +125,7 @@ impl Framework {
         ran
     }
 
-    /// Runs Bind until a plugin does not skip (FW-180).
+    /// Runs Bind until a plugin does not skip (FW-180). Wait means that it is to be run again.
     pub fn run_bind(
         &self,
         cx: &mut BindContext<'_>,
@@ -142,6 +142,8 @@ impl Framework {
             answers.push(PluginStatus::new(name, status.clone()));
             last = match status.code() {
                 Code::Skip | Code::Success => status,
+                // The answer is not there yet: the plugin is to be asked again.
+                Code::Wait => return (Vec::new(), status),
                 code if code.is_rejected() => status,
                 _ => wrap(&format!("running Bind plugin {name:?}"), &status, name),
             };

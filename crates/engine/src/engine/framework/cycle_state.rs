@@ -55,6 +55,10 @@ pub struct CycleState {
     pub activate_at_once: Vec<NamespacedName>,
     /// Plugins that are made to fail, and where.
     pub faults: Vec<(ExtensionPoint, Symbol)>,
+    /// In how many microseconds PreBind wants to look again, where it is not the usual time.
+    pub look_again: Option<i64>,
+    /// Extenders that were to bind the pod, did not, and may be ignored.
+    pub binders_ignored: usize,
     /// Waiting pods, by UID, that a Permit plugin allows right now, with the plugin's name.
     pub allow_at_once: Vec<(Symbol, Symbol)>,
 }

@@ -3,6 +3,7 @@
 //! Upstream: `pkg/scheduler/framework/plugins/defaultbinder/default_binder.go`.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use crate::config::{FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
@@ -25,8 +26,9 @@ impl Plugin for DefaultBinder {
     /// DB-001
     fn bind(&self, cx: &mut BindContext<'_>, _state: &mut CycleState) -> Status {
         match cx.host.bind(cx.pod.key(), cx.pod.uid(), cx.node) {
-            Ok(()) => Status::SUCCESS,
-            Err(text) => Status::error(&text),
+            Poll::Pending => Status::wait(),
+            Poll::Ready(Ok(())) => Status::SUCCESS,
+            Poll::Ready(Err(text)) => Status::error(&text),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! Upstream: `pkg/scheduler/framework/preemption/executor.go`.
 
 use std::sync::Arc;
+use std::task::{Poll, ready};
 
 use crate::api::{Condition, ConditionStatus, PodGroup, Time};
 use crate::engine::conditions;
@@ -105,7 +106,10 @@ pub struct Eviction {
     /// The victims that were not terminating when the eviction began.
     victims: Vec<Arc<PodInfo>>,
     stage: Stage,
-    nominations_cleared: bool,
+    /// The outcome of clearing nominations, once that was done.
+    nominations_cleared: Option<bool>,
+    /// Which victims are evicted.
+    evicted: Vec<bool>,
 }
 
 impl Eviction {
@@ -113,9 +117,10 @@ impl Eviction {
     pub fn new(preemptor: Preemptor, preemption: Preemption) -> Option<Eviction> {
         let staying = |victim: &&Arc<PodInfo>| !victim.pod.is_terminating();
         let victims: Vec<_> = preemption.victims.iter().filter(staying).cloned().collect();
-        let stage = Stage::Begun;
+        let (stage, evicted) = (Stage::Begun, vec![false; victims.len()]);
+        let nominations_cleared = None;
         let eviction =
-            Eviction { preemptor, preemption, victims, stage, nominations_cleared: true };
+            Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted };
         (!eviction.victims.is_empty()).then_some(eviction)
     }
 
@@ -130,14 +135,15 @@ impl Eviction {
     }
 
     /// Goes one step on: first nominations are cleared and all victims but the last evicted,
-    /// then the last. If one of the former fails, the last is spared.
-    pub fn step(&mut self, cx: &mut EvictionContext<'_>) -> Stage {
+    /// then the last. If one of the former fails, the last is spared. Pending while the host has
+    /// no answer about a victim.
+    pub fn step(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
         self.stage = match self.stage {
-            Stage::Begun => self.evict_all_but_last(cx),
-            Stage::LastPending => self.evict_last(cx),
+            Stage::Begun => ready!(self.evict_all_but_last(cx)),
+            Stage::LastPending => ready!(self.evict_last(cx)),
             ended => ended,
         };
-        self.stage
+        Poll::Ready(self.stage)
     }
 
     /// Notes how far the eviction is, which keeps the preemptor out of the queue until the last
@@ -154,27 +160,38 @@ impl Eviction {
         };
     }
 
-    fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>) -> Stage {
-        // Not critical for the preemption itself.
-        self.nominations_cleared =
-            clear_nominations(cx, &self.preemptor, self.preemption.node).is_ok();
-        let (_, others) = self.victims.split_last().unzip();
-        let mut others = others.into_iter().flatten();
-        match others.try_for_each(|victim| self.evict(cx, victim)) {
-            Ok(()) => Stage::LastPending,
-            Err(_) => Stage::Failed,
+    fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
+        if self.nominations_cleared.is_none() {
+            // Not critical for the preemption itself.
+            let cleared = clear_nominations(cx, &self.preemptor, self.preemption.node).is_ok();
+            self.nominations_cleared = Some(cleared);
         }
+        let others = self.victims.len().saturating_sub(1);
+        let mut answered = Poll::Ready(Stage::LastPending);
+        for at in 0..others {
+            match self.evict(cx, at) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) => return Poll::Ready(Stage::Failed),
+                Poll::Pending => answered = Poll::Pending,
+            }
+        }
+        answered
     }
 
-    fn evict_last(&self, cx: &mut EvictionContext<'_>) -> Stage {
-        match self.victims.iter().last().map_or(Ok(()), |last| self.evict(cx, last)) {
-            Ok(()) if self.nominations_cleared => Stage::Done,
+    fn evict_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
+        let last = self.victims.len().saturating_sub(1);
+        Poll::Ready(match ready!(self.evict(cx, last)) {
+            Ok(()) if self.nominations_cleared == Some(true) => Stage::Done,
             _ => Stage::Failed,
-        }
+        })
     }
 
-    fn evict(&self, cx: &mut EvictionContext<'_>, victim: &PodInfo) -> Result<(), String> {
-        evict(cx, &self.preemptor, &self.preemption, victim)
+    fn evict(&mut self, cx: &mut EvictionContext<'_>, at: usize) -> Poll<Result<(), String>> {
+        if !self.evicted[at] {
+            ready!(evict(cx, &self.preemptor, &self.preemption, &self.victims[at]))?;
+            self.evicted[at] = true;
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -188,7 +205,10 @@ pub fn evict_at_once(
     preemption: &Preemption,
 ) -> Result<(), String> {
     for victim in preemption.victims.iter().filter(|victim| !victim.pod.is_terminating()) {
-        evict(cx, preemptor, preemption, victim)?;
+        // Whose answer is not there yet is on its way: nobody can wait for it here.
+        if let Poll::Ready(Err(text)) = evict(cx, preemptor, preemption, victim) {
+            return Err(text);
+        }
     }
     // Pods that keep their nomination only find a place later, so this may fail.
     let _not_critical = clear_nominations(cx, preemptor, preemption.node);
@@ -227,22 +247,25 @@ fn evict(
     preemptor: &Preemptor,
     preemption: &Preemption,
     victim: &PodInfo,
-) -> Result<(), String> {
+) -> Poll<Result<(), String>> {
     let Preemptor { kind, uid, .. } = preemptor;
     let mut note = format!("Preempted by {kind} {uid} on node {}", preemption.node);
     if evict_in_memory(cx, preemption.plugin, victim) {
         note.push_str(" (in kube-scheduler memory).");
-    } else if !evict_through_api(cx, preemptor, victim)? {
-        return Ok(()); // Gone already: no event.
+    } else if !ready!(evict_through_api(cx, preemptor, victim))? {
+        return Poll::Ready(Ok(())); // Gone already: no event.
     }
     cx.host.event(ApiEvent {
         regarding: victim.key(),
+        uid: victim.uid(),
+        related: preemptor.pods.first().filter(|_| *kind == "pod").map(|pod| (*pod, *uid)),
+        reporter: preemptor.scheduler,
         kind: "Normal",
         reason: "Preempted",
         action: "Preempting",
         note,
     });
-    Ok(())
+    Poll::Ready(Ok(()))
 }
 
 fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInfo) -> bool {
@@ -260,7 +283,7 @@ fn evict_through_api(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
     victim: &PodInfo,
-) -> Result<bool, String> {
+) -> Poll<Result<bool, String>> {
     let Preemptor { kind, scheduler, .. } = preemptor;
     let condition = Condition {
         type_: DISRUPTION_TARGET.into(),
@@ -269,14 +292,8 @@ fn evict_through_api(
         message: format!("{scheduler}: preempting to accommodate a higher priority {kind}"),
         ..Condition::default()
     };
-    if let Some(condition) = conditions::updated(&victim.pod, condition, cx.now) {
-        let patch = PodStatusPatch { condition: Some(condition), nominated_node: None };
-        if let Err(text) = cx.host.patch_pod_status(victim.key(), patch) {
-            let gone = format!("pods {:?} not found", victim.key().name.as_str());
-            return if text == gone { Ok(false) } else { Err(text) };
-        }
-    }
-    cx.host.delete_pod(victim.key())
+    let condition = conditions::updated(&victim.pod, condition, cx.now);
+    cx.host.evict(victim.key(), victim.uid(), condition)
 }
 
 #[cfg(test)]

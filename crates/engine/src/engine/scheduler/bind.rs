@@ -1,5 +1,7 @@
 //! The binding cycle (S-040…S-050).
 
+use std::task::Poll;
+
 use crate::config::Feature;
 use crate::engine::extender;
 use crate::engine::framework::events::{Action, ClusterEvent, EventObjects, EventResource};
@@ -66,7 +68,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// PreBind, Bind and PostBind.
+    /// PreBind, then all that follows.
     pub(super) fn finish_binding(
         &mut self,
         mut cycle: Cycle,
@@ -82,16 +84,32 @@ impl Scheduler {
         if status.is_wait() {
             return self.wait_on_pre_bind(cycle, node, status.plugin());
         }
-        let status = match status.is_success() {
-            true => self.bind(&mut cycle, node, host),
-            false => status,
-        };
+        match status.is_success() {
+            true => self.bind_and_tell(cycle, node, host),
+            false => self.fail_binding(cycle, Failure::plain(status), host),
+        }
+    }
+
+    /// Bind and PostBind. While the answer is not there the pod waits.
+    pub(super) fn bind_and_tell(
+        &mut self,
+        mut cycle: Cycle,
+        node: Symbol,
+        host: &mut dyn Host,
+    ) -> CycleRecord {
+        let status = self.bind(&mut cycle, node, host);
+        if status.is_wait() {
+            return self.wait_on_bind(cycle, node);
+        }
         if !status.is_success() {
             return self.fail_binding(cycle, Failure::plain(status), host);
         }
         let key = cycle.queued.key();
         host.event(ApiEvent {
             regarding: key,
+            uid: cycle.queued.uid(),
+            related: None,
+            reporter: cycle.record.profile,
             kind: "Normal",
             reason: "Scheduled",
             action: "Binding",
@@ -109,14 +127,18 @@ impl Scheduler {
     fn bind(&mut self, cycle: &mut Cycle, node: Symbol, host: &mut dyn Host) -> Status {
         let extenders = self.extenders.clone();
         let pod = cycle.queued.info.pod.clone();
-        for (index, extender) in extenders.iter().enumerate() {
+        for (index, extender) in extenders.iter().enumerate().skip(cycle.state.binders_ignored) {
             if extender.bind_verb.is_empty() || !extender::is_interested(extender, &pod) {
                 continue;
             }
             let status = match extender::bind((index, extender), &pod, node, host) {
-                Ok(()) => Status::SUCCESS,
-                Err(_) if extender.ignorable => continue,
-                Err(text) => Status::error(&text),
+                Poll::Pending => return Status::wait(),
+                Poll::Ready(Ok(())) => Status::SUCCESS,
+                Poll::Ready(Err(_)) if extender.ignorable => {
+                    cycle.state.binders_ignored = index + 1;
+                    continue;
+                }
+                Poll::Ready(Err(text)) => Status::error(&text),
             };
             let answer = PluginStatus::new(Symbol::new(&extender.url_prefix), status.clone());
             cycle.record.extender_bind = Some(answer);

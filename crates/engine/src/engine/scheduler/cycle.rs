@@ -169,6 +169,9 @@ impl Scheduler {
         if queued.info.pod.is_terminating() {
             host.event(ApiEvent {
                 regarding: key,
+                uid: queued.uid(),
+                related: None,
+                reporter: queued.info.pod.spec.scheduler_name,
                 kind: "Warning",
                 reason: "FailedScheduling",
                 action: "Scheduling",

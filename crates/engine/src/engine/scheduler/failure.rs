@@ -67,6 +67,9 @@ impl Scheduler {
         let pod = &cycle.queued.info.pod;
         host.event(ApiEvent {
             regarding: cycle.queued.key(),
+            uid: cycle.queued.uid(),
+            related: None,
+            reporter: cycle.record.profile,
             kind: "Warning",
             reason: "FailedScheduling",
             action: "Scheduling",

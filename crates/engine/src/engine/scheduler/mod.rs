@@ -57,7 +57,7 @@ use crate::intern::Symbol;
 
 pub use events::Change;
 pub use probe::{PreemptionProbe, Probe, Refusal, Scored};
-pub use waiting::{Hold, WaitingPod};
+pub use waiting::{Hold, Stage, WaitingPod};
 
 /// Microseconds.
 const SECOND: i64 = 1_000_000;

@@ -4,6 +4,8 @@
 //! [`Scheduler::evict_next`] takes one step, so that whoever drives the scheduler can deliver
 //! events in between.
 
+use std::task::Poll;
+
 use crate::api::Time;
 use crate::config::Feature;
 use crate::engine::framework::plugin::Preemption;
@@ -11,7 +13,7 @@ use crate::engine::host::Host;
 use crate::engine::preemption::executor::{
     Eviction, EvictionContext, Preemptor, Stage, VictimHooks, evict_at_once,
 };
-use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::{Scheduler, Stage as WaitingStage};
 use crate::intern::Symbol;
 
 impl Scheduler {
@@ -41,13 +43,22 @@ impl Scheduler {
         outcome
     }
 
-    /// Takes the next step of the preemptions under way; `false` when there are none.
+    /// Takes the next step of the preemptions under way; `false` when there is none to take.
     pub fn evict_next(&mut self, now: Time, host: &mut dyn Host) -> bool {
+        (0..self.preemptions.len()).any(|_| self.evict_in_turn(now, host))
+    }
+
+    /// Goes on with the first preemption; `false` if it waits for answers, and is the last then.
+    fn evict_in_turn(&mut self, now: Time, host: &mut dyn Host) -> bool {
         let Some(mut eviction) = self.preemptions.pop_front() else { return false };
         let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
         let hooks = &mut victims;
         let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
-        let stage = eviction.step(&mut cx);
+        let Poll::Ready(stage) = eviction.step(&mut cx) else {
+            self.preempt_all_waiting(victims, now, host);
+            self.preemptions.push_back(eviction);
+            return false;
+        };
         eviction.mark(&mut self.shared);
         self.preempt_all_waiting(victims, now, host);
         match stage {
@@ -67,7 +78,8 @@ impl Scheduler {
     }
 
     fn unbound_victims(&self) -> UnboundVictims {
-        let waiting = self.waiting.iter().map(|waiting| waiting.pod().uid()).collect();
+        let unbound = self.waiting.iter().filter(|waiting| waiting.stage() != WaitingStage::Bind);
+        let waiting = unbound.map(|waiting| waiting.pod().uid()).collect();
         UnboundVictims { waiting, preempted: Vec::new() }
     }
 

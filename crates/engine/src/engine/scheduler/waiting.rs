@@ -1,5 +1,6 @@
-//! Pods that wait at Permit: allowed, rejected, or timed out (FW-162…167); and pods that wait
-//! in PreBind until their devices are ready (DRA-029).
+//! Pods that wait at Permit: allowed, rejected, or timed out (FW-162…167); pods that wait in
+//! PreBind until their devices are ready (DRA-029), their volumes are bound, or a write is
+//! answered; and pods whose binding is not answered yet.
 
 use std::sync::Arc;
 
@@ -28,14 +29,25 @@ pub struct Hold {
 /// How often PreBind looks whether devices are ready: every five seconds, in microseconds.
 const POLL: i64 = 5_000_000;
 
-/// A pod that waits at Permit or in PreBind. Its place on the node is taken meanwhile.
+/// Where in its binding cycle a pod waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// At Permit, for plugins or people.
+    Permit,
+    /// In PreBind, for devices, volumes, or the answer to a write.
+    PreBind,
+    /// For the answer to its binding.
+    Bind,
+}
+
+/// A pod that waits. Its place on the node is taken meanwhile.
 #[derive(Clone)]
 pub struct WaitingPod {
     cycle: Box<Cycle>,
     node: Symbol,
-    holds: Vec<Hold>,
     /// In PreBind the only hold is the plugin that waits, until it looks again.
-    in_pre_bind: bool,
+    holds: Vec<Hold>,
+    stage: Stage,
 }
 
 impl WaitingPod {
@@ -51,7 +63,13 @@ impl WaitingPod {
 
     /// Whether it waits in PreBind, and then for which plugin.
     pub fn in_pre_bind(&self) -> Option<Symbol> {
-        self.holds.first().filter(|_| self.in_pre_bind).map(|hold| hold.plugin)
+        let hold = self.holds.first().filter(|_| self.stage == Stage::PreBind);
+        hold.map(|hold| hold.plugin)
+    }
+
+    /// Where it waits.
+    pub fn stage(&self) -> Stage {
+        self.stage
     }
 
     /// The plugins that still hold it.
@@ -86,7 +104,7 @@ impl Scheduler {
             deadline: Time(cycle.now.0 + timeout),
         };
         let holds = waits.iter().map(hold).collect();
-        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds, in_pre_bind: false });
+        self.wait(cycle, node, holds, Stage::Permit);
         record
     }
 
@@ -99,22 +117,52 @@ impl Scheduler {
     ) -> CycleRecord {
         cycle.record.outcome = Outcome::Waiting;
         let record = cycle.record.clone();
-        let hold = Hold { plugin, timeout: POLL, deadline: Time(cycle.now.0 + POLL) };
-        let (cycle, holds) = (Box::new(cycle), vec![hold]);
-        self.waiting.push(WaitingPod { cycle, node, holds, in_pre_bind: true });
+        let poll = cycle.state.look_again.take().unwrap_or(POLL);
+        let hold = Hold { plugin, timeout: poll, deadline: Time(cycle.now.0 + poll) };
+        self.wait(cycle, node, vec![hold], Stage::PreBind);
         record
+    }
+
+    /// Lets the pod wait until its binding is answered.
+    pub(super) fn wait_on_bind(&mut self, mut cycle: Cycle, node: Symbol) -> CycleRecord {
+        cycle.record.outcome = Outcome::Waiting;
+        let record = cycle.record.clone();
+        self.wait(cycle, node, Vec::new(), Stage::Bind);
+        record
+    }
+
+    fn wait(&mut self, cycle: Cycle, node: Symbol, holds: Vec<Hold>, stage: Stage) {
+        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds, stage });
     }
 
     /// Goes on with the pods in PreBind whose plugin looks again now.
     pub(super) fn poll_pre_bind(&mut self, now: Time, host: &mut dyn Host) {
         let is_due = |waiting: &mut WaitingPod| {
-            waiting.in_pre_bind && waiting.holds.iter().all(|hold| hold.deadline <= now)
+            waiting.stage == Stage::PreBind && waiting.holds.iter().all(|hold| hold.deadline <= now)
         };
         let due: Vec<WaitingPod> = self.waiting.extract_if(.., is_due).collect();
-        for WaitingPod { cycle, node, .. } in due {
+        self.resume(due, now, host);
+    }
+
+    /// Goes on after an answer to a write: with the pod of that UID if its binding was answered,
+    /// with all pods in PreBind without one.
+    pub fn answered(&mut self, bound: Option<Symbol>, now: Time, host: &mut dyn Host) {
+        let is_due = |waiting: &mut WaitingPod| match bound {
+            Some(uid) => waiting.stage == Stage::Bind && waiting.pod().uid() == uid,
+            None => waiting.stage == Stage::PreBind,
+        };
+        let due: Vec<WaitingPod> = self.waiting.extract_if(.., is_due).collect();
+        self.resume(due, now, host);
+    }
+
+    fn resume(&mut self, due: Vec<WaitingPod>, now: Time, host: &mut dyn Host) {
+        for WaitingPod { cycle, node, stage, .. } in due {
             let mut cycle = *cycle;
             cycle.now = now;
-            let record = self.finish_binding(cycle, node, host);
+            let record = match stage {
+                Stage::Bind => self.bind_and_tell(cycle, node, host),
+                _ => self.finish_binding(cycle, node, host),
+            };
             if record.outcome != Outcome::Waiting {
                 self.finished.push(record);
             }
@@ -202,13 +250,13 @@ impl Scheduler {
 
     /// The pod at Permit.
     fn waiting_index(&self, uid: Symbol) -> Option<usize> {
-        let at_permit = |waiting: &WaitingPod| !waiting.in_pre_bind;
+        let at_permit = |waiting: &WaitingPod| waiting.stage == Stage::Permit;
         self.waiting.iter().position(|waiting| at_permit(waiting) && waiting.pod().uid() == uid)
     }
 
     /// The hold that is over the longest.
     fn next_expired(&self, now: Time) -> Option<(usize, Hold)> {
-        let holds = self.waiting.iter().enumerate().filter(|(_, waiting)| !waiting.in_pre_bind);
+        let holds = self.waiting.iter().enumerate().filter(|(_, waiting)| waiting.stage == Stage::Permit);
         let holds =
             holds.flat_map(|(at, waiting)| waiting.holds.iter().map(move |hold| (at, *hold)));
         holds.filter(|(_, hold)| hold.deadline <= now).min_by_key(|(_, hold)| hold.deadline)

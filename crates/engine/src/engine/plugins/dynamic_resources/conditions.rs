@@ -7,7 +7,7 @@ use crate::api::{
 use crate::engine::dra::binding_conditions;
 use crate::engine::framework::plugin::BindContext;
 use crate::engine::host::ApiEvent;
-use crate::engine::status::{Code, Status};
+use crate::engine::status::Status;
 
 use super::post_filter::key;
 use super::state::ClaimState;
@@ -79,6 +79,9 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> S
     if state.waiting_since.is_none() {
         cx.host.event(ApiEvent {
             regarding: cx.pod.key(),
+            uid: cx.pod.uid(),
+            related: None,
+            reporter: cx.pod.pod.spec.scheduler_name,
             kind: "Normal",
             reason: "BindingConditionsPending",
             action: "Scheduling",
@@ -89,7 +92,7 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> S
     match pod_readiness(cx, state, timeout) {
         Ok(Readiness::Ready) => Status::SUCCESS,
         Ok(Readiness::Waiting) if cx.now.0 < since.0 + timeout => {
-            Status::with_reasons(Code::Wait, Vec::new())
+            Status::wait()
         }
         Ok(Readiness::Waiting) => {
             Status::error("device binding timeout: context deadline exceeded")

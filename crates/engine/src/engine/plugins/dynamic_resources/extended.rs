@@ -249,7 +249,7 @@ pub fn delete_claim(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), St
     let name = key(claim);
     let mut claim = claim.clone();
     claim.metadata.finalizers.retain(|finalizer| *finalizer != *FINALIZER);
-    let updated = host.update(claim.into());
+    let updated = host.send(claim.into());
     updated.map_err(|error| format!("update resourceclaim {name}: {error}"))?;
     host.delete(CLAIM, name).map(drop)
 }

@@ -3,6 +3,7 @@
 //! Upstream: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use crate::config::types::DynamicResourcesArgs;
 use crate::config::{Feature, FeatureGates, ProfileArgs};
@@ -200,8 +201,9 @@ impl Plugin for DynamicResources {
     fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
         let Some(state) = state.read_mut::<ClaimState>() else { return not_found() };
         match pre_bind::bind_claims(cx, state) {
-            Ok(()) => conditions::wait(cx, state, self.binding_timeout),
-            Err(text) => Status::error(&text),
+            Poll::Pending => Status::wait(),
+            Poll::Ready(Ok(())) => conditions::wait(cx, state, self.binding_timeout),
+            Poll::Ready(Err(text)) => Status::error(&text),
         }
     }
 

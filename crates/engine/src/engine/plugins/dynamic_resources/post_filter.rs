@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::{Kind, Object, ResourceClaim};
+use crate::api::{Kind, ResourceClaim};
 use crate::engine::framework::plugin::PostFilterContext;
 use crate::engine::host::Host;
 use crate::engine::pod::NamespacedName;
@@ -68,7 +68,7 @@ fn is_only_for(claim: &ResourceClaim, pod: Symbol) -> bool {
 fn deallocate(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), String> {
     let mut claim = claim.clone();
     claim.status = Default::default();
-    host.update(claim.into()).map(|_: Object| ())
+    host.send(claim.into())
 }
 
 /// The key of a claim.

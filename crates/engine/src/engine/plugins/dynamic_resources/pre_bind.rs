@@ -1,6 +1,7 @@
 //! PreBind: allocations and reservations are written into the claims (DRA-028).
 
 use std::sync::Arc;
+use std::task::{Poll, ready};
 
 use crate::api::{
     AllocationResult, Kind, Object, PodExtendedResourceClaimStatus, ResourceClaim,
@@ -15,7 +16,7 @@ use super::extended::IN_MEMORY_NAME;
 use super::node_resources;
 use super::post_filter::key;
 use super::reserve::add_finalizer;
-use super::state::ClaimState;
+use super::state::{ClaimState, Writing};
 use super::workload::is_reserved_for_pod_or_group;
 
 /// Microseconds.
@@ -25,24 +26,34 @@ const SECOND: i64 = 1_000_000;
 ///
 /// # Errors
 /// A claim is not as it was, or cannot be written.
-pub fn bind_claims(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Result<(), String> {
+pub fn bind_claims(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Poll<Result<(), String>> {
     for at in 0..state.claims.len() {
         let claim = &state.claims[at].claim;
-        if !is_reserved_for_pod_or_group(claim, &cx.pod.pod, cx.features) {
-            bind_claim(cx, state, at)?;
+        if state.claims[at].writing.is_some()
+            || !is_reserved_for_pod_or_group(claim, &cx.pod.pod, cx.features)
+        {
+            ready!(bind_claim(cx, state, at))?;
         }
     }
-    node_resources::write(cx, state)
+    if let Some(claim) = state.to_announce() {
+        ready!(announce(cx, state, &claim))?;
+    }
+    Poll::Ready(node_resources::write(cx, state))
 }
 
-fn bind_claim(cx: &mut BindContext<'_>, state: &mut ClaimState, at: usize) -> Result<(), String> {
+fn bind_claim(
+    cx: &mut BindContext<'_>,
+    state: &mut ClaimState,
+    at: usize,
+) -> Poll<Result<(), String>> {
     let is_extended = Some(at) == state.extended_index();
     let claim = state.claims[at].claim.clone();
     let allocation = state.claims[at].allocation.clone();
     if is_extended && allocation.is_none() && claim.spec.devices.requests.is_empty() {
-        return Ok(());
+        return Poll::Ready(Ok(()));
     }
-    let written = write_claim(cx, state, at, is_extended, allocation.as_ref());
+    let written = ready!(write_claim(cx, state, at, is_extended, allocation.as_ref()));
+    state.claims[at].writing = None;
     let mut assumed = false;
     if let Ok(written) = &written {
         assumed = cx.shared.claims.assume(cx.objects, written.clone());
@@ -50,9 +61,9 @@ fn bind_claim(cx: &mut BindContext<'_>, state: &mut ClaimState, at: usize) -> Re
     if allocation.is_some() {
         cx.shared.claims.remove_pending(claim.metadata.uid, assumed && !is_extended);
     }
-    let written = written?;
-    state.claims[at].claim = written.clone();
-    if is_extended { announce(cx, state, &written) } else { Ok(()) }
+    state.claims[at].claim = written?;
+    state.announces |= is_extended;
+    Poll::Ready(Ok(()))
 }
 
 fn write_claim(
@@ -61,43 +72,90 @@ fn write_claim(
     at: usize,
     is_extended: bool,
     allocation: Option<&AllocationResult>,
-) -> Result<Arc<ResourceClaim>, String> {
-    let mut claim = state.claims[at].claim.clone();
-    if is_extended && claim.metadata.name == IN_MEMORY_NAME {
-        claim = create(cx, state)?;
-        state.claims[at].claim = claim.clone();
-    }
+) -> Poll<Result<Arc<ResourceClaim>, String>> {
+    let claim = match state.claims[at].writing.clone() {
+        Some(Writing::Status(claim)) => claim,
+        _ => {
+            let claim = ready!(protected(cx, state, at, is_extended, allocation.is_some()))?;
+            with_reservation(cx, state, at, claim, allocation)?
+        }
+    };
     let name = key(&claim);
-    let mut claim = current(cx.host, claim);
-    if claim.metadata.deletion_timestamp.is_some() {
-        return Err(format!("claim {name} got deleted in the meantime"));
+    let what = match allocation {
+        Some(_) => "add allocation and reservation",
+        None => "add reservation",
+    };
+    state.claims[at].writing = Some(Writing::Status(claim.clone()));
+    let written = ready!(update(cx, claim));
+    Poll::Ready(written.map_err(|error| format!("{what} to claim {name}: {error}")))
+}
+
+/// The claim as it is now, made if it has to be, and with the finalizer if it is to be
+/// allocated.
+fn protected(
+    cx: &mut BindContext<'_>,
+    state: &mut ClaimState,
+    at: usize,
+    is_extended: bool,
+    to_allocate: bool,
+) -> Poll<Result<ResourceClaim, String>> {
+    let mut claim = match state.claims[at].writing.clone() {
+        Some(Writing::Finalizer(claim)) => claim,
+        _ => {
+            let mut claim = state.claims[at].claim.clone();
+            if is_extended && claim.metadata.name == IN_MEMORY_NAME {
+                claim = ready!(create(cx, state))?;
+                state.claims[at].claim = claim.clone();
+            }
+            let claim = current(cx.host, claim);
+            let name = key(&claim);
+            if claim.metadata.deletion_timestamp.is_some() {
+                return failed(format!("claim {name} got deleted in the meantime"));
+            }
+            if to_allocate && claim.status.allocation.is_some() {
+                return failed(format!("claim {name} got allocated elsewhere in the meantime"));
+            }
+            claim
+        }
+    };
+    let under_way = state.claims[at].writing.is_some();
+    if under_way || (to_allocate && add_finalizer(&mut claim)) {
+        let name = key(&claim);
+        state.claims[at].writing = Some(Writing::Finalizer(claim.clone()));
+        let updated = ready!(update(cx, claim));
+        let updated = updated.map_err(|e| format!("add finalizer to claim {name}: {e}"))?;
+        claim = Arc::unwrap_or_clone(updated);
     }
+    Poll::Ready(Ok(claim))
+}
+
+fn failed<T>(text: String) -> Poll<Result<T, String>> {
+    Poll::Ready(Err(text))
+}
+
+/// The claim as it will be.
+fn with_reservation(
+    cx: &BindContext<'_>,
+    state: &ClaimState,
+    at: usize,
+    mut claim: ResourceClaim,
+    allocation: Option<&AllocationResult>,
+) -> Result<ResourceClaim, String> {
     if let Some(allocation) = allocation {
-        if claim.status.allocation.is_some() {
-            return Err(format!("claim {name} got allocated elsewhere in the meantime"));
-        }
-        if add_finalizer(&mut claim) {
-            let updated = update(cx, claim);
-            let updated = updated.map_err(|e| format!("add finalizer to claim {name}: {e}"))?;
-            claim = Arc::unwrap_or_clone(updated);
-        }
         claim.status.allocation = Some(allocation.clone());
     }
     let group = state.bind_to.get(at).cloned().flatten();
     claim.status.reserved_for.push(group.unwrap_or_else(|| reference(cx)));
     if binding_conditions(cx.features) {
         let Some(allocation) = &mut claim.status.allocation else {
+            let name = key(&claim);
             return Err(format!("claim {name} got deallocated elsewhere in the meantime"));
         };
         // The API keeps whole seconds.
         let now = Time(cx.now.0 - cx.now.0.rem_euclid(SECOND));
         allocation.allocation_timestamp.get_or_insert(now);
     }
-    let what = match allocation {
-        Some(_) => "add allocation and reservation",
-        None => "add reservation",
-    };
-    update(cx, claim).map_err(|error| format!("{what} to claim {name}: {error}"))
+    Ok(claim)
 }
 
 /// The claim as the server has it. Upstream finds out that its own is outdated when it writes.
@@ -120,8 +178,11 @@ fn reference(cx: &BindContext<'_>) -> ResourceClaimConsumerReference {
     }
 }
 
-fn update(cx: &mut BindContext<'_>, claim: ResourceClaim) -> Result<Arc<ResourceClaim>, String> {
-    claim_of(cx.host.update(claim.into())?)
+fn update(
+    cx: &mut BindContext<'_>,
+    claim: ResourceClaim,
+) -> Poll<Result<Arc<ResourceClaim>, String>> {
+    Poll::Ready(ready!(cx.host.update(claim.into())).and_then(claim_of))
 }
 
 fn claim_of(object: Object) -> Result<Arc<ResourceClaim>, String> {
@@ -132,7 +193,10 @@ fn claim_of(object: Object) -> Result<Arc<ResourceClaim>, String> {
 }
 
 /// Creates the claim for extended resources as the chosen node needs it (ER-005).
-fn create(cx: &mut BindContext<'_>, state: &ClaimState) -> Result<Arc<ResourceClaim>, String> {
+fn create(
+    cx: &mut BindContext<'_>,
+    state: &ClaimState,
+) -> Poll<Result<Arc<ResourceClaim>, String>> {
     let node = cx.node;
     let wanted = state.allocation_on(node).and_then(|found| found.extended.clone());
     let wanted =
@@ -142,22 +206,22 @@ fn create(cx: &mut BindContext<'_>, state: &ClaimState) -> Result<Arc<ResourceCl
     claim.status.allocation = None;
     claim.metadata.name = Symbol::EMPTY;
     claim.metadata.uid = Symbol::EMPTY;
-    let created = cx.host.create(claim.into());
+    let created = ready!(cx.host.create(claim.into()));
     let failed = |error| format!("create claim for extended resources {namespace}/: {error}");
-    claim_of(created.map_err(failed)?)
+    Poll::Ready(created.map_err(failed).and_then(claim_of))
 }
 
 /// Says in the pod's status which claim stands for its extended resources.
 fn announce(
     cx: &mut BindContext<'_>,
-    state: &ClaimState,
+    state: &mut ClaimState,
     claim: &ResourceClaim,
-) -> Result<(), String> {
+) -> Poll<Result<(), String>> {
     let found = state.allocation_on(cx.node);
     let mappings = found.map(|found| found.mappings.clone()).unwrap_or_default();
     let pod = cx.pod.key();
     if mappings.is_empty() {
-        return Err(format!(
+        return failed(format!(
             "nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus"
         ));
     }
@@ -165,6 +229,8 @@ fn announce(
         request_mappings: mappings,
         resource_claim_name: claim.metadata.name,
     };
-    let set = cx.host.set_extended_resource_claim(pod, status);
-    set.map_err(|error| format!("update pod {pod} ExtendedResourceClaimStatus: {error}"))
+    let set = ready!(cx.host.set_extended_resource_claim(pod, status));
+    state.announces = false;
+    let failed = |error| format!("update pod {pod} ExtendedResourceClaimStatus: {error}");
+    Poll::Ready(set.map_err(failed))
 }

@@ -85,7 +85,7 @@ pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
             let mut claim = current(cx.host, claim.clone());
             claim.status.reserved_for.retain(|user| user.uid != pod.metadata.uid);
             // Upstream only logs when that does not work.
-            let _updated = cx.host.update(claim.into());
+            let _sent = cx.host.send(claim.into());
         }
     }
     unreserve_extended(cx, state);

@@ -49,12 +49,24 @@ pub struct ClaimOfPod {
     pub available_on: Option<NodeMatcher>,
     /// What it is to get: set in Reserve, or in PreFilter if another pod decided it.
     pub allocation: Option<AllocationResult>,
+    /// What is being written.
+    pub writing: Option<Writing>,
+}
+
+/// A write of a claim that is under way, as it was begun: what a watch tells meanwhile may
+/// already be its result.
+#[derive(Clone, Debug)]
+pub enum Writing {
+    /// It gets the finalizer.
+    Finalizer(ResourceClaim),
+    /// It gets allocation and reservation.
+    Status(ResourceClaim),
 }
 
 impl ClaimOfPod {
     /// Nothing is known of it yet.
     pub fn new(claim: Arc<ResourceClaim>) -> ClaimOfPod {
-        ClaimOfPod { claim, available_on: None, allocation: None }
+        ClaimOfPod { claim, available_on: None, allocation: None, writing: None }
     }
 
     /// Whether it has no allocation.
@@ -81,6 +93,8 @@ pub struct ClaimState {
     pub allocator: Option<Arc<Allocator>>,
     /// When PreBind began to wait for binding conditions.
     pub waiting_since: Option<Time>,
+    /// Whether the pod's status has to say which claim stands for its extended resources.
+    pub announces: bool,
     found: Arc<Mutex<Found>>,
 }
 
@@ -98,6 +112,11 @@ impl ClaimState {
     /// The claim for extended resources.
     pub fn extended(&self) -> Option<&Arc<ResourceClaim>> {
         self.claims.get(self.user_owned).map(|claim| &claim.claim)
+    }
+
+    /// The claim for extended resources, if the pod's status has yet to name it.
+    pub fn to_announce(&self) -> Option<Arc<ResourceClaim>> {
+        self.extended().filter(|_| self.announces).cloned()
     }
 
     /// Whether the pod's spec names no claims.

@@ -137,7 +137,7 @@ fn free_one(cx: &mut PostFilterContext<'_>, group: &PodGroup) -> Result<bool, St
             let mut claim = current(cx.host, claim);
             claim.status.reserved_for.retain(|user| user.uid != group.metadata.uid);
             // A claim that cannot be written is left for the next attempt.
-            if cx.host.update(claim.into()).is_ok() {
+            if cx.host.send(claim.into()).is_ok() {
                 return Ok(true);
             }
         }

@@ -1,8 +1,11 @@
 //! Taking volumes at Reserve, writing that down at PreBind, giving them back (VB-030…034).
 
 use std::sync::Arc;
+use std::task::{Poll, ready};
 
-use crate::api::{Kind, Object, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod};
+use crate::api::{
+    Kind, Object, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod, Time,
+};
 use crate::engine::framework::plugin::BindContext;
 use crate::engine::objects::Objects;
 use crate::engine::pod::NamespacedName;
@@ -104,40 +107,71 @@ pub fn revert(volumes: &PodVolumes, assumed: &mut AssumedVolumes) {
     volumes.provisions.iter().for_each(|provision| assumed.claims.restore(&provision.claim));
 }
 
-/// Writes volumes and claims, and sees to it that all got bound (VB-032).
+/// How far the binding of a pod's volumes is.
+#[derive(Clone, Default, Debug)]
+pub struct Progress {
+    /// How many volumes and claims are written.
+    written: usize,
+    /// When all were written.
+    waiting_since: Option<Time>,
+}
+
+/// Writes volumes and claims, and sees to it that all got bound (VB-032), within `timeout`
+/// microseconds where controllers are at work.
 ///
 /// # Errors
 /// A write failed, in the server's words; or binding did, in upstream's.
-pub fn bind(cx: &mut BindContext<'_>, volumes: &PodVolumes) -> Result<(), String> {
-    write(cx, volumes)?;
+pub fn bind(
+    cx: &mut BindContext<'_>,
+    volumes: &PodVolumes,
+    progress: &mut Progress,
+    timeout: i64,
+) -> Poll<Result<(), String>> {
+    ready!(write(cx, volumes, &mut progress.written))?;
+    let since = *progress.waiting_since.get_or_insert(cx.now);
     match check(cx, volumes) {
-        // Everything beside the scheduler has run by now: what is not bound never will be.
-        Ok(false) => Err("binding volumes: context deadline exceeded".to_owned()),
-        Ok(true) => Ok(()),
-        Err(text) => Err(format!("binding volumes: {text}")),
+        Ok(true) => Poll::Ready(Ok(())),
+        Ok(false) if cx.host.others_may_act() && cx.now.0 < since.0 + timeout => Poll::Pending,
+        // In a simulation everything beside the scheduler has run: what is not bound never is.
+        Ok(false) => Poll::Ready(Err("binding volumes: context deadline exceeded".to_owned())),
+        Err(text) => Poll::Ready(Err(format!("binding volumes: {text}"))),
     }
 }
 
 /// What was not written when a write fails is no longer assumed.
-fn write(cx: &mut BindContext<'_>, volumes: &PodVolumes) -> Result<(), String> {
-    let mut rest = volumes.clone();
-    let result = write_all(cx, &mut rest);
-    if result.is_err() {
-        revert(&rest, &mut cx.shared.volumes);
+fn write(
+    cx: &mut BindContext<'_>,
+    volumes: &PodVolumes,
+    written: &mut usize,
+) -> Poll<Result<(), String>> {
+    while let Some(object) = nth(volumes, *written) {
+        if let Err(text) = ready!(cx.host.update(object)) {
+            revert(&after(volumes, *written), &mut cx.shared.volumes);
+            return Poll::Ready(Err(text));
+        }
+        *written += 1;
     }
-    result
+    Poll::Ready(Ok(()))
 }
 
-fn write_all(cx: &mut BindContext<'_>, rest: &mut PodVolumes) -> Result<(), String> {
-    while let Some((volume, _)) = rest.bindings.first() {
-        cx.host.update(Object::PersistentVolume(volume.clone()))?;
-        rest.bindings.remove(0);
+/// What is written as the `at`th: volumes first, then claims.
+fn nth(volumes: &PodVolumes, at: usize) -> Option<Object> {
+    match volumes.bindings.get(at) {
+        Some((volume, _)) => Some(Object::PersistentVolume(volume.clone())),
+        None => {
+            let provision = volumes.provisions.get(at - volumes.bindings.len())?;
+            Some(Object::PersistentVolumeClaim(provision.claim.clone()))
+        }
     }
-    while let Some(provision) = rest.provisions.first() {
-        cx.host.update(Object::PersistentVolumeClaim(provision.claim.clone()))?;
-        rest.provisions.remove(0);
+}
+
+/// What is left after so many writes.
+fn after(volumes: &PodVolumes, written: usize) -> PodVolumes {
+    let provisioned = written.saturating_sub(volumes.bindings.len());
+    PodVolumes {
+        bindings: volumes.bindings.iter().skip(written).cloned().collect(),
+        provisions: volumes.provisions.iter().skip(provisioned).cloned().collect(),
     }
-    Ok(())
 }
 
 /// Whether all is bound (VB-033).

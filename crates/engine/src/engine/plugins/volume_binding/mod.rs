@@ -8,6 +8,7 @@
 //! `pkg/scheduler/framework/plugins/volumebinding/`.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use crate::config::{Feature, FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
@@ -41,6 +42,9 @@ use claims::Claims;
 use find::{PodVolumes, Refusals};
 use score::Scorer;
 
+/// Microseconds.
+const SECOND: i64 = 1_000_000;
+
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
     let scores = features.enabled(Feature::StorageCapacityScoring);
@@ -48,6 +52,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
         name: "VolumeBinding".into(),
         scorer: scores.then(|| Scorer::new(&args.volume_binding)),
         refusals: Refusals::default(),
+        bind_timeout: args.volume_binding.bind_timeout_seconds.saturating_mul(SECOND),
     }))
 }
 
@@ -56,6 +61,8 @@ struct VolumeBinding {
     /// Only with StorageCapacityScoring.
     scorer: Option<Scorer>,
     refusals: Refusals,
+    /// How long controllers may take to bind volumes, in microseconds.
+    bind_timeout: i64,
 }
 
 /// The pod's claims, and from Reserve on what was taken for them.
@@ -64,6 +71,7 @@ struct BindingState {
     /// `None` for a pod without claims.
     claims: Option<Arc<Claims>>,
     taken: Option<PodVolumes>,
+    progress: bind::Progress,
     all_bound: bool,
 }
 
@@ -213,11 +221,13 @@ impl Plugin for VolumeBinding {
 
     /// VB-032
     fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
-        let Some(state) = state.read::<BindingState>() else { return not_found() };
+        state.look_again = Some(SECOND);
+        let Some(state) = state.read_mut::<BindingState>() else { return not_found() };
         let Some(taken) = &state.taken else { return Status::SUCCESS };
-        match bind::bind(cx, taken) {
-            Ok(()) => Status::SUCCESS,
-            Err(text) => Status::error(&text),
+        match bind::bind(cx, taken, &mut state.progress, self.bind_timeout) {
+            Poll::Pending => Status::wait(),
+            Poll::Ready(Ok(())) => Status::SUCCESS,
+            Poll::Ready(Err(text)) => Status::error(&text),
         }
     }
 

@@ -44,7 +44,9 @@ impl Scene {
     }
 
     fn step(&mut self, eviction: &mut Eviction) -> Stage {
-        let stage = eviction.step(&mut self.cx());
+        let Poll::Ready(stage) = eviction.step(&mut self.cx()) else {
+            panic!("the host answers at once");
+        };
         eviction.mark(&mut self.shared);
         stage
     }

@@ -77,7 +77,7 @@ impl Scheduler {
         changed.status.conditions.retain(|other| other.type_ != condition.type_);
         changed.status.conditions.push(condition);
         // A write that fails is only logged upstream.
-        let _written = host.update(Object::from(changed));
+        let _sent = host.send(Object::from(changed));
     }
 }
 
