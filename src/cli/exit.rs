@@ -15,15 +15,18 @@ pub enum Exit {
     Differs,
     /// 4: a cluster or another source could not be reached.
     Unreachable,
+    /// 5: this scheduler may not write any more.
+    Lost,
 }
 
 /// Every exit with what it means, by number.
-pub const EXITS: [(Exit, &str); 5] = [
+pub const EXITS: [(Exit, &str); 6] = [
     (Exit::Fine, "every pod has a node, or would get one; or the debugger was left"),
     (Exit::Unschedulable, "some pod stayed pending, or would"),
     (Exit::Usage, "wrong usage or wrong input; nothing was done"),
     (Exit::Differs, "what was compared differs"),
     (Exit::Unreachable, "a cluster, or what else was to be read over the network, is out of reach"),
+    (Exit::Lost, "the lease was lost, so that nothing is written any more (kubestep schedule)"),
 ];
 
 /// A source that could not be reached: an error with this at its root ends the program with
@@ -41,6 +44,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Differs => 3,
             Exit::Unreachable => 4,
+            Exit::Lost => 5,
         }
     }
 
@@ -73,7 +77,7 @@ mod tests {
     #[test]
     fn the_codes_are_those_of_their_places() {
         let codes: Vec<u8> = EXITS.iter().map(|(exit, _)| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod registry;
 mod render;
 mod replay;
 mod run;
+mod schedule;
 mod stops;
 mod story;
 mod tries;

@@ -20,7 +20,7 @@ use crate::cli::{print_text, registry, story};
 use crate::config::{self, FeatureGates, ResolvedConfig};
 use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
-use crate::extender_client;
+use crate::extender_client::{self, Reach};
 use crate::intern::Symbol;
 use crate::report;
 use crate::report::run::RunReport;
@@ -213,12 +213,44 @@ pub(super) fn build(
 
 /// The same with a last word on the configuration, which may have to be told about.
 pub(super) fn build_with(
-    read: source::Input,
+    mut read: source::Input,
     input: &Input,
     tries: &Tries,
     name: String,
     adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
 ) -> Result<Opened> {
+    let reach = if input.call_extenders { Reach::Reads } else { Reach::Nothing };
+    let manifests = std::mem::take(&mut read.manifests);
+    let mut built = world(read, input, reach, adapt)?;
+    let mut notices = built.notices;
+    notices.extend(tries::create(&manifests, &mut built.world)?);
+    let mut added = tries::add(tries, &mut built.world)?;
+    if let (Some(kind), true) = (&built.idle_workload, tries.pods.is_empty()) {
+        notices.push(format!("\"kubestep run --pod FILE\" tries the pods of a {kind}"));
+    }
+    if !added.workloads.is_empty() || !manifests.is_empty() {
+        notices.retain(|notice| notice != source::NOTHING_PENDING);
+    }
+    notices.append(&mut added.notices);
+    Ok(Opened { session: Session::new(built.world), name, notices, added })
+}
+
+/// A cluster with its scheduler.
+pub(super) struct Built {
+    pub world: World,
+    /// One sentence each.
+    pub notices: Vec<String>,
+    /// A kind that makes pods, where the input has some but no pods that wait.
+    idle_workload: Option<Symbol>,
+}
+
+/// Loads what was read into a new cluster.
+pub(super) fn world(
+    read: source::Input,
+    input: &Input,
+    reach: Reach,
+    adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
+) -> Result<Built> {
     let features = match input.feature_gates.as_ref().or(read.captured.feature_gates.as_ref()) {
         Some(text) => FeatureGates::parse(text).context("--feature-gates")?,
         None => FeatureGates::default(),
@@ -236,17 +268,16 @@ pub(super) fn build_with(
     let mut notices = foreign::notices(&read);
     notices.extend(read.warnings.iter().cloned());
     notices.extend(adapted);
-    notices.extend(reach_extenders(&resolved, input.call_extenders, &mut world)?);
+    notices.extend(reach_extenders(&resolved, reach, &mut world)?);
     notices.extend(resolved.warnings.iter().map(ToString::to_string));
+    let mut idle_workload = None;
     if !read.skipped.is_empty() {
         let kinds: Vec<String> =
             read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
-        let workload = read.skipped.keys().find(|kind| workload::kinds().any(|it| **kind == it));
         let idle = notices.iter().any(|notice| notice == source::NOTHING_PENDING);
-        if let (Some(kind), true, true) = (workload, idle, tries.pods.is_empty()) {
-            notices.push(format!("\"kubestep run --pod FILE\" tries the pods of a {kind}"));
-        }
+        let mut kinds = read.skipped.keys().filter(|_| idle);
+        idle_workload = kinds.find(|kind| workload::kinds().any(|it| **kind == it)).cloned();
     }
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {
@@ -256,19 +287,13 @@ pub(super) fn build_with(
     } else {
         notices.extend(sim::load(&mut world, objects));
     }
-    notices.extend(tries::create(&read.manifests, &mut world)?);
-    let mut added = tries::add(tries, &mut world)?;
-    if !added.workloads.is_empty() || !read.manifests.is_empty() {
-        notices.retain(|notice| notice != source::NOTHING_PENDING);
-    }
-    notices.append(&mut added.notices);
-    Ok(Opened { session: Session::new(world), name, notices, added })
+    Ok(Built { world, notices, idle_workload })
 }
 
 /// Lets the configured extenders be called if that is wanted. Gives a sentence about it.
 fn reach_extenders(
     config: &ResolvedConfig,
-    wanted: bool,
+    reach: Reach,
     world: &mut World,
 ) -> Result<Option<String>> {
     if config.extenders.is_empty() {
@@ -276,13 +301,16 @@ fn reach_extenders(
     }
     let urls: Vec<&str> = config.extenders.iter().map(|e| e.url_prefix.as_str()).collect();
     let urls = urls.join(", ");
-    if !wanted {
+    if reach == Reach::Nothing {
         return Ok(Some(format!(
             "extenders are not called and count as unreachable; --call-extenders calls them: {urls}"
         )));
     }
-    let client = extender_client::connect(&config.extenders).context("--call-extenders")?;
+    let client = extender_client::connect(&config.extenders, reach).context("extenders")?;
     world.api_mut().set_extenders(client);
+    if reach == Reach::Everything {
+        return Ok(Some(format!("extenders are called: {urls}")));
+    }
     Ok(Some(format!("extenders are called, but for bind, which is simulated: {urls}")))
 }
 

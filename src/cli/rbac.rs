@@ -1,4 +1,4 @@
-//! `kubestep rbac`: the smallest role that allows reading a cluster.
+//! `kubestep rbac`: the smallest role that allows reading a cluster, or scheduling in it.
 
 use anyhow::Result;
 use clap::Args;
@@ -8,19 +8,25 @@ use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::live::access;
 
-/// Print the smallest role that allows reading a cluster
+/// Print the smallest role that allows reading a cluster, or scheduling in it
 #[derive(Args, Debug)]
 pub(super) struct Rbac {
     /// The role's name
     #[arg(long, value_name = "NAME", default_value = "kubestep")]
     name: String,
+    /// What "kubestep schedule" needs, which writes
+    #[arg(long)]
+    schedule: bool,
 }
 
 impl Subcommand for Rbac {
     const NAME: &'static str = "rbac";
 
     fn run(&self) -> Result<Exit> {
-        print(&access::cluster_role(&self.name))?;
+        match self.schedule {
+            true => print(&access::scheduler_role(&self.name))?,
+            false => print(&access::cluster_role(&self.name))?,
+        }
         Ok(Exit::Fine)
     }
 }

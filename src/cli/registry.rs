@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, Command};
 use crate::cli::exit::Exit;
 use crate::cli::{
     capture, completions, config, demo, diff, explain, info, man, plugins, rbac, record, render,
-    replay, run,
+    replay, run, schedule,
 };
 
 /// What a subcommand's options know to do. The comment over the struct is its help.
@@ -43,6 +43,7 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<record::Record>(),
     entry::<replay::Replay>(),
     entry::<rbac::Rbac>(),
+    entry::<schedule::Schedule>(),
     entry::<render::Render>(),
     entry::<info::Info>(),
     entry::<completions::Completions>(),

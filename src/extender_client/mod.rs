@@ -1,9 +1,9 @@
 //! Calls the HTTP extenders of a configuration for real, for a simulated cluster that would
 //! otherwise have nobody to ask.
 //!
-//! Only filter, prioritize and preempt are ever sent. A call to bind is answered here with
-//! success, upon which the simulated API server binds: nothing outside is written to. The
-//! engine stays synchronous; a thread of its own waits for the network. Upstream:
+//! Only filter, prioritize and preempt are sent, unless the caller asks for [`Reach::Everything`].
+//! A call to bind is otherwise answered here with success, upon which the simulated API server
+//! binds: nothing outside is written to. The engine stays synchronous; a thread of its own waits for the network. Upstream:
 //! `pkg/scheduler/extender.go`. Unlike there, redirects and proxies are not followed.
 
 mod settings;
@@ -39,6 +39,17 @@ pub enum ConnectError {
     Thread(#[from] std::io::Error),
 }
 
+/// Which calls are sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// None.
+    Nothing,
+    /// Those that only answer.
+    Reads,
+    /// Those that bind, too.
+    Everything,
+}
+
 /// A question for an extender, and where the answer goes.
 struct Question {
     extender: usize,
@@ -52,7 +63,7 @@ struct Question {
 /// # Errors
 /// The settings of an extender cannot be used. Whether it can be reached shows at the first
 /// call only, as upstream.
-pub fn connect(extenders: &[Extender]) -> Result<ExtenderFn, ConnectError> {
+pub fn connect(extenders: &[Extender], reach: Reach) -> Result<ExtenderFn, ConnectError> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let targets = targets(extenders, &runtime)?;
     let (questions, inbox) = unbounded_channel();
@@ -60,7 +71,12 @@ pub fn connect(extenders: &[Extender]) -> Result<ExtenderFn, ConnectError> {
     // It ends when the last copy of the returned function is gone.
     thread::Builder::new().name("extenders".into()).spawn(work)?;
     let asked: Vec<Extender> = extenders.to_vec();
-    Ok(Arc::new(move |call, _objects| match is_read(&asked, call) {
+    let is_sent = move |call: &_| match reach {
+        Reach::Nothing => false,
+        Reach::Reads => is_read(&asked, call),
+        Reach::Everything => true,
+    };
+    Ok(Arc::new(move |call, _objects| match is_sent(call) {
         true => ask(&questions, call),
         false => Ok(json!({})),
     }))

@@ -112,12 +112,15 @@ fn call(verb: &str, body: Value) -> ExtenderCall {
 
 /// What an extender says to a call of filter.
 fn filter(extender: Extender) -> Result<Value, String> {
-    connect(&[extender]).unwrap()(&call("filter", json!({"Pod": null})), &Objects::default())
+    connect(&[extender], Reach::Reads).unwrap()(
+        &call("filter", json!({"Pod": null})),
+        &Objects::default(),
+    )
 }
 
 /// What goes wrong before anything is sent.
 fn refusal(extender: Extender) -> String {
-    connect(&[extender]).err().unwrap().to_string()
+    connect(&[extender], Reach::Reads).err().unwrap().to_string()
 }
 
 /// n2 is refused; n3 is better than n1 by far; victims are taken as proposed.
@@ -152,7 +155,7 @@ fn config(url: &str, more: &str) -> ResolvedConfig {
 /// A cluster of three nodes whose extender is called, each with a pod of that priority and cpu.
 fn world(config: &ResolvedConfig, used: &str) -> World {
     let mut world = World::new(config, FeatureGates::default(), &Registry::in_tree()).unwrap();
-    world.api_mut().set_extenders(connect(&config.extenders).unwrap());
+    world.api_mut().set_extenders(connect(&config.extenders, Reach::Reads).unwrap());
     for name in ["n1", "n2", "n3"] {
         world.create(node(name).into());
         world.create(pod(&format!("on-{name}")).requests("cpu", used).on(name).into());
@@ -216,7 +219,7 @@ fn slashes_at_the_end_do_not_count_and_bind_is_never_sent() {
 fn a_binding_is_not_sent_whatever_the_verb() {
     let server = Server::start(pick_n3);
     let one_verb = Extender { bind_verb: "filter".into(), ..extender(&server.url()) };
-    let answer = connect(&[one_verb]).unwrap();
+    let answer = connect(&[one_verb], Reach::Reads).unwrap();
     let binding = json!({"PodName": "p", "PodNamespace": "d", "PodUID": "u", "Node": "n1"});
     for verb in ["filter", "bind"] {
         assert_eq!(answer(&call(verb, binding.clone()), &Objects::default()), Ok(json!({})));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::live::failure::Failure;
 use crate::live::kinds::{self, Reader};
 use crate::live::list::Place;
+use crate::live::write::rights;
 
 /// A kind that could not be listed.
 #[derive(Clone, Debug)]
@@ -62,8 +63,19 @@ pub fn notices(missing: &[Missing]) -> Vec<String> {
 
 /// The smallest role to watch a cluster with, as YAML.
 pub fn cluster_role(name: &str) -> String {
+    let what = "# What kubestep reads of a cluster. There is no verb in here that writes.";
+    role(name, what)
+}
+
+/// The smallest role to schedule in a cluster with, as YAML.
+pub fn scheduler_role(name: &str) -> String {
+    let what = "# What \"kubestep schedule\" reads and writes in a cluster.";
+    role(name, what) + &rights::rules()
+}
+
+fn role(name: &str, what: &str) -> String {
     let mut yaml = format!(
-        "# What kubestep reads of a cluster. There is no verb in here that writes.\n\
+        "{what}\n\
          apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {name}\nrules:\n"
     );
     let mut groups: BTreeMap<&str, Vec<&'static kinds::ReadKind>> = BTreeMap::new();

@@ -41,6 +41,9 @@ pub enum Failure {
     /// No answer, or one that broke off.
     #[error("{0}")]
     Unreachable(String),
+    /// It was not sent, or not waited for: writing was stopped.
+    #[error("nothing is written any more: {0}")]
+    Stopped(String),
     /// An answer that is not what it should be.
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
@@ -78,6 +81,19 @@ impl Failure {
         match error {
             kube::Error::Auth(error) => Failure::Unauthorized(root_cause(&error)),
             error => Failure::Unreachable(root_cause(&error)),
+        }
+    }
+
+    /// The server's own words where it gave some, as they end up in statuses.
+    pub fn words(&self) -> String {
+        match self {
+            Failure::Unauthorized(message)
+            | Failure::Refused(message)
+            | Failure::Absent(message)
+            | Failure::Expired(message)
+            | Failure::Busy { message, .. }
+            | Failure::Server { message, .. } => message.clone(),
+            other => other.to_string(),
         }
     }
 

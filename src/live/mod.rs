@@ -11,10 +11,9 @@
 //! [`shadow`] lets the embedded scheduler decide beside the cluster's and [`compare`]s, and
 //! [`debugger`] dumps what the scheduler believes.
 //!
-//! Nothing in here can write to a cluster: [`link::Link`] only sends GET. A real scheduler is a
-//! [`Host`](crate::engine::host::Host) whose writes go through [`link::Link::client`]; it takes
-//! its changes from the same [`feed`] and hands them to
-//! [`Scheduler::handle`](crate::engine::scheduler::Scheduler::handle), and an event of a watch,
+//! None of these can write to a cluster: [`link::Link`] only sends GET. [`scheduling`] is the
+//! embedded scheduler as a real one: it takes its changes from the same [`feed`], and what it
+//! wants written goes out through [`write`], the only module that writes. An event of a watch,
 //! not the answer to a write, is what confirms a binding.
 
 pub mod access;
@@ -26,16 +25,19 @@ pub mod failure;
 pub mod feed;
 pub mod follow;
 pub mod kinds;
+pub mod lease;
 mod lines;
 pub mod link;
 pub mod list;
 pub mod news;
 pub mod record;
 pub mod replay;
+pub mod scheduling;
 pub mod shadow;
 pub mod snapshot;
 pub mod told;
 pub mod watch;
+pub mod write;
 
 pub use access::Missing;
 pub use compare::{Decision, Theirs, Verdict};

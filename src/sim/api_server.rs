@@ -1,5 +1,5 @@
-//! The API server of the simulated cluster: it keeps the objects, answers the scheduler's
-//! writes at once, and remembers what changed until the world delivers it.
+//! The API server of the simulated cluster: it keeps the objects, and remembers what changed
+//! until the world delivers it. How it takes the scheduler's writes is in [`super::host`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,18 +7,14 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::admission::identify;
-use crate::api::{
-    Kind, Node, NodeAllocatableResourceClaimStatus, Object, Pod, PodExtendedResourceClaimStatus,
-    PodPhase, Time,
-};
-use crate::engine::extender;
-use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
+use crate::api::{Kind, Node, Object, ObjectKey, Pod, Time};
+use crate::engine::host::{ApiEvent, ExtenderCall};
 use crate::engine::objects::Objects;
 use crate::engine::pod::NamespacedName;
 use crate::engine::scheduler::Change;
 use crate::intern::Symbol;
 use crate::sim::faults::Faults;
-use crate::sim::volume_controller;
+use crate::sim::remote::{Outgoing, Remote};
 
 /// Answers the calls of extenders.
 pub type ExtenderFn =
@@ -38,17 +34,19 @@ pub struct Write {
 /// The objects of the cluster as the API server has them.
 #[derive(Clone, Default)]
 pub struct ApiServer {
-    objects: Objects,
+    pub(super) objects: Objects,
     nodes: Arc<HashMap<Symbol, Arc<Node>>>,
     changes: VecDeque<Change>,
-    events: Vec<ApiEvent>,
+    pub(super) events: Vec<ApiEvent>,
     deleted_pods: Vec<NamespacedName>,
     extenders: Option<ExtenderFn>,
     revision: u64,
     status_patches_count: bool,
     writes: Option<Vec<Write>>,
-    now: Time,
-    faults: Faults,
+    pub(super) now: Time,
+    pub(super) faults: Faults,
+    /// Set where the objects are only a copy of what an API server elsewhere has.
+    pub(super) remote: Option<Remote>,
 }
 
 impl ApiServer {
@@ -73,6 +71,26 @@ impl ApiServer {
             Kind::Node => self.node(key.name).cloned().map(Object::Node),
             _ => self.objects.get(kind, key),
         }
+    }
+
+    /// From now on the scheduler's writes are for an API server elsewhere.
+    pub(super) fn be_remote(&mut self) {
+        self.remote.get_or_insert_default();
+    }
+
+    /// Whether this is the API server, and no copy of one elsewhere.
+    pub(super) fn is_here(&self) -> bool {
+        self.remote.is_none()
+    }
+
+    /// The writes for an API server elsewhere since the last call.
+    pub fn take_outbox(&mut self) -> Vec<Outgoing> {
+        self.remote.as_mut().map(Remote::take_outbox).unwrap_or_default()
+    }
+
+    /// How many writes elsewhere the scheduler waits for.
+    pub fn unanswered(&self) -> usize {
+        self.remote.as_ref().map_or(0, Remote::unanswered)
     }
 
     /// Says who answers the calls of extenders.
@@ -169,6 +187,9 @@ impl ApiServer {
     /// this simulation knew of it is gone: a pod that is on another node than here, or made
     /// anew, leaves and comes back.
     pub(super) fn accept(&mut self, object: Object) {
+        if let Some(remote) = &mut self.remote {
+            remote.heard(object.key(), Some(&object));
+        }
         let old = self.place(&object);
         match old {
             Some(old) if is_another(&old, &object) => {
@@ -181,6 +202,9 @@ impl ApiServer {
 
     /// Forgets an object that another API server does not have any more.
     pub(super) fn forget(&mut self, kind: Kind, key: NamespacedName) {
+        if let Some(remote) = &mut self.remote {
+            remote.heard(object_key(kind, key), None);
+        }
         let writes = self.writes.take();
         if self.remove(kind, key) && kind == Kind::Pod {
             self.deleted_pods.pop();
@@ -215,7 +239,7 @@ impl ApiServer {
     }
 
     /// Gives an object that leaves its name to the server one that no other has, and a UID.
-    fn name(&self, object: &mut Object) {
+    pub(super) fn name(&self, object: &mut Object) {
         let revision = self.revision + 1;
         let metadata = object.metadata_mut();
         if metadata.name.is_empty() && !metadata.generate_name.is_empty() {
@@ -229,7 +253,7 @@ impl ApiServer {
     /// Changes a pod in place. Its version stays, unless set otherwise: in the recorded cycles the scheduler's own
     /// writes do not make a new one, so that the queue, which ignores updates without a new
     /// version (E-006), goes on with the pod as it was popped.
-    fn change_pod(
+    pub(super) fn change_pod(
         &mut self,
         key: NamespacedName,
         change: impl FnOnce(&mut Pod),
@@ -256,129 +280,12 @@ fn is_another(old: &Object, new: &Object) -> bool {
     moved || old.metadata().uid != new.metadata().uid
 }
 
-fn not_found(key: NamespacedName) -> String {
+/// What a server says of a pod that it does not have.
+pub(super) fn not_found(key: NamespacedName) -> String {
     format!("pods {:?} not found", key.name.as_str())
 }
 
-impl Host for ApiServer {
-    fn bind(&mut self, key: NamespacedName, uid: Symbol, node: Symbol) -> Result<(), String> {
-        self.faults.bind(key)?;
-        let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
-        if current.metadata.uid != uid {
-            let found = current.metadata.uid;
-            return Err(format!("pod {key} was made anew: UID {found} instead of {uid}"));
-        }
-        if !current.spec.node_name.is_empty() {
-            let bound = current.spec.node_name;
-            return Err(format!(
-                "pod {} is already assigned to node {:?}",
-                key.name,
-                bound.as_str()
-            ));
-        }
-        self.change_pod(key, |pod| {
-            pod.spec.node_name = node;
-            pod.status.phase = PodPhase::Running;
-            pod.status.nominated_node_name = Symbol::EMPTY;
-        })
-    }
-
-    fn patch_pod_status(
-        &mut self,
-        key: NamespacedName,
-        patch: PodStatusPatch,
-    ) -> Result<(), String> {
-        let now = self.now;
-        self.change_pod(key, |pod| {
-            if let Some(node) = patch.nominated_node {
-                pod.status.nominated_node_name = node;
-            }
-            let Some(mut condition) = patch.condition else { return };
-            let conditions = &mut pod.status.conditions;
-            match conditions.iter_mut().find(|other| other.type_ == condition.type_) {
-                Some(present) => {
-                    let same = present.status == condition.status;
-                    let since = if same { present.last_transition_time } else { Some(now) };
-                    condition.last_transition_time = since;
-                    *present = condition;
-                }
-                None => {
-                    condition.last_transition_time = Some(now);
-                    conditions.push(condition);
-                }
-            }
-        })
-    }
-
-    fn delete_pod(&mut self, key: NamespacedName) -> Result<bool, String> {
-        Ok(self.remove(Kind::Pod, key))
-    }
-
-    fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
-        ApiServer::get(self, kind, key)
-    }
-
-    fn update(&mut self, object: Object) -> Result<Object, String> {
-        let (kind, key) = (object.kind(), NamespacedName::of(&object));
-        if self.get(kind, key).is_none() {
-            return Err(format!("{} {:?} not found", kind.plural(), key.name.as_str()));
-        }
-        self.put(object);
-        let written = ApiServer::get(self, kind, key).ok_or_else(|| not_found(key))?;
-        volume_controller::react(self, &written);
-        Ok(written)
-    }
-
-    fn create(&mut self, mut object: Object) -> Result<Object, String> {
-        self.name(&mut object);
-        let (kind, key) = (object.kind(), NamespacedName::of(&object));
-        if self.get(kind, key).is_some() {
-            return Err(format!("{} {:?} already exists", kind.plural(), key.name.as_str()));
-        }
-        self.put(object);
-        self.get(kind, key).ok_or_else(|| not_found(key))
-    }
-
-    fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String> {
-        Ok(self.remove(kind, key))
-    }
-
-    fn set_extended_resource_claim(
-        &mut self,
-        pod: NamespacedName,
-        status: PodExtendedResourceClaimStatus,
-    ) -> Result<(), String> {
-        self.change_pod(pod, |pod| pod.status.extended_resource_claim_status = Some(status.into()))
-    }
-
-    fn set_node_resource_claims(
-        &mut self,
-        key: NamespacedName,
-        statuses: Vec<NodeAllocatableResourceClaimStatus>,
-    ) -> Result<(), String> {
-        let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
-        if pod.status.node_allocatable_resource_claim_statuses == statuses {
-            return Ok(()); // a patch that changes nothing is no new version
-        }
-        self.change_pod(key, |pod| pod.status.node_allocatable_resource_claim_statuses = statuses)
-    }
-
-    fn event(&mut self, event: ApiEvent) {
-        self.events.push(event);
-    }
-
-    /// An extender that binds a pod does so through this API server.
-    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String> {
-        self.faults.extender(call.extender)?;
-        let Some(extenders) = self.extenders.clone() else {
-            return Err(format!("extender {} cannot be reached from a snapshot", call.extender));
-        };
-        let answer = extenders(&call, &self.objects)?;
-        if let Some((pod, uid, node)) = extender::binding_in(&call)
-            && extender::error_text(&answer).is_none()
-        {
-            self.bind(pod, uid, node)?;
-        }
-        Ok(answer)
-    }
+/// The key of an object of that kind.
+pub(super) fn object_key(kind: Kind, key: NamespacedName) -> ObjectKey {
+    ObjectKey { kind, namespace: key.namespace, name: key.name }
 }

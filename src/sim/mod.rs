@@ -6,9 +6,11 @@
 
 mod api_server;
 pub mod faults;
+mod host;
 pub mod load;
 mod outside;
 mod reconfigure;
+pub mod remote;
 mod volume_controller;
 pub mod workload;
 mod world;

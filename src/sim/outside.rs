@@ -6,12 +6,34 @@ use crate::config::ResolvedProfile;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
+use crate::sim::remote::{Answer, Question};
 
 impl World {
     /// From now on it is remembered what this simulation writes, as opposed to what it takes
     /// over: [`ApiServer::take_writes`](crate::sim::ApiServer::take_writes).
     pub fn note_writes(&mut self) {
         self.api_mut().note_writes();
+    }
+
+    /// From now on what the scheduler writes is for an API server elsewhere, of which this
+    /// cluster is the copy: [`ApiServer::take_outbox`](crate::sim::ApiServer::take_outbox)
+    /// gives it, and [`World::answer`] brings what became of it.
+    pub fn write_elsewhere(&mut self) {
+        self.api_mut().be_remote();
+    }
+
+    /// Takes the answer to a write elsewhere in, and goes on with whatever waited for it.
+    pub fn answer(&mut self, ticket: u64, answer: Answer) {
+        let question = self.api.remote.as_mut().and_then(|remote| remote.answer(ticket, answer));
+        match question {
+            Some(Question::Bind(uid)) => {
+                self.scheduler.answered(Some(uid), self.now, &mut self.api);
+            }
+            Some(Question::Evict(_)) => self.evictions_due = true,
+            Some(_) => self.scheduler.answered(None, self.now, &mut self.api),
+            None => {}
+        }
+        self.settle();
     }
 
     /// Sets the clock of a cluster that is still empty so that it shows `now` after at most

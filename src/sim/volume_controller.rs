@@ -158,9 +158,9 @@ mod tests {
         let mut api = ApiServer::default();
         api.put(claim(json!({})).into());
         api.put(volume("2").into());
-        api.update(volume("2").into()).unwrap();
+        api.send(volume("2").into()).unwrap();
         assert_eq!(now(&api).0.spec.volume_name, "");
-        api.update(volume("1").into()).unwrap();
+        api.send(volume("1").into()).unwrap();
         let (claim, phase) = now(&api);
         assert_eq!((claim.spec.volume_name, phase), ("v".into(), PersistentVolumePhase::Bound));
         assert!(claim.metadata.annotations.get_str(BIND_COMPLETED).is_some());
@@ -174,7 +174,7 @@ mod tests {
         let chosen = claim(json!({SELECTED_NODE: "n"}));
         api.put(chosen.clone().into());
         assert_eq!(now(&api).0.spec.volume_name, "");
-        api.update(chosen.into()).unwrap();
+        api.send(chosen.into()).unwrap();
         let (claim, phase) = now(&api);
         assert_eq!(
             (claim.spec.volume_name, phase),

@@ -29,6 +29,8 @@ pub struct World {
     pub(super) now: Time,
     pub(super) config: Arc<ResolvedConfig>,
     pub(super) registry: Arc<Registry>,
+    /// Whether an eviction may go on: one was begun, or a victim's end was answered.
+    pub(super) evictions_due: bool,
 }
 
 impl World {
@@ -47,6 +49,7 @@ impl World {
             now: START,
             config: Arc::new(config.clone()),
             registry: Arc::new(registry.clone()),
+            evictions_due: false,
         };
         world.api.set_now(START);
         Ok(world)
@@ -139,6 +142,7 @@ impl World {
     /// Runs one scheduling cycle to its end; `None` when no pod can be popped.
     pub fn step(&mut self) -> Option<Arc<CycleRecord>> {
         let record = self.scheduler.schedule_one(self.now, &mut self.api)?;
+        self.evictions_due = true;
         self.settle();
         Some(Arc::new(record))
     }
@@ -146,6 +150,7 @@ impl World {
     /// Runs the cycle of one pod ahead of all others; `None` if it is in no queue, or gated.
     pub fn step_ahead(&mut self, pod: NamespacedName) -> Option<Arc<CycleRecord>> {
         let record = self.scheduler.schedule_ahead(pod, self.now, &mut self.api)?;
+        self.evictions_due = true;
         self.settle();
         Some(Arc::new(record))
     }
@@ -174,6 +179,10 @@ impl World {
     /// Lets everything finish that runs beside the cycles.
     pub(super) fn settle(&mut self) {
         self.deliver();
+        // Elsewhere an answer takes its time, and there is no use in asking before.
+        if !self.api.is_here() && !std::mem::take(&mut self.evictions_due) {
+            return;
+        }
         while self.scheduler.evict_next(self.now, &mut self.api) {
             self.deliver();
         }

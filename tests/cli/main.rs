@@ -43,6 +43,7 @@ fn help() {
     Call::new().says("help-completions", "completions --help");
     Call::new().says("help-man", "man --help");
     Call::new().says("help-rbac", "rbac --help");
+    Call::new().says("help-schedule", "schedule --help");
     Call::new().says("help-capture", "capture --help");
 }
 

@@ -82,6 +82,7 @@ fn a_story_needs_a_terminal() {
 #[test]
 fn every_command_refuses_what_it_does_not_know() {
     says("rbac-unknown", "rbac --nmae x");
+    says("rbac-schedule", "rbac --schedule");
     says("info-unknown", "info -o toml");
     says("capture-nowhere", "capture -o cluster.json --kubeconfig nowhere");
     says("capture-no-file", "capture");
@@ -96,4 +97,18 @@ fn a_cluster_that_does_not_answer_has_a_code_of_its_own() {
         let line = format!("{line} --kubeconfig config --context lab -A");
         call.says(&format!("options/unreachable-{name}"), &line);
     }
+}
+
+#[test]
+fn a_scheduler_needs_a_cluster() {
+    let call = || Call::new().bytes("config", KUBECONFIG.as_bytes());
+    let election = "--leader-elect=true --leader-elect-lease-duration 20s \
+        --leader-elect-renew-deadline 15s --leader-elect-retry-period 3s \
+        --leader-elect-resource-lock leases --leader-elect-resource-name own \
+        --leader-elect-resource-namespace default";
+    let client = "--kube-api-qps 100 --kube-api-burst 200";
+    let line = format!("schedule --kubeconfig config --yes-write --v 2 {client} {election}");
+    call().says("options/unreachable-schedule", &line);
+    call().says("options/schedule-dry-run", "schedule --kubeconfig config --dry-run");
+    call().says("options/schedule-both", "schedule --yes-write --dry-run");
 }

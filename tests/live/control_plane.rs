@@ -61,7 +61,8 @@ impl ControlPlane {
         self.wait_until_ready();
     }
 
-    /// The kubeconfig of a user: `admin`, or `viewer`, who has no role at first.
+    /// The kubeconfig of a user: `admin`, `scheduler`, who has kube-scheduler's roles, or
+    /// `viewer`, who has no role at first.
     pub fn kubeconfig(&self, user: &str) -> PathBuf {
         self.folder.path().join(format!("{user}.kubeconfig"))
     }
@@ -97,6 +98,25 @@ impl ControlPlane {
         of_agent.map(|event| event["verb"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
+    /// The answered requests in the audit log: verb, resource with its part, object, code.
+    pub fn audited(&self) -> Vec<Audited> {
+        let log = fs::read_to_string(self.folder.path().join("audit.log")).unwrap();
+        let events = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let done = events.filter(|event| event["stage"] == "ResponseComplete");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let audited = |event: Value| Audited {
+            agent: text(&event["userAgent"]),
+            verb: text(&event["verb"]),
+            resource: match text(&event["objectRef"]["subresource"]).as_str() {
+                "" => text(&event["objectRef"]["resource"]),
+                part => format!("{}/{part}", text(&event["objectRef"]["resource"])),
+            },
+            name: text(&event["objectRef"]["name"]),
+            code: event["responseStatus"]["code"].as_u64().unwrap_or(0),
+        };
+        done.map(audited).collect()
+    }
+
     fn wait_until_ready(&self) {
         let until = Instant::now() + Duration::from_secs(90);
         let ready = || {
@@ -110,6 +130,21 @@ impl ControlPlane {
             std::thread::sleep(Duration::from_millis(200));
         }
     }
+}
+
+/// A request as the audit log has it.
+#[derive(Clone, Debug)]
+pub struct Audited {
+    /// The program.
+    pub agent: String,
+    /// The verb.
+    pub verb: String,
+    /// The resource.
+    pub resource: String,
+    /// The object's name.
+    pub name: String,
+    /// The answer's code.
+    pub code: u64,
 }
 
 impl Drop for ControlPlane {
@@ -132,10 +167,14 @@ fn url(port: u16) -> String {
 
 fn write_files(folder: &TempDir, port: u16) {
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    write("tokens.csv", "admin-token,admin,admin,system:masters\nviewer-token,viewer,viewer\n");
+    write(
+        "tokens.csv",
+        "admin-token,admin,admin,system:masters\nviewer-token,viewer,viewer\n\
+         scheduler-token,system:kube-scheduler,scheduler\n",
+    );
     let policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n";
     write("audit.yaml", policy);
-    for user in ["admin", "viewer"] {
+    for user in ["admin", "viewer", "scheduler"] {
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: lab\n\
              clusters: [{{name: lab, cluster: {{server: \"https://127.0.0.1:{port}\", \

@@ -11,5 +11,7 @@ mod follow;
 mod mirror;
 mod random;
 mod real;
+mod real_schedule;
 mod record;
+mod running;
 mod standin;

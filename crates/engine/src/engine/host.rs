@@ -57,8 +57,7 @@ pub struct ExtenderCall {
 /// The outside of the engine. Errors are texts, as they end up in statuses.
 pub trait Host {
     /// Binds a pod to a node.
-    fn bind(&mut self, pod: NamespacedName, uid: Symbol, node: Symbol)
-    -> Poll<Result<(), String>>;
+    fn bind(&mut self, pod: NamespacedName, uid: Symbol, node: Symbol) -> Poll<Result<(), String>>;
     /// Changes a pod's status.
     fn patch_pod_status(
         &mut self,

@@ -8,13 +8,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // for tests only
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use hashbrown::HashMap;
 use serde_json::{Value, json};
 
 use crate::api::{
-    Kind, Node, NodeAllocatableResourceClaimStatus, Object, Pod, PodExtendedResourceClaimStatus,
-    PodPhase, Quantity, Time,
+    Condition, Kind, Node, NodeAllocatableResourceClaimStatus, Object, Pod,
+    PodExtendedResourceClaimStatus, PodPhase, Quantity, Time,
 };
 use crate::config::{
     ExtensionPoint, FeatureGates, Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile,

@@ -256,7 +256,8 @@ impl Scheduler {
 
     /// The hold that is over the longest.
     fn next_expired(&self, now: Time) -> Option<(usize, Hold)> {
-        let holds = self.waiting.iter().enumerate().filter(|(_, waiting)| waiting.stage == Stage::Permit);
+        let holds =
+            self.waiting.iter().enumerate().filter(|(_, waiting)| waiting.stage == Stage::Permit);
         let holds =
             holds.flat_map(|(at, waiting)| waiting.holds.iter().map(move |hold| (at, *hold)));
         holds.filter(|(_, hold)| hold.deadline <= now).min_by_key(|(_, hold)| hold.deadline)

@@ -91,9 +91,7 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> S
     let since = *state.waiting_since.get_or_insert(cx.now);
     match pod_readiness(cx, state, timeout) {
         Ok(Readiness::Ready) => Status::SUCCESS,
-        Ok(Readiness::Waiting) if cx.now.0 < since.0 + timeout => {
-            Status::wait()
-        }
+        Ok(Readiness::Waiting) if cx.now.0 < since.0 + timeout => Status::wait(),
         Ok(Readiness::Waiting) => {
             Status::error("device binding timeout: context deadline exceeded")
         }

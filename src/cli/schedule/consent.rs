@@ -1,0 +1,77 @@
+//! Before anything is written: it is said what, where, and as whom, and somebody has to agree.
+
+use std::io::{BufRead, IsTerminal, stderr, stdin};
+
+use anyhow::{Result, bail};
+
+use crate::live::lease::Settings;
+use crate::live::write::rights;
+use crate::report::clean::clean;
+use crate::sim::World;
+
+/// What is agreed to.
+pub(super) struct Consent<'a> {
+    /// The context's name.
+    pub context: &'a str,
+    /// The server's address.
+    pub server: &'a str,
+    /// The cluster with the scheduler.
+    pub world: &'a World,
+    /// The lease that will be taken.
+    pub election: Option<&'a Settings>,
+    /// Whether the server will only try.
+    pub dry_run: bool,
+}
+
+impl Consent<'_> {
+    /// Says what will be written, and asks unless that is settled: by `--yes-write`, or because
+    /// nothing is changed. `false`: somebody said no.
+    ///
+    /// # Errors
+    /// There is nobody to ask.
+    pub fn given(&self, yes_write: bool) -> Result<bool> {
+        self.lines().iter().for_each(|line| eprintln!("{}", clean(line)));
+        if yes_write || self.dry_run {
+            return Ok(true);
+        }
+        if !stdin().is_terminal() || !stderr().is_terminal() {
+            bail!(
+                "there is no terminal to ask on whether to write to {}: --yes-write allows it, \
+                 --dry-run lets the server only try",
+                self.context
+            );
+        }
+        eprint!("Write to {}? Type its name to allow it: ", clean(self.context));
+        let mut answer = String::new();
+        stdin().lock().read_line(&mut answer)?;
+        let agreed = answer.trim() == self.context;
+        if !agreed {
+            eprintln!("Nothing was written.");
+        }
+        Ok(agreed)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let profiles = self.world.scheduler().frameworks().keys();
+        let profiles: Vec<&str> = profiles.map(|name| name.as_str()).collect();
+        let (context, server) = (self.context, self.server);
+        let how = match self.dry_run {
+            true => "will let the server try (dryRun=All, nothing changes)",
+            false => "will write",
+        };
+        let mut lines = vec![
+            format!("kubestep {how} to the cluster {context} ({server})"),
+            format!("for pods whose schedulerName is {}:", profiles.join(", ")),
+        ];
+        let writes = rights::lines(self.election.is_some());
+        lines.extend(writes.into_iter().map(|line| format!("  {line}")));
+        lines.push(match self.election {
+            Some(lease) => {
+                let (namespace, name) = (&lease.namespace, &lease.name);
+                format!("It schedules while it holds the lease {namespace}/{name}.")
+            }
+            None => "It takes no lease: no other scheduler may serve the same pods.".into(),
+        });
+        lines
+    }
+}

@@ -1,0 +1,42 @@
+//! What a scheduler without a screen says on standard error: a line each, with the time.
+
+use crate::engine::record::Outcome;
+use crate::live::clock;
+use crate::live::scheduling::{Told, words};
+use crate::report::clean::clean;
+use crate::sim::World;
+
+/// Says what is worth it.
+pub(super) struct Log {
+    verbosity: u8,
+}
+
+impl Log {
+    /// Says what is at most of that level.
+    pub fn new(verbosity: u8) -> Log {
+        Log { verbosity }
+    }
+
+    /// Says a line of that level.
+    pub fn line(&self, level: u8, text: &str) {
+        if level <= self.verbosity {
+            eprintln!("{} {}", clock::local(), clean(text));
+        }
+    }
+
+    /// Says what happened, if it is worth it.
+    pub fn tell(&self, _world: &World, told: Told) {
+        match told {
+            Told::Notice(notice) => self.line(u8::from(!notice.serious), &notice.text),
+            Told::Cycle(record) if record.outcome == Outcome::Waiting => {}
+            Told::Cycle(record) | Told::Decided(record) if self.verbosity >= 2 => {
+                self.line(2, &words(&record));
+            }
+            Told::Answered { what, error: Some(error) } => {
+                self.line(0, &format!("{what}: {error}"));
+            }
+            Told::Lead(lead) => self.line(1, &lead.words()),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! `kubestep schedule`: the embedded scheduler as a real one, in place of kube-scheduler.
+//!
+//! The only command that writes to a cluster, and only after it has said so and somebody has
+//! agreed: see [`consent`].
+
+mod consent;
+mod flags;
+mod log;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::api::Kind;
+use crate::cli::cluster;
+use crate::cli::exit::Exit;
+use crate::cli::open::{self, Built};
+use crate::cli::options::{Cluster, Input};
+use crate::cli::registry::Subcommand;
+use crate::engine::tie_break::TieBreak;
+use crate::extender_client::Reach;
+use crate::live::kinds::Reader;
+use crate::live::lease::Election;
+use crate::live::scheduling::{End, Lead, Scheduling};
+use crate::live::write::{Manner, Writer};
+use crate::live::{Feed, Missing, Pace, Scope, Snapshot, Target};
+use crate::sim::World;
+use crate::source::{self, Filter};
+
+use consent::Consent;
+use flags::{Client, LeaderElection};
+use log::Log;
+
+/// Schedule the pods of a live cluster in place of kube-scheduler
+///
+/// The only command that writes to a cluster. It says what it will write and asks; where there is
+/// no terminal to ask on, --yes-write has to be given.
+#[derive(Args, Debug)]
+pub(super) struct Schedule {
+    /// The kubeconfig of the cluster; else the configuration's, KUBECONFIG, ~/.kube/config or the
+    /// pod's own credentials
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's context
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// The scheduler's configuration (KubeSchedulerConfiguration, v1)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Option<String>,
+    /// How ties between the best nodes are broken: upstream, first or seed:N
+    #[arg(long, value_name = "HOW", default_value = "upstream")]
+    tie_break: TieBreak,
+    /// Write without asking
+    #[arg(long)]
+    yes_write: bool,
+    /// Let the server only try every write: it answers as if, and changes nothing. No lease is
+    /// taken
+    #[arg(long, conflicts_with = "yes_write")]
+    dry_run: bool,
+    /// How much is told on standard error: 0 is what goes wrong, 1 what changes, 2 each decision
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 1)]
+    verbosity: u8,
+    #[command(flatten)]
+    client: Client,
+    #[command(flatten)]
+    election: LeaderElection,
+}
+
+impl Subcommand for Schedule {
+    const NAME: &'static str = "schedule";
+
+    fn run(&self) -> Result<Exit> {
+        let target = self.target()?;
+        let opened = Feed::open(target.clone(), Scope::default(), Pace::default());
+        let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
+        require_reading(&snapshot)?;
+        let built = self.world(&mut snapshot, feed.link().name())?;
+        let election = match self.dry_run {
+            true => None,
+            false => self.election.settings(&built.world.config().document.leader_election)?,
+        };
+        let consent = Consent {
+            context: feed.link().name(),
+            server: feed.link().server(),
+            world: &built.world,
+            election: election.as_ref(),
+            dry_run: self.dry_run,
+        };
+        if !consent.given(self.yes_write)? {
+            return Ok(Exit::Fine);
+        }
+        let manner = self.client.manner(&built.world.config().document.client_connection);
+        let manner = Manner { dry_run: self.dry_run, ..manner };
+        let writer = Writer::start(target.clone(), manner).map_err(cluster::explained)?;
+        let log = Log::new(self.verbosity);
+        built.notices.iter().for_each(|notice| log.line(1, notice));
+        let election = election
+            .map(|settings| Election::start(target, settings, writer.gate().clone()))
+            .transpose()
+            .map_err(cluster::explained)?;
+        let end = run(Scheduling::new(built.world, feed, writer), election, &log)?;
+        ended(end, &log)
+    }
+}
+
+impl Schedule {
+    /// The cluster: the flags', else the configuration's.
+    fn target(&self) -> Result<Target> {
+        let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
+        let mut options = Cluster { kubeconfig, context, all_namespaces: true };
+        if let (None, Some(path)) = (&options.kubeconfig, &self.config) {
+            let text = open::read_config(path)?;
+            options.kubeconfig = flags::kubeconfig_in(&text);
+        }
+        cluster::target(&options)
+    }
+
+    /// Whether a scheduler reads that kind, with the gates as they are.
+    fn reads(&self, missing: &Missing) -> bool {
+        match missing.place.row.reader {
+            Reader::Scheduler => true,
+            Reader::Debugger => false,
+            Reader::Gate(name) => {
+                let gates = self.feature_gates.as_deref().unwrap_or_default();
+                gates.split(',').any(|gate| gate.trim() == format!("{name}=true"))
+            }
+        }
+    }
+
+    fn world(&self, snapshot: &mut Snapshot, name: &str) -> Result<Built> {
+        snapshot.missing.retain(|missing| self.reads(missing));
+        let notices = snapshot.notices();
+        let objects = snapshot.take_objects();
+        let mut read = source::of_objects(objects, name, &Filter::default());
+        read.listed_at = Some(snapshot.taken_at);
+        read.warnings.retain(|warning| warning != source::NOTHING_PENDING);
+        read.warnings.extend(notices);
+        let input = Input {
+            config: self.config.clone(),
+            feature_gates: self.feature_gates.clone(),
+            tie_break: self.tie_break,
+            ..Input::default()
+        };
+        let reach = if self.dry_run { Reach::Reads } else { Reach::Everything };
+        open::world(read, &input, reach, |_| Vec::new())
+    }
+}
+
+/// Without nodes and pods there is nothing to schedule by.
+fn require_reading(snapshot: &Snapshot) -> Result<()> {
+    let needed = [Kind::Node, Kind::Pod];
+    let missing = snapshot.missing.iter().find(|missing| needed.contains(&missing.place.row.kind));
+    match missing {
+        Some(missing) => bail!(
+            "{} cannot be read ({}): \"kubestep rbac --schedule\" prints the role that a \
+             scheduler needs",
+            missing.what(),
+            missing.why()
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Schedules until a signal or the loss of the lease.
+fn run(mut scheduling: Scheduling, election: Option<Election>, log: &Log) -> Result<End> {
+    let (stop, stopped) = watch::channel(false);
+    let always = watch::Sender::new(Lead::Leading);
+    let lead = election.as_ref().map_or_else(|| always.subscribe(), Election::lead);
+    cluster::runtime()?
+        .block_on(async {
+            let [mut terminate, mut interrupt] = [
+                signal(SignalKind::terminate()).context("SIGTERM")?,
+                signal(SignalKind::interrupt()).context("SIGINT")?,
+            ];
+            let asked = async move {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                stop.send_replace(true);
+                std::future::pending::<()>().await;
+            };
+            let mut tell = |world: &World, told| log.tell(world, told);
+            tokio::select! {
+                end = scheduling.run(lead, stopped, &mut tell) => Ok(end),
+                () = asked => Ok(End::Stopped),
+            }
+        })
+        // The lease is given back only after the last write: fields and arguments are dropped in
+        // order, the scheduling first.
+        .inspect(|_| {
+            drop(scheduling);
+            drop(election);
+        })
+}
+
+fn ended(end: End, log: &Log) -> Result<Exit> {
+    match end {
+        End::Stopped => {
+            log.line(1, "stopped");
+            Ok(Exit::Fine)
+        }
+        End::LeadLost(reason) => {
+            log.line(0, &format!("nothing is written any more: {reason}"));
+            Ok(Exit::Lost)
+        }
+        End::FeedEnded => bail!("the cluster cannot be followed any more"),
+    }
+}

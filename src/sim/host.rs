@@ -1,0 +1,276 @@
+//! How the simulated API server takes the scheduler's writes: at once, from memory, unless it is
+//! only the copy of one elsewhere. Then they go out, and the scheduler hears later.
+
+use std::task::{Poll, ready};
+
+use crate::api::{
+    Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
+    PodPhase,
+};
+use crate::engine::extender;
+use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
+use crate::sim::api_server::{ApiServer, not_found, object_key};
+use crate::sim::remote::{PodRef, Question, Request, Written};
+use crate::sim::volume_controller;
+
+impl ApiServer {
+    /// The pod as it is known, for a write elsewhere.
+    fn pod_ref(&self, key: NamespacedName) -> Result<PodRef, String> {
+        let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        Ok(PodRef { key, uid: pod.metadata.uid })
+    }
+
+    /// The change of an object from what is known to what is to be.
+    fn update_of(&self, object: &Object) -> Result<Request, String> {
+        let (kind, key) = (object.kind(), NamespacedName::of(object));
+        let before = Host::get(self, kind, key);
+        let before =
+            before.ok_or_else(|| format!("{} {:?} not found", kind.plural(), key.name.as_str()))?;
+        Ok(Request::Update { before, after: object.clone() })
+    }
+
+    /// Sends a write whose answer nobody waits for; `false` where nothing is elsewhere.
+    fn sent(&mut self, request: impl FnOnce() -> Request) -> bool {
+        match &mut self.remote {
+            Some(remote) => {
+                remote.send(request());
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Asks elsewhere; `None` where nothing is.
+    fn ask(
+        &mut self,
+        question: Question,
+        request: Request,
+    ) -> Option<Poll<Result<Written, String>>> {
+        Some(self.remote.as_mut()?.ask(question, request))
+    }
+
+    fn bind_here(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
+        let PodRef { key, uid } = pod;
+        let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        if current.metadata.uid != uid {
+            let found = current.metadata.uid;
+            return Err(format!("pod {key} was made anew: UID {found} instead of {uid}"));
+        }
+        if !current.spec.node_name.is_empty() {
+            let bound = current.spec.node_name;
+            return Err(format!(
+                "pod {} is already assigned to node {:?}",
+                key.name,
+                bound.as_str()
+            ));
+        }
+        self.change_pod(key, |pod| {
+            pod.spec.node_name = node;
+            pod.status.phase = PodPhase::Running;
+            pod.status.nominated_node_name = Symbol::EMPTY;
+        })
+    }
+}
+
+impl Host for ApiServer {
+    fn bind(&mut self, key: NamespacedName, uid: Symbol, node: Symbol) -> Poll<Result<(), String>> {
+        self.faults.bind(key)?;
+        let pod = PodRef { key, uid };
+        match self.ask(Question::Bind(uid), Request::Bind { pod, node }) {
+            Some(answer) => answer.map_ok(drop),
+            None => Poll::Ready(self.bind_here(pod, node)),
+        }
+    }
+
+    fn patch_pod_status(
+        &mut self,
+        key: NamespacedName,
+        patch: PodStatusPatch,
+    ) -> Result<(), String> {
+        if self.remote.is_some() {
+            let pod = self.pod_ref(key)?;
+            self.sent(|| Request::PodStatus { pod, patch });
+            return Ok(());
+        }
+        let now = self.now;
+        self.change_pod(key, |pod| {
+            if let Some(node) = patch.nominated_node {
+                pod.status.nominated_node_name = node;
+            }
+            let Some(mut condition) = patch.condition else { return };
+            let conditions = &mut pod.status.conditions;
+            match conditions.iter_mut().find(|other| other.type_ == condition.type_) {
+                Some(present) => {
+                    let same = present.status == condition.status;
+                    let since = if same { present.last_transition_time } else { Some(now) };
+                    condition.last_transition_time = since;
+                    *present = condition;
+                }
+                None => {
+                    condition.last_transition_time = Some(now);
+                    conditions.push(condition);
+                }
+            }
+        })
+    }
+
+    fn evict(
+        &mut self,
+        key: NamespacedName,
+        uid: Symbol,
+        condition: Option<Condition>,
+    ) -> Poll<Result<bool, String>> {
+        let pod = PodRef { key, uid };
+        let request = Request::Evict { pod, condition: condition.clone() };
+        if let Some(answer) = self.ask(Question::Evict(uid), request) {
+            return answer.map_ok(|written| written != Written::Gone);
+        }
+        if condition.is_some() && self.objects.pod(key).is_some() {
+            self.patch_pod_status(key, PodStatusPatch { condition, nominated_node: None })?;
+        }
+        Poll::Ready(Ok(self.remove(Kind::Pod, key)))
+    }
+
+    fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
+        let stored = ApiServer::get(self, kind, key);
+        match &self.remote {
+            Some(remote) => remote.newest(object_key(kind, key), stored),
+            None => stored,
+        }
+    }
+
+    fn update(&mut self, object: Object) -> Poll<Result<Object, String>> {
+        if self.remote.is_some() {
+            let request = self.update_of(&object)?;
+            let answer = self.ask(Question::Update(object.key()), request);
+            return object_of(answer, object);
+        }
+        let (kind, key) = (object.kind(), NamespacedName::of(&object));
+        if self.get(kind, key).is_none() {
+            let text = format!("{} {:?} not found", kind.plural(), key.name.as_str());
+            return Poll::Ready(Err(text));
+        }
+        self.put(object);
+        let written = ApiServer::get(self, kind, key).ok_or_else(|| not_found(key))?;
+        volume_controller::react(self, &written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn send(&mut self, object: Object) -> Result<(), String> {
+        if self.remote.is_some() {
+            let request = self.update_of(&object)?;
+            self.sent(|| request);
+            return Ok(());
+        }
+        match self.update(object) {
+            Poll::Ready(written) => written.map(drop),
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    fn create(&mut self, mut object: Object) -> Poll<Result<Object, String>> {
+        if self.remote.is_some() {
+            let metadata = object.metadata();
+            let name = match metadata.name.is_empty() {
+                true => metadata.generate_name,
+                false => metadata.name,
+            };
+            let question = Question::Create(object.kind(), metadata.namespace, name);
+            let answer = self.ask(question, Request::Create(object.clone()));
+            return object_of(answer, object);
+        }
+        self.name(&mut object);
+        let (kind, key) = (object.kind(), NamespacedName::of(&object));
+        if self.get(kind, key).is_some() {
+            let text = format!("{} {:?} already exists", kind.plural(), key.name.as_str());
+            return Poll::Ready(Err(text));
+        }
+        self.put(object);
+        Poll::Ready(Host::get(self, kind, key).ok_or_else(|| not_found(key)))
+    }
+
+    fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String> {
+        if self.remote.is_some() {
+            let there = ApiServer::get(self, kind, key);
+            let Some(uid) = there.map(|object| object.metadata().uid) else { return Ok(false) };
+            return Ok(self.sent(|| Request::Delete { kind, key, uid }));
+        }
+        Ok(self.remove(kind, key))
+    }
+
+    fn set_extended_resource_claim(
+        &mut self,
+        key: NamespacedName,
+        status: PodExtendedResourceClaimStatus,
+    ) -> Poll<Result<(), String>> {
+        let pod = self.pod_ref(key)?;
+        let request = Request::ExtendedResourceClaim { pod, status: status.clone() };
+        if let Some(answer) = self.ask(Question::Claim(pod.uid), request) {
+            return answer.map_ok(drop);
+        }
+        let status = Some(status.into());
+        Poll::Ready(self.change_pod(key, |pod| pod.status.extended_resource_claim_status = status))
+    }
+
+    fn set_node_resource_claims(
+        &mut self,
+        key: NamespacedName,
+        statuses: Vec<NodeAllocatableResourceClaimStatus>,
+    ) -> Result<(), String> {
+        let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        if pod.status.node_allocatable_resource_claim_statuses == statuses {
+            return Ok(()); // a patch that changes nothing is no new version
+        }
+        let pod = PodRef { key, uid: pod.metadata.uid };
+        let request = || Request::NodeResourceClaims { pod, statuses: statuses.clone() };
+        if self.sent(request) {
+            return Ok(());
+        }
+        self.change_pod(key, |pod| pod.status.node_allocatable_resource_claim_statuses = statuses)
+    }
+
+    fn event(&mut self, event: ApiEvent) {
+        if self.remote.is_some() {
+            let pod = self.objects.pod(event.regarding);
+            let version = pod.map(|pod| pod.metadata.resource_version).unwrap_or_default();
+            self.sent(|| Request::Event { event: event.clone(), version });
+        }
+        self.events.push(event);
+    }
+
+    /// An extender that binds a pod does so through this API server.
+    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String> {
+        self.faults.extender(call.extender)?;
+        let Some(extenders) = self.extenders().cloned() else {
+            return Err(format!("extender {} cannot be reached from a snapshot", call.extender));
+        };
+        let answer = extenders(&call, &self.objects)?;
+        if let Some((key, uid, node)) = extender::binding_in(&call)
+            && extender::error_text(&answer).is_none()
+            && self.remote.is_none()
+        {
+            self.faults.bind(key)?;
+            self.bind_here(PodRef { key, uid }, node)?;
+        }
+        Ok(answer)
+    }
+
+    fn others_may_act(&self) -> bool {
+        self.remote.is_some()
+    }
+}
+
+/// The object that an answer tells, or as it was sent.
+fn object_of(
+    answer: Option<Poll<Result<Written, String>>>,
+    sent: Object,
+) -> Poll<Result<Object, String>> {
+    let Some(answer) = answer else { return Poll::Pending };
+    Poll::Ready(match ready!(answer)? {
+        Written::Object(object) => Ok(object),
+        Written::Done => Ok(sent),
+        Written::Gone => Err(format!("{} not found", sent.key())),
+    })
+}

@@ -1,0 +1,287 @@
+//! Writes for an API server that is elsewhere: the scheduler's requests wait in an outbox until
+//! somebody carries them there, and its answers are kept until the scheduler asks again.
+//!
+//! Nothing in here waits or sends, so that a cluster with an API server elsewhere is still one
+//! that can be copied and done again. What a watch tells, not the answer to a write, changes
+//! the objects; an answer is only read where the scheduler asks for the newest version.
+
+use std::collections::{BTreeMap, HashMap};
+use std::task::Poll;
+
+use crate::api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object};
+use crate::api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceVersion};
+use crate::engine::host::{ApiEvent, PodStatusPatch};
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
+
+/// A pod as it has to be for a write to be about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PodRef {
+    /// Its name.
+    pub key: NamespacedName,
+    /// Its UID.
+    pub uid: Symbol,
+}
+
+/// A write.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Request {
+    /// Binds a pod to a node.
+    Bind {
+        /// The pod.
+        pod: PodRef,
+        /// The node.
+        node: Symbol,
+    },
+    /// Sets a condition of a pod and its nominated node.
+    PodStatus {
+        /// The pod.
+        pod: PodRef,
+        /// What to set.
+        patch: PodStatusPatch,
+    },
+    /// Sets a condition, if there is one, and deletes the pod.
+    Evict {
+        /// The pod.
+        pod: PodRef,
+        /// The condition.
+        condition: Option<Condition>,
+    },
+    /// Says in a pod's status which claim stands for its extended resources.
+    ExtendedResourceClaim {
+        /// The pod.
+        pod: PodRef,
+        /// What to say.
+        status: PodExtendedResourceClaimStatus,
+    },
+    /// Says in a pod's status what its claims take of the node's own resources.
+    NodeResourceClaims {
+        /// The pod.
+        pod: PodRef,
+        /// What to say.
+        statuses: Vec<NodeAllocatableResourceClaimStatus>,
+    },
+    /// Changes an object from one version to another, unless somebody else was faster.
+    Update {
+        /// As it is known.
+        before: Object,
+        /// As it is to be.
+        after: Object,
+    },
+    /// Makes an object.
+    Create(Object),
+    /// Deletes an object of any kind but pods.
+    Delete {
+        /// Its kind.
+        kind: Kind,
+        /// Its name.
+        key: NamespacedName,
+        /// Its UID.
+        uid: Symbol,
+    },
+    /// An event for people.
+    Event {
+        /// What it says.
+        event: ApiEvent,
+        /// The version of the pod that it is about.
+        version: ResourceVersion,
+    },
+}
+
+/// A request on its way, with the number that its answer has to name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outgoing {
+    /// Counted from one.
+    pub ticket: u64,
+    /// What is to be written.
+    pub request: Request,
+}
+
+/// What became of a write that went well.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Written {
+    /// It is done.
+    Done,
+    /// The object was not there any more.
+    Gone,
+    /// It is done, and this is the object now.
+    Object(Object),
+}
+
+/// An answer: what became of it, or what went wrong, in the server's words.
+pub type Answer = Result<Written, String>;
+
+/// What is asked about: asked again, it is the same question.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Question {
+    /// Whether a pod is bound, by UID.
+    Bind(Symbol),
+    /// Whether a pod is evicted, by UID.
+    Evict(Symbol),
+    /// Whether an object is written.
+    Update(ObjectKey),
+    /// Whether an object is made: kind, namespace, name or beginning of the name.
+    Create(Kind, Symbol, Symbol),
+    /// Whether a pod's status names its claim, by UID.
+    Claim(Symbol),
+}
+
+#[derive(Clone, Debug)]
+struct Asked {
+    ticket: u64,
+    request: Request,
+    answer: Option<Answer>,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Remote {
+    tickets: u64,
+    outbox: Vec<Outgoing>,
+    asked: HashMap<Question, Asked>,
+    /// Who waits for the answer of a ticket.
+    waiting: HashMap<u64, Question>,
+    /// Objects as answers told them, until a watch has told so much.
+    newer: BTreeMap<ObjectKey, Object>,
+}
+
+impl Remote {
+    /// Sends a request whose answer nobody waits for.
+    pub fn send(&mut self, request: Request) -> u64 {
+        self.tickets += 1;
+        self.outbox.push(Outgoing { ticket: self.tickets, request });
+        self.tickets
+    }
+
+    /// Sends a request the first time, and gives the answer once there is one.
+    pub fn ask(&mut self, question: Question, request: Request) -> Poll<Answer> {
+        if let Some(asked) = self.asked.get_mut(&question)
+            && is_same(&asked.request, &request)
+        {
+            let Some(answer) = asked.answer.take() else { return Poll::Pending };
+            self.asked.remove(&question);
+            return Poll::Ready(answer);
+        }
+        let ticket = self.send(request.clone());
+        self.waiting.insert(ticket, question);
+        self.asked.insert(question, Asked { ticket, request, answer: None });
+        Poll::Pending
+    }
+
+    /// Takes an answer in. Gives the question that it answers, if it was asked and not dropped.
+    pub fn answer(&mut self, ticket: u64, answer: Answer) -> Option<Question> {
+        if let Ok(Written::Object(object)) = &answer {
+            self.newer.insert(object.key(), object.clone());
+        }
+        let question = self.waiting.remove(&ticket)?;
+        let asked = self.asked.get_mut(&question).filter(|asked| asked.ticket == ticket)?;
+        asked.answer = Some(answer);
+        Some(question)
+    }
+
+    /// The requests since the last call.
+    pub fn take_outbox(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.outbox)
+    }
+
+    /// How many requests were made that have no answer yet and are waited for.
+    pub fn unanswered(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Hears of an object, or that it is gone with `None`: answers that are older do not count
+    /// any more.
+    pub fn heard(&mut self, key: ObjectKey, object: Option<&Object>) {
+        let Some(newer) = self.newer.get(&key) else { return };
+        if object.is_none_or(|heard| !is_newer(newer, heard)) {
+            self.newer.remove(&key);
+        }
+    }
+
+    /// The newest version: as an answer told it, or as it is stored.
+    pub fn newest(&self, key: ObjectKey, stored: Option<Object>) -> Option<Object> {
+        let stored = stored?;
+        match self.newer.get(&key) {
+            Some(newer) if is_newer(newer, &stored) => Some(newer.clone()),
+            _ => Some(stored),
+        }
+    }
+}
+
+/// Whether it is the same write. Times in conditions may differ: it is written once.
+fn is_same(asked: &Request, request: &Request) -> bool {
+    match (asked, request) {
+        (Request::Evict { pod, .. }, Request::Evict { pod: other, .. }) => pod == other,
+        (Request::Update { after, .. }, Request::Update { after: other, .. }) => after == other,
+        (asked, request) => asked == request,
+    }
+}
+
+/// Whether one version of an object is newer than another. Versions are numbers that grow.
+fn is_newer(object: &Object, than: &Object) -> bool {
+    let version = |object: &Object| object.metadata().resource_version.number();
+    matches!((version(object), version(than)), (Some(one), Some(other)) if one > other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::PersistentVolumeClaim;
+
+    fn claim(version: &str, volume: &str) -> Object {
+        let mut claim = PersistentVolumeClaim::default();
+        claim.metadata.name = "c".into();
+        claim.metadata.resource_version = version.into();
+        claim.spec.volume_name = volume.into();
+        claim.into()
+    }
+
+    fn update(volume: &str) -> Request {
+        Request::Update { before: claim("1", ""), after: claim("1", volume) }
+    }
+
+    fn question() -> Question {
+        Question::Update(claim("1", "").key())
+    }
+
+    #[test]
+    fn asked_again_it_is_sent_once_and_answered_once() {
+        let mut remote = Remote::default();
+        assert!(remote.ask(question(), update("v")).is_pending());
+        assert!(remote.ask(question(), update("v")).is_pending());
+        let sent = remote.take_outbox();
+        assert_eq!(sent, [Outgoing { ticket: 1, request: update("v") }]);
+        assert_eq!(remote.answer(1, Err("no".into())), Some(question()));
+        assert_eq!(remote.ask(question(), update("v")), Poll::Ready(Err("no".into())));
+        assert!(remote.ask(question(), update("v")).is_pending());
+        assert_eq!(remote.take_outbox()[0].ticket, 2);
+    }
+
+    #[test]
+    fn the_answer_to_another_write_of_the_same_object_is_dropped() {
+        let mut remote = Remote::default();
+        assert!(remote.ask(question(), update("v")).is_pending());
+        assert!(remote.ask(question(), update("w")).is_pending());
+        assert_eq!(remote.answer(1, Ok(Written::Done)), None);
+        assert!(remote.ask(question(), update("w")).is_pending());
+        assert_eq!(remote.answer(2, Ok(Written::Done)), Some(question()));
+        assert_eq!(remote.ask(question(), update("w")), Poll::Ready(Ok(Written::Done)));
+    }
+
+    #[test]
+    fn an_answer_counts_until_a_watch_has_told_as_much() {
+        let (mut remote, key) = (Remote::default(), claim("1", "").key());
+        let volume = |remote: &Remote, stored| match remote.newest(key, Some(stored)) {
+            Some(Object::PersistentVolumeClaim(claim)) => claim.spec.volume_name.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let ticket = remote.send(update("v"));
+        remote.answer(ticket, Ok(Written::Object(claim("10", "v"))));
+        assert_eq!(volume(&remote, claim("9", "old")), "v");
+        remote.heard(key, Some(&claim("9", "old")));
+        assert_eq!(volume(&remote, claim("9", "old")), "v");
+        remote.heard(key, Some(&claim("11", "new")));
+        assert_eq!(volume(&remote, claim("11", "new")), "new");
+        assert_eq!(remote.newest(key, None), None);
+    }
+}

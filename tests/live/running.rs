@@ -1,0 +1,86 @@
+//! `kubestep schedule` as a process beside the test.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::control_plane::ControlPlane;
+
+/// A scheduler at work. It ends with the test.
+pub struct Running {
+    child: Child,
+    told: Arc<Mutex<String>>,
+}
+
+impl Running {
+    /// Starts one as the user who has kube-scheduler's roles.
+    pub fn start(plane: &ControlPlane, line: &str) -> Running {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kubestep"))
+            .arg("schedule")
+            .args(line.split_whitespace())
+            .env("KUBECONFIG", plane.kubeconfig("scheduler"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let told = Arc::new(Mutex::new(String::new()));
+        let (mut from, to) = (child.stderr.take().unwrap(), told.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(read @ 1..) = from.read(&mut buffer) {
+                to.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..read]));
+            }
+        });
+        Running { child, told }
+    }
+
+    /// What it said so far.
+    pub fn told(&self) -> String {
+        self.told.lock().unwrap().clone()
+    }
+
+    /// Waits until it has said something.
+    pub fn wait_for(&self, text: &str) {
+        until(&format!("{text:?} in:\n{}", self.told()), || self.told().contains(text));
+    }
+
+    /// Asks it to end and gives its exit code.
+    pub fn stop(&mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.end()
+    }
+
+    /// Waits for its end and gives its exit code.
+    pub fn end(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _killed = self.child.kill();
+        let _waited = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("{}", self.told());
+        }
+    }
+}
+
+/// Waits for something, for two minutes at most.
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(120);
+    while !done() {
+        assert!(Instant::now() < end, "it did not come: {what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
