@@ -62,6 +62,21 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
+    /// Makes the column at least `len` slots long; new ones hold `value`.
+    pub fn grow(&mut self, value: T, len: usize) {
+        if len <= self.len {
+            return;
+        }
+        if let Some(last) = self.chunks.last_mut()
+            && last.len() < CHUNK
+        {
+            Arc::make_mut(last).resize(CHUNK, value);
+        }
+        let chunk = Arc::new(vec![value; CHUNK]);
+        self.chunks.resize(len.div_ceil(CHUNK), chunk);
+        self.len = len;
+    }
+
     /// Address and length of each chunk, to see what columns share.
     pub fn chunks(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.chunks.iter().map(|chunk| (Arc::as_ptr(chunk) as usize, chunk.len()))

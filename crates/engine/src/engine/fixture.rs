@@ -17,7 +17,6 @@ use crate::engine::framework::shared::Shared;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::objects::Objects;
 use crate::engine::pod::PodInfo;
-use crate::engine::pod_index::PodIndex;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::status::Status;
 
@@ -104,24 +103,7 @@ impl Fixture {
 
     /// Replaces all nodes; the slots must run from 0.
     pub fn set_nodes(&mut self, infos: Vec<NodeInfo>) {
-        let ids = |keep: fn(&NodeInfo) -> bool| {
-            Arc::new(infos.iter().filter(|node| keep(node)).map(|node| node.id).collect::<Vec<_>>())
-        };
-        self.snapshot = Snapshot {
-            order: ids(|_| true),
-            with_affinity: ids(|node| !node.pods_with_affinity.is_empty()),
-            with_required_anti_affinity: ids(|node| {
-                !node.pods_with_required_anti_affinity.is_empty()
-            }),
-            by_name: Arc::new(infos.iter().map(|node| (node.name, node.id)).collect()),
-            used_claims: Arc::new(
-                infos.iter().flat_map(|node| node.pvc_ref_counts.keys().copied()).collect(),
-            ),
-            pods: PodIndex::of(&infos),
-            topology: Default::default(),
-            placement: None,
-            nodes: Arc::new(infos.into_iter().map(|node| Some(Arc::new(node))).collect()),
-        };
+        self.snapshot = Snapshot::of(infos);
     }
 
     /// Changes one node.

@@ -25,7 +25,7 @@ pub struct ClassPods {
 type Classes = Arc<IndexMap<usize, ClassPods, DefaultHashBuilder>>;
 
 /// Which of the lists of pods with terms a node takes part in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Listed {
     /// The one of pods with any terms.
     pub with_affinity: bool,
@@ -36,6 +36,14 @@ pub struct Listed {
 impl Listed {
     /// In both.
     pub const BOTH: Listed = Listed { with_affinity: true, with_required_anti_affinity: true };
+
+    /// Those that the pods of a node put it into.
+    pub fn of(node: &NodeInfo) -> Listed {
+        Listed {
+            with_affinity: !node.pods_with_affinity.is_empty(),
+            with_required_anti_affinity: !node.pods_with_required_anti_affinity.is_empty(),
+        }
+    }
 }
 
 /// The classes of all pods on nodes.

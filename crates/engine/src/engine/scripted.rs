@@ -27,6 +27,8 @@ pub struct Scripted {
     pub answers: Vec<(ExtensionPoint, Status)>,
     /// The nodes that PreFilter narrows to.
     pub narrows_to: Option<Vec<Symbol>>,
+    /// Whether what Filter says of a node may be kept for all pods.
+    pub has_key: bool,
     /// What Normalize says.
     pub normalize: Status,
     /// What PreBindPreFlight says; Skip unless it is set.
@@ -92,6 +94,10 @@ impl Plugin for Scripted {
         _node: &NodeInfo,
     ) -> Status {
         self.add_pod.clone()
+    }
+
+    fn filter_key(&self, _pod: &PodInfo) -> Option<String> {
+        self.has_key.then(String::new)
     }
 
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, _node: &NodeInfo) -> Status {

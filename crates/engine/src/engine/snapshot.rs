@@ -4,7 +4,7 @@
 //! Everything large is shared, so a copy costs a few pointers. Upstream:
 //! `pkg/scheduler/backend/cache/snapshot.go`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -13,7 +13,8 @@ use crate::api::Labels;
 use crate::engine::framework::placement::Placement;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::NamespacedName;
-use crate::engine::pod_index::{Listed, PodIndex};
+pub(in crate::engine) use crate::engine::pod_index::Listed;
+use crate::engine::pod_index::PodIndex;
 use crate::engine::topology::{TopologyColumn, TopologyColumns};
 use crate::intern::Symbol;
 
@@ -29,8 +30,10 @@ pub struct Snapshot {
     pub(in crate::engine) with_affinity: Arc<Vec<NodeId>>,
     /// Nodes with pods that have required anti-affinity, in order.
     pub(in crate::engine) with_required_anti_affinity: Arc<Vec<NodeId>>,
-    /// Claims that some pod in the snapshot names (VR-002).
-    pub(in crate::engine) used_claims: Arc<BTreeSet<NamespacedName>>,
+    /// By slot: the place in the order; `u32::MAX` where the slot holds no node.
+    pub(in crate::engine) ranks: Arc<Vec<u32>>,
+    /// Claims that some pod in the snapshot names (VR-002), with how many nodes have such pods.
+    pub(in crate::engine) used_claims: Arc<HashMap<NamespacedName, u32>>,
     pub(in crate::engine) pods: PodIndex,
     pub(in crate::engine) topology: TopologyColumns,
     /// The only nodes to consider, while a pod group is tried on them (C-038).
@@ -38,6 +41,21 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// A snapshot of these nodes, in this order; slots as in the nodes' ids.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn of(nodes: Vec<NodeInfo>) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        let order: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
+        for node in nodes {
+            Arc::make_mut(&mut snapshot.by_name).insert(node.name, node.id);
+            snapshot.count_claims(node.id, Some(&node));
+            snapshot.set_node(node.id, Some(Arc::new(node)));
+        }
+        snapshot.set_order(order.clone());
+        order.into_iter().for_each(|id| snapshot.list(id));
+        snapshot
+    }
+
     /// Restricts the nodes to consider. Plugins go on seeing all of them; only the search for
     /// a node keeps to the placement.
     ///
@@ -131,6 +149,48 @@ impl Snapshot {
         self.put_node(id, node, Listed::BOTH);
     }
 
+    /// Sets the node order; the lists follow.
+    pub(in crate::engine) fn set_order(&mut self, order: Vec<NodeId>) {
+        let mut ranks = vec![u32::MAX; self.nodes.len()];
+        for (rank, id) in order.iter().enumerate() {
+            ranks[id.index()] = rank as u32;
+        }
+        for list in [&mut self.with_affinity, &mut self.with_required_anti_affinity] {
+            let list = Arc::make_mut(list);
+            list.retain(|id| ranks[id.index()] != u32::MAX);
+            list.sort_unstable_by_key(|id| ranks[id.index()]);
+        }
+        (self.order, self.ranks) = (Arc::new(order), Arc::new(ranks));
+    }
+
+    /// Puts a node into the lists where it belongs, and takes it out of the others.
+    pub(in crate::engine) fn list(&mut self, id: NodeId) {
+        let listed = self.get(id).map(|node| Listed::of(node)).unwrap_or_default();
+        place(&mut self.with_affinity, &self.ranks, id, listed.with_affinity);
+        let repels = listed.with_required_anti_affinity;
+        place(&mut self.with_required_anti_affinity, &self.ranks, id, repels);
+    }
+
+    /// Counts the claims of a node's pods, which are about to take the place of those it has.
+    pub(in crate::engine) fn count_claims(&mut self, id: NodeId, after: Option<&NodeInfo>) {
+        let none = const { &BTreeMap::new() };
+        let before = self.get(id).cloned();
+        let old = before.as_ref().map_or(none, |node| &node.pvc_ref_counts);
+        let new = after.map_or(none, |node| &node.pvc_ref_counts);
+        for claim in new.keys().filter(|claim| !old.contains_key(claim)) {
+            *Arc::make_mut(&mut self.used_claims).entry(*claim).or_default() += 1;
+        }
+        for claim in old.keys().filter(|claim| !new.contains_key(claim)) {
+            let claims = Arc::make_mut(&mut self.used_claims);
+            if claims.get_mut(claim).is_some_and(|nodes| {
+                *nodes -= 1;
+                *nodes == 0
+            }) {
+                claims.remove(claim);
+            }
+        }
+    }
+
     fn put_node(&mut self, id: NodeId, node: Option<Arc<NodeInfo>>, listed: Listed) {
         let slots = Arc::make_mut(&mut self.nodes);
         if slots.len() <= id.index() {
@@ -164,7 +224,17 @@ impl Snapshot {
 
     /// Whether some pod in the snapshot names the claim.
     pub fn is_claim_used(&self, claim: NamespacedName) -> bool {
-        self.used_claims.contains(&claim)
+        self.used_claims.contains_key(&claim)
+    }
+}
+
+/// Puts a node into a list in node order, or takes it out.
+fn place(list: &mut Arc<Vec<NodeId>>, ranks: &[u32], id: NodeId, belongs: bool) {
+    let rank = |id: &NodeId| ranks[id.index()];
+    match (list.binary_search_by_key(&rank(&id), rank), belongs) {
+        (Err(at), true) => Arc::make_mut(list).insert(at, id),
+        (Ok(at), false) => drop(Arc::make_mut(list).remove(at)),
+        _ => {}
     }
 }
 

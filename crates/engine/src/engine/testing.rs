@@ -26,10 +26,9 @@ use crate::engine::framework::registry::Registry;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::framework::shared::Shared;
 use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
-use crate::engine::node::{ImageState, NodeId, NodeInfo, claim_keys};
+use crate::engine::node::{ImageState, NodeId, NodeInfo};
 use crate::engine::objects::Objects;
 use crate::engine::pod::{NamespacedName, PodInfo};
-use crate::engine::pod_index::PodIndex;
 use crate::engine::snapshot::Snapshot;
 use crate::intern::Symbol;
 
@@ -230,25 +229,7 @@ fn filled(slot: usize, node: Node, pods: &[Arc<PodInfo>]) -> NodeInfo {
 /// A snapshot of these nodes, in this order; slots as in the nodes' ids.
 pub fn snapshot(mut nodes: Vec<NodeInfo>) -> Snapshot {
     set_image_states(&mut nodes);
-    let ids = |wanted: fn(&NodeInfo) -> bool| {
-        Arc::new(nodes.iter().filter(|node| wanted(node)).map(|node| node.id).collect())
-    };
-    let used_claims = nodes
-        .iter()
-        .flat_map(|node| &node.pods)
-        .flat_map(|pod| claim_keys(&pod.pod).collect::<Vec<_>>())
-        .collect();
-    Snapshot {
-        order: ids(|_| true),
-        with_affinity: ids(|node| !node.pods_with_affinity.is_empty()),
-        with_required_anti_affinity: ids(|node| !node.pods_with_required_anti_affinity.is_empty()),
-        by_name: Arc::new(nodes.iter().map(|node| (node.name, node.id)).collect()),
-        used_claims: Arc::new(used_claims),
-        pods: PodIndex::of(&nodes),
-        topology: Default::default(),
-        placement: None,
-        nodes: Arc::new(nodes.into_iter().map(|node| Some(Arc::new(node))).collect()),
-    }
+    Snapshot::of(nodes)
 }
 
 /// Fills in image states as the cache would after all nodes were added (C-010).

@@ -7,6 +7,7 @@ mod images;
 mod node_tree;
 mod refresh;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -35,6 +36,9 @@ pub struct Cache {
     tree: NodeTree,
     images: Images,
     pods: HashMap<Symbol, PodState>,
+    /// Slots whose node is gone, or only a ghost, with the names they were for: to be given up
+    /// as soon as the snapshot can do without.
+    vanished: BTreeMap<NodeId, Symbol>,
     /// Slots that changed since the last refresh of the snapshot, in order of change.
     changed: Vec<NodeId>,
     generation: u64,
@@ -244,10 +248,9 @@ impl Cache {
 
     /// Drops a node that has neither an object nor pods.
     fn drop_if_unused(&mut self, id: NodeId) {
-        let unused = |node: &Arc<NodeInfo>| node.node.is_none() && node.pods.is_empty();
-        let slot = &mut self.nodes[id.index()];
-        if slot.as_ref().is_some_and(unused) {
-            *slot = None;
+        let unused = |node: &mut Arc<NodeInfo>| node.node.is_none() && node.pods.is_empty();
+        if let Some(node) = self.nodes[id.index()].take_if(unused) {
+            self.vanished.insert(id, node.name);
             self.changed.push(id);
         }
     }

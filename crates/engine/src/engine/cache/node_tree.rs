@@ -2,11 +2,13 @@
 //!
 //! Upstream: `pkg/scheduler/backend/cache/node_tree.go`.
 
+use hashbrown::HashSet;
+
 use crate::api::Node;
 use crate::intern::Symbol;
 
 /// Region and zone of a node, as one key; both empty when it has neither.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Zone {
     region: Symbol,
     zone: Symbol,
@@ -33,13 +35,14 @@ impl Zone {
 #[derive(Clone, Default, Debug)]
 pub struct NodeTree {
     zones: Vec<(Zone, Vec<Symbol>)>,
-    len: usize,
+    /// The names of all zones, to see at once whether one is there.
+    members: HashSet<(Zone, Symbol)>,
 }
 
 impl NodeTree {
     /// Number of nodes.
     pub fn count(&self) -> usize {
-        self.len
+        self.members.len()
     }
 
     /// Adds a node at the end of its zone; one that is there already stays where it is.
@@ -52,29 +55,22 @@ impl NodeTree {
                 self.zones.len() - 1
             }
         };
-        let names = &mut self.zones[at].1;
-        if !names.contains(&name) {
-            names.push(name);
-            self.len += 1;
+        if self.members.insert((zone, name)) {
+            self.zones[at].1.push(name);
         }
     }
 
     /// Removes a node from the zone that `node` names; a zone left empty goes too. `false` if
     /// it was not there (C-023).
     pub fn remove(&mut self, node: &Node) -> bool {
-        let zone = Zone::of(node);
-        let Some(at) = self.zones.iter().position(|(other, _)| *other == zone) else {
+        let (zone, name) = (Zone::of(node), node.metadata.name);
+        if !self.members.remove(&(zone, name)) {
             return false;
-        };
-        let names = &mut self.zones[at].1;
-        let Some(place) = names.iter().position(|name| *name == node.metadata.name) else {
-            return false;
-        };
-        names.remove(place);
-        self.len -= 1;
-        if names.is_empty() {
-            self.zones.remove(at);
         }
+        self.zones.iter_mut().filter(|(other, _)| *other == zone).for_each(|(_, names)| {
+            names.retain(|other| *other != name);
+        });
+        self.zones.retain(|(_, names)| !names.is_empty());
         true
     }
 
@@ -89,7 +85,7 @@ impl NodeTree {
     /// All names: the first of each zone, then the second of each, and so on (C-022).
     pub fn list(&self) -> Vec<Symbol> {
         let deepest = self.zones.iter().map(|(_, names)| names.len()).max().unwrap_or(0);
-        let mut list = Vec::with_capacity(self.len);
+        let mut list = Vec::with_capacity(self.members.len());
         for depth in 0..deepest {
             list.extend(self.zones.iter().filter_map(|(_, names)| names.get(depth).copied()));
         }

@@ -2,19 +2,19 @@
 //!
 //! Upstream: `UpdateSnapshot` in `pkg/scheduler/backend/cache/cache.go` (C-030…035).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::cache::Cache;
 use crate::engine::node::{NodeId, NodeInfo};
-use crate::engine::snapshot::Snapshot;
-use crate::intern::Symbol;
+use crate::engine::snapshot::{Listed, Snapshot};
 
-/// Which lists of the snapshot must be made anew.
+/// What of the snapshot's lists is out of date.
 #[derive(Default)]
 struct Stale {
+    /// Nodes came or went.
     order: bool,
-    secondary: bool,
+    /// Nodes that came to belong to other lists than before.
+    listed: Vec<NodeId>,
 }
 
 impl Cache {
@@ -28,80 +28,75 @@ impl Cache {
             self.refresh_node(snapshot, *id, &mut stale);
         }
         if snapshot.by_name.len() > self.tree.count() {
-            self.drop_vanished(snapshot);
-            stale.order = true;
+            stale.order |= self.drop_vanished(snapshot);
         }
+        self.free_slots(snapshot);
         if stale.order {
             let list = self.tree.list();
             let known = list.iter().filter_map(|name| snapshot.by_name.get(name).copied());
-            snapshot.order = Arc::new(known.collect());
+            snapshot.set_order(known.collect());
         }
-        if stale.order || stale.secondary {
-            rebuild_secondary(snapshot);
-        }
+        stale.listed.iter().for_each(|id| snapshot.list(*id));
         changed
     }
 
     /// Takes one node over; ghosts are skipped (C-030).
-    fn refresh_node(&self, snapshot: &mut Snapshot, id: NodeId, stale: &mut Stale) {
+    fn refresh_node(&mut self, snapshot: &mut Snapshot, id: NodeId, stale: &mut Stale) {
         let Some(info) = &self.nodes[id.index()] else { return };
-        let Some(node) = &info.node else { return };
+        let Some(node) = &info.node else {
+            self.vanished.insert(id, info.name);
+            return;
+        };
         // The image counts are those of this moment and stay so until the node changes (C-011).
         let image_states = self.images.states(node);
         let info = Arc::new(NodeInfo { image_states, ..NodeInfo::clone(info) });
-        match snapshot.get(id) {
-            Some(before) => stale.secondary |= secondary_differs(before, &info),
-            None => {
-                stale.order = true;
-                Arc::make_mut(&mut snapshot.by_name).insert(info.name, id);
-            }
+        let before = snapshot.get(id).map(|before| Listed::of(before));
+        if before.is_none() {
+            stale.order = true;
+            Arc::make_mut(&mut snapshot.by_name).insert(info.name, id);
         }
+        if before.unwrap_or_default() != Listed::of(&info) {
+            stale.listed.push(id); // C-031
+        }
+        snapshot.count_claims(id, Some(&info));
         snapshot.set_node(id, Some(info));
     }
 
-    /// Drops nodes that are gone or ghosts from the snapshot and frees their slots (C-032).
-    fn drop_vanished(&mut self, snapshot: &mut Snapshot) {
-        let real = |cache: &Cache, id: NodeId| {
-            cache.nodes[id.index()].as_ref().is_some_and(|info| info.node.is_some())
-        };
-        let vanished: Vec<(Symbol, NodeId)> = snapshot
-            .by_name
-            .iter()
-            .map(|(name, id)| (*name, *id))
-            .filter(|(_, id)| !real(self, *id))
-            .collect();
-        for (name, id) in vanished {
-            snapshot.set_node(id, None);
-            Arc::make_mut(&mut snapshot.by_name).remove(&name);
-            if self.nodes[id.index()].is_none() {
-                self.slots.remove(&name);
-                self.free.push(id);
+    /// Drops nodes that are gone or ghosts from the snapshot (C-032). Says whether there were
+    /// any.
+    fn drop_vanished(&mut self, snapshot: &mut Snapshot) -> bool {
+        let mut dropped = false;
+        for (id, name) in &self.vanished {
+            if self.is_real(*id) || snapshot.get(*id).is_none() {
+                continue;
             }
+            snapshot.count_claims(*id, None);
+            snapshot.set_node(*id, None);
+            Arc::make_mut(&mut snapshot.by_name).remove(name);
+            dropped = true;
         }
-        // Slots are handed out again in a fixed order, whatever the order of the map.
+        dropped
+    }
+
+    /// Gives up slots that nobody needs any more.
+    fn free_slots(&mut self, snapshot: &Snapshot) {
+        let vanished = std::mem::take(&mut self.vanished);
+        for (id, name) in vanished {
+            if self.is_real(id) {
+                continue;
+            }
+            if snapshot.get(id).is_some() || self.nodes[id.index()].is_some() {
+                self.vanished.insert(id, name);
+                continue;
+            }
+            self.slots.remove(&name);
+            self.free.push(id);
+        }
+        // Slots are handed out again in a fixed order.
         self.free.sort_unstable_by(|a, b| b.cmp(a));
     }
-}
 
-/// Whether the lists of nodes with affinity or of used claims may have changed (C-031).
-fn secondary_differs(before: &NodeInfo, after: &NodeInfo) -> bool {
-    let (old, new) = (&before.pvc_ref_counts, &after.pvc_ref_counts);
-    before.pods_with_affinity.is_empty() != after.pods_with_affinity.is_empty()
-        || before.pods_with_required_anti_affinity.is_empty()
-            != after.pods_with_required_anti_affinity.is_empty()
-        || old.len() != new.len()
-        || !new.keys().all(|claim| old.contains_key(claim))
-}
-
-fn rebuild_secondary(snapshot: &mut Snapshot) {
-    let with = |has: fn(&NodeInfo) -> bool| -> Arc<Vec<NodeId>> {
-        Arc::new(snapshot.iter().filter(|node| has(node)).map(|node| node.id).collect())
-    };
-    let with_affinity = with(|node| !node.pods_with_affinity.is_empty());
-    let with_required = with(|node| !node.pods_with_required_anti_affinity.is_empty());
-    let claims: BTreeSet<_> =
-        snapshot.iter().flat_map(|node| node.pvc_ref_counts.keys().copied()).collect();
-    snapshot.with_affinity = with_affinity;
-    snapshot.with_required_anti_affinity = with_required;
-    snapshot.used_claims = Arc::new(claims);
+    fn is_real(&self, id: NodeId) -> bool {
+        self.nodes[id.index()].as_ref().is_some_and(|info| info.node.is_some())
+    }
 }

@@ -219,6 +219,12 @@ pub trait Plugin: Send + Sync {
         None
     }
 
+    /// Whether the scores depend, beside what [`Plugin::score_key`] says, on how many nodes there
+    /// are.
+    fn counts_nodes(&self) -> bool {
+        false
+    }
+
     /// PreFilter: prepare, narrow, or refuse at once.
     fn pre_filter(&self, _cx: &CycleContext<'_>, _state: &mut CycleState) -> PreFilterAnswer {
         PreFilterAnswer::default()

@@ -67,6 +67,10 @@ impl Plugin for ImageLocality {
         self.name
     }
 
+    fn counts_nodes(&self) -> bool {
+        true
+    }
+
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
         Some(format!("{:?} {}", pod.images, containers(&pod.pod)))
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::api::Time;
+use crate::config::ExtensionPoint;
 use crate::engine::column::Column;
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::Diagnosis;
@@ -256,6 +257,14 @@ impl Scheduler {
         }
     }
 
+    /// Forgets what plugins said that count the nodes.
+    fn forget_counted_nodes(&mut self) {
+        let plugins =
+            self.frameworks.values().flat_map(|framework| framework.at(ExtensionPoint::Score));
+        let counting = plugins.filter(|plugin| plugin.counts_nodes()).map(|plugin| plugin.name());
+        self.kept.forget(&counting.collect::<Vec<Symbol>>());
+    }
+
     /// Makes the list of node names anew when the set or order of nodes changed.
     fn refresh_node_names(&mut self) {
         if Arc::ptr_eq(&self.named_order, self.snapshot.order())
@@ -263,7 +272,7 @@ impl Scheduler {
         {
             return;
         }
-        self.kept.clear(); // ImageLocality counts nodes
+        self.forget_counted_nodes();
         let mut names = vec![Symbol::EMPTY; self.snapshot.slots()];
         for node in self.snapshot.iter() {
             names[node.id.index()] = node.name;

@@ -71,6 +71,11 @@ impl Kept {
         *self = Kept::default();
     }
 
+    /// Forgets the answers of some plugins.
+    pub fn forget(&mut self, plugins: &[Symbol]) {
+        self.entries.retain(|key, _| !plugins.contains(&key.plugin));
+    }
+
     /// Notes that nodes changed, in a cluster of `nodes` nodes.
     pub fn note(&mut self, changed: &[NodeId], nodes: usize) {
         self.changed.extend_from_slice(changed);

@@ -11,7 +11,7 @@ use crate::config::ExtensionPoint;
 use crate::engine::column::Column;
 use crate::engine::framework::filter::run_one_filter;
 use crate::engine::framework::plugin::{CycleContext, Plugin};
-use crate::engine::node::NodeId;
+use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::record::{FilterColumn, VerdictId, VerdictTable};
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::Cycle;
@@ -54,11 +54,14 @@ impl Scheduler {
     fn kept_answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle, key: Key) -> Answers {
         let answers = match self.kept.take(&key) {
             Some((KeptColumn::Verdicts(mut answers), stale)) => {
+                answers.column.grow(VerdictId::PASS, self.snapshot.slots());
                 for id in stale {
-                    let Some(node) = self.snapshot.get(id) else { continue };
                     let cx = self.cycle_context(cycle);
-                    let status = run_one_filter(plugin, &cx, &cycle.state, node);
-                    answers.set(id, number(&mut self.verdicts, &status));
+                    let ask =
+                        |node: &Arc<NodeInfo>| run_one_filter(plugin, &cx, &cycle.state, node);
+                    let status = self.snapshot.get(id).map(ask);
+                    let verdict = status.map(|status| number(&mut self.verdicts, &status));
+                    answers.set(id, verdict.unwrap_or(VerdictId::PASS));
                 }
                 answers
             }

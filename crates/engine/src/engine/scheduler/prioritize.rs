@@ -92,6 +92,7 @@ impl Scorer<'_> {
         let key = Key { profile: self.profile, plugin: plugin.name(), point, pod };
         let mut column = match kept.take(&key) {
             Some((KeptColumn::Scores(mut column), stale)) => {
+                column.grow(UNKNOWN, self.cx.snapshot.slots());
                 stale.iter().for_each(|node| column.set(*node, UNKNOWN));
                 column
             }
