@@ -96,6 +96,59 @@ fn the_categories_of_the_corpus_are_told_truly() {
     }
 }
 
+/// The words of a line; what is between quotation marks is one.
+fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('"').enumerate();
+    let words = parts.map(|(at, part)| match at % 2 {
+        0 => part.split(' ').filter(|word| !word.is_empty()).collect(),
+        _ => vec![part],
+    });
+    words.collect::<Vec<Vec<&str>>>().concat()
+}
+
+/// What the program prints for a line, or some lines of it.
+fn printed(line: &str, lines: Option<(usize, usize)>) -> String {
+    let output = assert_cmd::Command::cargo_bin("kubestep")
+        .unwrap()
+        .env_clear()
+        .args(words(line))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let all: Vec<&str> = text.lines().collect();
+    let (from, to) = lines.unwrap_or((1, all.len()));
+    assert!(!all.is_empty() && to <= all.len(), "kubestep {line}: {text}");
+    let before = if from > 1 { "…\n" } else { "" };
+    let after = if to < all.len() { "…\n" } else { "" };
+    format!("$ kubestep {line}\n{before}{}\n{after}", all[from - 1..to].join("\n"))
+}
+
+/// Every example stands behind the command that prints it.
+#[test]
+fn examples_are_printed_by_the_program() {
+    const MARK: &str = "<!-- printed by: kubestep ";
+    const FENCE: &str = "```console\n";
+    let mut text = readme();
+    let (mut from, mut examples) = (0, 0);
+    while let Some(at) = text[from..].find(MARK).map(|at| from + at) {
+        let (call, _) = text[at + MARK.len()..].split_once(" -->").unwrap();
+        let (line, lines) = call.split_once("; lines ").unwrap_or((call, ""));
+        let lines = lines.split_once(" to ");
+        let lines = lines.map(|(from, to)| (from.parse().unwrap(), to.parse().unwrap()));
+        let expected = printed(line, lines);
+        let start = at + text[at..].find(FENCE).unwrap() + FENCE.len();
+        let end = start + text[start..].find("```\n").unwrap();
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            text.replace_range(start..end, &expected);
+            fs::write(path("README.md"), &text).unwrap();
+        } else {
+            assert_eq!(&text[start..end], expected);
+        }
+        (from, examples) = (start, examples + 1);
+    }
+    assert!(examples > 0 && text.matches(FENCE).count() == examples);
+}
+
 /// Every picture stands behind the command that draws it.
 #[test]
 fn pictures_are_drawn_by_the_program() {
