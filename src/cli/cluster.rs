@@ -6,6 +6,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::exit::Unreachable;
 use crate::cli::options::{Cluster, Input};
+use crate::live::record::missing_kinds;
 use crate::live::{Link, LinkError, Scope, Snapshot, Target};
 use crate::source::{self, Filter};
 
@@ -47,6 +48,9 @@ pub(super) fn read(input: &Input, filter: &Filter) -> Result<(source::Input, Str
     let notices = snapshot.notices();
     let mut read = source::of_objects(snapshot.take_objects(), &name, filter);
     read.warnings.extend(notices);
+    read.captured.at = snapshot.taken_at.to_string();
+    read.captured.server_version.clone_from(&snapshot.server_version);
+    read.captured.missing = missing_kinds(&snapshot);
     Ok((read, format!("cluster {name}")))
 }
 

@@ -4,6 +4,7 @@
 //! opens on the files of `-f`, or on a live cluster.
 
 mod attach;
+mod bundle;
 mod capture;
 mod cluster;
 mod completions;
@@ -30,6 +31,7 @@ mod run;
 mod schedule;
 mod stops;
 mod story;
+mod test;
 mod tries;
 mod waiting;
 

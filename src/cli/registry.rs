@@ -8,8 +8,8 @@ use clap::{ArgMatches, Args, Command};
 
 use crate::cli::exit::Exit;
 use crate::cli::{
-    capture, completions, config, demo, diff, explain, info, man, plugins, rbac, record, render,
-    replay, run, schedule,
+    bundle, capture, completions, config, demo, diff, explain, info, man, plugins, rbac, record,
+    render, replay, run, schedule, test,
 };
 
 /// What a subcommand's options know to do. The comment over the struct is its help.
@@ -42,6 +42,8 @@ pub(super) const SUBCOMMANDS: &[Entry] = &[
     entry::<capture::Capture>(),
     entry::<record::Record>(),
     entry::<replay::Replay>(),
+    entry::<bundle::Bundle>(),
+    entry::<test::TestCommand>(),
     entry::<rbac::Rbac>(),
     entry::<schedule::Schedule>(),
     entry::<render::Render>(),

@@ -100,14 +100,19 @@ pub struct Counts {
     pub decisions: usize,
 }
 
-/// The first line about a snapshot.
-pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Header {
+/// The kinds that could not be read and may be there all the same.
+pub fn missing_kinds(snapshot: &Snapshot) -> Vec<MissingKind> {
     let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
     let missing = missing.map(|missing| MissingKind {
         kind: missing.what(),
         reason: missing.why(),
         uncertain: missing.place.row.without.to_owned(),
     });
+    missing.collect()
+}
+
+/// The first line about a snapshot.
+pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Header {
     Header {
         schema: SCHEMA.into(),
         record: "header".into(),
@@ -116,7 +121,7 @@ pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Head
         context: context.into(),
         listed_at: Some(snapshot.taken_at),
         namespaces: namespaces.to_vec(),
-        missing: missing.collect(),
+        missing: missing_kinds(snapshot),
         ..Header::default()
     }
 }

@@ -12,7 +12,7 @@ use crate::api::Time;
 use crate::debug::Session;
 use crate::engine::pod::NamespacedName;
 use crate::live::compare::{Decision, Verdict};
-use crate::live::feed::Delta;
+use crate::live::feed::{Delta, Event};
 use crate::live::shadow::Shadow;
 use crate::source::recording::{Recorded, What};
 
@@ -61,6 +61,11 @@ pub fn replay(
     pass(&mut shadow, session, now.max(until));
     let decisions = shadow.decisions().iter().cloned().enumerate();
     decisions.map(|(at, decision)| Compared { decision, is_earlier: at < earlier }).collect()
+}
+
+/// A change as a feed tells it.
+pub fn event(change: &Recorded) -> Event {
+    Event::Delta(delta(change))
 }
 
 fn delta(change: &Recorded) -> Delta {

@@ -7,6 +7,7 @@ pub mod fixes;
 pub mod outcome;
 pub mod replay;
 pub mod run;
+pub mod tested;
 pub mod timings;
 pub mod usage;
 pub mod why;

@@ -99,7 +99,10 @@ impl Call {
     pub fn says_with(&self, name: &str, line: &str, written: &str) {
         let transcript = self.transcript(line);
         if written.ends_with(".jsonl") {
-            schema::check_lines("kubestep/trace/v1", &self.written(written));
+            let text = self.written(written);
+            let is_recording = text.starts_with("{\"schema\":\"kubestep/recording/v1\"");
+            let name = if is_recording { "kubestep/recording/v1" } else { "kubestep/trace/v1" };
+            schema::check_lines(name, &text);
         }
         compare(name, format!("{transcript}# {written}\n{}", self.written(written)));
     }

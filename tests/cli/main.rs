@@ -24,6 +24,7 @@ mod render;
 mod run;
 mod schema;
 mod shapes;
+mod tested;
 mod tries;
 mod unreachable;
 

@@ -23,6 +23,8 @@ pub struct Failure {
     pub expected: String,
     /// What was found.
     pub found: String,
+    /// Why it is so, in the scheduler's words where there are any; may be empty.
+    pub why: String,
 }
 
 /// Every expectation that does not hold at the end of what the session did.
@@ -48,7 +50,8 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn fail(&mut self, about: &str, expected: impl ToString, found: impl ToString) {
         let (expected, found) = (expected.to_string(), found.to_string());
-        self.failures.push(Failure { about: about.to_owned(), expected, found });
+        let why = String::new();
+        self.failures.push(Failure { about: about.to_owned(), expected, found, why });
     }
 
     fn same<T: PartialEq + ToString>(&mut self, about: &str, expected: &Option<T>, found: &T) {
@@ -95,17 +98,36 @@ impl Checker<'_> {
         let world = self.session.world();
         let waits = world.scheduler().waiting().iter().any(|waiting| waiting.pod().key() == key);
         let message = self.last(key).map(|record| record.message.clone()).unwrap_or_default();
+        let failed = self.failures.len();
         self.alike(&about("node"), &expected.node, &pod.spec.node_name);
         self.same(&about("pending"), &expected.pending, &is_pending(pod));
         self.same(&about("waiting"), &expected.waiting, &waits);
         self.alike(&about("nominated"), &expected.nominated, &pod.status.nominated_node_name);
         self.contains(&about("message"), &expected.message, &message);
         if let Some(plugins) = &expected.rejected_by {
-            let found = rejecting(self.session.world(), key);
+            let found = rejected_by(self.session.world(), key);
             if plugins.iter().cloned().collect::<BTreeSet<_>>() != found {
                 let found: Vec<String> = found.into_iter().collect();
                 self.fail(&about("rejected by"), plugins.join(", "), found.join(", "));
             }
+        }
+        if self.failures.len() > failed {
+            let why = self.why(key, pod, expected);
+            self.failures.iter_mut().skip(failed).for_each(|failure| failure.why.clone_from(&why));
+        }
+    }
+
+    /// Why a pod is where it is: what its last cycle said, or of the node where it was expected.
+    fn why(&self, key: NamespacedName, pod: &Pod, expected: &PodExpect) -> String {
+        let Some(record) = self.last(key) else {
+            return "the pod had no cycle".to_owned();
+        };
+        let placed = !pod.spec.node_name.is_empty();
+        match expected.node.as_ref().filter(|node| {
+            placed && node.as_str() != pod.spec.node_name.as_str() && !node.contains(['*', '?'])
+        }) {
+            Some(node) => about_node(record, node),
+            None => record.message.clone(),
         }
     }
 
@@ -147,8 +169,26 @@ fn verdict(record: &CycleRecord, of: &VerdictExpect) -> Result<Option<String>, S
     }
 }
 
+/// What the cycle found about a node: who refuses it, or its points and the best.
+fn about_node(record: &CycleRecord, node: &str) -> String {
+    let slot = record.nodes.order.iter().find(|slot| record.nodes.name(**slot) == node);
+    let Some(slot) = slot else { return format!("there was no node {node}") };
+    if let Some(status) = record.filter.official.get(*slot).and_then(|id| record.verdicts.get(id)) {
+        return format!("{} refuses {node}: {}", status.plugin(), status.message());
+    }
+    let at = record.feasible.iter().position(|feasible| feasible == slot);
+    let total = at.and_then(|at| record.score.totals.get(at));
+    match (total, record.score.totals.iter().max()) {
+        (Some(total), Some(best)) if total == best => {
+            format!("{node} has the best total too, {best}: the tie was broken otherwise")
+        }
+        (Some(total), Some(best)) => format!("{node} has {total} points, the best node {best}"),
+        _ => format!("{node} was not looked at"),
+    }
+}
+
 /// The plugins that rejected the pod last.
-fn rejecting(world: &World, pod: NamespacedName) -> BTreeSet<String> {
+pub fn rejected_by(world: &World, pod: NamespacedName) -> BTreeSet<String> {
     let Some(queued) = world.scheduler().queue().get(pod) else { return BTreeSet::new() };
     let plugins = queued.unschedulable_plugins.iter().chain(&queued.pending_plugins);
     plugins.chain(queued.gating_plugin.iter()).map(ToString::to_string).collect()

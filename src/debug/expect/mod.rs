@@ -11,9 +11,10 @@ mod tests;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
 
-pub use check::{Failure, check};
+pub use check::{Failure, check, rejected_by};
 
 /// The `apiVersion` of tests.
 pub const API_VERSION: &str = "kubestep/v1";
@@ -39,6 +40,9 @@ pub struct Test {
     /// Feature gates, as `--feature-gates` takes them.
     #[serde(default)]
     pub feature_gates: Option<String>,
+    /// Of a recording, up to when: a time, or so long after its lists.
+    #[serde(default)]
+    pub until: Option<String>,
     /// Changes that are made first, one a line, as `--edit` takes them.
     #[serde(default)]
     pub edits: Vec<String>,
@@ -50,52 +54,52 @@ pub struct Test {
 }
 
 /// What is expected.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expect {
     /// Of pods, by `namespace/name` or just the name in `default`; `*` stands for any text.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub pods: IndexMap<String, PodExpect>,
     /// Of plugins, in the last cycle of a pod.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<VerdictExpect>,
     /// How many pods have no node in the end.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<usize>,
 }
 
 /// What is expected of a pod, or of each of several; what is absent may be anything.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodExpect {
     /// The node it gets; `*` stands for any text.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Whether it stays without a node.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<bool>,
     /// Whether a plugin holds it at Permit.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<bool>,
     /// Whether it is gone, evicted say.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<bool>,
     /// The plugins that rejected it last, in any order.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected_by: Option<Vec<String>>,
     /// A part of the message of its last cycle.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The node nominated for it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated: Option<String>,
     /// How many pods of that name there are.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
 }
 
 /// What is expected of a filter plugin.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct VerdictExpect {
     /// The pod: `namespace/name`, or the name in `default`.
@@ -107,26 +111,38 @@ pub struct VerdictExpect {
     /// Whether it refuses the node.
     pub refuses: bool,
     /// A part of its reason, if it refuses.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 /// A test as it was read back, or what of it is wrong.
 ///
 /// # Errors
-/// The text is no YAML, a field is unknown or of the wrong type, or it is of another kind.
-pub fn read(text: &str) -> Result<Test, String> {
-    let reader = serde_yaml::Deserializer::from_str(text);
-    let test: Test = serde_path_to_error::deserialize(reader).map_err(|e| e.to_string())?;
+/// A field is unknown or of the wrong type, it is of another kind, or nothing is expected.
+pub fn read(document: &Value) -> Result<Test, String> {
+    let test: Test =
+        serde_path_to_error::deserialize(document).map_err(|error| error.to_string())?;
     if test.api_version != API_VERSION || test.kind != KIND {
         let (version, kind) = (&test.api_version, &test.kind);
         return Err(format!("this is a {kind} of {version}, not a {KIND} of {API_VERSION}"));
     }
-    if test.expect.pods.is_empty()
-        && test.expect.verdicts.is_empty()
-        && test.expect.pending.is_none()
-    {
-        return Err("expect: nothing is expected, so nothing would be tested".into());
-    }
+    is_something(test.expect.clone())?;
     Ok(test)
+}
+
+/// The expectations of a bundle, as JSON or YAML.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_expect(text: &str) -> Result<Expect, String> {
+    let reader = serde_yaml::Deserializer::from_str(text);
+    let expect = serde_path_to_error::deserialize(reader);
+    is_something(expect.map_err(|error| format!("expect: {error}"))?)
+}
+
+fn is_something(expect: Expect) -> Result<Expect, String> {
+    match expect.pods.is_empty() && expect.verdicts.is_empty() && expect.pending.is_none() {
+        true => Err("expect: nothing is expected, so nothing would be tested".into()),
+        false => Ok(expect),
+    }
 }

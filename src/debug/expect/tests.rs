@@ -1,6 +1,6 @@
 //! Expectations that hold, that do not, and that cannot be read.
 
-use super::{check, read};
+use super::{check, read, read_expect};
 use crate::debug::Session;
 use crate::debug::edit::tests::world;
 
@@ -17,7 +17,7 @@ fn failures(expect: &str) -> Vec<String> {
     let mut session = Session::new(world(CLUSTER));
     session.run_until_idle(10, |_| false);
     let text = format!("{{apiVersion: kubestep/v1, kind: Test, input: [x], expect: {expect}}}");
-    let failures = check(&session, &read(&text).unwrap().expect);
+    let failures = check(&session, &read(&serde_yaml::from_str(&text).unwrap()).unwrap().expect);
     failures.iter().map(|f| format!("{}: {} ≠ {}", f.about, f.expected, f.found)).collect()
 }
 
@@ -74,7 +74,26 @@ fn a_test_that_cannot_be_meant_so_is_refused() {
         (head.to_owned(), "expect"),
     ];
     for (text, part) in cases {
-        let error = read(&text).unwrap_err();
+        let error = read(&serde_yaml::from_str(&text).unwrap()).unwrap_err();
         assert!(error.contains(part), "{error}");
     }
+}
+
+#[test]
+fn a_failure_says_why() {
+    let mut session = Session::new(world(CLUSTER));
+    session.run_until_idle(10, |_| false);
+    let expect = read_expect("{pods: {small: {node: z}, large: {node: a}}}").unwrap();
+    let why: Vec<String> = check(&session, &expect).into_iter().map(|f| f.why).collect();
+    assert_eq!(why[0], "there was no node z");
+    assert!(why[1].starts_with("0/1 nodes are available: 1 Insufficient cpu."), "{}", why[1]);
+}
+
+#[test]
+fn expectations_are_written_as_they_are_read() {
+    let text = r#"{"pods":{"default/a":{"node":"n"},"default/b":{"pending":true,"rejectedBy":["NodeName"]}},"pending":1}"#;
+    let expect = read_expect(text).unwrap();
+    assert_eq!(serde_json::to_string(&expect).unwrap(), text);
+    assert!(read_expect("{}").unwrap_err().contains("nothing is expected"));
+    assert!(read_expect("{pods: {a: {nod: x}}}").unwrap_err().contains("pods.a"));
 }

@@ -1,7 +1,7 @@
 //! Recordings: a cluster as it was listed and all that happened to it since, one JSON record a
 //! line, as `schema/recording.v1.json` describes them.
 //!
-//! The first line is the header, then come the lists, a line that ends them, and the changes in
+//! The first line is the header, then come, in bundles, expectations, the lists, a line that ends them, and the changes in
 //! the order of their arrival. A file that ends early, also one packed with gzip, is read up to
 //! its last whole record. A bundle is the same format: a recording with what is expected of it,
 //! or the lists alone.
@@ -20,6 +20,7 @@ use super::{Filter, Input, Loaded, Origin, SchedulerConfigText, check};
 use crate::api::{Object, ObjectKey, Time, admission};
 use crate::intern::Symbol;
 
+pub use read::expectations;
 pub(super) use read::{Read, looks_like, needed, read};
 
 /// The schema that the header names.

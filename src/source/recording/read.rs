@@ -1,6 +1,8 @@
 //! Reading a recording: whole lines are decoded side by side, many at a time, and put in their
 //! order. What is behind the last whole line is given up, with a word about it.
 
+use std::path::Path;
+
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,7 +15,7 @@ use crate::source::error::SourceError;
 use crate::source::item::{Content, Expected, Item};
 use crate::source::piece::{Piece, Place};
 use crate::source::reader::Reader;
-use crate::source::{Limits, add};
+use crate::source::{Limits, Progress, add, files};
 
 /// What every recording begins with.
 const BEGIN: &str = "{\"schema\":\"kubestep/recording/";
@@ -93,6 +95,33 @@ pub(in crate::source) fn read(
         building.take(&text)?;
     }
     building.finish()
+}
+
+/// Looks for expectations in a file: `None` if it is no recording, `Some(None)` if it is one
+/// without any. They stand in its second line.
+///
+/// # Errors
+/// The file cannot be read, or its second line is no JSON.
+pub fn expectations(path: &Path) -> Result<Option<Option<String>>, Problem> {
+    let progress = Progress::default();
+    let mut reader = files::open(path, &progress)?;
+    reader.may_be_cut();
+    let (mut text, mut more) = (String::new(), true);
+    while more && text.len() < needed() {
+        more = reader.read_more(&mut text)?;
+    }
+    if !looks_like(&text) {
+        return Ok(None);
+    }
+    while more && text.matches('\n').take(2).count() < 2 {
+        more = reader.read_more(&mut text)?;
+    }
+    let Some(second) = text.lines().nth(1) else { return Ok(Some(None)) };
+    let start = Place { line: 2, column: 0 };
+    match parse(&Piece { name: &reader.name, text: second, start })? {
+        Parsed::Expect(expect) => Ok(Some(Some(expect))),
+        _ => Ok(Some(None)),
+    }
 }
 
 /// A recording as far as it was read.

@@ -1,0 +1,150 @@
+//! `kubestep bundle`: all that a decision depends on in one file, for a bug report or as a test.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::Value;
+
+use crate::api::Time;
+use crate::cli::exit::Exit;
+use crate::cli::open::{build, read, read_config};
+use crate::cli::options::Input;
+use crate::cli::plugins::gates;
+use crate::cli::recorded;
+use crate::cli::registry::Subcommand;
+use crate::cli::tries::Tries;
+use crate::cli::waiting::with_progress;
+use crate::config;
+use crate::debug::expect::{Expect, PodExpect, rejected_by};
+use crate::engine::framework::registry::Registry;
+use crate::live::record::{Output, Recorder};
+use crate::live::replay::event;
+use crate::report::run::RunReport;
+use crate::report::usage::Usage;
+use crate::source::recording::{Header, Line, Recorded, SCHEMA};
+use crate::source::{self, Loaded, Progress};
+
+/// Pack a cluster, its scheduler's configuration and a recording into one file that -f and
+/// "kubestep test" read
+#[derive(Args, Debug)]
+pub(super) struct Bundle {
+    #[command(flatten)]
+    input: Input,
+    /// The file to write; packed if its name ends in .gz, "-" for standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: PathBuf,
+    /// Run it and write down what becomes of each pod, so that "kubestep test" can check whether
+    /// that stays so
+    #[arg(long)]
+    expect: bool,
+}
+
+impl Subcommand for Bundle {
+    const NAME: &'static str = "bundle";
+
+    fn run(&self) -> Result<Exit> {
+        let progress = Progress::default();
+        let (read, name) = with_progress(&progress, || read(&self.input, &progress))?;
+        let until = recorded::until(&self.input, read.recording.as_ref())?;
+        read.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        let header = self.header(&read, &name)?;
+        let expect = match self.expect {
+            true => Some(self.present(&read, until, name)?),
+            false => None,
+        };
+        let changes = read.recording.as_ref().map_or(&[][..], |recording| recording.until(until));
+        let count = self.write(&header, expect.as_ref(), &read.objects, changes);
+        let count = count.with_context(|| self.output.display().to_string())?;
+        let expected = match expect.map(|expect| expect.pods.len()) {
+            Some(pods) => format!(", what is expected of {pods} pods"),
+            None => String::new(),
+        };
+        let (changes, file) = (changes.len(), self.output.display());
+        eprintln!("{count} objects, {changes} changes{expected} in {file}");
+        Ok(Exit::Fine)
+    }
+}
+
+impl Bundle {
+    /// Of the input, with the configuration that the options name.
+    fn header(&self, read: &source::Input, name: &str) -> Result<Header> {
+        let captured = &read.captured;
+        let of_recording = read.recording.as_ref().map(|recording| &recording.header);
+        let gates_text = self.input.feature_gates.as_ref().or(captured.feature_gates.as_ref());
+        let features = gates(gates_text.map(String::as_str))?;
+        let text = match (&self.input.config, &read.scheduler_config) {
+            (Some(path), _) => Some((read_config(path)?, path.display().to_string())),
+            (None, Some(found)) => Some((found.text.clone(), found.origin.file.to_string())),
+            (None, None) => None,
+        };
+        let mut scheduler_config = None;
+        if let Some((text, from)) = text {
+            config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
+                .context(from.clone())?;
+            scheduler_config = Some(serde_yaml::from_str::<Value>(&text).context(from)?);
+        }
+        Ok(Header {
+            schema: SCHEMA.into(),
+            record: "header".into(),
+            kubestep: env!("CARGO_PKG_VERSION").into(),
+            server_version: captured.server_version.clone(),
+            context: of_recording.map_or(name.to_owned(), |header| header.context.clone()),
+            listed_at: Time::parse(&captured.at).ok(),
+            namespaces: self.input.namespaces.clone(),
+            missing: captured.missing.clone(),
+            scheduler_config,
+            feature_gates: gates_text.cloned(),
+            redacted: of_recording.is_some_and(|header| header.redacted),
+        })
+    }
+
+    /// What becomes of the pods, as it is to stay.
+    fn present(&self, read: &source::Input, until: Option<Time>, name: String) -> Result<Expect> {
+        let mut read = read.clone();
+        read.wind(until);
+        let mut session = build(read, &self.input, &Tries::default(), None, name)?.session;
+        session.only_forward();
+        let before = Usage::of(session.world());
+        session.run_until_idle(usize::MAX, |_| false);
+        let report = RunReport::new(&session, before);
+        let mut expect = Expect { pending: Some(report.pending.len()), ..Expect::default() };
+        for placed in &report.placed {
+            let node = Some(placed.node.to_string());
+            let of_pod = PodExpect { node, ..PodExpect::default() };
+            expect.pods.insert(placed.pod.to_string(), of_pod);
+        }
+        for evicted in &report.evicted {
+            let of_pod = PodExpect { gone: Some(true), ..PodExpect::default() };
+            expect.pods.insert(evicted.pod.to_string(), of_pod);
+        }
+        for pending in &report.pending {
+            let plugins = rejected_by(session.world(), pending.pod);
+            let rejected_by = Some(plugins.into_iter().collect::<Vec<_>>());
+            let rejected_by = rejected_by.filter(|plugins| !plugins.is_empty());
+            let of_pod = PodExpect { pending: Some(true), rejected_by, ..PodExpect::default() };
+            expect.pods.insert(pending.pod.to_string(), of_pod);
+        }
+        Ok(expect)
+    }
+
+    /// Writes the file; gives how many objects are in it.
+    fn write(
+        &self,
+        header: &Header,
+        expect: Option<&Expect>,
+        objects: &[Loaded],
+        changes: &[Recorded],
+    ) -> std::io::Result<usize> {
+        let mut recorder = Recorder::new(Output::create(&self.output)?, header)?;
+        if let Some(expect) = expect {
+            recorder.line(&Line::Expect { expect: serde_json::to_value(expect)? })?;
+        }
+        let count = recorder.lists(objects.iter().map(|loaded| &loaded.object))?;
+        for change in changes {
+            recorder.take(change.at, &event(change))?;
+        }
+        recorder.end(changes.last().map(|change| change.at).or(header.listed_at))?.finish()?;
+        Ok(count)
+    }
+}

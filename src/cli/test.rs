@@ -1,0 +1,137 @@
+//! `kubestep test`: what is expected of a scheduler, written down and checked: files of kind
+//! `Test` with a cluster beside them, and bundles that hold both.
+
+mod find;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::cli::exit::Exit;
+use crate::cli::open::session;
+use crate::cli::options::Input;
+use crate::cli::registry::Subcommand;
+use crate::cli::tries::Tries;
+use crate::cli::{edits, format, print, print_text};
+use crate::debug::Session;
+use crate::debug::expect::{Failure, Test, check};
+use crate::report::tested::{Outcome, TestReport, Tested, json, junit, text};
+use crate::source::glob;
+
+/// Check what is expected of a scheduler: which pod gets which node, and who refuses it
+///
+/// A test is a YAML document of apiVersion kubestep/v1 and kind Test that names its cluster, or a
+/// bundle that "kubestep bundle --expect" wrote. Exit codes: 0 all passed, 1 some failed, 2 some
+/// could not be run.
+#[derive(Args, Debug)]
+pub(super) struct TestCommand {
+    /// Files with tests, bundles, and folders with them
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// Run only tests with such a name, with * as wildcard; may be repeated
+    #[arg(long, value_name = "NAME")]
+    filter: Vec<String>,
+    /// Stop each test after so many scheduling cycles
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    max_cycles: usize,
+    /// The configuration of the scheduler for all tests, instead of their own
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Feature gates for all tests, instead of their own
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Option<String>,
+    /// How the outcome is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Output,
+}
+
+/// How the outcome of tests is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people
+    #[default]
+    Text,
+    /// For programs; schema/ of the repository says what is in it
+    Json,
+    /// JUnit XML, which CI systems show
+    Junit,
+}
+
+impl Subcommand for TestCommand {
+    const NAME: &'static str = "test";
+
+    fn run(&self) -> Result<Exit> {
+        let mut cases = find::all(&self.paths)?;
+        if cases.is_empty() {
+            bail!(
+                "no tests: none of the files is of kind Test, and none is a bundle with \
+                 expectations\n  help: \"kubestep bundle -f FILE --expect -o NAME.jsonl.gz\" makes one"
+            );
+        }
+        let all = cases.len();
+        let wanted =
+            |name: &str| self.filter.is_empty() || self.filter.iter().any(|f| glob(f, name));
+        cases.retain(|case| wanted(&case.name));
+        if cases.is_empty() {
+            bail!("--filter: none of the {all} tests has such a name");
+        }
+        let report = TestReport { tests: cases.iter().map(|case| self.tested(case)).collect() };
+        match self.output {
+            Output::Text => print_text(&text::text(&report))?,
+            Output::Json => print(&format::json(&json::json(&report)))?,
+            Output::Junit => print_text(&junit::junit(&report))?,
+        }
+        Ok(match report.counts() {
+            [_, 0, 0] => Exit::Fine,
+            [_, _, 0] => Exit::Unschedulable,
+            _ => Exit::Usage,
+        })
+    }
+}
+
+impl TestCommand {
+    fn tested(&self, case: &find::Case) -> Tested {
+        let ran = match &case.test {
+            Ok(test) => self.ran(case, test).map_err(|error| format!("{error:#}")),
+            Err(problem) => Err(problem.clone()),
+        };
+        let (outcome, notices) = match ran {
+            Err(problem) => (Outcome::Broken(problem), Vec::new()),
+            Ok((failures, notices)) if failures.is_empty() => (Outcome::Passed, notices),
+            Ok((failures, notices)) => (Outcome::Failed(failures), notices),
+        };
+        Tested { file: case.file.clone(), name: case.name.clone(), outcome, notices }
+    }
+
+    fn ran(&self, case: &find::Case, test: &Test) -> Result<(Vec<Failure>, Vec<String>)> {
+        let beside = |path: &PathBuf| case.folder.join(path);
+        let input = Input {
+            files: test.input.iter().map(beside).collect(),
+            config: self.config.clone().or_else(|| test.config.as_ref().map(beside)),
+            feature_gates: self.feature_gates.clone().or_else(|| test.feature_gates.clone()),
+            until: test.until.clone(),
+            ..Input::default()
+        };
+        if input.files.is_empty() {
+            bail!("input: no file is named");
+        }
+        let opened = session(&input, &Tries::default(), None)?;
+        let mut session = opened.session;
+        session.only_forward();
+        edits::apply(&mut session, "edits", &test.edits)?;
+        self.run_to_end(&mut session, test.timers);
+        Ok((check(&session, &test.expect), opened.notices))
+    }
+
+    fn run_to_end(&self, session: &mut Session, timers: usize) {
+        let mut left = self.max_cycles;
+        left -= session.run_until_idle(left, |_| false);
+        for _ in 0..timers {
+            if session.advance_to_next_timer().is_none() {
+                break;
+            }
+            left -= session.run_until_idle(left, |_| false);
+        }
+    }
+}
