@@ -42,7 +42,8 @@ pub fn cycle(record: &CycleRecord) -> Value {
     out.set("nominatedNode", json!(record.nominated_node));
     out.set("tieBreak", json!(record.other_tie_break().map(|how| how.to_string())));
     out.set("interventions", interventions(record).unwrap_or_default());
-    if !record.feasible.is_empty() {
+    // Where scoring failed, upstream's result says nothing of the nodes.
+    if record.feasible.len() == 1 || !record.score.totals.is_empty() {
         out.set("evaluated", json!(record.evaluated_nodes));
     }
     out.into()

@@ -197,11 +197,9 @@ impl Framework {
                 Code::Unschedulable | Code::Pending => false,
                 _ => {
                     let status = Status::error(&status.message()).by(name);
-                    return PostFilterOutcome {
-                        status,
-                        answers: outcome.answers,
-                        ..Default::default()
-                    };
+                    let candidates = answer.candidates;
+                    let answer = PostFilterAnswer { candidates, ..PostFilterAnswer::default() };
+                    return PostFilterOutcome { status, answer, answers: outcome.answers };
                 }
             };
             if ends {
@@ -209,6 +207,8 @@ impl Framework {
             }
             if answer.nominate.is_some() {
                 outcome.answer = answer;
+            } else if !answer.candidates.is_empty() {
+                outcome.answer.candidates = answer.candidates;
             }
             if rejector.is_empty() {
                 rejector = name;

@@ -5,15 +5,33 @@
 //! `pkg/scheduler/util/utils.go`.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use crate::api::Time;
+use crate::engine::pod::PodInfo;
 use crate::engine::preemption::NodeVictims;
 use crate::engine::preemption::victims::start_time;
 
 /// The best candidate, `None` if there is none. A tie to the end goes to the name that sorts
 /// first (PR-040, PR-042).
+///
+/// Upstream reads the clock anew for each candidate whose most important victims have not
+/// started, in the order of the names: among such candidates the last name has the latest start.
 pub fn pick(candidates: &[NodeVictims], now: Time) -> Option<&NodeVictims> {
-    candidates.iter().max_by_key(|candidate| (harm(candidate, now), Reverse(candidate.node)))
+    candidates.iter().max_by_key(|candidate| {
+        let read_last = has_not_started(candidate).then_some(candidate.node);
+        (harm(candidate, now), read_last, Reverse(candidate.node))
+    })
+}
+
+/// Whether none of the victims with the highest priority has a start time.
+fn has_not_started(candidate: &NodeVictims) -> bool {
+    most_important(candidate).all(|pod| pod.pod.status.start_time.is_none())
+}
+
+fn most_important(candidate: &NodeVictims) -> impl Iterator<Item = &Arc<PodInfo>> {
+    let highest = candidate.pods.iter().map(|pod| pod.priority()).max();
+    candidate.pods.iter().filter(move |pod| Some(pod.priority()) == highest)
 }
 
 /// The five figures that are compared, one after the other; of each the highest is best:
@@ -41,9 +59,7 @@ fn sum_of_priorities(candidate: &NodeVictims) -> i64 {
 
 /// When the oldest of the victims with the highest priority started.
 pub fn earliest_start(candidate: &NodeVictims, now: Time) -> Time {
-    let highest = candidate.pods.iter().map(|pod| pod.priority()).max();
-    let important = candidate.pods.iter().filter(|pod| Some(pod.priority()) == highest);
-    important.map(|pod| start_time(pod, now)).min().unwrap_or(now)
+    most_important(candidate).map(|pod| start_time(pod, now)).min().unwrap_or(now)
 }
 
 #[cfg(test)]
@@ -109,6 +125,19 @@ mod tests {
         c.node = "c".into();
         c.pods[0] = info(pod("new").priority(10));
         assert_eq!(picked(&[a, c]), "c");
+    }
+
+    #[test]
+    fn of_victims_that_have_not_started_the_last_read_is_the_latest() {
+        let unstarted = |node: &str| NodeVictims {
+            node: node.into(),
+            pods: vec![info(pod("v").priority(1)), info(pod("w").priority(1))],
+            pdb_violations: 0,
+        };
+        assert_eq!(picked(&[unstarted("a"), unstarted("c"), unstarted("b")]), "c");
+        let mut half = unstarted("d");
+        half.pods[1] = info(pod("w").priority(1).started(5));
+        assert_eq!(picked(&[unstarted("a"), half]), "a");
     }
 
     #[test]
