@@ -9,6 +9,7 @@ pub mod breaks;
 mod clock;
 mod decide;
 mod live;
+mod outline;
 mod picture;
 mod rows;
 mod search;
@@ -166,6 +167,8 @@ impl Driver {
             Request::WhatIf(wish) => self.what_if(wish),
             Request::Why(pod) => self.why(*pod),
             Request::Fixes(pod) => self.fixes(*pod),
+            Request::Outline(pod) => self.outline(*pod),
+            Request::Fold(view, key) => self.fold(*view, *key),
         }
     }
 

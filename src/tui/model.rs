@@ -2,6 +2,8 @@
 //!
 //! Views never see the session itself, so a frame cannot wait for it or change it.
 
+use std::collections::BTreeSet;
+use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use crate::api::{Pod, Time};
@@ -12,6 +14,7 @@ use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::{CycleRecord, QueueName};
 use crate::intern::Symbol;
 use crate::live::Decision;
+use crate::report::outline::{Item, Outline};
 use crate::trace::Entry;
 
 /// Everything a view can show.
@@ -55,6 +58,10 @@ pub struct Model {
     pub progress: Option<String>,
     /// How far the search for a change is, for the status line.
     pub searching: Option<String>,
+    /// Why a pod is where it is.
+    pub why: Option<Folding>,
+    /// The pod groups.
+    pub groups: Option<Folding>,
     /// Breakpoints and watches.
     pub breakpoints: Vec<BreakpointRow>,
     /// The branch that is worked on; "" for the original.
@@ -74,6 +81,48 @@ pub struct Configuration {
     pub gates: FeatureGates,
     /// All of it, row by row.
     pub rows: Arc<Vec<crate::config::rows::Row>>,
+}
+
+/// An outline with what is folded away.
+#[derive(Clone, Debug, Default)]
+pub struct Folding {
+    /// The lines.
+    pub outline: Outline,
+    /// The pod that it is about.
+    pub pod: Option<NamespacedName>,
+    /// The lines that are not as they were at first: folded if they were not.
+    changed: BTreeSet<u64>,
+}
+
+impl Folding {
+    /// An outline, folded as the one `before` it was.
+    pub fn new(outline: Outline, before: Option<Folding>, pod: Option<NamespacedName>) -> Folding {
+        Folding { outline, pod, changed: before.map(|before| before.changed).unwrap_or_default() }
+    }
+
+    /// A number for a line, the same in later outlines of the same thing.
+    pub fn key(item: &Item) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        (item.depth, &item.id).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Whether what belongs to a line is folded away.
+    pub fn is_folded(&self, item: &Item) -> bool {
+        item.folded != self.changed.contains(&Folding::key(item))
+    }
+
+    /// Folds the line of that number, or unfolds it.
+    pub fn toggle(&mut self, key: u64) {
+        if !self.changed.remove(&key) {
+            self.changed.insert(key);
+        }
+    }
+
+    /// The places of the lines that are not folded away.
+    pub fn open(&self) -> Vec<usize> {
+        self.outline.open(|item| self.is_folded(item))
+    }
 }
 
 /// A live cluster behind the session.

@@ -6,10 +6,13 @@
 mod head;
 pub mod json;
 mod nodes;
+mod outline;
 mod placement;
 mod preemption;
 mod queue;
 mod spread;
+
+pub use outline::outline;
 
 use super::clean::clean;
 use crate::debug::why::Why;

@@ -1,8 +1,10 @@
 //! Whom the pod pushed out, or could.
 
+use super::outline::of_nodes;
 use super::{count, names};
 use crate::debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
 use crate::debug::why::{Place, Why};
+use crate::report::outline::{Item, To, Tone};
 
 /// Candidates that are told in the short form.
 const CANDIDATES: usize = 3;
@@ -63,4 +65,34 @@ fn victim(victim: &Victim) -> String {
         false => format!(", budget {}", budgets.join(", ")),
     };
     format!("{} (priority {}{budgets})", victim.pod, victim.priority)
+}
+
+/// The same as an outline: every candidate with its victims and budgets, what decides between
+/// them, and every node that is none.
+pub(super) fn items(why: &Why) -> Vec<Item> {
+    let Some(found) = &why.preemption else { return Vec::new() };
+    let heading = match &found.refusal {
+        Some(refusal) => format!("Preemption: {refusal}"),
+        None => verdict(why, found).trim_end_matches(':').to_owned(),
+    };
+    let mut items = vec![Item::heading("preemption", heading)];
+    for candidate in &found.candidates {
+        let by = candidate.loses_by.map(|by| format!("; the chosen one has {}", by.as_str()));
+        let by = by.unwrap_or_else(|| "; chosen".to_owned());
+        let victims = count(candidate.victims.len(), "victim");
+        let violated = candidate.budget_violations;
+        let text = format!("{}: {victims}, {violated} budgets violated{by}", candidate.node);
+        let tone = if candidate.loses_by.is_none() { Tone::Good } else { Tone::Plain };
+        let line = Item::new(1, text).tone(tone).folded(candidate.loses_by.is_some());
+        items.push(Item { id: format!("candidate {}", candidate.node), ..line });
+        let victims = candidate.victims.iter();
+        items.extend(victims.map(|of| Item::new(2, victim(of)).to(To::Pod(of.pod))));
+    }
+    for other in &found.others {
+        let text = format!("no candidate: {}: {}", of_nodes(&other.nodes), other.reason);
+        items.push(Item::new(1, text).tone(Tone::Dim).folded(true));
+        let node = |name| Item::new(2, format!("{name}")).to(To::Verdict(why.pod, name, None));
+        items.extend(other.nodes.iter().map(|name| node(*name)));
+    }
+    items
 }

@@ -6,6 +6,7 @@ use crate::engine::pod::NamespacedName;
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::lines;
 use crate::tui::model::Model;
+use crate::tui::view::ViewId;
 
 /// Actions on the selected row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +17,8 @@ pub enum Inspect {
     Describe,
     /// Why the pod is where it is.
     Why,
+    /// The same as a view.
+    WhyView,
     /// What would make it fit.
     Fixes,
     /// Copies that as text.
@@ -40,6 +43,7 @@ pub const SPECS: &[Spec] = &[
     spec(Inspect::Open, "open", &["enter"], "open", "Go into the selected row: its cycle, view or node"),
     spec(Inspect::Describe, "describe", &["d"], "describe", "Everything about the selected row, in one window"),
     spec(Inspect::Why, "why", &["W"], "why", "Why the pod is pending, or on its node: all that is in its way"),
+    spec(Inspect::WhyView, "why-view", &["g w"], "", "The same as a view that folds; Enter goes to the node or cycle"),
     spec(Inspect::Fixes, "fix", &["X"], "", "The smallest changes that would make the pod fit, each tried on a copy"),
     spec(Inspect::Copy, "copy", &["y"], "", "Copy what is to be said about the selected row, as text"),
     spec(Inspect::CopyMarkdown, "copy-markdown", &["Y"], "", "The same as Markdown, for an issue or a chat"),
@@ -54,6 +58,11 @@ pub fn apply(action: Inspect, app: &mut App, model: &Model) -> Effect {
             Effect::None
         }
         Inspect::Why => of_pod(app, model, Request::Why),
+        Inspect::WhyView => {
+            let asked = pod_of(app, model);
+            app.show(ViewId::Why);
+            asked.map_or(Effect::None, |pod| Effect::Session(Request::Outline(pod)))
+        }
         Inspect::Fixes => of_pod(app, model, Request::Fixes),
         Inspect::Copy => app.copy(model, lines::as_text),
         Inspect::CopyMarkdown => app.copy(model, lines::as_markdown),
@@ -62,10 +71,15 @@ pub fn apply(action: Inspect, app: &mut App, model: &Model) -> Effect {
 
 /// Asks about the pod of the selected row; of a node's row, about that of the cycle.
 fn of_pod(app: &mut App, model: &Model, request: fn(NamespacedName) -> Request) -> Effect {
-    let row = whatif::subject(app, model).filter(|key| key.kind == Kind::Pod);
-    let row = row.map(|key| NamespacedName::new(key.namespace, key.name));
-    match row.or_else(|| model.cycle().map(|cycle| cycle.pod)) {
+    match pod_of(app, model) {
         Some(pod) => Effect::Session(request(pod)),
         None => app.fail("choose a pod first, in 2 or 6".into()),
     }
+}
+
+/// The pod of the selected row; of a node's row, that of the cycle.
+fn pod_of(app: &App, model: &Model) -> Option<NamespacedName> {
+    let row = whatif::subject(app, model).filter(|key| key.kind == Kind::Pod);
+    let row = row.map(|key| NamespacedName::new(key.namespace, key.name));
+    row.or_else(|| model.cycle().map(|cycle| cycle.pod))
 }

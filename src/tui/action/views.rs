@@ -51,6 +51,7 @@ pub const SPECS: &[Spec] = &[
     show(ViewId::Breakpoints, "breakpoints", &["B"], "Breakpoints and watches, with their hits and values"),
     show(ViewId::Configuration, "configuration", &["g c"], "Profiles, plugins in order, weights, arguments, extenders, gates"),
     show(ViewId::Messages, "messages", &["M"], "All that was said: notices, warnings, errors, how often and when"),
+    show(ViewId::Groups, "groups", &["g p"], "Pod groups: members, quorum, and the placements that were tried"),
     spec(Views::Last, "last-view", &["-"], "Back to the view before this one"),
     spec(Views::Back, "view-back", &["["], "Back in the history of views"),
     spec(Views::Forward, "view-forward", &["]"], "Forward in the history of views"),

@@ -147,6 +147,7 @@ pub(super) fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
             (!name.is_empty()).then(|| node(name))
         }
         ViewId::Timeline => Some(pod(model.cycles.get(row?)?.pod)),
+        ViewId::Why => Some(pod(model.why.as_ref()?.pod?)),
         _ => Some(pod(model.cycle()?.pod)),
     }
 }

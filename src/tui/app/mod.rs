@@ -126,6 +126,10 @@ pub enum Request {
     Why(NamespacedName),
     /// The smallest changes that would make it fit.
     Fixes(NamespacedName),
+    /// Why a pod is where it is, as a view.
+    Outline(NamespacedName),
+    /// Folds a line of a view, or unfolds it.
+    Fold(ViewId, u64),
 }
 
 /// What the breakpoints are asked to do.

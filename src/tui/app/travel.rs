@@ -103,6 +103,12 @@ impl App {
                 self.ask(Purpose::Command, &command);
                 Effect::None
             }
+            Open::Ask(request) => {
+                if matches!(request, Request::Outline(_)) {
+                    self.show(ViewId::Why);
+                }
+                Effect::Session(request)
+            }
             Open::Moment(position, next) => {
                 self.show(next);
                 Effect::Session(Request::GoTo(position))

@@ -12,7 +12,8 @@ use super::{Driver, rows};
 use crate::config::{self, ResolvedConfig};
 use crate::debug::{Input, Session};
 use crate::engine::pod::NamespacedName;
-use crate::tui::model::{Configuration, Model, Position};
+use crate::report;
+use crate::tui::model::{Configuration, Folding, Model, Position};
 use crate::tui::view::{ViewId, events};
 
 /// The patience of a person who presses keys.
@@ -27,6 +28,7 @@ pub(super) struct Picture {
     /// Rows of the cluster that are of another state than the one at the position.
     old_queues: bool,
     old_pods: bool,
+    old_groups: bool,
     old_rest: bool,
     /// The configuration that the rows are of.
     config: Option<Arc<ResolvedConfig>>,
@@ -41,6 +43,7 @@ impl Default for Picture {
             seen: 0,
             old_queues: true,
             old_pods: true,
+            old_groups: true,
             old_rest: true,
             config: None,
             step: None,
@@ -99,6 +102,12 @@ impl Driver {
             picture.config = Some(config.clone());
             let rows = Arc::new(config::rows::rows(config));
             model.configuration = Configuration { gates: config.features, rows };
+        } else if view == ViewId::Groups {
+            if !std::mem::take(&mut picture.old_groups) {
+                return;
+            }
+            let outline = report::groups::outline(world, history);
+            model.groups = Some(Folding::new(outline, model.groups.take(), None));
         } else if view == ViewId::Queues && std::mem::take(&mut picture.old_queues) {
             model.queued = rows::queued(world, &said);
         } else if view == ViewId::Pods && std::mem::take(&mut picture.old_pods) {
@@ -157,6 +166,7 @@ impl Driver {
         if self.picture.step != step {
             let picture = &mut self.picture;
             (picture.old_queues, picture.old_pods, picture.old_rest) = (true, true, true);
+            picture.old_groups = true;
             picture.step = step;
         }
     }

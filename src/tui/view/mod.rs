@@ -10,6 +10,7 @@ pub(super) mod events;
 mod filter;
 mod messages;
 mod nodes;
+mod outline;
 mod pods;
 mod preemption;
 mod queues;
@@ -20,7 +21,7 @@ mod timeline;
 mod verdict;
 mod waiting;
 
-use super::app::{Messages, decision_lines};
+use super::app::{Messages, Request, decision_lines};
 use super::lines::Line;
 use super::model::{Model, Position};
 use super::widget::grid::GridSource;
@@ -84,6 +85,8 @@ pub enum Open {
     View(ViewId),
     /// A moment of the recording, shown in a view.
     Moment(Position, ViewId),
+    /// Something that the session does.
+    Ask(Request),
     /// The command line, with this typed already.
     Type(String),
 }
@@ -118,6 +121,10 @@ pub enum ViewId {
     Configuration,
     /// What was said.
     Messages,
+    /// Why a pod is where it is.
+    Why,
+    /// The pod groups.
+    Groups,
 }
 
 impl ViewId {
@@ -136,7 +143,8 @@ impl ViewId {
     ];
 
     /// The views without a digit.
-    pub const OTHERS: [ViewId; 3] = [ViewId::Breakpoints, ViewId::Configuration, ViewId::Messages];
+    pub const OTHERS: [ViewId; 5] =
+        [ViewId::Breakpoints, ViewId::Configuration, ViewId::Messages, ViewId::Why, ViewId::Groups];
 
     /// All views: those with a digit first.
     pub fn every() -> impl Iterator<Item = ViewId> + Clone {
@@ -159,6 +167,8 @@ impl ViewId {
             ViewId::Breakpoints => "B",
             ViewId::Configuration => "gc",
             ViewId::Messages => "M",
+            ViewId::Why => "gw",
+            ViewId::Groups => "gp",
         }
     }
 
@@ -166,7 +176,12 @@ impl ViewId {
     pub fn shows_cluster(self) -> bool {
         matches!(
             self,
-            ViewId::Queues | ViewId::Nodes | ViewId::Pods | ViewId::Waiting | ViewId::Configuration
+            ViewId::Queues
+                | ViewId::Nodes
+                | ViewId::Pods
+                | ViewId::Waiting
+                | ViewId::Configuration
+                | ViewId::Groups
         )
     }
 
@@ -186,6 +201,8 @@ impl ViewId {
             ViewId::Breakpoints => "Breakpoints",
             ViewId::Configuration => "Configuration",
             ViewId::Messages => "Messages",
+            ViewId::Why => "Why",
+            ViewId::Groups => "Groups",
         }
     }
 }
@@ -205,6 +222,7 @@ pub fn source<'a>(view: ViewId, model: &'a Model, said: &Messages) -> Box<dyn Vi
         ViewId::Events => Box::new(events::EventsView(model)),
         ViewId::Breakpoints => Box::new(breakpoints::BreakpointsView(model)),
         ViewId::Configuration => Box::new(configuration::ConfigurationView(model)),
+        ViewId::Why | ViewId::Groups => Box::new(outline::OutlineView::new(model, view)),
         ViewId::Messages => Box::new(messages::MessagesView(said.clone())),
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{View, verdict};
+use super::{Open, View, verdict};
 use crate::config::ExtensionPoint;
 use crate::debug::Position as Frame;
 use crate::engine::record::{Candidate, CycleRecord, PluginStatus};
+use crate::tui::app::Request;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
@@ -103,7 +104,7 @@ impl View for PreemptionView<'_> {
         }
         let said = |a: &PluginStatus| format!("\n{}: {}", a.plugin, verdict::reasons(&a.status));
         let answers: String = cycle.post_filter.iter().map(said).collect();
-        format!("No candidate node. What PostFilter said:{answers}")
+        format!("No candidate node; gw tells why of each. What PostFilter said:{answers}")
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
@@ -119,6 +120,12 @@ impl View for PreemptionView<'_> {
         lines.extend(said.map(|a| Line::field(&a.plugin, a.status.message())));
         lines
     }
+    /// What decides between the candidates, and why other nodes are none.
+    fn open(&self, _row: usize, _column: usize) -> Open {
+        let asked = self.cycle.map(|cycle| Open::Ask(Request::Outline(cycle.pod)));
+        asked.unwrap_or(Open::Describe)
+    }
+
     fn moment(&self, row: usize, _column: usize) -> Option<Position> {
         self.candidate(row)?;
         self.model.at(Frame::new(ExtensionPoint::PostFilter, None, None))

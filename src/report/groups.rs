@@ -1,0 +1,151 @@
+//! The pod groups of a cluster: members and where they are, the quorum and why it is short, and
+//! the placements that were tried with their scores and verdicts.
+
+use std::collections::BTreeMap;
+
+use super::outline::{Item, Outline, To, Tone};
+use crate::api::Pod;
+use crate::engine::pod::NamespacedName;
+use crate::engine::pod_groups::group_of;
+use crate::engine::record::{CycleRecord, PlacementRecord};
+use crate::sim::World;
+use crate::trace::History;
+
+/// All groups in a state of the cluster, with what the cycles up to it said.
+pub fn outline(world: &World, history: &History) -> Outline {
+    let mut members: BTreeMap<NamespacedName, Vec<(NamespacedName, &Pod)>> = BTreeMap::new();
+    for (key, pod) in world.api().objects().pods.iter() {
+        if let Some(group) = group_of(pod) {
+            members.entry(group).or_default().push((*key, pod));
+        }
+    }
+    for group in world.api().objects().pod_groups.keys() {
+        members.entry(*group).or_default();
+    }
+    let mut outline = Outline { title: "Pod groups".into(), items: Vec::new() };
+    for (group, mut pods) in members {
+        pods.sort_by_key(|(key, _)| *key);
+        outline.items.extend(of_group(world, history, group, &pods));
+    }
+    outline
+}
+
+fn of_group(
+    world: &World,
+    history: &History,
+    group: NamespacedName,
+    pods: &[(NamespacedName, &Pod)],
+) -> Vec<Item> {
+    let placed = |pod: &Pod, key: NamespacedName| {
+        !pod.spec.node_name.is_empty() || waits_for(world, key).is_some()
+    };
+    let with_node = pods.iter().filter(|(key, pod)| placed(pod, *key)).count();
+    let object = world.api().objects().pod_groups.get(&group);
+    let gang = object.and_then(|object| object.spec.scheduling_policy.gang.as_ref());
+    let needed = gang.map_or(0, |gang| usize::try_from(gang.min_count).unwrap_or(0));
+    let (text, tone) = match (object, gang) {
+        (None, _) => ("there is no such PodGroup: its pods are not tried".to_owned(), Tone::Bad),
+        (_, None) => {
+            (format!("{with_node} of {} pods have a node; no quorum", pods.len()), Tone::Good)
+        }
+        _ if with_node >= needed => (
+            format!("{with_node} of {} pods have a node, {needed} are needed", pods.len()),
+            Tone::Good,
+        ),
+        _ if pods.len() < needed => {
+            let short = needed - pods.len();
+            (
+                format!("{} of the {needed} pods it needs are there, {short} short", pods.len()),
+                Tone::Bad,
+            )
+        }
+        _ => {
+            let text = format!("{with_node} of the {needed} pods it needs have a node");
+            (text, Tone::Bad)
+        }
+    };
+    let mut items = vec![Item::heading(&group.to_string(), format!("{group}: {text}")).tone(tone)];
+    let last = last_cycle(world, history, pods);
+    items.extend(last.iter().flat_map(|record| of_cycle(record)));
+    items.extend(pods.iter().map(|(key, pod)| member(world, history, *key, pod)));
+    items
+}
+
+/// The newest cycle of the group that tried placements or preempted, else the newest at all.
+fn last_cycle<'a>(
+    world: &World,
+    history: &'a History,
+    pods: &[(NamespacedName, &Pod)],
+) -> Option<&'a CycleRecord> {
+    let so_far = world.scheduler().cycles();
+    let newest = |told: fn(&CycleRecord) -> bool| {
+        let of_pod = |(key, _): &(NamespacedName, &Pod)| {
+            let mut cycles = history.cycles_of(*key).rev();
+            cycles.find(|record| record.cycle <= so_far && told(record)).map(AsRef::as_ref)
+        };
+        pods.iter().filter_map(of_pod).max_by_key(|record: &&CycleRecord| record.cycle)
+    };
+    newest(|record| !record.placements.is_empty() || record.preemption.is_some())
+        .or_else(|| newest(|_| true))
+}
+
+/// What a cycle of the group did as a whole.
+fn of_cycle(record: &CycleRecord) -> Vec<Item> {
+    let mut items = Vec::new();
+    let cycle = To::Cycle(record.cycle);
+    if !record.placements.is_empty() {
+        let number = record.placements.len();
+        let text = format!("cycle {}: {number} candidate placements", record.cycle);
+        items.push(Item {
+            id: format!("placements {}", record.pod),
+            ..Item::new(1, text).to(cycle)
+        });
+    }
+    for (at, placement) in record.placements.iter().enumerate() {
+        items.push(self::placement(placement, record.placement == Some(at)).to(cycle));
+    }
+    if let Some(taken) = &record.preemption {
+        let victims: Vec<String> = taken.victims.iter().map(ToString::to_string).collect();
+        let text =
+            format!("cycle {}: preempted on {}: {}", record.cycle, taken.node, victims.join(", "));
+        items.push(Item::new(1, text).to(cycle));
+    }
+    items
+}
+
+fn placement(placement: &PlacementRecord, chosen: bool) -> Item {
+    let name = if placement.name.is_empty() { "all nodes" } else { placement.name.as_str() };
+    let (placed, nodes) = (placement.placed, placement.nodes);
+    let score = placement.total.map(|total| format!(", score {total}")).unwrap_or_default();
+    let (verdict, tone) = match (chosen, placement.status.is_success()) {
+        (true, _) => ("chosen".to_owned(), Tone::Good),
+        (false, true) => ("would do".to_owned(), Tone::Plain),
+        _ => (placement.status.message(), Tone::Bad),
+    };
+    let text = format!("{name}: {placed} pods placed on {nodes} nodes{score}: {verdict}");
+    Item::new(2, text).tone(tone)
+}
+
+fn waits_for(world: &World, key: NamespacedName) -> Option<String> {
+    let mut waiting = world.scheduler().waiting().iter();
+    let waiting = waiting.find(|waiting| waiting.pod().key() == key)?;
+    let holds: Vec<&str> = waiting.holds().iter().map(|hold| hold.plugin.as_str()).collect();
+    Some(format!("waits for {}, held by {}", waiting.node(), holds.join(" and ")))
+}
+
+fn member(world: &World, history: &History, key: NamespacedName, pod: &Pod) -> Item {
+    let so_far = world.scheduler().cycles();
+    let last = history.cycles_of(key).rev().find(|record| record.cycle <= so_far);
+    let queued = world.scheduler().queue().get(key);
+    let why = queued.and_then(|queued| queued.gating_message).map(|gate| gate.to_string());
+    let why = why.or_else(|| last.map(|record| record.message.clone())).unwrap_or_default();
+    let (place, tone) = match (pod.spec.node_name.as_str(), waits_for(world, key)) {
+        ("", Some(waits)) => (waits, Tone::Plain),
+        ("", None) => {
+            let place = world.scheduler().queue().place_of(key).as_str();
+            (format!("{place} {why}"), Tone::Bad)
+        }
+        (node, _) => (format!("on {node}"), Tone::Good),
+    };
+    Item::new(1, format!("{}: {}", key.name, place.trim_end())).tone(tone).to(To::Pod(key))
+}

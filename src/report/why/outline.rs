@@ -1,0 +1,120 @@
+//! The answer to "why?" as an outline: the verdict, what is in the way with the nodes behind it,
+//! the nearest nodes, ledgers, queue, attempts and preemption.
+
+use super::{count, head, names, placement, preemption, queue, spread};
+use crate::debug::why::{Group, NodeWhy, Why};
+use crate::report::outline::{Item, Outline, To, Tone};
+
+/// Nodes that are told one by one, the nearest first.
+const NEAR: usize = 20;
+/// Nodes of a group that are told.
+const OF_GROUP: usize = 200;
+
+/// The whole answer.
+pub fn outline(why: &Why) -> Outline {
+    let mut outline = Outline { title: format!("Why {}?", why.pod), items: Vec::new() };
+    let mut head = head::lines(why);
+    let first = if head.is_empty() { String::new() } else { head.remove(0) };
+    let tone = if why.is_schedulable() { Tone::Good } else { Tone::Bad };
+    let verdict = Item::heading("verdict", first).tone(tone);
+    outline.items.push(verdict.clone());
+    outline.section(verdict, head);
+    // The heading stands alone where there is nothing below it.
+    if outline.items.len() > 1 {
+        outline.items.remove(0);
+    }
+    blockers(why, &mut outline);
+    near(why, &mut outline);
+    outline.section(Item::heading("spread", "Spread ledgers"), spread::lines(why, true));
+    let ranking = Item::heading("ranking", "Ranking of the nodes that fit").folded(true);
+    outline.section(ranking, placement::lines(why, false));
+    outline.section(Item::heading("queue", "Queue"), queue::lines(why, false));
+    attempts(why, &mut outline);
+    outline.items.extend(preemption::items(why));
+    outline
+}
+
+/// What is in the way, by reason, with the nodes.
+fn blockers(why: &Why, outline: &mut Outline) {
+    let refused: usize = why.groups.iter().map(|group| group.nodes.len()).sum();
+    if refused == 0 {
+        return;
+    }
+    let heading = format!("In the way on {}", count(refused, "node"));
+    outline.items.push(Item::heading("blockers", heading));
+    for reason in &why.everywhere {
+        let text = format!("on every node: {}: {}", reason.plugin, reason.text);
+        outline.items.push(Item::new(1, text).tone(Tone::Bad));
+    }
+    why.groups.iter().for_each(|group| self::group(why, group, outline));
+}
+
+fn group(why: &Why, group: &Group, outline: &mut Outline) {
+    let own = group.reasons.iter().filter(|reason| !why.everywhere.contains(reason));
+    let reasons: Vec<String> =
+        own.map(|reason| format!("{}: {}", reason.plugin, reason.text)).collect();
+    let reasons = if reasons.is_empty() { "nothing else".to_owned() } else { reasons.join("; ") };
+    let never = if group.never { ", which can never match" } else { "" };
+    let nodes = count(group.nodes.len(), "node");
+    let tone = if group.never { Tone::Dim } else { Tone::Bad };
+    let line = Item::new(1, format!("{nodes}{never}: {reasons}")).tone(tone);
+    outline.items.push(Item { id: format!("group {reasons}"), ..line.folded(true) });
+    for name in group.nodes.iter().take(OF_GROUP) {
+        let Some(node) = why.node(*name) else { continue };
+        let causes: Vec<String> = node.causes().map(|(_, cause)| cause.words()).collect();
+        let text = format!("{name}: {}", causes.join("; "));
+        outline.items.push(Item::new(2, text).to(verdict(why, node)));
+    }
+    let more = group.nodes.len().saturating_sub(OF_GROUP);
+    let rest = (more > 0).then(|| Item::new(2, format!("and {}", count(more, "more node"))));
+    outline.items.extend(rest);
+}
+
+/// Where the first refusal of a node can be seen.
+fn verdict(why: &Why, node: &NodeWhy) -> To {
+    To::Verdict(why.pod, node.node, node.blockers.first().map(|by| by.plugin))
+}
+
+/// The nodes that miss least, with everything that speaks against each.
+fn near(why: &Why, outline: &mut Outline) {
+    let near = why.nodes.iter().filter(|node| !node.fits() && !node.never());
+    let near: Vec<&NodeWhy> = near.take(NEAR).collect();
+    if near.is_empty() {
+        return;
+    }
+    outline.items.push(Item::heading("near", "Nearest nodes, the one that misses least first"));
+    for node in near {
+        let seen = node.seen.why_not().map(|why| format!(" (not evaluated: {why})"));
+        let causes: Vec<_> = node.causes().collect();
+        let told = match causes.as_slice() {
+            [(plugin, cause)] => format!("{plugin}: {}", cause.words()),
+            causes => count(causes.len(), "cause"),
+        };
+        let text = format!("{}: {told}{}", node.node, seen.unwrap_or_default());
+        let line = Item::new(1, text).folded(true).to(verdict(why, node));
+        outline.items.push(Item { id: format!("near {}", node.node), ..line });
+        for (plugin, cause) in causes.into_iter().filter(|_| node.causes().nth(1).is_some()) {
+            let to = To::Verdict(why.pod, node.node, Some(plugin));
+            outline.items.push(Item::new(2, format!("{plugin}: {}", cause.words())).to(to));
+        }
+    }
+}
+
+fn attempts(why: &Why, outline: &mut Outline) {
+    if why.attempts.is_empty() {
+        return;
+    }
+    let heading = format!("Attempts: {}", why.attempts.len());
+    outline.items.push(Item::heading("attempts", heading).folded(why.attempts.len() > 3));
+    for attempt in why.attempts.iter().rev() {
+        let node = attempt.node.map(|node| format!(" on {node}")).unwrap_or_default();
+        let (number, cycle, outcome) = (attempt.attempt, attempt.cycle, attempt.outcome);
+        let text = format!("attempt {number}, cycle {cycle}: {outcome}{node} {}", attempt.message);
+        outline.items.push(Item::new(1, text.trim_end()).to(To::Cycle(cycle)));
+    }
+}
+
+/// Nodes, a few by name.
+pub(super) fn of_nodes<T: std::fmt::Display>(nodes: &[T]) -> String {
+    format!("{} ({})", count(nodes.len(), "node"), names(nodes, 3))
+}

@@ -1,0 +1,42 @@
+//! The outlines that views fold: why a pod is where it is, and the pod groups.
+
+#[cfg(test)]
+mod tests;
+
+use super::{Done, Driver};
+use crate::debug::why::ask;
+use crate::engine::pod::NamespacedName;
+use crate::report::outline::{Item, To};
+use crate::report::why;
+use crate::tui::model::Folding;
+use crate::tui::view::ViewId;
+
+impl Driver {
+    /// Why the pod is where it is at the position, as an outline.
+    pub(super) fn outline(&mut self, pod: NamespacedName) -> Done {
+        let Some(answer) = ask(&mut self.session, pod, &[]) else { return super::why::gone(pod) };
+        let mut outline = why::outline(&answer);
+        if !answer.is_schedulable() {
+            let text = "What would make it fit? Enter looks for the smallest changes";
+            outline.items.push(Item::heading("fixes", text).to(To::Search(pod)));
+        }
+        // What was folded for one pod says nothing of another.
+        let before = self.model.why.take().filter(|before| before.outline.title == outline.title);
+        self.model.why = Some(Folding::new(outline, before, Some(pod)));
+        self.model.revision += 1;
+        Done { look_at: Some(ViewId::Why), ..Done::default() }
+    }
+
+    /// Folds a line of an outline, or unfolds it.
+    pub(super) fn fold(&mut self, view: ViewId, key: u64) -> Done {
+        let folding = match view {
+            ViewId::Groups => &mut self.model.groups,
+            _ => &mut self.model.why,
+        };
+        if let Some(folding) = folding {
+            folding.toggle(key);
+        }
+        self.model.revision += 1;
+        Done::default()
+    }
+}

@@ -1,0 +1,69 @@
+//! Stories of answers that fold.
+
+use crate::tui::testing::{Live, session};
+use crate::tui::view::ViewId;
+
+#[test]
+fn why_is_a_view_that_folds_and_leads_to_the_matrix_and_back() {
+    let mut live = Live::demo("fragmented").keys("c2gw");
+    assert_eq!(live.app.view(), ViewId::Why);
+    live.golden("why-fragmented-80x24");
+    assert!(live.text().contains("Why default/report?"), "{}", live.text());
+    // The reasons unfold to the nodes, and a node leads to its cell.
+    let mut live = live.keys("/enough cpu<Enter>gg<Enter><Esc>");
+    assert!(live.text().contains("node-0: cpu:"), "{}", live.text());
+    let mut live = live.keys("/node-0: cpu<Enter>gg<Enter>");
+    assert_eq!(live.app.view(), ViewId::Filter);
+    assert!(live.lines()[1].contains("NodeResourcesFit ▸ node-0"), "{}", live.lines()[1]);
+    let mut live = live.keys("-");
+    assert_eq!(live.app.view(), ViewId::Why);
+    assert!(live.text().contains("node-0: cpu"), "what was unfolded stays so: {}", live.text());
+    let live = live.keys("<Esc>G<Enter>");
+    assert!(!live.driver.is_searching());
+}
+
+#[test]
+fn preemption_tells_candidates_criteria_and_who_is_none() {
+    let mut live = Live::wide("preemption-budget").keys("c:cycle 1<Enter>8<Enter>");
+    assert_eq!(live.app.view(), ViewId::Why, "{}", live.text());
+    let text = live.text();
+    assert!(text.contains("Why default/payment?"), "{text}");
+    assert!(text.contains("budgets violated; chosen"), "{text}");
+    assert!(text.contains("(priority "), "victims by priority: {text}");
+    assert!(live.keys("-").text().contains("Preemption for default/payment"));
+}
+
+const GROUP: &str = "
+kind: KubeSchedulerConfiguration
+apiVersion: kubescheduler.config.k8s.io/v1
+---
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+kind: PodGroup
+apiVersion: scheduling.k8s.io/v1alpha2
+metadata: {name: train, namespace: ml}
+spec: {schedulingPolicy: {gang: {minCount: 3}}}
+---
+kind: Pod
+metadata: {name: worker-0, namespace: ml}
+spec: {schedulingGroup: {podGroupName: train}, containers: [{name: c}]}
+---
+kind: Pod
+metadata: {name: worker-1, namespace: ml}
+spec: {schedulingGroup: {podGroupName: train}, containers: [{name: c}]}
+";
+
+#[test]
+fn a_group_says_how_short_it_is_of_its_quorum() {
+    let mut live = Live::new(session(GROUP), (120, 24)).keys("cgp");
+    assert_eq!(live.app.view(), ViewId::Groups);
+    let text = live.text();
+    assert!(text.contains("ml/train: 2 of the 3 pods it needs are there, 1 short"), "{text}");
+    assert!(text.contains("worker-0:"), "{text}");
+    let mut live = live.keys("gg<Enter>");
+    assert!(!live.text().contains("worker-0:"), "{}", live.text());
+    let mut live = live.keys("<Enter>j<Enter>");
+    assert!(live.text().contains("Why ml/worker-0?"), "{}", live.text());
+}

@@ -1,0 +1,163 @@
+//! Answers that fold: why a pod is where it is, and the pod groups.
+
+use super::{Open, View};
+use crate::config::ExtensionPoint;
+use crate::debug::Position as Frame;
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
+use crate::report::outline::{Item, To, Tone};
+use crate::tui::app::Request;
+use crate::tui::lines::Line;
+use crate::tui::model::{Folding, Model, Position};
+use crate::tui::theme::Scope;
+use crate::tui::view::ViewId;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// See the module.
+pub struct OutlineView<'a> {
+    model: &'a Model,
+    folding: Option<&'a Folding>,
+    /// The lines that are not folded away.
+    open: Vec<usize>,
+    view: ViewId,
+}
+
+impl<'a> OutlineView<'a> {
+    /// One of the outlines of the model.
+    pub fn new(model: &'a Model, view: ViewId) -> OutlineView<'a> {
+        let folding = match view {
+            ViewId::Groups => model.groups.as_ref(),
+            _ => model.why.as_ref(),
+        };
+        let open = folding.map_or(Vec::new(), Folding::open);
+        OutlineView { model, folding, open, view }
+    }
+
+    fn item(&self, row: usize) -> Option<&'a Item> {
+        self.folding?.outline.items.get(*self.open.get(row)?)
+    }
+
+    /// The cell of the matrix in the last cycle of the pod.
+    fn verdict(
+        &self,
+        pod: NamespacedName,
+        node: Symbol,
+        plugin: Option<Symbol>,
+    ) -> Option<Position> {
+        let start = self.model.start_of_last_cycle(pod)?;
+        let names = &self.model.cycles.get(start.cycle)?.nodes;
+        let id = *names.order.iter().find(|id| names.name(**id) == node)?;
+        let columns = &self.model.cycles.get(start.cycle)?.filter.plugins;
+        let plugin = plugin.filter(|plugin| columns.iter().any(|column| column.plugin == *plugin));
+        let frame = match plugin.or_else(|| columns.first().map(|column| column.plugin)) {
+            Some(plugin) => Frame::new(ExtensionPoint::Filter, Some(plugin), Some(id)),
+            None => Frame::START,
+        };
+        Some(Position { frame, ..start })
+    }
+}
+
+fn scope(tone: Tone) -> Scope {
+    match tone {
+        Tone::Plain => Scope::Text,
+        Tone::Heading => Scope::TextStrong,
+        Tone::Bad => Scope::VerdictFail,
+        Tone::Good => Scope::VerdictPass,
+        Tone::Dim => Scope::TextDim,
+    }
+}
+
+impl GridSource for OutlineView<'_> {
+    fn rows(&self) -> usize {
+        self.open.len()
+    }
+
+    fn columns(&self) -> usize {
+        1
+    }
+
+    fn column(&self, _column: usize) -> Column {
+        Column::prose("Enter folds, unfolds, or goes there", 40)
+    }
+
+    fn cell(&self, row: usize, _column: usize, out: &mut CellOut) {
+        let (Some(item), Some(folding)) = (self.item(row), self.folding) else { return };
+        let more = self.open.get(row).is_some_and(|at| folding.outline.has_more(*at));
+        let mark = match (more, folding.is_folded(item)) {
+            (false, _) => " ",
+            (true, true) => "+",
+            (true, false) => "-",
+        };
+        let tone = match item.tone {
+            Tone::Bad => "✗ ",
+            Tone::Good => "✓ ",
+            _ => "",
+        };
+        let indent = usize::from(item.depth) * 2;
+        out.set(&format!("{:indent$}{mark} {tone}{}", "", item.text), scope(item.tone));
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        self.item(row).map_or(0, |item| Folding::key(item))
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.item(row).is_some_and(|item| item.tone == Tone::Bad)
+    }
+}
+
+impl View for OutlineView<'_> {
+    fn title(&self) -> String {
+        match (self.folding, self.view) {
+            (Some(folding), _) => folding.outline.title.clone(),
+            (None, ViewId::Groups) => "Pod groups".into(),
+            (None, _) => "Why?".into(),
+        }
+    }
+
+    fn empty(&self) -> String {
+        match self.view {
+            ViewId::Groups => "No pod belongs to a group, and there is no PodGroup.".into(),
+            _ => "No pod is asked about: choose one in 2, 6 or 7 and type gw.".into(),
+        }
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(item) = self.item(row) else { return Vec::new() };
+        let mut lines = vec![Line::text(&item.text).scoped(scope(item.tone))];
+        lines.extend(item.to.map(|to| {
+            let where_to = match to {
+                To::Verdict(_, node, Some(plugin)) => format!("what {plugin} said of {node}"),
+                To::Verdict(_, node, None) => format!("node {node} in the filter matrix"),
+                To::Cycle(cycle) => format!("cycle {cycle}"),
+                To::Pod(pod) => format!("why {pod} is where it is"),
+                To::Search(pod) => format!("the smallest changes that would make {pod} fit"),
+            };
+            Line::field("Enter", where_to)
+        }));
+        lines
+    }
+
+    fn open(&self, row: usize, _column: usize) -> Open {
+        let (Some(item), Some(folding)) = (self.item(row), self.folding) else {
+            return Open::Describe;
+        };
+        let more = self.open.get(row).is_some_and(|at| folding.outline.has_more(*at));
+        match item.to {
+            _ if more => Open::Ask(Request::Fold(self.view, Folding::key(item))),
+            Some(To::Verdict(pod, node, plugin)) => match self.verdict(pod, node, plugin) {
+                Some(position) => Open::Moment(position, ViewId::Filter),
+                None => Open::View(ViewId::Nodes),
+            },
+            Some(To::Cycle(number)) => {
+                let at = self.model.cycles.binary_search_by_key(&number, |cycle| cycle.cycle);
+                let moment =
+                    |cycle| Open::Moment(Position { cycle, frame: Frame::START }, ViewId::Cycle);
+                at.map_or(Open::Describe, moment)
+            }
+            Some(To::Pod(pod)) => Open::Ask(Request::Outline(pod)),
+            Some(To::Search(pod)) => Open::Ask(Request::Fixes(pod)),
+            None => Open::Describe,
+        }
+    }
+}
