@@ -23,6 +23,7 @@ pub mod preview;
 pub mod session;
 pub mod timeline;
 pub mod timer;
+pub mod times;
 pub mod why;
 
 pub use frames::{Depth, Position};

@@ -16,7 +16,9 @@ use crate::debug::input::{self, Change, Effect, Input};
 use crate::debug::ledger::Ledger;
 use crate::debug::timeline::{Step, Stop, Timeline};
 use crate::debug::timer::{self, Timer};
+use crate::debug::times::Times;
 use crate::engine::record::CycleRecord;
+use crate::engine::stopwatch::Clock;
 use crate::intern::Symbol;
 use crate::sim::{World, Write};
 use crate::trace::{Entry, EntryId, History, thin};
@@ -42,6 +44,7 @@ pub struct Session {
     /// What was free on the nodes all along.
     ledger: Ledger,
     breakpoints: Breakpoints,
+    times: Times,
 }
 
 impl Session {
@@ -57,6 +60,7 @@ impl Session {
             position: Position::START,
             ledger: Ledger::default(),
             breakpoints: Breakpoints::default(),
+            times: Times::default(),
         };
         session.record_step(None, loaded);
         session
@@ -214,12 +218,27 @@ impl Session {
     /// # Errors
     /// A change cannot be done; nothing changed.
     pub fn apply(&mut self, input: Input) -> Result<bool, String> {
-        let Some(effect) = input::perform(&mut self.world, &input)? else { return Ok(false) };
+        // Only here, so that nothing else that runs on a copy of the cluster is counted.
+        self.world.scheduler_mut().measure(self.times.stopwatch());
+        let effect = input::perform(&mut self.world, &input);
+        self.world.scheduler_mut().measure(None);
+        let Some(effect) = effect? else { return Ok(false) };
+        self.times.step_done(effect.record.as_ref().map(|record| record.cycle));
         let first = self.timeline.stops().len();
         self.record_step(Some(input), effect);
         (self.stop, self.position) = (first, Position::START);
         self.checkpoints.offer(self.last_step(), &self.world);
         Ok(true)
+    }
+
+    /// Measures from now on what plugins take, with a clock from outside.
+    pub fn measure(&mut self, clock: Arc<dyn Clock>) {
+        self.times.measure(clock);
+    }
+
+    /// What plugins took, as far as it was measured.
+    pub fn times(&self) -> &Times {
+        &self.times
     }
 
     /// Takes what an input led to into history and timeline.

@@ -15,6 +15,9 @@ mod rows;
 mod search;
 #[cfg(test)]
 mod tests;
+mod times;
+#[cfg(test)]
+mod times_tests;
 mod whatif;
 mod why;
 

@@ -129,8 +129,12 @@ pub const CURSOR: &str = "▶";
 pub const BREAKPOINT: &str = "●";
 /// Says that a setting is not the default.
 pub const CHANGED: &str = "≠ changed";
+/// Says that two values are not the same.
+pub const DIFFERS: &str = "≠";
 /// Marks a row that a person has marked.
 pub const MARKED: &str = "◆";
+/// A cell of a bar.
+pub const BLOCK: &str = "█";
 /// Columns hidden at the left.
 pub const MORE_LEFT: &str = "◂";
 /// Columns hidden at the right.
@@ -167,7 +171,7 @@ fn stand_in(c: char) -> char {
         '●' => '@',
         'µ' => 'u',
         '≠' => '!',
-        '◆' => '#',
+        '◆' | '█' => '#',
         c if c.is_ascii() => c,
         _ => '?',
     }
@@ -206,6 +210,7 @@ mod tests {
             BREAKPOINT,
             CHANGED,
             MARKED,
+            BLOCK,
             MORE_LEFT,
             MORE_RIGHT,
             ASCENDING,

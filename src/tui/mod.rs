@@ -11,6 +11,7 @@ pub mod app;
 pub mod behind;
 pub mod color;
 pub mod command;
+pub mod compare;
 pub mod driver;
 mod editor;
 pub mod filter;

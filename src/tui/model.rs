@@ -12,6 +12,7 @@ use crate::debug::Position as Frame;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::{CycleRecord, QueueName};
+use crate::engine::stopwatch::Spent;
 use crate::intern::Symbol;
 use crate::live::Decision;
 use crate::report::outline::{Item, Outline};
@@ -70,6 +71,8 @@ pub struct Model {
     pub weights: crate::debug::preview::Weights,
     /// What the scheduler runs with.
     pub configuration: Configuration,
+    /// What plugins take.
+    pub times: TimesModel,
     /// While the state at the position is being reached again: steps done, and all.
     pub going_back: Option<(usize, usize)>,
 }
@@ -123,6 +126,26 @@ impl Folding {
     pub fn open(&self) -> Vec<usize> {
         self.outline.open(|item| self.is_folded(item))
     }
+}
+
+/// What plugins take at their points, as far as it is measured.
+#[derive(Clone, Debug, Default)]
+pub struct TimesModel {
+    /// Whether anything is measured.
+    pub is_on: bool,
+    /// A row for each point and plugin, most time first.
+    pub rows: Vec<TimesRow>,
+    /// The cycle at the position, if it was measured.
+    pub cycle: Option<u64>,
+}
+
+/// What a plugin takes at a point.
+#[derive(Clone, Copy, Debug)]
+pub struct TimesRow {
+    /// In the whole session.
+    pub all: Spent,
+    /// In the cycle at the position.
+    pub here: Option<Spent>,
 }
 
 /// A live cluster behind the session.

@@ -6,6 +6,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::action::spec;
 use super::app::App;
+use super::glyph::MARKED;
 use super::layout::{self, Tier};
 use super::lines::wrapped;
 use super::model::{Model, span};
@@ -81,7 +82,8 @@ fn draw_view(
         draw_empty(buffer, inner, &*source, grid, paint);
     }
     let selected = grid.selected_row().map(|row| (row, grid.column));
-    if let Some(at) = draw_detail(buffer, detail, app, &*source, selected, paint) {
+    let marked = selected.is_some_and(|(row, _)| grid.marks().contains(&source.key(row)));
+    if let Some(at) = draw_detail(buffer, detail, (app, marked), &*source, selected, paint) {
         cursor = Some(at);
     }
     cursor
@@ -108,6 +110,9 @@ fn title_notes(source: &dyn View, grid: &GridState) -> Vec<String> {
     });
     if !grid.filter.is_empty() {
         notes.push(format!("/{}", grid.filter.text()));
+    }
+    if !grid.marks().is_empty() {
+        notes.push(format!("{} marked", grid.marks().len()));
     }
     if grid.failures_only {
         notes.push(source.failures().into());
@@ -146,7 +151,7 @@ fn draw_empty(buffer: &mut Buffer, area: Rect, source: &dyn View, grid: &GridSta
 fn draw_detail(
     buffer: &mut Buffer,
     area: Rect,
-    app: &mut App,
+    (app, marked): (&mut App, bool),
     source: &dyn View,
     selected: Option<(usize, usize)>,
     paint: &Paint,
@@ -158,6 +163,9 @@ fn draw_detail(
     let last = lines.len().saturating_sub(room);
     *scroll = (*scroll).min(last);
     let mut notes = vec!["Details".to_owned()];
+    if marked {
+        notes.push(format!("{MARKED} marked"));
+    }
     if last > 0 {
         let hint = if focused { "" } else { "; Tab scrolls, d shows all" };
         let more = last - *scroll;

@@ -81,6 +81,7 @@ pub fn run(
     app.start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut driver = Driver::new(shown.session, shown.source);
+    driver.measure();
     match shown.behind {
         Behind::Nothing => {}
         Behind::Live(following) => driver.follow(following),

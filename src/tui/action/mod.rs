@@ -11,6 +11,7 @@ pub mod inspect;
 pub mod key;
 pub mod keymap;
 pub mod live;
+pub mod marks;
 pub mod navigation;
 pub mod views;
 pub mod waiting;
@@ -23,6 +24,7 @@ pub use inspect::Inspect;
 pub use key::{Key, NotAKey};
 pub use keymap::Keymap;
 pub use live::Live;
+pub use marks::Marks;
 pub use navigation::Navigation;
 pub use views::Views;
 pub use waiting::Waiting;
@@ -51,6 +53,8 @@ pub enum Action {
     Breakpoints(Breakpoints),
     /// Change something, in a branch.
     WhatIf(WhatIf),
+    /// Mark rows.
+    Marks(Marks),
 }
 
 /// An action with what was typed after its name; empty from a key.
@@ -171,10 +175,11 @@ pub struct Group {
 }
 
 /// The table.
-pub const GROUPS: [Group; 9] = [
+pub const GROUPS: [Group; 10] = [
     Group { title: "Debugger", specs: execution::SPECS },
     Group { title: "Breakpoints and watches", specs: breakpoints::SPECS },
     Group { title: "Look closer", specs: inspect::SPECS },
+    Group { title: "Marks", specs: marks::SPECS },
     Group { title: "Waiting pods", specs: waiting::SPECS },
     Group { title: "Live cluster", specs: live::SPECS },
     Group { title: "What if", specs: whatif::SPECS },

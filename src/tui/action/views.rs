@@ -50,6 +50,7 @@ pub const SPECS: &[Spec] = &[
     show(ViewId::Events, "events", &["9"], "Queue moves and what each queueing hint said"),
     show(ViewId::Breakpoints, "breakpoints", &["B"], "Breakpoints and watches, with their hits and values"),
     show(ViewId::Configuration, "configuration", &["g c"], "Profiles, plugins in order, weights, arguments, extenders, gates"),
+    show(ViewId::Times, "times", &["g t"], "Time spent by plugin and extension point, nodes refused by each"),
     show(ViewId::Messages, "messages", &["M"], "All that was said: notices, warnings, errors, how often and when"),
     show(ViewId::Groups, "groups", &["g p"], "Pod groups: members, quorum, and the placements that were tried"),
     spec(Views::Last, "last-view", &["-"], "Back to the view before this one"),

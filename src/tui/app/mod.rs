@@ -5,6 +5,9 @@
 
 mod ask;
 mod look;
+mod marks;
+#[cfg(test)]
+mod marks_tests;
 mod messages;
 mod mouse;
 mod popup;
@@ -309,6 +312,7 @@ impl App {
             Action::Waiting(a) => action::waiting::apply(a, self, model, argument),
             Action::Live(a) => action::live::apply(a, self, model),
             Action::Breakpoints(a) => action::breakpoints::apply(a, self, model, argument),
+            Action::Marks(a) => action::marks::apply(a, self, model),
             Action::WhatIf(a) => action::whatif::apply(a, self, model, argument),
         }
     }

@@ -6,6 +6,7 @@ use crate::live::{Decision, Verdict};
 use crate::tui::action::whatif::Wish;
 use crate::tui::action::{self, Action, Keymap};
 use crate::tui::command;
+use crate::tui::compare::Table;
 use crate::tui::driver::Open;
 use crate::tui::lines::{Line, LineGrid, Wrapped, wrapped};
 use crate::tui::model::Model;
@@ -34,6 +35,7 @@ enum Content {
     Offers(Vec<Offer>),
     Fixes(Vec<(Option<usize>, String)>),
     Lines(Vec<Line>),
+    Table(Table),
 }
 
 /// A row of the help.
@@ -67,6 +69,7 @@ impl Popup {
                 let rows = fix_rows(lines, width).into_iter();
                 Box::new(LineGrid(rows.map(|(_, row)| row).collect()))
             }
+            Content::Table(table) => Box::new(table.clone()),
             Content::Lines(lines) => {
                 let columns = usize::from(width.saturating_sub(2));
                 Box::new(LineGrid(wrapped(lines, columns)))
@@ -216,6 +219,12 @@ impl App {
         self.push_popup(Popup::new(title, "/ filter  Esc close", Content::Lines(lines)));
     }
 
+    /// A window with a table.
+    pub fn open_table(&mut self, title: &str, table: Table) {
+        let footer = "z only what differs  / filter  Esc close";
+        self.push_popup(Popup::new(title, footer, Content::Table(table)));
+    }
+
     /// Everything about the selected row.
     pub fn describe(&mut self, model: &Model) {
         let column = self.grid(self.view).column;
@@ -231,11 +240,13 @@ impl App {
     /// The details of the selected cell for the clipboard, under the view's title.
     pub fn copy(&mut self, model: &Model, write: fn(&str, &[Line]) -> String) -> Effect {
         let column = self.grid(self.view).column;
-        let Some(row) = self.selected_row() else {
+        let rows = self.chosen_rows(model);
+        if rows.is_empty() {
             return self.fail("there is no row to copy".into());
-        };
+        }
         let view = self.source(model);
-        Effect::Copy(write(&view.title(), &view.detail(row, column)))
+        let lines: Vec<Line> = rows.iter().flat_map(|row| view.detail(*row, column)).collect();
+        Effect::Copy(write(&view.title(), &lines))
     }
 
     /// The whole line of help of the action selected in the open window.
@@ -243,7 +254,7 @@ impl App {
         let popup = self.popups.last()?;
         match &popup.content {
             Content::Actions(rows) => Some(&rows.get(popup.grid.selected_row()?)?.help),
-            Content::Lines(_) | Content::Offers(_) | Content::Fixes(_) => None,
+            Content::Lines(_) | Content::Offers(_) | Content::Fixes(_) | Content::Table(_) => None,
         }
     }
 

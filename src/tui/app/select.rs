@@ -64,9 +64,7 @@ impl App {
 
     /// Changes order or choice of rows of the grid on screen.
     pub fn change_grid(&mut self, change: impl FnOnce(&mut GridState)) {
-        if self.popups.is_empty() {
-            change(self.grid(self.view));
-        }
+        change(self.filtered_grid());
     }
 
     /// The selected column of the view.

@@ -32,6 +32,8 @@ pub(super) struct Picture {
     old_rest: bool,
     /// The configuration that the rows are of.
     config: Option<Arc<ResolvedConfig>>,
+    /// The revision of which the times are.
+    pub times_of: u64,
     /// The step of which the rows show the state, if it is known.
     step: Option<usize>,
 }
@@ -46,6 +48,7 @@ impl Default for Picture {
             old_groups: true,
             old_rest: true,
             config: None,
+            times_of: u64::MAX,
             step: None,
         }
     }
@@ -86,7 +89,12 @@ impl Driver {
     }
 
     fn draw_up(&mut self, view: ViewId) {
-        let Some(world) = self.session.state().filter(|_| view.shows_cluster()) else { return };
+        if view == ViewId::Times {
+            return self.draw_up_times();
+        }
+        // The node views of a cycle show labels, if the cluster there is known.
+        let shows = view.shows_cluster() || matches!(view, ViewId::Filter | ViewId::Scores);
+        let Some(world) = self.session.state().filter(|_| shows) else { return };
         let (picture, model) = (&mut self.picture, &mut self.model);
         let newest = self.session.stop().map_or(0, |stop| stop.newest_cycle);
         let history = self.session.history();

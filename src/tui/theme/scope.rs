@@ -50,6 +50,8 @@ scopes! {
     Cursor = "cursor",
     /// Where a breakpoint sits.
     Breakpoint = "breakpoint",
+    /// A row that a person marked.
+    Mark = "mark",
     /// What lies after the debugger's position.
     Future = "future",
     /// Breadcrumbs.

@@ -18,7 +18,8 @@ mod scores;
 #[cfg(test)]
 mod tests;
 mod timeline;
-mod verdict;
+mod times;
+pub(super) mod verdict;
 mod waiting;
 
 use super::app::{Messages, Request, decision_lines};
@@ -125,6 +126,8 @@ pub enum ViewId {
     Why,
     /// The pod groups.
     Groups,
+    /// What plugins take.
+    Times,
 }
 
 impl ViewId {
@@ -143,8 +146,14 @@ impl ViewId {
     ];
 
     /// The views without a digit.
-    pub const OTHERS: [ViewId; 5] =
-        [ViewId::Breakpoints, ViewId::Configuration, ViewId::Messages, ViewId::Why, ViewId::Groups];
+    pub const OTHERS: [ViewId; 6] = [
+        ViewId::Breakpoints,
+        ViewId::Configuration,
+        ViewId::Times,
+        ViewId::Messages,
+        ViewId::Why,
+        ViewId::Groups,
+    ];
 
     /// All views: those with a digit first.
     pub fn every() -> impl Iterator<Item = ViewId> + Clone {
@@ -169,6 +178,7 @@ impl ViewId {
             ViewId::Messages => "M",
             ViewId::Why => "gw",
             ViewId::Groups => "gp",
+            ViewId::Times => "gt",
         }
     }
 
@@ -203,6 +213,7 @@ impl ViewId {
             ViewId::Messages => "Messages",
             ViewId::Why => "Why",
             ViewId::Groups => "Groups",
+            ViewId::Times => "Times",
         }
     }
 }
@@ -223,6 +234,7 @@ pub fn source<'a>(view: ViewId, model: &'a Model, said: &Messages) -> Box<dyn Vi
         ViewId::Breakpoints => Box::new(breakpoints::BreakpointsView(model)),
         ViewId::Configuration => Box::new(configuration::ConfigurationView(model)),
         ViewId::Why | ViewId::Groups => Box::new(outline::OutlineView::new(model, view)),
+        ViewId::Times => Box::new(times::TimesView(model)),
         ViewId::Messages => Box::new(messages::MessagesView(said.clone())),
     }
 }
@@ -231,6 +243,8 @@ pub fn source<'a>(view: ViewId, model: &'a Model, said: &Messages) -> Box<dyn Vi
 fn beside(model: &Model, cycle: u64) -> Vec<Line> {
     model.decision_beside(cycle).map(decision_lines).unwrap_or_default()
 }
+
+pub(super) use nodes::taints;
 
 /// The plugin of a column of the score table.
 pub fn scores_plugin(model: &Model, column: usize) -> Option<crate::intern::Symbol> {

@@ -30,7 +30,7 @@ fn labels(node: &NodeInfo) -> Option<&Labels> {
 }
 
 /// Taints as kubectl writes them.
-fn taints(node: &NodeInfo) -> Vec<String> {
+pub fn taints(node: &NodeInfo) -> Vec<String> {
     let taints = node.node.as_ref().map(|n| n.spec.taints.as_slice()).unwrap_or_default();
     let text = |taint: &crate::api::Taint| match taint.value.is_empty() {
         true => format!("{}:{}", taint.key, taint.effect),

@@ -24,7 +24,7 @@ pub(super) fn key_of(pod: NamespacedName) -> u64 {
 }
 
 /// A number that stands for a text while the interface runs (FNV-1a).
-fn key_of_text(text: &str) -> u64 {
+pub(super) fn key_of_text(text: &str) -> u64 {
     let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }

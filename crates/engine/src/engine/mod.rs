@@ -37,6 +37,7 @@ pub mod scores;
 pub mod scripted;
 pub mod snapshot;
 pub mod status;
+pub mod stopwatch;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tie_break;

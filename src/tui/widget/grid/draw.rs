@@ -6,13 +6,13 @@ use ratatui::layout::{Position, Rect};
 use super::columns::{self, Placed, Placement};
 use super::state::Geometry;
 use super::{CellOut, GridSource, GridState};
-use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MORE_LEFT, MORE_RIGHT};
+use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MARKED, MORE_LEFT, MORE_RIGHT};
 use crate::tui::sanitize;
 use crate::tui::text::{Align, Cut, fit, width};
 use crate::tui::theme::Scope;
 use crate::tui::widget::Paint;
 
-/// Columns before the first one, for the mark of the debugger's position.
+/// Columns before the first one: the debugger's position or a breakpoint, and a person's mark.
 const MARK: u16 = 2;
 
 /// Draws `source` into `area`; `focused` says whether it has the keys. Gives back where the selected cell
@@ -44,6 +44,9 @@ pub fn draw(
         let Some(row) = state.row_at(line) else { break };
         let row_area = Rect { y, height: 1, ..lines };
         draw_row(buffer, row_area, source, row, paint, &placement.columns, &mut out);
+        if !state.marks().is_empty() && state.marks().contains(&source.key(row)) {
+            paint.put(buffer, row_area, row_area.x + 1, y, MARKED, Scope::Mark);
+        }
         if line == state.selected_line() {
             highlight(buffer, row_area, state, paint, &placement.columns, focused);
         }

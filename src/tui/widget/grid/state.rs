@@ -1,5 +1,7 @@
 //! What the interface remembers of a grid: selection, chosen column, scroll positions, filter, order.
 
+use std::collections::BTreeSet;
+
 use ratatui::layout::Rect;
 
 use super::{CellOut, GridSource};
@@ -54,6 +56,8 @@ pub struct GridState {
     /// Selected line.
     selected: usize,
     selected_key: Option<u64>,
+    /// Keys of the rows that a person marked.
+    marks: BTreeSet<u64>,
     /// Source rows in the order shown.
     order: Vec<u32>,
     total: usize,
@@ -160,6 +164,51 @@ impl GridState {
             self.select(source, line);
         }
         line.is_some()
+    }
+
+    /// Marks a row by its key, or takes its mark away; says whether it is marked now.
+    pub fn toggle_mark(&mut self, key: u64) -> bool {
+        let marked = self.marks.insert(key);
+        if !marked {
+            self.marks.remove(&key);
+        }
+        marked
+    }
+
+    /// The keys of marked rows, also of those not shown.
+    pub fn marks(&self) -> &BTreeSet<u64> {
+        &self.marks
+    }
+
+    /// Takes all marks away; says how many there were.
+    pub fn clear_marks(&mut self) -> usize {
+        std::mem::take(&mut self.marks).len()
+    }
+
+    /// The marked rows of the source that are shown, in the order shown.
+    pub fn marked_rows(&self, source: &dyn GridSource) -> Vec<usize> {
+        if self.marks.is_empty() {
+            return Vec::new();
+        }
+        let rows = self.order.iter().map(|row| *row as usize);
+        rows.filter(|row| self.marks.contains(&source.key(*row))).collect()
+    }
+
+    /// Selects the next marked line, or the one before, around the ends; says whether there is another.
+    pub fn jump_to_mark(&mut self, source: &dyn GridSource, back: bool) -> bool {
+        let (lines, from) = (self.order.len(), self.selected);
+        let mut after = (1..lines).map(|step| match back {
+            true => (from + lines - step) % lines,
+            false => (from + step) % lines,
+        });
+        let is_marked = |line: &usize| {
+            self.row_at(*line).is_some_and(|row| self.marks.contains(&source.key(row)))
+        };
+        let found = after.find(is_marked);
+        if let Some(line) = found {
+            self.select(source, line);
+        }
+        found.is_some()
     }
 
     /// Chooses the column `by` columns to the right, or to the left when negative.

@@ -8,6 +8,7 @@ use crate::engine::framework::plugin::{BindContext, PermitAnswer, Plugin};
 use crate::engine::framework::runtime::{Framework, wrap};
 use crate::engine::record::PluginStatus;
 use crate::engine::status::{Code, Status};
+use crate::engine::stopwatch::Timer;
 use crate::intern::Symbol;
 
 /// The longest that Permit may hold a pod: 15 minutes, in microseconds (FW-160).
@@ -31,7 +32,8 @@ impl Framework {
         cx: &mut BindContext<'_>,
         state: &mut CycleState,
     ) -> (Vec<PluginStatus>, Status) {
-        self.run_until_failure(ExtensionPoint::Reserve, "Reserve", |plugin| {
+        let timer = cx.shared.timer.clone();
+        self.run_until_failure(&timer, (ExtensionPoint::Reserve, "Reserve"), |plugin| {
             let fault = state.fault(ExtensionPoint::Reserve, plugin.name());
             Some(fault.unwrap_or_else(|| plugin.reserve(cx, state)))
         })
@@ -52,7 +54,10 @@ impl Framework {
             let name = plugin.name();
             let answer = match state.fault(ExtensionPoint::Permit, name) {
                 Some(status) => PermitAnswer { status, timeout: 0 },
-                None => plugin.permit(cx, state),
+                None => {
+                    let timer = cx.shared.timer.clone();
+                    timer.time(ExtensionPoint::Permit, name, || plugin.permit(cx, state))
+                }
             };
             let status = answer.status.by(name);
             outcome.answers.push(PluginStatus::new(name, status.clone()));
@@ -113,7 +118,8 @@ impl Framework {
         cx: &mut BindContext<'_>,
         state: &mut CycleState,
     ) -> (Vec<PluginStatus>, Status) {
-        let ran = self.run_until_failure(ExtensionPoint::PreBind, "PreBind", |plugin| {
+        let timer = cx.shared.timer.clone();
+        let ran = self.run_until_failure(&timer, (ExtensionPoint::PreBind, "PreBind"), |plugin| {
             let fault = state.fault(ExtensionPoint::PreBind, plugin.name());
             let runs = fault.is_some() || !state.skips_pre_bind(plugin.name());
             runs.then(|| fault.unwrap_or_else(|| plugin.pre_bind(cx, state)))
@@ -137,7 +143,10 @@ impl Framework {
             let name = plugin.name();
             let status = match state.fault(ExtensionPoint::Bind, name) {
                 Some(fault) => fault.by(name),
-                None => plugin.bind(cx, state).by(name),
+                None => {
+                    let timer = cx.shared.timer.clone();
+                    timer.time(ExtensionPoint::Bind, name, || plugin.bind(cx, state)).by(name)
+                }
             };
             answers.push(PluginStatus::new(name, status.clone()));
             last = match status.code() {
@@ -157,7 +166,8 @@ impl Framework {
     /// Runs PostBind of all plugins (FW-181).
     pub fn run_post_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
         for plugin in self.at(ExtensionPoint::PostBind) {
-            plugin.post_bind(cx, state);
+            let timer = cx.shared.timer.clone();
+            timer.time(ExtensionPoint::PostBind, plugin.name(), || plugin.post_bind(cx, state));
         }
     }
 
@@ -165,14 +175,15 @@ impl Framework {
     /// that is left out.
     fn run_until_failure(
         &self,
-        point: ExtensionPoint,
-        label: &str,
+        timer: &Timer,
+        (point, label): (ExtensionPoint, &str),
         mut call: impl FnMut(&dyn Plugin) -> Option<Status>,
     ) -> (Vec<PluginStatus>, Status) {
         let mut answers = Vec::new();
         for plugin in self.at(point) {
             let name = plugin.name();
-            let Some(status) = call(plugin.as_ref()) else { continue };
+            let answer = timer.time(point, name, || call(plugin.as_ref()));
+            let Some(status) = answer else { continue };
             let status = status.by(name);
             answers.push(PluginStatus::new(name, status.clone()));
             if status.is_rejected() || (status.is_wait() && point == ExtensionPoint::PreBind) {

@@ -137,7 +137,10 @@ impl Framework {
             let name = plugin.name();
             let answer = match state.fault(ExtensionPoint::PreFilter, name) {
                 Some(status) => PreFilterAnswer { status, ..PreFilterAnswer::default() },
-                None => plugin.pre_filter(cx, state),
+                None => {
+                    let turn = || plugin.pre_filter(cx, state);
+                    cx.shared.timer.time(ExtensionPoint::PreFilter, name, turn)
+                }
             };
             let status = answer.status.by(name);
             let recorded = PluginStatus::new(name, status.clone());
@@ -186,7 +189,10 @@ impl Framework {
             let mut cx = PostFilterContext { cycle, framework: self, statuses, host: &mut *host };
             let answer = match state.fault(ExtensionPoint::PostFilter, name) {
                 Some(status) => PostFilterAnswer { status, ..PostFilterAnswer::default() },
-                None => plugin.post_filter(&mut cx, state),
+                None => {
+                    let turn = || plugin.post_filter(&mut cx, state);
+                    cycle.shared.timer.time(ExtensionPoint::PostFilter, name, turn)
+                }
             };
             let status = answer.status.clone().by(name);
             let nominated = answer.nominate.filter(|node| !node.is_empty());

@@ -27,7 +27,10 @@ impl Framework {
             let name = plugin.name();
             let status = match state.fault(ExtensionPoint::PreScore, name) {
                 Some(fault) => fault.by(name),
-                None => plugin.pre_score(cx, state, nodes).by(name),
+                None => {
+                    let turn = || plugin.pre_score(cx, state, nodes).by(name);
+                    cx.shared.timer.time(ExtensionPoint::PreScore, name, turn)
+                }
             };
             answers.push(PluginStatus::new(name, status.clone()));
             match status.code() {
@@ -55,11 +58,15 @@ impl Framework {
         record.totals = vec![0; ids.len()];
         let plugins = self.at(ExtensionPoint::Score);
         for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
-            let fault = state.fault(ExtensionPoint::Score, plugin.name());
-            let scored = fault
-                .map_or_else(|| raw(plugin.as_ref()), Err)
-                .map_err(|status| failed("running Score plugins", plugin.as_ref(), &status))
-                .and_then(|raw| self.score_column(plugin.as_ref(), cx, state, ids, raw));
+            let (point, name) = (ExtensionPoint::Score, plugin.name());
+            let fault = state.fault(point, name);
+            let scored = cx.shared.timer.time(point, name, || {
+                fault
+                    .map_or_else(|| raw(plugin.as_ref()), Err)
+                    .map_err(|status| failed("running Score plugins", plugin.as_ref(), &status))
+                    .and_then(|raw| self.score_column(plugin.as_ref(), cx, state, ids, raw))
+            });
+            cx.shared.timer.nodes(point, name, ids.len(), 0);
             let column = match scored {
                 Ok(column) => column,
                 Err(status) => return status,

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::engine::dra::tracker::ClaimTracker;
 use crate::engine::pod::NamespacedName;
 use crate::engine::pod_groups::PodGroups;
+use crate::engine::stopwatch::Timer;
 use crate::engine::volumes::assumed::AssumedVolumes;
 use crate::intern::Symbol;
 
@@ -20,6 +21,8 @@ pub struct Shared {
     pub claims: ClaimTracker,
     /// What the cycle of a pod group under way shares between its pods.
     pub group_cycle: Option<GroupCycle>,
+    /// Measures what plugins take, if somebody asked for it.
+    pub timer: Timer,
     /// The pods of each pod group; empty while groups are no feature.
     pub pod_groups: PodGroups,
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::config::ExtensionPoint;
 use crate::engine::framework::node_statuses::add_once;
 use crate::engine::framework::plugin::Plugin;
 use crate::intern::Symbol;
@@ -130,7 +131,8 @@ impl SchedulingQueue {
         let first = plugins.iter().filter(is_holder);
         let others = plugins.iter().filter(|plugin| !is_holder(plugin));
         for plugin in first.chain(others) {
-            let status = plugin.pre_enqueue(cx, &pod.info);
+            let turn = || plugin.pre_enqueue(cx, &pod.info);
+            let status = cx.shared.timer.time(ExtensionPoint::PreEnqueue, plugin.name(), turn);
             if !status.is_success() {
                 let name = plugin.name();
                 add_once(&mut pod.unschedulable_plugins, name);

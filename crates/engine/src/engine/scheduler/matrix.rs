@@ -30,24 +30,35 @@ impl Scheduler {
         let framework = cycle.framework.clone();
         let mut columns = Vec::new();
         let mut refused = Vec::new();
+        let (timer, asked) = (self.shared.timer.clone(), self.snapshot.placement().len());
         for plugin in framework.at(ExtensionPoint::Filter) {
             let name = plugin.name();
-            let answers = if cycle.state.skips_filter(name) {
-                self.skipped_column()
-            } else if cycle.state.fault(ExtensionPoint::Filter, name).is_some() {
-                // Not what it would say, so nothing to keep.
-                self.all_answers(plugin, cycle, &self.snapshot.placement().clone())
-            } else if let Some(pod) = plugin.filter_key(&cycle.queued.info) {
-                let (profile, point) = (framework.name(), ExtensionPoint::Filter);
-                self.kept_answers(plugin, cycle, Key { profile, plugin: name, point, pod })
-            } else {
-                self.all_answers(plugin, cycle, &self.snapshot.placement().clone())
-            };
+            if cycle.state.skips_filter(name) {
+                refused.push(0);
+                columns.push(FilterColumn { plugin: name, verdicts: self.skipped_column() });
+                continue;
+            }
+            let answers = timer.time(ExtensionPoint::Filter, name, || self.answers(plugin, cycle));
+            timer.nodes(ExtensionPoint::Filter, name, asked, answers.refused);
             refused.push(answers.refused);
             columns.push(FilterColumn { plugin: name, verdicts: answers.column });
         }
         cycle.first_refusals = first_refusals(&columns, &refused, self.snapshot.slots());
         cycle.record.filter.plugins = columns;
+    }
+
+    /// What a filter says of all nodes.
+    fn answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle) -> Answers {
+        let (profile, point, name) =
+            (cycle.framework.name(), ExtensionPoint::Filter, plugin.name());
+        // What a plugin says that is made to fail is not what it would say: nothing to keep.
+        let fails = cycle.state.fault(point, name).is_some();
+        match plugin.filter_key(&cycle.queued.info).filter(|_| !fails) {
+            Some(pod) => {
+                self.kept_answers(plugin, cycle, Key { profile, plugin: name, point, pod })
+            }
+            None => self.all_answers(plugin, cycle, &self.snapshot.placement().clone()),
+        }
     }
 
     /// The answers that are kept for pods like this one, brought up to date.
@@ -95,12 +106,12 @@ impl Scheduler {
     }
 
     /// The column of a plugin that had nothing to say.
-    fn skipped_column(&mut self) -> Answers {
+    fn skipped_column(&mut self) -> Column<VerdictId> {
         let slots = self.snapshot.slots();
         if self.skipped.len() != slots {
             self.skipped = Column::filled(VerdictId::SKIPPED, slots);
         }
-        Answers { column: self.skipped.clone(), refused: 0 }
+        self.skipped.clone()
     }
 
     /// The official verdict on a node: the first plugin that fails, pods nominated to the

@@ -52,6 +52,7 @@ use crate::engine::record::{CycleRecord, NodeNames, VerdictId, VerdictTable};
 use crate::engine::scheduler::batch::Batch;
 use crate::engine::scheduler::kept::Kept;
 use crate::engine::snapshot::Snapshot;
+use crate::engine::stopwatch::{Stopwatch, Timer};
 use crate::engine::tie_break::TieBreak;
 use crate::intern::Symbol;
 
@@ -136,6 +137,11 @@ impl Scheduler {
     /// Says how ties are broken from now on.
     pub fn set_tie_break(&mut self, tie_break: TieBreak) {
         self.tie_break = tie_break;
+    }
+
+    /// From now on plugins are measured with a stopwatch, or not at all.
+    pub fn measure(&mut self, stopwatch: Option<Arc<Stopwatch>>) {
+        self.shared.timer = Timer::new(stopwatch);
     }
 
     /// The profiles.

@@ -1,0 +1,69 @@
+//! Marks as a person uses them.
+
+use crate::tui::app::Effect;
+use crate::tui::model::{Model, Position};
+use crate::tui::testing::{Story, model};
+
+fn story(keys: &str) -> Story {
+    Story::new(model()).keys(keys)
+}
+
+#[test]
+fn marked_rows_have_a_glyph_and_a_word_and_are_jumped_between() {
+    let mut story = story("5vjjv");
+    assert_eq!(story.lines()[22], " marked, 2 in all");
+    assert!(story.lines()[2].contains("3/5 ─ 2 marked"), "{}", story.lines()[2]);
+    assert!(story.text().contains("Details ─ ◆ marked"));
+    assert_eq!(story.lines()[4].chars().nth(1), Some('◆'));
+    assert_eq!(story.lines()[5].chars().nth(1), Some(' '));
+    story.golden("marks-80x24");
+    let mut story = story.keys("'");
+    assert!(story.lines()[2].contains("1/5"));
+    let mut story = story.keys("'");
+    assert!(story.lines()[2].contains("3/5"));
+    let mut story = story.keys("\"v'");
+    assert!(story.lines()[2].contains("3/5 ─ 1 marked"));
+    let mut story = story.keys("V");
+    assert!(!story.text().contains("marked ─"), "{}", story.text());
+    assert_eq!(story.lines()[22], " 1 mark taken away");
+    assert_eq!(story.keys("V").lines()[22], " error: no row is marked here");
+}
+
+#[test]
+fn marks_stay_on_their_rows_when_the_order_changes_and_belong_to_their_view() {
+    let mut story = story("5vooj3");
+    assert!(!story.lines()[2].contains("marked"));
+    let mut story = story.keys("5oo/node-a<Enter>");
+    assert!(story.lines()[2].contains("1 of 5 ─ /node-a ─ 1 marked"), "{}", story.lines()[2]);
+    assert!(story.text().contains("◆ marked"));
+}
+
+#[test]
+fn what_is_marked_is_copied_together() {
+    let story = story("5vjvy");
+    let [Effect::Copy(text)] = story.effects.as_slice() else { panic!("{:?}", story.effects) };
+    assert!(text.contains("open: node-a") && text.contains("open: node-b"), "{text}");
+    assert!(!text.contains("node-c"), "{text}");
+}
+
+#[test]
+fn two_nodes_are_seen_side_by_side() {
+    let position = Position { cycle: 1, frame: crate::debug::Position::START };
+    let second = Model { position: Some(position), at_end: true, ..model() };
+    let mut story = Story::new(second).resized(120, 40).keys("4vj|");
+    story.golden("compare-nodes-120x40");
+    let text = story.text();
+    assert!(text.contains("node-a and node-b side by side"), "{text}");
+    let mut story = Story::new(model()).keys("3vGv|");
+    let text = story.text();
+    assert!(text.contains("✗ no: Insufficient"), "{text}");
+    assert!(story.keys("z").text().contains("≠"), "what differs");
+    let error = |keys: &str| story_line(keys);
+    assert!(error("3|").contains("mark a node with v"));
+    assert!(error("3v|").contains("select another node"));
+    assert!(error("3vjvjv|").contains("V takes all marks away"));
+}
+
+fn story_line(keys: &str) -> String {
+    story(keys).lines()[22].clone()
+}

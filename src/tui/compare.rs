@@ -1,0 +1,191 @@
+//! Two nodes side by side: what every filter and score of the cycle at the position said of each, what is
+//! free on them, and how their labels and taints differ.
+
+use std::sync::Arc;
+
+use super::amount;
+use super::glyph::{DIFFERS, Verdict};
+use super::model::Model;
+use super::theme::Scope;
+use super::view::verdict;
+use super::widget::grid::{CellOut, Column, GridSource};
+use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::record::{CycleRecord, VerdictId};
+use crate::intern::Symbol;
+
+/// A text and its style.
+type Cell = (String, Scope);
+
+/// A table in a window.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    headings: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    fn heading(&mut self, text: &str) {
+        self.rows.push(vec![(text.to_owned(), Scope::TextStrong)]);
+    }
+
+    /// A row, with a sign where its two values differ.
+    fn pair(&mut self, label: impl Into<String>, a: Cell, b: Cell) {
+        let sign = if a.0 == b.0 { "" } else { DIFFERS };
+        let sign = (sign.to_owned(), Scope::VerdictWait);
+        self.rows.push(vec![(format!("  {}", label.into()), Scope::Text), sign, a, b]);
+    }
+}
+
+impl GridSource for Table {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+    fn columns(&self) -> usize {
+        self.headings.len()
+    }
+    fn column(&self, column: usize) -> Column {
+        let title = self.headings.get(column).map(String::as_str).unwrap_or_default();
+        match column {
+            0 => Column::name(title, 18, 31),
+            1 => Column::text(title, 1),
+            // Both values have the same room.
+            2 => Column {
+                width: super::widget::grid::Width::Between(22, 34),
+                ..Column::prose(title, 22)
+            },
+            _ => Column::prose(title, 22),
+        }
+    }
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        if let Some((text, scope)) = self.rows.get(row).and_then(|row| row.get(column)) {
+            out.set(text, *scope);
+        }
+    }
+    fn is_failure(&self, row: usize) -> bool {
+        self.rows.get(row).and_then(|row| row.get(1)).is_some_and(|(sign, _)| !sign.is_empty())
+    }
+}
+
+/// Nodes `a` and `b` in the cycle at the position, and as they are there.
+pub fn nodes(model: &Model, a: Symbol, b: Symbol) -> Table {
+    let headings = ["", "", a.as_str(), b.as_str()].map(str::to_owned).to_vec();
+    let mut table = Table { headings, rows: Vec::new() };
+    if let Some(cycle) = model.cycle() {
+        let slot = |name: Symbol| {
+            cycle.nodes.order.iter().copied().find(|id| cycle.nodes.name(*id) == name)
+        };
+        if let (Some(a), Some(b)) = (slot(a), slot(b)) {
+            filters(&mut table, cycle, a, b);
+            scores(&mut table, cycle, a, b);
+        }
+    }
+    let find = |name: Symbol| model.nodes.iter().find(|node| node.name == name);
+    if let (Some(a), Some(b)) = (find(a), find(b)) {
+        resources(&mut table, a, b);
+        objects(&mut table, a, b);
+    }
+    table
+}
+
+fn filters(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
+    table.heading(&format!("Filter of {} in cycle {}", cycle.pod, cycle.cycle));
+    let cell = |id: Option<VerdictId>| match id {
+        Some(id) => {
+            let verdict = verdict::of_id(cycle, id);
+            let why = match id.is_status() {
+                true => format!(": {}", verdict::explain(cycle, id)),
+                false => String::new(),
+            };
+            (format!("{} {}{why}", verdict.glyph(), verdict.word()), verdict.scope())
+        }
+        None => (Verdict::NotEvaluated.glyph().to_owned(), Verdict::NotEvaluated.scope()),
+    };
+    let official = &cycle.filter.official;
+    table.pair("official verdict", cell(official.get(a)), cell(official.get(b)));
+    for column in &cycle.filter.plugins {
+        let (a, b) = (column.verdicts.get(a), column.verdicts.get(b));
+        table.pair(column.plugin.as_str(), cell(a), cell(b));
+    }
+}
+
+fn scores(table: &mut Table, cycle: &CycleRecord, a: NodeId, b: NodeId) {
+    let place = |node: NodeId| cycle.feasible.iter().position(|id| *id == node);
+    if cycle.score.plugins.is_empty() {
+        return;
+    }
+    table.heading("Score: raw → norm → weighted");
+    let (a, b) = (place(a), place(b));
+    for column in &cycle.score.plugins {
+        let cell = |at: Option<usize>| {
+            let numbers = at.and_then(|at| Some((column.raw.get(at)?, column.normalized.get(at)?)));
+            match numbers {
+                Some((raw, normalized)) => {
+                    let weighted = normalized * column.weight;
+                    (format!("{raw}→{normalized}→{weighted}"), Scope::of_score(normalized))
+                }
+                None => ("not scored".to_owned(), Scope::TextDim),
+            }
+        };
+        table.pair(format!("{} ×{}", column.plugin, column.weight), cell(a), cell(b));
+    }
+    let total = |at: Option<usize>| match at.and_then(|at| cycle.score.totals.get(at)) {
+        Some(total) => (total.to_string(), Scope::TextStrong),
+        None => ("not scored".to_owned(), Scope::TextDim),
+    };
+    table.pair("total", total(a), total(b));
+}
+
+/// Of each resource that one of them has: what is free.
+fn resources(table: &mut Table, a: &NodeInfo, b: &NodeInfo) {
+    table.heading("Free of allocatable");
+    let mut names: Vec<&str> =
+        amount::parts(&a.allocatable).into_iter().map(|(name, _)| name).collect();
+    let others = amount::parts(&b.allocatable);
+    names.extend(others.into_iter().map(|(name, _)| name));
+    let mut seen = Vec::new();
+    for name in names {
+        if seen.contains(&name) {
+            continue;
+        }
+        seen.push(name);
+        let cell = |node: &NodeInfo| {
+            let all = node.allocatable.amount(name.into());
+            let free = all.saturating_sub(node.requested.amount(name.into()));
+            (format!("{} of {}", amount::of(name, free), amount::of(name, all)), Scope::Text)
+        };
+        table.pair(name, cell(a), cell(b));
+    }
+    let pods = |node: &NodeInfo| {
+        (format!("{} of {}", node.pods.len(), node.allocatable.allowed_pods), Scope::Text)
+    };
+    table.pair("pods", pods(a), pods(b));
+}
+
+/// Taints, and the labels that are not the same.
+fn objects(table: &mut Table, a: &Arc<NodeInfo>, b: &Arc<NodeInfo>) {
+    table.heading("Taints, and labels that differ");
+    let taints = |node: &NodeInfo| match super::view::taints(node).as_slice() {
+        [] => ("none".to_owned(), Scope::TextDim),
+        list => (list.join(", "), Scope::Text),
+    };
+    table.pair("taints", taints(a), taints(b));
+    let labels = |node: &NodeInfo| -> Vec<(String, String)> {
+        let object = node.node.as_ref();
+        let labels = object.into_iter().flat_map(|node| node.metadata.labels.iter());
+        labels.map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    };
+    let (a, b) = (labels(a), labels(b));
+    let mut keys: Vec<&String> = a.iter().chain(&b).map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let value = |list: &[(String, String)], key: &str| {
+        let found = list.iter().find(|(other, _)| other == key).map(|(_, value)| value.clone());
+        found.map_or(("not set".to_owned(), Scope::TextDim), |value| (value, Scope::Text))
+    };
+    for key in keys {
+        let (a, b) = (value(&a, key), value(&b, key));
+        if a != b {
+            table.pair(key.as_str(), a, b);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Where the time goes: what each plugin takes at each extension point, in the cycle at the position and in
+//! the whole session, and how many nodes it refused.
+//!
+//! The times are those of this program on this computer, not of the cluster's scheduler. Filter is measured
+//! with every plugin on every node, also behind a node's first refusal.
+
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+
+use super::View;
+use crate::config::ExtensionPoint;
+use crate::engine::stopwatch::Spent;
+use crate::tui::glyph::BLOCK;
+use crate::tui::layout::Tier;
+use crate::tui::lines::Line;
+use crate::tui::model::{Model, TimesRow};
+use crate::tui::theme::Scope;
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
+
+/// Cells of a full bar.
+const BAR: u64 = 10;
+
+/// See the module.
+pub struct TimesView<'a>(pub &'a Model);
+
+impl TimesView<'_> {
+    fn row(&self, row: usize) -> Option<&TimesRow> {
+        self.0.times.rows.get(row)
+    }
+
+    /// Nanoseconds of all plugins together.
+    fn sum(&self) -> u64 {
+        self.0.times.rows.iter().map(|row| row.all.nanos).sum()
+    }
+
+    /// Of a hundred.
+    fn share(&self, row: &TimesRow) -> u64 {
+        row.all.nanos.saturating_mul(100) / self.sum().max(1)
+    }
+}
+
+/// Nanoseconds as people read them: a number below a thousand, with one place after the point.
+fn time(nanos: u64) -> String {
+    match nanos {
+        0..=999 => format!("{nanos}ns"),
+        1_000..=999_999 => format!("{}.{}µs", nanos / 1_000, nanos / 100 % 10),
+        1_000_000..=999_999_999 => format!("{}.{}ms", nanos / 1_000_000, nanos / 100_000 % 10),
+        _ => format!("{}.{}s", nanos / 1_000_000_000, nanos / 100_000_000 % 10),
+    }
+}
+
+/// `refused/looked at`, where a plugin is asked whether nodes can take the pod.
+fn refused(spent: &Spent) -> String {
+    match spent.point {
+        ExtensionPoint::Filter => format!("{}/{}", spent.refused, spent.nodes),
+        _ => String::new(),
+    }
+}
+
+impl GridSource for TimesView<'_> {
+    fn rows(&self) -> usize {
+        self.0.times.rows.len()
+    }
+
+    fn columns(&self) -> usize {
+        8
+    }
+
+    fn column(&self, column: usize) -> Column {
+        match column {
+            0 => Column::name("plugin", 16, 31),
+            1 => Column::text("point", 10),
+            2 => Column::number("cycle", 7),
+            3 => Column::number("session", 7),
+            4 => Column::text("share of session", 16),
+            5 => Column::number("refused", 11),
+            6 => Column::number("in cycle", 11).from_tier(Tier::Standard),
+            _ => Column::number("turns", 7).from_tier(Tier::Standard),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
+        let Some(row) = self.row(row) else { return };
+        // Writing into a cell cannot fail.
+        let _ = match column {
+            0 => out.write_str(&row.all.plugin),
+            1 => out.write_str(row.all.point.name()),
+            2 => out.write_str(&row.here.map(|here| time(here.nanos)).unwrap_or_default()),
+            3 => out.write_str(&time(row.all.nanos)),
+            4 => {
+                let share = self.share(row);
+                out.scope = Scope::of_score(share as i64 * 2);
+                let bar = BLOCK.repeat((share * BAR).div_ceil(100) as usize);
+                write!(out, "{share:>3}% {bar}")
+            }
+            5 => out.write_str(&refused(&row.all)),
+            6 => out.write_str(&row.here.map(|here| refused(&here)).unwrap_or_default()),
+            _ => write!(out, "{}", row.all.turns),
+        };
+    }
+
+    fn compare(&self, a: usize, b: usize, column: usize) -> Ordering {
+        let key = |row: usize| {
+            let row = self.row(row)?;
+            Some(match column {
+                1 => row.all.point.index() as u64,
+                2 => row.here.map_or(0, |here| here.nanos),
+                3 | 4 => row.all.nanos,
+                5 => row.all.refused,
+                6 => row.here.map_or(0, |here| here.refused),
+                7 => row.all.turns,
+                _ => 0,
+            })
+        };
+        let name = |row: usize| self.row(row).map(|row| row.all.plugin).filter(|_| column == 0);
+        (key(a), name(a)).cmp(&(key(b), name(b)))
+    }
+
+    fn key(&self, row: usize) -> u64 {
+        let key = |row: &TimesRow| {
+            super::pods::key_of_text(&row.all.plugin) ^ row.all.point.index() as u64
+        };
+        self.row(row).map_or(0, key)
+    }
+
+    fn is_failure(&self, row: usize) -> bool {
+        self.row(row).is_some_and(|row| row.all.refused > 0)
+    }
+}
+
+impl View for TimesView<'_> {
+    fn title(&self) -> String {
+        match self.0.times.cycle {
+            Some(cycle) => format!("Times: cycle {cycle} and the session, {}", time(self.sum())),
+            None => format!("Times of the session, {} in all", time(self.sum())),
+        }
+    }
+
+    fn empty(&self) -> String {
+        match self.0.times.is_on {
+            true => "Nothing ran yet: n runs the next cycle.".into(),
+            false => "Nothing is measured here: only the interface on a terminal measures.".into(),
+        }
+    }
+
+    fn failures(&self) -> &'static str {
+        "with refusals only"
+    }
+
+    fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
+        let Some(row) = self.row(row) else { return Vec::new() };
+        let all = &row.all;
+        let mut lines = vec![Line::heading(format!("{} at {}", all.plugin, all.point))];
+        if let (Some(here), Some(cycle)) = (&row.here, self.0.times.cycle) {
+            lines.push(Line::field(&format!("cycle {cycle}"), words(here)));
+        }
+        let share = format!(", {}% of all plugins", self.share(row));
+        lines.push(Line::field("session", words(all) + &share));
+        let about = "Measured here and not in the cluster, around the plugin's whole turn: one of \
+                     Filter or Score is about all nodes. Answers kept from pods like this one \
+                     are not asked for again.";
+        lines.push(Line::text(about).scoped(Scope::TextDim));
+        lines
+    }
+}
+
+fn words(spent: &Spent) -> String {
+    let turns = if spent.turns == 1 { "1 turn".into() } else { format!("{} turns", spent.turns) };
+    let mean = time(spent.nanos / spent.turns.max(1));
+    let nodes = match (spent.nodes, spent.point) {
+        (0, _) => String::new(),
+        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes refused", spent.refused),
+        (n, _) => format!("; {n} nodes scored"),
+    };
+    format!("{} in {turns}, {mean} each{nodes}", time(spent.nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_have_a_unit_one_can_read() {
+        let shown = [7, 1_250, 12_345_678, 61_500_000_000].map(time);
+        assert_eq!(shown, ["7ns", "1.2µs", "12.3ms", "61.5s"]);
+    }
+}
