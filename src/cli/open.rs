@@ -221,7 +221,7 @@ pub(super) fn build_with(
 ) -> Result<Opened> {
     let reach = if input.call_extenders { Reach::Reads } else { Reach::Nothing };
     let manifests = std::mem::take(&mut read.manifests);
-    let mut built = world(read, input, reach, adapt)?;
+    let mut built = world(read, input, (reach, Writes::Here), adapt)?;
     let mut notices = built.notices;
     notices.extend(tries::create(&manifests, &mut built.world)?);
     let mut added = tries::add(tries, &mut built.world)?;
@@ -233,6 +233,15 @@ pub(super) fn build_with(
     }
     notices.append(&mut added.notices);
     Ok(Opened { session: Session::new(built.world), name, notices, added })
+}
+
+/// Where the scheduler's writes go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writes {
+    /// To the simulated API server.
+    Here,
+    /// To the one that the objects are from.
+    Elsewhere,
 }
 
 /// A cluster with its scheduler.
@@ -248,7 +257,7 @@ pub(super) struct Built {
 pub(super) fn world(
     read: source::Input,
     input: &Input,
-    reach: Reach,
+    (reach, writes): (Reach, Writes),
     adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
 ) -> Result<Built> {
     let features = match input.feature_gates.as_ref().or(read.captured.feature_gates.as_ref()) {
@@ -278,6 +287,10 @@ pub(super) fn world(
         let idle = notices.iter().any(|notice| notice == source::NOTHING_PENDING);
         let mut kinds = read.skipped.keys().filter(|_| idle);
         idle_workload = kinds.find(|kind| workload::kinds().any(|it| **kind == it)).cloned();
+    }
+    if writes == Writes::Elsewhere {
+        // Before anything is loaded: objects keep the versions that they have there.
+        world.write_elsewhere();
     }
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {

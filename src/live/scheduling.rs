@@ -68,12 +68,18 @@ pub enum Told {
     Notice(Notice),
     /// It came to lead, or waits for that.
     Lead(Lead),
-    /// A cycle came to its end: bound, refused or failed; or its pod waits.
-    Cycle(Arc<CycleRecord>),
+    /// A cycle came to its end: bound, refused or failed; or its pod waits. With the time that
+    /// it took.
+    Cycle(Arc<CycleRecord>, Duration),
     /// A cycle whose pod had waited is decided.
     Decided(Arc<CycleRecord>),
     /// A pod changed its place in the queue.
     Moved(QueueMove),
+    /// A moment passed.
+    Tick {
+        /// Whether the cluster is followed.
+        followed: bool,
+    },
     /// A write was answered.
     Answered {
         /// What was to be written.
@@ -92,9 +98,9 @@ pub struct Scheduling {
 }
 
 impl Scheduling {
-    /// Schedules in the cluster that `feed` follows and whose lists were loaded into `world`.
-    pub fn new(mut world: World, feed: Feed, writer: Writer) -> Scheduling {
-        world.write_elsewhere();
+    /// Schedules in the cluster that `feed` follows and whose lists were loaded into `world`,
+    /// which writes elsewhere.
+    pub fn new(world: World, feed: Feed, writer: Writer) -> Scheduling {
         Scheduling { world, feed, writer, ticked: Instant::now() }
     }
 
@@ -159,7 +165,7 @@ impl Scheduling {
             self.answer(answered, tell);
             busy = true;
         }
-        self.tick();
+        self.tick(tell);
         if self.may_write(leads) {
             busy |= self.cycles(tell);
         }
@@ -183,9 +189,11 @@ impl Scheduling {
     fn cycles(&mut self, tell: &mut impl FnMut(&World, Told)) -> bool {
         let start = Instant::now();
         while start.elapsed() < CYCLES {
+            let began = Instant::now();
             let Some(record) = self.world.step() else { return false };
+            let took = began.elapsed();
             self.write();
-            tell(&self.world, Told::Cycle(record));
+            tell(&self.world, Told::Cycle(record, took));
         }
         true
     }
@@ -213,10 +221,11 @@ impl Scheduling {
     }
 
     /// Lets time pass.
-    fn tick(&mut self) {
+    fn tick(&mut self, tell: &mut impl FnMut(&World, Told)) {
         if self.ticked.elapsed() >= TICK || self.due().is_zero() {
             self.ticked = Instant::now();
             self.world.advance_to(self.feed.link().now());
+            tell(&self.world, Told::Tick { followed: !self.feed.is_cut_off() });
         }
     }
 

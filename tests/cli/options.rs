@@ -107,7 +107,10 @@ fn a_scheduler_needs_a_cluster() {
         --leader-elect-resource-lock leases --leader-elect-resource-name own \
         --leader-elect-resource-namespace default";
     let client = "--kube-api-qps 100 --kube-api-burst 200";
-    let line = format!("schedule --kubeconfig config --yes-write --v 2 {client} {election}");
+    let ports = "--bind-address 127.0.0.1 --secure-port 10259 --tls-cert-file c.pem \
+        --tls-private-key-file k.pem --http-port 10251";
+    let flags = format!("{client} {election} {ports}");
+    let line = format!("schedule --kubeconfig config --yes-write --v 2 {flags}");
     call().says("options/unreachable-schedule", &line);
     call().says("options/schedule-dry-run", "schedule --kubeconfig config --dry-run");
     call().says("options/schedule-both", "schedule --yes-write --dry-run");

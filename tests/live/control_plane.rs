@@ -19,11 +19,17 @@ pub struct ControlPlane {
     server: Child,
     port: u16,
     etcd_port: u16,
+    more: Vec<String>,
 }
 
 impl ControlPlane {
     /// Starts one; `None`, with a word about it, without `KUBEBUILDER_ASSETS`.
     pub fn start() -> Option<ControlPlane> {
+        ControlPlane::start_with(&[])
+    }
+
+    /// The same with more options of the API server.
+    pub fn start_with(options: &[&str]) -> Option<ControlPlane> {
         let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) else {
             eprintln!(
                 "skipped: KUBEBUILDER_ASSETS names no folder with etcd, kube-apiserver and kubectl"
@@ -47,8 +53,9 @@ impl ControlPlane {
             .spawn()
             .unwrap();
         write_files(&folder, port);
-        let server = api_server(&assets, &folder, port, etcd_port);
-        let plane = ControlPlane { assets, folder, etcd, server, port, etcd_port };
+        let more: Vec<String> = options.iter().map(ToString::to_string).collect();
+        let server = api_server(&assets, &folder, port, etcd_port, &more);
+        let plane = ControlPlane { assets, folder, etcd, server, port, etcd_port, more };
         plane.wait_until_ready();
         Some(plane)
     }
@@ -57,7 +64,8 @@ impl ControlPlane {
     pub fn restart(&mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
-        self.server = api_server(&self.assets, &self.folder, self.port, self.etcd_port);
+        let (port, etcd_port) = (self.port, self.etcd_port);
+        self.server = api_server(&self.assets, &self.folder, port, etcd_port, &self.more);
         self.wait_until_ready();
     }
 
@@ -70,6 +78,13 @@ impl ControlPlane {
     /// The cluster as the library takes it.
     pub fn target(&self, user: &str) -> Target {
         Target { kubeconfig: Some(self.kubeconfig(user)), context: None }
+    }
+
+    /// A way to run kubectl from another thread.
+    pub fn kubectl_command(&self) -> Command {
+        let mut command = Command::new(self.assets.join("kubectl"));
+        command.arg("--kubeconfig").arg(self.kubeconfig("admin"));
+        command
     }
 
     /// Runs kubectl as the administrator, with something on standard input.
@@ -192,7 +207,13 @@ fn write_files(folder: &TempDir, port: u16) {
     assert!(key.is_ok_and(|output| output.status.success()), "openssl makes the server's key");
 }
 
-fn api_server(assets: &std::path::Path, folder: &TempDir, port: u16, etcd_port: u16) -> Child {
+fn api_server(
+    assets: &std::path::Path,
+    folder: &TempDir,
+    port: u16,
+    etcd_port: u16,
+    more: &[String],
+) -> Child {
     let file = |name: &str| folder.path().join(name).display().to_string();
     let options = [
         ("etcd-servers", url(etcd_port)),
@@ -212,6 +233,7 @@ fn api_server(assets: &std::path::Path, folder: &TempDir, port: u16, etcd_port: 
     let options = options.map(|(name, value)| format!("--{name}={value}"));
     Command::new(assets.join("kube-apiserver"))
         .args(options)
+        .args(more)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

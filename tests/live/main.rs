@@ -9,9 +9,11 @@
 mod control_plane;
 mod follow;
 mod mirror;
+mod objects;
 mod random;
 mod real;
 mod real_schedule;
+mod real_writes;
 mod record;
 mod running;
 mod standin;

@@ -6,57 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::control_plane::ControlPlane;
+use crate::objects::{FAST, create, get, get_pod, node, pending, placed, pod};
 use crate::running::{Running, until};
-
-/// As fast as the server takes it.
-const FAST: &str = "--yes-write --kube-api-qps=-1 --kube-api-burst 1";
-
-fn node(name: &str, cpu: &str) -> Value {
-    let resources = json!({"cpu": cpu, "memory": "64Gi", "pods": "110"});
-    let labels = json!({"kubernetes.io/hostname": name});
-    json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
-        "status": {"capacity": resources, "allocatable": resources},
-    })
-}
-
-fn pod(name: &str, cpu: &str) -> Value {
-    let resources = json!({"requests": {"cpu": cpu}});
-    json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "terminationGracePeriodSeconds": 0,
-            "containers": [{"name": "c", "image": "pause", "resources": resources}],
-        },
-    })
-}
-
-fn create(plane: &ControlPlane, items: Vec<Value>) {
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-    plane.kubectl("create -f -", &list.to_string());
-}
-
-fn get(plane: &ControlPlane, path: &str) -> Value {
-    serde_json::from_str(&plane.kubectl(&format!("get --raw {path}"), "")).unwrap()
-}
-
-fn get_pod(plane: &ControlPlane, name: &str) -> Value {
-    get(plane, &format!("/api/v1/namespaces/default/pods/{name}"))
-}
-
-/// How many pods have no node.
-fn pending(plane: &ControlPlane) -> usize {
-    let list = get(plane, "/api/v1/pods?fieldSelector=spec.nodeName%3D");
-    list["items"].as_array().unwrap().len()
-}
-
-/// The node of each pod.
-fn placed(plane: &ControlPlane) -> BTreeMap<String, String> {
-    let list = get(plane, "/api/v1/pods");
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let pods = list["items"].as_array().unwrap().iter();
-    pods.map(|pod| (text(&pod["metadata"]["name"]), text(&pod["spec"]["nodeName"]))).collect()
-}
 
 /// How often each pod was bound, as the server says.
 fn bindings(plane: &ControlPlane) -> BTreeMap<String, usize> {

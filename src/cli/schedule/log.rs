@@ -4,7 +4,6 @@ use crate::engine::record::Outcome;
 use crate::live::clock;
 use crate::live::scheduling::{Told, words};
 use crate::report::clean::clean;
-use crate::sim::World;
 
 /// Says what is worth it.
 pub(super) struct Log {
@@ -25,11 +24,11 @@ impl Log {
     }
 
     /// Says what happened, if it is worth it.
-    pub fn tell(&self, _world: &World, told: Told) {
+    pub fn tell(&self, told: Told) {
         match told {
             Told::Notice(notice) => self.line(u8::from(!notice.serious), &notice.text),
-            Told::Cycle(record) if record.outcome == Outcome::Waiting => {}
-            Told::Cycle(record) | Told::Decided(record) if self.verbosity >= 2 => {
+            Told::Cycle(record, _) if record.outcome == Outcome::Waiting => {}
+            Told::Cycle(record, _) | Told::Decided(record) if self.verbosity >= 2 => {
                 self.line(2, &words(&record));
             }
             Told::Answered { what, error: Some(error) } => {

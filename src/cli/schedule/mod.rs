@@ -6,6 +6,7 @@
 mod consent;
 mod flags;
 mod log;
+mod port;
 
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 use crate::api::Kind;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
-use crate::cli::open::{self, Built};
+use crate::cli::open::{self, Built, Writes};
 use crate::cli::options::{Cluster, Input};
 use crate::cli::registry::Subcommand;
 use crate::engine::tie_break::TieBreak;
@@ -33,6 +34,7 @@ use crate::source::{self, Filter};
 use consent::Consent;
 use flags::{Client, LeaderElection};
 use log::Log;
+use port::{Ports, Watched};
 
 /// Schedule the pods of a live cluster in place of kube-scheduler
 ///
@@ -70,6 +72,8 @@ pub(super) struct Schedule {
     client: Client,
     #[command(flatten)]
     election: LeaderElection,
+    #[command(flatten)]
+    ports: Ports,
 }
 
 impl Subcommand for Schedule {
@@ -100,11 +104,14 @@ impl Subcommand for Schedule {
         let writer = Writer::start(target.clone(), manner).map_err(cluster::explained)?;
         let log = Log::new(self.verbosity);
         built.notices.iter().for_each(|notice| log.line(1, notice));
+        let lease = election.as_ref().map_or("", |settings| &settings.name);
+        let watched = self.ports.serve(lease)?;
         let election = election
             .map(|settings| Election::start(target, settings, writer.gate().clone()))
             .transpose()
             .map_err(cluster::explained)?;
-        let end = run(Scheduling::new(built.world, feed, writer), election, &log)?;
+        let scheduling = Scheduling::new(built.world, feed, writer);
+        let end = run(scheduling, election, watched, &log)?;
         ended(end, &log)
     }
 }
@@ -148,7 +155,7 @@ impl Schedule {
             ..Input::default()
         };
         let reach = if self.dry_run { Reach::Reads } else { Reach::Everything };
-        open::world(read, &input, reach, |_| Vec::new())
+        open::world(read, &input, (reach, Writes::Elsewhere), |_| Vec::new())
     }
 }
 
@@ -168,7 +175,12 @@ fn require_reading(snapshot: &Snapshot) -> Result<()> {
 }
 
 /// Schedules until a signal or the loss of the lease.
-fn run(mut scheduling: Scheduling, election: Option<Election>, log: &Log) -> Result<End> {
+fn run(
+    mut scheduling: Scheduling,
+    election: Option<Election>,
+    mut watched: Watched,
+    log: &Log,
+) -> Result<End> {
     let (stop, stopped) = watch::channel(false);
     let always = watch::Sender::new(Lead::Leading);
     let lead = election.as_ref().map_or_else(|| always.subscribe(), Election::lead);
@@ -186,7 +198,10 @@ fn run(mut scheduling: Scheduling, election: Option<Election>, log: &Log) -> Res
                 stop.send_replace(true);
                 std::future::pending::<()>().await;
             };
-            let mut tell = |world: &World, told| log.tell(world, told);
+            let mut tell = |world: &World, told| {
+                watched.see(world, &told);
+                log.tell(told);
+            };
             tokio::select! {
                 end = scheduling.run(lead, stopped, &mut tell) => Ok(end),
                 () = asked => Ok(End::Stopped),
