@@ -13,6 +13,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use kubestep::cli::EXITS;
 use kubestep::fixtures::STORIES;
@@ -26,6 +27,9 @@ fn readme() -> String {
     fs::read_to_string(path("README.md")).unwrap()
 }
 
+/// Held by a test that may rewrite the file.
+static REWRITING: Mutex<()> = Mutex::new(());
+
 /// The names of a folder's files, up to the first dot, that end in `ending`.
 fn names(folder: &str, ending: &str) -> Vec<String> {
     let files = fs::read_dir(path(folder)).unwrap();
@@ -38,6 +42,7 @@ fn names(folder: &str, ending: &str) -> Vec<String> {
 
 #[test]
 fn the_key_table_is_that_of_the_program() {
+    let _alone = REWRITING.lock().unwrap_or_else(PoisonError::into_inner);
     const START: &str = "<!-- keys: made by the program, see tests/readme.rs -->\n";
     const END: &str = "<!-- end of keys -->\n";
     let text = readme();
@@ -126,6 +131,7 @@ fn printed(line: &str, lines: Option<(usize, usize)>) -> String {
 /// Every example stands behind the command that prints it.
 #[test]
 fn examples_are_printed_by_the_program() {
+    let _alone = REWRITING.lock().unwrap_or_else(PoisonError::into_inner);
     const MARK: &str = "<!-- printed by: kubestep ";
     const FENCE: &str = "```console\n";
     let mut text = readme();
@@ -152,6 +158,7 @@ fn examples_are_printed_by_the_program() {
 /// Every picture stands behind the command that draws it.
 #[test]
 fn pictures_are_drawn_by_the_program() {
+    let _alone = REWRITING.lock().unwrap_or_else(PoisonError::into_inner);
     const MARK: &str = "<!-- kubestep render ";
     let mut text = readme();
     let mut from = 0;
