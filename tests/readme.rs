@@ -155,6 +155,52 @@ fn examples_are_printed_by_the_program() {
     assert!(examples > 0 && text.matches(FENCE).count() == examples);
 }
 
+/// What the table of features names is there: keys, words after a colon, commands and options.
+#[test]
+fn the_features_name_what_is_there() {
+    let text = readme();
+    let (_, rest) = text.split_once("<details><summary>The table of features</summary>").unwrap();
+    let (table, _) = rest.split_once("</details>").unwrap();
+    let command = kubestep::cli::command();
+    let (_, keys) = text.split_once("<!-- keys: ").unwrap();
+    let (keys, _) = keys.split_once("<!-- end of keys -->").unwrap();
+    let mut features = 0;
+    for row in table.lines().filter(|line| line.starts_with("| ") && !line.contains("**")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let (mark, how) = (cells[2], cells[3]);
+        assert_eq!(mark.is_empty(), how.is_empty(), "{row}");
+        for named in how.split('`').skip(1).step_by(2) {
+            assert!(is_there(named, &command, keys), "{named}: {row}");
+        }
+        features += usize::from(mark == "✓");
+    }
+    assert!(features > 90, "{features}");
+}
+
+/// Whether a key, a command of the debugger or one of the command line is there.
+fn is_there(named: &str, command: &clap::Command, keys: &str) -> bool {
+    if keys.contains(&format!("`{named}`")) || keys.contains(&format!("`{named} ")) {
+        return true;
+    }
+    let mut of = command;
+    words(named).into_iter().enumerate().all(|(at, word)| {
+        let mut all = std::iter::once(of).chain(command.get_subcommands());
+        if let Some(option) = word.strip_prefix("--") {
+            return all.any(|of| of.get_arguments().any(|arg| arg.get_long() == Some(option)));
+        }
+        if let Some(option) = word.strip_prefix('-') {
+            return all
+                .any(|of| of.get_arguments().any(|arg| arg.get_short() == option.chars().next()));
+        }
+        if let (0, Some(subcommand)) = (at, command.find_subcommand(word)) {
+            of = subcommand;
+            return true;
+        }
+        // The program itself, or the value of an option.
+        at > 0 || word == "kubestep"
+    })
+}
+
 /// Every picture stands behind the command that draws it.
 #[test]
 fn pictures_are_drawn_by_the_program() {

@@ -18,14 +18,15 @@ use crate::debug::why::{Why, ask};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::report::fixes as report_fixes;
+use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
 
 /// Tell why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]
 pub(super) struct Explain {
-    /// The pod: its name, or NAMESPACE/NAME
+    /// The pod: its name, or NAMESPACE/NAME; without it, the one that is pending
     #[arg(value_name = "POD")]
-    pod: String,
+    pod: Option<String>,
     #[command(flatten)]
     input: Input,
     /// How much is told, and how
@@ -46,6 +47,9 @@ pub(super) struct Explain {
     #[command(flatten)]
     tries: Tries,
 }
+
+/// Pods that are named where one has to be chosen.
+const LISTED: usize = 10;
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -70,8 +74,9 @@ impl Subcommand for Explain {
         for notice in &opened.notices {
             eprintln!("{notice}");
         }
-        let pod = find(&session, &self.pod)?;
+        let named = self.pod.as_deref().map(|name| find(&session, name)).transpose()?;
         session.run_until_idle(self.max_cycles, |_| false);
+        let pod = named.map_or_else(|| only_pending(&session), Ok)?;
         let nodes = self.nodes(&session)?;
         let why = ask(&mut session, pod, &nodes)
             .with_context(|| format!("{pod} is gone: it was evicted or deleted in the meantime"))?;
@@ -105,7 +110,7 @@ impl Explain {
         for name in asked {
             if !known().any(|node| node == name) {
                 let near = suggest::closest(name, known());
-                let near = near.map(|near| format!(", did you mean {near:?}")).unwrap_or_default();
+                let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
                 bail!("there is no node {name:?}{near}");
             }
             nodes.push(Symbol::new(name));
@@ -123,9 +128,30 @@ fn value(why: &Why, fixes: Option<&Fixes>) -> Value {
     value
 }
 
+/// The pod that stayed pending, if it is only one.
+fn only_pending(session: &Session) -> Result<NamespacedName> {
+    let pending = outcome::pending(session);
+    match pending.as_slice() {
+        [only] => Ok(only.pod),
+        [] => bail!("say which pod: none is pending"),
+        several => {
+            let named: Vec<String> =
+                several.iter().take(LISTED).map(|pending| pending.pod.to_string()).collect();
+            let more = match several.len().saturating_sub(LISTED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            bail!("say which pod; pending are {}{more}", named.join(", "))
+        }
+    }
+}
+
 /// The pod that is meant: a name without a namespace must be that of one pod only.
 fn find(session: &Session, text: &str) -> Result<NamespacedName> {
     let pods = &session.world().api().objects().pods;
+    // As kubectl writes it.
+    let of_kind = ["pod/", "pods/", "po/"].iter().find_map(|kind| text.strip_prefix(kind));
+    let text = of_kind.unwrap_or(text);
     let (namespace, name) = match text.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),
         None => (None, text),
@@ -139,7 +165,7 @@ fn find(session: &Session, text: &str) -> Result<NamespacedName> {
         [only] => Ok(*only),
         [] => {
             let near = suggest::closest(name, pods.keys().map(|key| key.name.as_str()));
-            let near = near.map(|near| format!(", did you mean {near:?}")).unwrap_or_default();
+            let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
             bail!("there is no pod {text:?}{near}")
         }
         several => {

@@ -35,8 +35,9 @@ mod test;
 mod tries;
 mod waiting;
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 pub use exit::{EXITS, Exit, Unreachable};
@@ -52,6 +53,9 @@ pub fn main() -> Exit {
         Err(error) => {
             // Help and version come this way too, and are no errors.
             let _printed = error.print();
+            if let Some(file) = unexpected_file(&error) {
+                eprintln!("A file is named with -f: -f {file}");
+            }
             return if error.use_stderr() { Exit::Usage } else { Exit::Fine };
         }
     };
@@ -59,6 +63,18 @@ pub fn main() -> Exit {
         eprintln!("kubestep: {error:#}");
         Exit::of_error(&error)
     })
+}
+
+/// The argument that is not expected but would be a file.
+fn unexpected_file(error: &clap::Error) -> Option<String> {
+    let of_file = [ErrorKind::UnknownArgument, ErrorKind::InvalidSubcommand];
+    let words = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
+    let word = words.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(word) => Some(word.clone()),
+        _ => None,
+    })?;
+    let is_file = of_file.contains(&error.kind()) && std::path::Path::new(&word).exists();
+    is_file.then(|| clean(&word).into_owned())
 }
 
 /// The whole command line, as clap and what is made from it take it.
@@ -100,7 +116,7 @@ fn print_text(text: &str) -> anyhow::Result<()> {
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(anyhow::Error::from(error).context("standard output"))
         }
         _ => Ok(()),

@@ -346,7 +346,12 @@ fn config_text(input: &Input, read: &source::Input) -> Result<(Option<String>, S
 pub(super) fn read_config(path: &Path) -> Result<String> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => bail!("{name}: there is no such file"),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => bail!("{name}: there is no such file"),
+            ErrorKind::IsADirectory => bail!("{name}: is a folder; name the file in it"),
+            ErrorKind::InvalidData => bail!("{name}: is not text; save it as UTF-8"),
+            _ => Err(error).context(name),
+        },
         text => text.context(name),
     }
 }

@@ -59,8 +59,21 @@ pub(super) fn gates(text: Option<&str>) -> Result<FeatureGates> {
 fn find(name: &str) -> Result<PluginDescriptor> {
     let found = intree::PLUGINS.iter().find(|plugin| plugin.name.eq_ignore_ascii_case(name));
     found.copied().ok_or_else(|| {
+        if let Some(at) = at_point(name) {
+            return anyhow!("{name:?} is an extension point; these run there: {at}");
+        }
         let near = suggest::closest(name, intree::PLUGINS.iter().map(|plugin| plugin.name));
-        let near = near.map(|near| format!(", did you mean {near:?}")).unwrap_or_default();
-        anyhow!("there is no plugin {name:?}{near}; \"kubestep plugins\" lists them all")
+        let near = near.map(|near| format!(", did you mean {near:?}? ")).unwrap_or("; ".into());
+        anyhow!("there is no plugin {name:?}{near}\"kubestep plugins\" lists them all")
     })
+}
+
+/// The plugins that run at an extension point of that name; `None` if there is no such point.
+fn at_point(name: &str) -> Option<String> {
+    let runs = |plugin: &&PluginDescriptor| {
+        plugin.points.iter().any(|point| point.name().eq_ignore_ascii_case(name))
+    };
+    let plugins: Vec<&str> =
+        intree::PLUGINS.iter().filter(runs).map(|plugin| plugin.name).collect();
+    (!plugins.is_empty()).then(|| plugins.join(", "))
 }

@@ -10,8 +10,8 @@ use crate::source::{self, Filter};
 pub(super) fn read(name: &str, filter: &Filter) -> Result<(source::Input, String)> {
     let story = fixtures::find(name).ok_or_else(|| {
         let near = suggest::closest(name, fixtures::STORIES.iter().map(|story| story.name));
-        let near = near.map(|near| format!(", did you mean {near:?}")).unwrap_or_default();
-        anyhow!("there is no story {name:?}{near}; \"kubestep demo --list\" shows them all")
+        let near = near.map(|near| format!(", did you mean {near:?}? ")).unwrap_or("; ".into());
+        anyhow!("there is no story {name:?}{near}\"kubestep demo --list\" shows them all")
     })?;
     let mut read = source::read_text(story.name, story.cluster.into(), filter)?;
     read.warnings.clear();

@@ -1,7 +1,7 @@
 //! Manifests: documents of any kind as they are written, for what is to be tried beside the
 //! cluster of the other files. Small files; the large ones go through the rest of this layer.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -30,11 +30,13 @@ pub fn manifests(paths: &[PathBuf]) -> Result<Vec<Manifest>, Box<SourceError>> {
     for path in paths {
         let file = path.display().to_string();
         let text = text(path).map_err(|error| {
-            let message = match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-                _ => format!("cannot be read: {error}"),
+            let (message, help) = match error.kind() {
+                ErrorKind::NotFound => ("there is no such file".to_owned(), "check the path"),
+                ErrorKind::IsADirectory => ("is a folder".to_owned(), "name the file in it"),
+                ErrorKind::InvalidData => ("is not text".to_owned(), "save it as UTF-8"),
+                _ => (format!("cannot be read: {error}"), "check the path"),
             };
-            SourceError::of_file(&file, message, "check the path")
+            SourceError::of_file(&file, message, help)
         })?;
         for value in documents(&file, &text)? {
             found.push(Manifest { file: file.clone(), value });

@@ -86,7 +86,27 @@ fn every_command_refuses_what_it_does_not_know() {
     says("info-unknown", "info -o toml");
     says("capture-nowhere", "capture -o cluster.json --kubeconfig nowhere");
     says("capture-no-file", "capture");
+    says("schedule-nowhere", "schedule --dry-run --leader-elect=false --kubeconfig nowhere");
     Call::new().file("n.yaml", NODE).says("options/explain-no-pod", "explain -f n.yaml");
+    says("explain-which-pod", "explain --demo tour");
+}
+
+/// What people who know kubectl, or do not know the program, type first.
+#[test]
+fn first_tries_are_understood_or_told_what_to_do() {
+    says("explain-the-pending-pod", "explain --demo cordoned");
+    says("explain-as-kubectl", "explain pod/job --demo cordoned --node node-0");
+    says("plugins-of-a-point", "plugins score");
+    says("plugins-typo", "plugins NodeResourceFit");
+    let call = Call::new().bytes("cluster.yaml", NODE.as_bytes()).bytes("folder/x.yaml", b"");
+    call.says("options/file-without-f", "run cluster.yaml");
+    call.says("options/file-as-command", "cluster.yaml");
+    call.says("options/config-folder", "config folder");
+    call.says("options/pod-folder", "run -f cluster.yaml --pod folder");
+    let call = call.bytes("binary", &[0xff, 0x00, 0x9f]);
+    call.says("options/config-binary", "config binary");
+    call.says("options/pod-binary", "run -f cluster.yaml --pod binary");
+    call.says("options/input-binary", "run -f binary");
 }
 
 #[test]

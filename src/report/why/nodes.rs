@@ -41,10 +41,26 @@ fn rest(groups: &[&Group]) -> Option<String> {
     (nodes > 0).then_some(more)
 }
 
-/// What every node has against it, with the words where they are the same for all.
+/// What every node has against it, with the words of the nearest one where each has its own.
 fn everywhere(why: &Why) -> Vec<String> {
-    let line = |reason: &Reason| format!("On every node: {}: {}", reason.plugin, reason.text);
+    let line = |reason: &Reason| {
+        let said = format!("On every node: {}: {}", reason.plugin, reason.text);
+        match why.nodes.iter().find_map(|node| Some((node, own_words(node, reason)?))) {
+            Some((node, words)) => format!("{said}; on {}: {words}", node.node),
+            None => said,
+        }
+    };
     why.everywhere.iter().map(line).collect()
+}
+
+/// The words in which a node says a reason, where they say more than the reason's.
+fn own_words(node: &NodeWhy, reason: &Reason) -> Option<String> {
+    let mut causes = node.causes().filter(|(plugin, _)| *plugin == reason.plugin);
+    let (_, cause) = causes.find(|(_, cause)| cause.gist() == reason.text)?;
+    let words = cause.words();
+    // Most begin with what every node says.
+    let own = words.strip_prefix(&*reason.text).unwrap_or(&words).trim_start_matches(": ");
+    (!own.is_empty()).then(|| own.to_owned())
 }
 
 /// The reasons of a group that are not those of every node.
@@ -78,7 +94,7 @@ fn group(why: &Why, group: &Group) -> Vec<String> {
         });
     }
     if lines.len() == 1 {
-        lines.push("  nothing else".to_owned());
+        lines.push("  nothing else is in the way".to_owned());
     }
     lines
 }
