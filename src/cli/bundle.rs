@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::api::Time;
 use crate::cli::exit::Exit;
 use crate::cli::open::{build, read, read_config};
-use crate::cli::options::Input;
+use crate::cli::options::{Input, Redact};
 use crate::cli::plugins::gates;
 use crate::cli::recorded;
 use crate::cli::registry::Subcommand;
@@ -19,6 +19,7 @@ use crate::config;
 use crate::debug::expect::{Expect, PodExpect, rejected_by};
 use crate::engine::framework::registry::Registry;
 use crate::live::record::{Output, Recorder};
+use crate::live::redact::Redactor;
 use crate::live::replay::event;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
@@ -38,6 +39,8 @@ pub(super) struct Bundle {
     /// that stays so
     #[arg(long)]
     expect: bool,
+    #[command(flatten)]
+    redact: Redact,
 }
 
 impl Subcommand for Bundle {
@@ -45,10 +48,14 @@ impl Subcommand for Bundle {
 
     fn run(&self) -> Result<Exit> {
         let progress = Progress::default();
-        let (read, name) = with_progress(&progress, || read(&self.input, &progress))?;
+        let (mut read, mut name) = with_progress(&progress, || read(&self.input, &progress))?;
         let until = recorded::until(&self.input, read.recording.as_ref())?;
         read.warnings.iter().for_each(|warning| eprintln!("{warning}"));
-        let header = self.header(&read, &name)?;
+        let mut header = self.header(&read, &name)?;
+        if self.redact.redact {
+            name.clear();
+            Redactor::input(&mut read, &mut header);
+        }
         let expect = match self.expect {
             true => Some(self.present(&read, until, name)?),
             false => None,
@@ -103,7 +110,12 @@ impl Bundle {
     fn present(&self, read: &source::Input, until: Option<Time>, name: String) -> Result<Expect> {
         let mut read = read.clone();
         read.wind(until);
-        let mut session = build(read, &self.input, &Tries::default(), None, name)?.session;
+        let mut input = self.input.clone();
+        if self.redact.redact {
+            // The file would name what has other names now; the input holds the same.
+            input.config = None;
+        }
+        let mut session = build(read, &input, &Tries::default(), None, name)?.session;
         session.only_forward();
         let before = Usage::of(session.world());
         session.run_until_idle(usize::MAX, |_| false);

@@ -12,12 +12,15 @@ use flate2::write::GzEncoder;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::open::read_config;
-use crate::cli::options::Cluster;
+use crate::cli::options::{Cluster, Redact};
 use crate::cli::plugins::gates;
 use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::engine::framework::registry::Registry;
+use crate::live::Snapshot;
 use crate::live::capture::{self, Settings};
+use crate::live::record::missing_kinds;
+use crate::live::redact::Redactor;
 use crate::source::STDIN;
 
 /// Write a snapshot of a cluster to a file that -f reads
@@ -37,6 +40,8 @@ pub(super) struct Capture {
     /// The scheduler's feature gates, to be part of the capture: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
+    #[command(flatten)]
+    redact: Redact,
 }
 
 impl Subcommand for Capture {
@@ -44,8 +49,11 @@ impl Subcommand for Capture {
 
     /// Lists the cluster and writes the file.
     fn run(&self) -> Result<Exit> {
-        let settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
-        let (snapshot, name) = cluster::snapshot(&self.cluster, &self.namespaces)?;
+        let mut settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
+        let (mut snapshot, name) = cluster::snapshot(&self.cluster, &self.namespaces)?;
+        if self.redact.redact {
+            redact(&mut snapshot, &mut settings);
+        }
         write(&self.output, &capture::text(&snapshot, &settings)?)?;
         for notice in snapshot.notices() {
             eprintln!("{notice}");
@@ -54,6 +62,16 @@ impl Subcommand for Capture {
         eprintln!("{objects} objects of {name} ({}) in {output}", snapshot.server_version);
         Ok(Exit::Fine)
     }
+}
+
+/// Gives everything other names.
+fn redact(snapshot: &mut Snapshot, settings: &mut Settings) {
+    let mut redactor = Redactor::new(snapshot.objects());
+    let parts = snapshot.parts.iter_mut().flat_map(|part| &mut part.listed.objects);
+    parts.for_each(|object| *object = redactor.object(object));
+    settings.scheduler_config =
+        settings.scheduler_config.take().map(|config| redactor.config(config));
+    settings.missing = Some(redactor.missing(&missing_kinds(snapshot)));
 }
 
 /// What is said about the scheduler, checked before anything is asked of the cluster.

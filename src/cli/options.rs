@@ -75,6 +75,16 @@ pub struct Cluster {
     pub all_namespaces: bool,
 }
 
+/// Whether names are told.
+#[derive(Args, Debug, Default, Clone)]
+pub struct Redact {
+    /// Replace names, namespaces, labels, images, annotations, hosts and messages by others, the
+    /// same one everywhere: it decides the same and does not tell whose cluster it is. Amounts,
+    /// times, drivers and what Kubernetes itself names stay
+    #[arg(long)]
+    pub redact: bool,
+}
+
 /// How the debugger looks.
 #[derive(Args, Debug, Default, Clone)]
 #[command(next_help_heading = "Screen")]

@@ -13,9 +13,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use crate::cli::capture::settings;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
-use crate::cli::options::Cluster;
+use crate::cli::options::{Cluster, Redact};
 use crate::cli::registry::Subcommand;
 use crate::live::record::{Counts, Output, Recorder, header};
+use crate::live::redact::Redactor;
 use crate::live::told::{self, Told};
 use crate::live::{Event, Feed, Notice, Pace, Scope};
 use crate::report::clean::clean;
@@ -45,6 +46,8 @@ pub(super) struct Record {
     /// The scheduler's feature gates, to be part of the recording: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
+    #[command(flatten)]
+    redact: Redact,
 }
 
 impl Subcommand for Record {
@@ -64,13 +67,19 @@ impl Subcommand for Record {
         let mut header = header(&snapshot, feed.link().name(), &self.namespaces);
         header.scheduler_config = settings.scheduler_config;
         header.feature_gates = settings.feature_gates;
+        let mut objects = snapshot.take_objects();
+        let redactor = self.redact.redact.then(|| {
+            let mut redactor = Redactor::new(objects.iter());
+            redactor.header(&mut header);
+            objects.iter_mut().for_each(|object| *object = redactor.object(object));
+            redactor
+        });
         let mut recorder = Recorder::new(output, &header).with_context(|| file.clone())?;
-        let objects = recorder.lists(snapshot.objects()).with_context(|| file.clone())?;
-        snapshot.take_objects();
+        let objects = recorder.lists(objects.iter()).with_context(|| file.clone())?;
         recorder.out().flush().with_context(|| file.clone())?;
         let of = format!("{} ({})", feed.link().name(), header.server_version);
         say(&format!("{objects} objects of {of} in {file}; recording, Ctrl-C ends it"));
-        let recording = Recording { feed, recorder, file: file.clone(), shown: 0 };
+        let recording = Recording { feed, recorder, redactor, file: file.clone(), shown: 0 };
         match cluster::runtime()?.block_on(recording.run(span)) {
             // Who read it has seen enough.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
@@ -94,6 +103,7 @@ fn say(text: &str) {
 struct Recording {
     feed: Feed,
     recorder: Recorder<Output>,
+    redactor: Option<Redactor>,
     file: String,
     /// Columns of the progress that is on the screen.
     shown: usize,
@@ -146,12 +156,21 @@ impl Recording {
             say(&notice.text);
         }
         let now = self.feed.link().now();
-        self.recorder.take(now, event)
+        match &mut self.redactor {
+            Some(redactor) => self.recorder.take(now, &redactor.event(event)),
+            None => self.recorder.take(now, event),
+        }
     }
 
     fn write_told(&mut self, told: &mut Vec<Told>) -> io::Result<()> {
         let now = self.feed.link().now();
-        told.drain(..).try_for_each(|told| self.recorder.told(now, told))
+        told.drain(..).try_for_each(|told| {
+            let told = match &mut self.redactor {
+                Some(redactor) => redactor.told(&told),
+                None => told,
+            };
+            self.recorder.told(now, told)
+        })
     }
 
     fn end(mut self) -> io::Result<()> {

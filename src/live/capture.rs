@@ -1,12 +1,12 @@
 //! A snapshot as a file: the export of kube-scheduler-simulator with more of everything, so that
 //! one reads the other's and nothing is lost. `-f` reads it back to the same decisions.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::api::{Kind, Object};
-use crate::live::access::Missing;
+use crate::live::record::missing_kinds;
 use crate::live::snapshot::Snapshot;
-use crate::source::SNAPSHOT_FIELDS;
+use crate::source::{MissingKind, SNAPSHOT_FIELDS};
 
 /// What is written beside the objects.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Settings {
     pub scheduler_config: Option<Value>,
     /// The feature gates, if some were named.
     pub feature_gates: Option<String>,
+    /// The kinds that are missing, where they are not told as the snapshot has them.
+    pub missing: Option<Vec<MissingKind>>,
 }
 
 /// The capture as a JSON document with one object a line, so that captures can be compared
@@ -23,11 +25,12 @@ pub struct Settings {
 /// # Errors
 /// An object cannot be written; none is known that could not.
 pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<String> {
+    let missing = settings.missing.clone().unwrap_or_else(|| missing_kinds(snapshot));
     let mut fields = vec![
         ("apiVersion", Value::from("kubestep/v1")),
         ("capturedAt", snapshot.taken_at.to_string().into()),
         ("serverVersion", snapshot.server_version.clone().into()),
-        ("missing", snapshot.missing.iter().filter(|m| !m.is_absent()).map(missing).collect()),
+        ("missing", serde_json::to_value(&missing)?),
         ("schedulerConfig", settings.scheduler_config.clone().unwrap_or_default()),
     ];
     fields.extend(settings.feature_gates.clone().map(|gates| ("featureGates", gates.into())));
@@ -48,16 +51,6 @@ fn list(name: &str, snapshot: &Snapshot, kind: Kind) -> serde_json::Result<Strin
     Ok(format!("\"{name}\": [{inside}]"))
 }
 
-fn missing(missing: &Missing) -> Value {
-    let fields = [
-        ("kind", missing.what()),
-        ("reason", missing.why()),
-        ("uncertain", missing.place.row.without.to_owned()),
-    ];
-    let fields = fields.map(|(name, text)| (name.to_owned(), Value::from(text)));
-    Value::Object(Map::from_iter(fields))
-}
-
 /// The object with what it is, as a document of its own.
 ///
 /// # Errors
@@ -75,6 +68,7 @@ pub fn document(object: &Object, api_version: &str) -> serde_json::Result<Value>
 mod tests {
     use super::*;
     use crate::fixtures::STORIES;
+    use crate::live::access::Missing;
     use crate::live::failure::Failure;
     use crate::live::kinds;
     use crate::live::list::Place;
@@ -104,6 +98,7 @@ mod tests {
         let settings = Settings {
             feature_gates: Some("GangScheduling=true".into()),
             scheduler_config: Some(serde_json::json!({"parallelism": 3})),
+            missing: None,
         };
         let text = text(&snapshot, &settings).unwrap();
         let back = source::read_text("c.json", text.into(), &Filter::default()).unwrap();

@@ -6,7 +6,7 @@
 //! read there, [`list`] one kind page by page, [`watch`] one kind for good, [`snapshot`] all
 //! kinds at once, [`feed`] all of them as one stream, [`access`] what may not be read,
 //! [`capture`] the file that is made of it all, [`record`] the one that goes on, with what the
-//! cluster's scheduler has [`told`]. [`follow`] puts a session after a feed,
+//! cluster's scheduler has [`told`]; [`redact`] gives all of it other names. [`follow`] puts a session after a feed,
 //! [`replay`] after a recording,
 //! [`shadow`] lets the embedded scheduler decide beside the cluster's and [`compare`]s, and
 //! [`debugger`] dumps what the scheduler believes.
@@ -32,6 +32,7 @@ pub mod list;
 pub mod metrics;
 pub mod news;
 pub mod record;
+pub mod redact;
 pub mod replay;
 pub mod scheduling;
 pub mod serve;

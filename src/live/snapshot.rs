@@ -109,7 +109,7 @@ impl Snapshot {
     }
 
     /// All objects, in the order of the table of kinds.
-    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+    pub fn objects(&self) -> impl Iterator<Item = &Object> + Clone {
         self.parts.iter().flat_map(|part| &part.listed.objects)
     }
 

@@ -20,6 +20,7 @@ mod odd;
 mod options;
 mod packaging;
 mod recordings;
+mod redacted;
 mod render;
 mod run;
 mod schema;

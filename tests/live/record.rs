@@ -117,3 +117,36 @@ fn it_ends_by_itself_and_outages_are_in_it() {
     assert!(notices.iter().any(|text| text.contains("cannot be followed since")), "{notices:?}");
     assert!(!text.contains("managedFields"));
 }
+
+#[test]
+fn by_other_names_it_says_nothing_of_the_old_ones() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), StandIn::start());
+    server.put(Kind::Node, "paris", json!({"metadata": {"labels": {"team": "blue"}}}));
+    let output = folder.path().join("r.jsonl");
+    let child = start(&server, &output, &["--redact"]);
+    wait(&output, |input| input.objects.len() == 1);
+    server.put(Kind::Node, "rome", json!({}));
+    server.put(Kind::Pod, "payroll", json!({"metadata": {"uid": "secret"}}));
+    server.put(
+        Kind::Pod,
+        "payroll",
+        json!({"metadata": {"uid": "secret"}, "spec": {"nodeName": "rome"}}),
+    );
+    server.delete(Kind::Node, "paris");
+    let input = wait(&output, |input| {
+        // Each kind comes in its own order.
+        input.recording.as_ref().is_some_and(|recording| recording.changes.len() == 4)
+    });
+    interrupt(child);
+    let text = std::fs::read_to_string(&output).unwrap();
+    for secret in ["paris", "rome", "payroll", "secret", "team", "blue", "lab"] {
+        let found = text.contains(&format!("\"{secret}\""));
+        assert!(!found, "{secret}: {text}");
+    }
+    // Whoever came later is the same everywhere, too.
+    assert_eq!(input.objects.len(), 2, "{text}");
+    let pod = text.lines().find(|line| line.contains("\"decision\"")).unwrap();
+    let decision: Value = serde_json::from_str(pod).unwrap();
+    let node = decision["node"].as_str().unwrap();
+    assert!(text.lines().any(|line| line.contains("\"kind\":\"Node\"") && line.contains(node)));
+}
