@@ -138,7 +138,8 @@ impl PodInfo {
             return PodInfo::new(pod);
         }
         let class = PodClass::of(&pod, self.class.terms.clone());
-        PodInfo { images: images(&pod), class, pod, ..self.clone() }
+        let host_ports = container_host_ports(&pod);
+        PodInfo { host_ports, images: images(&pod), class, pod, ..self.clone() }
     }
 
     /// Namespace and name.
@@ -308,6 +309,17 @@ mod tests {
         let other = first.updated(Arc::new(anew));
         assert_eq!(other.resource.resource.milli_cpu, 2000);
         assert_eq!(other.class.terms.required_affinity.len(), 1);
+    }
+
+    #[test]
+    fn a_changed_pod_has_the_host_ports_of_the_second() {
+        let ports = json!([{"containerPort": 80, "hostPort": 80}]);
+        let with = pod("p").spec(json!({"containers": [{"name": "c", "ports": ports}]}));
+        let without = pod("p").spec(json!({"containers": [{"name": "c"}]}));
+        let first = PodInfo::new(Arc::new(without.clone()));
+        let second = first.updated(Arc::new(with));
+        assert_eq!((first.host_ports.len(), second.host_ports.len()), (0, 1));
+        assert!(second.updated(Arc::new(without)).host_ports.is_empty());
     }
 
     #[test]

@@ -69,7 +69,10 @@ impl Framework {
             cx.shared.timer.nodes(point, name, ids.len(), 0);
             let column = match scored {
                 Ok(column) => column,
-                Err(status) => return status,
+                Err(status) => {
+                    record.totals.clear(); // there are none, rather than parts of sums
+                    return status;
+                }
             };
             for (position, total) in record.totals.iter_mut().enumerate() {
                 *total += column.weighted(position).unwrap_or(0);

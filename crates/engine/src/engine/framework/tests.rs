@@ -136,7 +136,10 @@ fn score(plugin: &Scripted) -> Status {
         let nodes = ids.iter().filter_map(|id| cluster.snapshot.get(*id));
         nodes.map(|node| plugin.score(&cx, &state, node)).collect()
     };
-    framework.run_score(&cx, &state, &ids, raw, &mut ScoreRecord::default())
+    let mut record = ScoreRecord::default();
+    let status = framework.run_score(&cx, &state, &ids, raw, &mut record);
+    assert_eq!(record.totals.len(), if status.is_success() { 2 } else { 0 });
+    status
 }
 
 #[test]
