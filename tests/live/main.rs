@@ -16,4 +16,6 @@ mod real_schedule;
 mod real_writes;
 mod record;
 mod running;
+mod schedule;
 mod standin;
+mod writes;

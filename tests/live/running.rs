@@ -1,6 +1,7 @@
 //! `kubestep schedule` as a process beside the test.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -16,10 +17,15 @@ pub struct Running {
 impl Running {
     /// Starts one as the user who has kube-scheduler's roles.
     pub fn start(plane: &ControlPlane, line: &str) -> Running {
+        Running::start_on(&plane.kubeconfig("scheduler"), line)
+    }
+
+    /// Starts one on a cluster.
+    pub fn start_on(kubeconfig: &Path, line: &str) -> Running {
         let mut child = Command::new(env!("CARGO_BIN_EXE_kubestep"))
             .arg("schedule")
             .args(line.split_whitespace())
-            .env("KUBECONFIG", plane.kubeconfig("scheduler"))
+            .env("KUBECONFIG", kubeconfig)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

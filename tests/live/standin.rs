@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::random::Random;
+use crate::writes;
 
 /// How a server misbehaves.
 #[derive(Clone, Default)]
@@ -34,22 +35,27 @@ pub struct Faults {
     pub down: bool,
     /// 429 for so many requests.
     pub busy: usize,
+    /// Writes are answered with errors, or with nothing, whether or not they were made; by this
+    /// seed.
+    pub writes: Option<u64>,
 }
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     /// By path of the list and `namespace/name`.
-    objects: BTreeMap<String, BTreeMap<String, Value>>,
-    version: u64,
+    pub(crate) objects: BTreeMap<String, BTreeMap<String, Value>>,
+    pub(crate) version: u64,
     /// Version, path, `ADDED`…, object.
-    log: Vec<(u64, String, &'static str, Value)>,
+    pub(crate) log: Vec<(u64, String, &'static str, Value)>,
     /// Versions up to here are forgotten.
     compacted: u64,
     /// Lists that are being given page by page.
     pages: HashMap<String, Vec<Value>>,
     faults: Faults,
-    requests: Vec<String>,
+    pub(crate) requests: Vec<String>,
     connections: u64,
+    /// Writes so far, for their faults.
+    writes: u64,
 }
 
 /// The server. It ends with the test.
@@ -60,11 +66,12 @@ pub struct StandIn {
     folder: TempDir,
 }
 
-struct Request {
-    method: String,
-    path: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
     query: HashMap<String, String>,
     token: String,
+    pub(crate) body: Value,
 }
 
 impl StandIn {
@@ -189,7 +196,7 @@ impl StandIn {
             if request.query.contains_key("watch") {
                 return self.watch(&request, &mut writer);
             }
-            let (code, body) = self.answer(&request);
+            let Some((code, body)) = self.answer_or_break(&request) else { return Ok(()) };
             let body = body.to_string();
             write!(
                 writer,
@@ -201,16 +208,41 @@ impl StandIn {
         Ok(())
     }
 
+    /// `None`: the connection breaks before the answer.
+    fn answer_or_break(&self, request: &Request) -> Option<(u16, Value)> {
+        if request.method == "GET" {
+            return Some(self.answer(request));
+        }
+        let mut state = self.state.lock().unwrap();
+        state.writes += 1;
+        let seed = state.faults.writes.map(|seed| seed * 7_919 + state.writes);
+        let luck = seed.map_or(99, |seed| Random::new(seed).below(20));
+        let answer = match luck {
+            0 | 1 => return None,
+            2 => return Some(status(500, "something went wrong inside")),
+            3 => return Some(status(429, "too many requests")),
+            _ => writes::answer(&mut state, request),
+        };
+        self.changed.notify_all();
+        // Made, but nobody hears of it.
+        (luck > 5).then_some(answer)
+    }
+
+    /// Looks at what there is.
+    pub fn look<T>(&self, at: impl FnOnce(&State) -> T) -> T {
+        at(&self.state.lock().unwrap())
+    }
+
     fn answer(&self, request: &Request) -> (u16, Value) {
         let mut state = self.state.lock().unwrap();
-        if request.method != "GET" {
-            return status(405, "nothing is written here");
-        }
         if let Some(refusal) = refusal(&mut state, request) {
             return refusal;
         }
         if request.path == "/version" {
             return (200, json!({"gitVersion": "v1.36.2"}));
+        }
+        if let Some(object) = writes::find(&state, &request.path) {
+            return (200, object);
         }
         if !is_served(&request.path) {
             return status(404, "the server could not find the requested resource");
@@ -348,7 +380,7 @@ fn list(state: &mut State, request: &Request) -> (u16, Value) {
     (200, json!({"kind": "List", "metadata": metadata, "items": page}))
 }
 
-fn status(code: u16, message: &str) -> (u16, Value) {
+pub(crate) fn status(code: u16, message: &str) -> (u16, Value) {
     (code, json!({"kind": "Status", "code": code, "message": message}))
 }
 
@@ -368,16 +400,22 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let query = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let mut request = Request { method, path: path.to_owned(), query, token: String::new() };
+    let (token, body) = (String::new(), Value::Null);
+    let mut request = Request { method, path: path.to_owned(), query, token, body };
+    let mut length = 0;
     loop {
         let mut header = String::new();
         if reader.read_line(&mut header)? <= 2 {
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body)?;
+            request.body = serde_json::from_slice(&body).unwrap_or_default();
             return Ok(Some(request));
         }
-        if let Some((name, value)) = header.split_once(':')
-            && name.eq_ignore_ascii_case("authorization")
-        {
+        let Some((name, value)) = header.split_once(':') else { continue };
+        if name.eq_ignore_ascii_case("authorization") {
             request.token = value.trim().trim_start_matches("Bearer ").to_owned();
+        } else if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().unwrap();
         }
     }
 }

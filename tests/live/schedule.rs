@@ -1,0 +1,117 @@
+//! The embedded scheduler on a stand-in for an API server that loses, refuses and repeats.
+
+use kubestep::api::Kind;
+use serde_json::{Value, json};
+
+use crate::running::{Running, until};
+use crate::standin::{StandIn, State};
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/leases";
+
+fn cluster(server: &StandIn, nodes: usize, pods: usize) {
+    for at in 0..nodes {
+        let room = json!({"cpu": "4", "memory": "8Gi", "pods": "20"});
+        let status = json!({"allocatable": room, "capacity": room});
+        server.put(Kind::Node, &format!("node-{at}"), json!({"status": status}));
+    }
+    for at in 0..pods {
+        server.put(Kind::Pod, &format!("pod-{at}"), pod(at));
+    }
+}
+
+fn pod(at: usize) -> Value {
+    let resources = json!({"requests": {"cpu": "1"}});
+    json!({
+        "metadata": {"uid": format!("uid-{at}")},
+        "spec": {
+            "schedulerName": "default-scheduler",
+            "containers": [{"name": "c", "resources": resources}],
+        },
+    })
+}
+
+fn pods(state: &State) -> Vec<Value> {
+    let pods = state.objects.get("/api/v1/pods");
+    pods.map(|pods| pods.values().cloned().collect()).unwrap_or_default()
+}
+
+/// The node of each pod that has one.
+fn nodes_of(server: &StandIn) -> Vec<String> {
+    let of = |pod: &Value| pod["spec"]["nodeName"].as_str().map(str::to_owned);
+    server.look(|state| pods(state).iter().filter_map(of).collect())
+}
+
+/// How often a pod was given a node in the story of the server: from none to one.
+fn times_bound(server: &StandIn, name: &str) -> usize {
+    server.look(|state| {
+        let of_pod = state.log.iter().filter(|(.., pod)| pod["metadata"]["name"] == name);
+        let nodes: Vec<_> = of_pod.map(|(.., pod)| pod["spec"]["nodeName"].clone()).collect();
+        nodes.windows(2).filter(|pair| pair[0].is_null() && !pair[1].is_null()).count()
+    })
+}
+
+fn lease(server: &StandIn) -> Value {
+    let found = server.look(|state| {
+        let leases = state.objects.get(LEASE)?;
+        leases.values().next().cloned()
+    });
+    found.unwrap_or_default()
+}
+
+#[test]
+fn whatever_becomes_of_writes_and_watches_every_pod_is_bound_once() {
+    for seed in 1..=3 {
+        let server = StandIn::start();
+        cluster(&server, 12, 40);
+        server.misbehave(|faults| {
+            faults.seed = Some(seed);
+            faults.writes = Some(seed);
+        });
+        let mut scheduler =
+            Running::start_on(&server.kubeconfig(), "--yes-write --kube-api-qps=-1 --v 2");
+        until("all pods are bound", || nodes_of(&server).len() == 40);
+        let mut nodes = nodes_of(&server);
+        nodes.sort();
+        for node in nodes.chunk_by(|a, b| a == b) {
+            assert!(node.len() <= 4, "seed {seed}: {} has {} pods", node[0], node.len());
+        }
+        for at in 0..40 {
+            assert_eq!(times_bound(&server, &format!("pod-{at}")), 1, "seed {seed}: pod-{at}");
+        }
+        assert_eq!(scheduler.stop(), Some(0), "seed {seed}: {}", scheduler.told());
+    }
+}
+
+#[test]
+fn while_the_cluster_cannot_be_followed_nothing_is_written() {
+    let server = StandIn::start();
+    cluster(&server, 2, 2);
+    let scheduler =
+        Running::start_on(&server.kubeconfig(), "--yes-write --leader-elect=false --v 2");
+    until("both are bound", || nodes_of(&server).len() == 2);
+    server.misbehave(|faults| faults.down = true);
+    scheduler.wait_for("cannot be followed");
+    server.put(Kind::Pod, "late", pod(9));
+    let before = server.requests().iter().filter(|line| line.contains("/binding")).count();
+    server.misbehave(|faults| faults.down = false);
+    scheduler.wait_for("followed again");
+    until("the late pod is bound", || nodes_of(&server).len() == 3);
+    let after = server.requests().iter().filter(|line| line.contains("/binding")).count();
+    assert_eq!(after, before + 1);
+}
+
+#[test]
+fn the_lease_is_taken_renewed_and_given_back() {
+    let server = StandIn::start();
+    cluster(&server, 1, 0);
+    let times = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
+                 --leader-elect-retry-period 1s";
+    let mut scheduler = Running::start_on(&server.kubeconfig(), &format!("--yes-write {times}"));
+    scheduler.wait_for("leading");
+    let first = lease(&server);
+    assert_ne!(first["spec"]["holderIdentity"], "");
+    until("it is renewed", || lease(&server)["spec"]["renewTime"] != first["spec"]["renewTime"]);
+    assert_eq!(lease(&server)["spec"]["acquireTime"], first["spec"]["acquireTime"]);
+    assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
+    assert_eq!(lease(&server)["spec"]["holderIdentity"], "");
+}
