@@ -14,7 +14,7 @@ use crate::engine::pod::NamespacedName;
 use crate::engine::scheduler::Change;
 use crate::intern::Symbol;
 use crate::sim::faults::Faults;
-use crate::sim::remote::{Outgoing, Remote};
+use crate::sim::remote::{Answer, Outgoing, Question, Remote, Written};
 
 /// Answers the calls of extenders.
 pub type ExtenderFn =
@@ -86,6 +86,23 @@ impl ApiServer {
     /// The writes for an API server elsewhere since the last call.
     pub fn take_outbox(&mut self) -> Vec<Outgoing> {
         self.remote.as_mut().map(Remote::take_outbox).unwrap_or_default()
+    }
+
+    /// Takes the answer to a write elsewhere in. Gives the question that it answers.
+    pub(super) fn answered(&mut self, ticket: u64, answer: Answer) -> Option<Question> {
+        let key = match &answer {
+            Ok(Written::Object(object)) => Some(object.key()),
+            _ => None,
+        };
+        let question = self.remote.as_mut()?.answer(ticket, answer);
+        // A watch may have been faster.
+        if let Some(key) = key
+            && let Some(stored) = self.get(key.kind, NamespacedName::new(key.namespace, key.name))
+            && let Some(remote) = &mut self.remote
+        {
+            remote.heard(key, Some(&stored));
+        }
+        question
     }
 
     /// How many writes elsewhere the scheduler waits for.

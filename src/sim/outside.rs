@@ -24,8 +24,7 @@ impl World {
 
     /// Takes the answer to a write elsewhere in, and goes on with whatever waited for it.
     pub fn answer(&mut self, ticket: u64, answer: Answer) {
-        let question = self.api.remote.as_mut().and_then(|remote| remote.answer(ticket, answer));
-        match question {
+        match self.api.answered(ticket, answer) {
             Some(Question::Bind(uid)) => {
                 self.scheduler.answered(Some(uid), self.now, &mut self.api);
             }
