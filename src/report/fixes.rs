@@ -43,7 +43,8 @@ fn one(number: usize, fix: &Fix) -> Vec<String> {
         add("pods ahead in the queue take the place first, unless it is brought forward".into());
     }
     if fix.alike > 0 {
-        add(format!("{} more changes like it would do, too", fix.alike));
+        let changes = if fix.alike == 1 { "change" } else { "changes" };
+        add(format!("{} more {changes} like it would do, too", fix.alike));
     }
     fix.notes.iter().for_each(|note| add(note.clone()));
     lines

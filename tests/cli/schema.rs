@@ -23,7 +23,12 @@ pub fn check(output: &str) {
         return check_value(&serde_yaml::from_str(output).unwrap());
     }
     let lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.for_each(|value| check_value(&value));
+    let lines: Vec<Value> = lines.collect();
+    // Of a recording, the first line names the schema of all.
+    match lines.first().and_then(|first| first.get("schema")).and_then(Value::as_str) {
+        Some(name) => lines.iter().for_each(|value| check_by(name, value)),
+        None => lines.iter().for_each(check_value),
+    }
 }
 
 /// Checks lines of JSON that do not say by which schema they are made.
@@ -188,6 +193,29 @@ fn what_does_not_fit_is_told() {
     assert_eq!(told(json(r#"{"a": 1, "b": [], "f": 1}"#)), [".f: is not described"]);
     assert_eq!(told(json(r#"{"a": 1, "b": [], "c": 1}"#)).len(), 1);
     assert_eq!(told(json(r#"{"a": 1, "b": [], "d": {"e": 1}}"#)).len(), 1);
+}
+
+/// A capture is written of a live cluster only; here it is of a story.
+#[test]
+fn a_capture_is_what_its_schema_says() {
+    use kubestep::live::capture::{Settings, text};
+    use kubestep::live::snapshot::Snapshot;
+    use kubestep::source::{Filter, read_text};
+
+    for story in kubestep::fixtures::STORIES {
+        let read = read_text(story.name, story.cluster.into(), &Filter::default()).unwrap();
+        let objects = read.objects.into_iter().map(|loaded| loaded.object);
+        let snapshot = Snapshot::of_objects(objects);
+        let settings = Settings {
+            scheduler_config: Some(serde_json::json!({"parallelism": 3})),
+            feature_gates: Some("GangScheduling=true".into()),
+            ..Settings::default()
+        };
+        for settings in [settings, Settings::default()] {
+            let text = text(&snapshot, &settings).unwrap();
+            check_by("kubestep/capture/v1", &serde_json::from_str(&text).unwrap());
+        }
+    }
 }
 
 /// Every schema is one document of the draft, named like its file.
