@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use crate::sim::World;
 
-/// Steps between two copies at first. After a copy the cluster's maps are copied as they are
-/// written to, which costs as much as many cycles; and as many as these are done again quickly.
-const INTERVAL: usize = 64;
+/// Steps between two copies at first. A copy costs a fraction of a cycle, and so many are done
+/// again before anybody notices.
+const INTERVAL: usize = 32;
 /// Copies kept at least, whatever their size.
 const FEWEST: usize = 8;
 /// States kept of where somebody looks around.

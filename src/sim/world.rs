@@ -17,9 +17,9 @@ pub const START: Time = Time(1_767_225_600_000_000);
 /// How far apart pending pods are created: one millisecond, so that their order is one of time.
 const PENDING_POD_STEP: i64 = 1_000;
 
-/// Bytes that a copy and its original come to have each for itself: by node, by pod, and
-/// whatever the size of the cluster.
-const COPY_BYTES: [usize; 3] = [200, 80, 100_000];
+/// Bytes that a copy and its original come to have each for itself within some dozens of cycles:
+/// by node, by pod, and whatever the size of the cluster.
+const COPY_BYTES: [usize; 3] = [40, 10, 250_000];
 
 /// A cluster in memory. A copy goes on exactly as the original would.
 #[derive(Clone)]

@@ -75,6 +75,11 @@ impl Symbol {
         found.or_else(|| text.is_empty().then_some(Symbol::EMPTY))
     }
 
+    /// A number that no other symbol has in this process.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
     /// The text.
     pub fn as_str(self) -> &'static str {
         if self.0 == 0 {

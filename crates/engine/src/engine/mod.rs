@@ -35,6 +35,7 @@ pub mod scheduler;
 pub mod scores;
 #[cfg(test)]
 pub mod scripted;
+pub mod shards;
 pub mod snapshot;
 pub mod status;
 pub mod stopwatch;

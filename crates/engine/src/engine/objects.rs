@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
 use crate::api::{
     CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, DeviceTaintRule, Kind, Labels, Namespace,
     Object, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup,
@@ -16,6 +14,7 @@ use crate::api::{
 };
 use crate::engine::extended_resources::ExtendedResources;
 use crate::engine::pod::NamespacedName;
+use crate::engine::shards::Shards;
 use crate::intern::Symbol;
 
 /// Calls `$do` with the table of kinds and their fields.
@@ -57,7 +56,7 @@ pub type ByKey<T> = Arc<BTreeMap<NamespacedName, Arc<T>>>;
 #[derive(Clone, Default, Debug)]
 pub struct Objects {
     /// All pods, bound or not.
-    pub pods: Arc<HashMap<NamespacedName, Arc<Pod>>>,
+    pub pods: Arc<Shards<NamespacedName, Arc<Pod>>>,
     /// Namespaces (without a namespace themselves).
     pub namespaces: ByKey<Namespace>,
     /// Services, for the default spread selector.

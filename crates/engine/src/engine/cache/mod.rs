@@ -15,6 +15,7 @@ use hashbrown::HashMap;
 use crate::api::{Node, Pod};
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::PodInfo;
+use crate::engine::shards::Shards;
 use crate::intern::Symbol;
 use images::Images;
 use node_tree::NodeTree;
@@ -31,11 +32,11 @@ struct PodState {
 pub struct Cache {
     /// By slot. A slot stays with its name until the snapshot has dropped the node.
     nodes: Vec<Option<Arc<NodeInfo>>>,
-    slots: HashMap<Symbol, NodeId>,
+    slots: Arc<HashMap<Symbol, NodeId>>,
     free: Vec<NodeId>,
-    tree: NodeTree,
+    tree: Arc<NodeTree>,
     images: Images,
-    pods: HashMap<Symbol, PodState>,
+    pods: Shards<Symbol, PodState>,
     /// Slots whose node is gone, or only a ghost, with the names they were for: to be given up
     /// as soon as the snapshot can do without.
     vanished: BTreeMap<NodeId, Symbol>,
@@ -64,7 +65,7 @@ impl Cache {
         if let Some(old) = &old {
             self.images.remove_node(old);
         }
-        place(&mut self.tree, old.as_deref(), &node);
+        place(Arc::make_mut(&mut self.tree), old.as_deref(), &node);
         self.images.add_node(&node);
         self.node_mut(id).set_node(node);
     }
@@ -81,7 +82,7 @@ impl Cache {
         let held = info.ok_or_else(missing)?.node.clone();
         self.node_mut(id).node = None;
         self.drop_if_unused(id);
-        if !self.tree.remove(node) {
+        if !Arc::make_mut(&mut self.tree).remove(node) {
             return Err(format!("node {:?} in group was not found", name.as_str()));
         }
         if let Some(held) = held {
@@ -230,7 +231,9 @@ impl Cache {
             self.nodes.push(None);
             NodeId(self.nodes.len() as u32 - 1)
         });
-        self.slots.insert(name, id);
+        if known.is_none() {
+            Arc::make_mut(&mut self.slots).insert(name, id);
+        }
         self.nodes[id.index()].get_or_insert_with(|| Arc::new(NodeInfo::new(id, name)));
         id
     }

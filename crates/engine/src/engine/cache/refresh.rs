@@ -89,7 +89,7 @@ impl Cache {
                 self.vanished.insert(id, name);
                 continue;
             }
-            self.slots.remove(&name);
+            Arc::make_mut(&mut self.slots).remove(&name);
             self.free.push(id);
         }
         // Slots are handed out again in a fixed order.
