@@ -188,7 +188,7 @@ fn gates_priorities_and_fields_are_set() {
     let full = ["a", "b"].map(|node| {
         bound(&format!("on-{node}"), node, &container("resources: {requests: {cpu: 3}}"))
     });
-    assert_changes(&large, &full.concat(), &["priority pod p 5"], "2 Insufficient cpu", "a");
+    assert_changes(&large, &full.concat(), &["priority pod p 5"], "2 Insufficient cpu", "b");
     assert_changes(&none, "", &["set pod p spec.schedulerName=other"], "a", "never tried");
     assert_changes(&none, "", &["set pod p spec.nodeSelector['zone']=y"], "a", "b");
     let gated_by_set = "unset pod p spec.schedulingGates[0]";
