@@ -30,9 +30,9 @@ pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 pub struct KubeSchedulerConfiguration {
     /// Worker threads of upstream's scheduler.
     pub parallelism: i32,
-    /// Leader election; kubestep keeps it only to show it.
+    /// Leader election, for `kubestep schedule`.
     pub leader_election: LeaderElectionConfiguration,
-    /// API client; kubestep keeps it only to show it.
+    /// API client; of it, `kubestep schedule` takes the kubeconfig and the rate of writes.
     pub client_connection: ClientConnectionConfiguration,
     /// Serve profiles of the scheduler process.
     pub enable_profiling: bool,
