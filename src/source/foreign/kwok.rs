@@ -120,10 +120,13 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     Ok(Some(Contents { items: state.items(), notes, ..Contents::default() }))
 }
 
-/// What there is of a kind, a namespace and a name, with its document and line.
+/// An object with its document and line.
+type Placed = (Value, u32, u32);
+
+/// What there is of a kind, a namespace and a name.
 #[derive(Default)]
 struct State {
-    objects: IndexMap<(String, Target), Option<(Value, u32, u32)>>,
+    objects: IndexMap<(String, Target), Option<Placed>>,
     patches: usize,
     /// Nanoseconds from the start to the last patch.
     end: i64,

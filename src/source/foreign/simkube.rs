@@ -51,7 +51,7 @@ pub(in crate::source) fn is_trace(head: &[u8]) -> bool {
         let length = 0xa0 | field.len() as u8;
         head.get(1) == Some(&length) && head[2..].starts_with(field.as_bytes())
     };
-    head.first().is_some_and(|byte| byte & 0xf0 == 0x80) && FIELDS.iter().any(|field| is(field))
+    head.first().is_some_and(|byte| byte & 0xf0 == 0x80) && FIELDS.iter().any(is)
 }
 
 /// A trace in MessagePack as JSON.
