@@ -28,6 +28,7 @@ use crate::report::usage::Usage;
 use crate::sim::{self, World, workload};
 use crate::source::{self, Exclude, Filter, Progress};
 use crate::tui;
+use crate::tui::background;
 use crate::tui::behind::Behind;
 use crate::tui::loading::Waited;
 use crate::tui::settings::{self, Options, Settings};
@@ -68,7 +69,9 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
 }
 
 fn settings(view: &View) -> Settings {
-    let options = Options { theme: view.theme.clone(), color: Some(view.color), ascii: view.ascii };
+    let ask: fn() -> _ = background::ask;
+    let (theme, color, ascii) = (view.theme.clone(), Some(view.color), view.ascii);
+    let options = Options { theme, color, ascii, ask: Some(ask) };
     settings::load(&options, |name| std::env::var(name).ok())
 }
 

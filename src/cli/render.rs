@@ -68,6 +68,7 @@ impl Subcommand for Render {
             theme: self.look.theme.clone(),
             color: Some(self.look.color),
             ascii: self.look.ascii,
+            ask: None,
         };
         let settings = settings::load(&options, |name| environment(name, self.look.color));
         settings.warnings.iter().for_each(|warning| eprintln!("{warning}"));

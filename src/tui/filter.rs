@@ -68,6 +68,11 @@ impl Filter {
         &self.text
     }
 
+    /// Whether it asks for labels.
+    pub fn has_labels(&self) -> bool {
+        self.terms.iter().any(|term| matches!(term, Term::Label(_)))
+    }
+
     /// Whether it keeps everything.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()

@@ -8,6 +8,7 @@
 pub mod action;
 pub mod amount;
 pub mod app;
+pub mod background;
 pub mod behind;
 pub mod color;
 pub mod command;

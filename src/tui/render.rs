@@ -50,12 +50,16 @@ fn too_small(buffer: &mut Buffer, area: Rect, paint: &Paint) {
 
 fn draw_top(buffer: &mut Buffer, screen: &layout::Screen, app: &App, model: &Model, paint: &Paint) {
     tabs::draw(buffer, screen.tabs, app.view(), app.mode(model), paint);
+    breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock(model), paint);
+}
+
+/// What stands at the right of the breadcrumbs: input, branch, virtual time since the start.
+pub(super) fn clock(model: &Model) -> String {
     let branch = match model.branch.as_str() {
         "" => String::new(),
         name => format!(" [{name}]"),
     };
-    let clock = format!("{}{branch} +{}", model.source, span(model.now.0 - model.start.0));
-    breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock, paint);
+    format!("{}{branch} +{}", model.source, span(model.now.0 - model.start.0))
 }
 
 fn draw_view(
@@ -162,21 +166,23 @@ fn draw_detail(
     let (focused, scroll) = app.detail_state();
     let last = lines.len().saturating_sub(room);
     *scroll = (*scroll).min(last);
+    let scroll = *scroll;
     let mut notes = vec!["Details".to_owned()];
     if marked {
         notes.push(format!("{MARKED} marked"));
     }
     if last > 0 {
         let hint = if focused { "" } else { "; Tab scrolls, d shows all" };
-        let more = last - *scroll;
+        let more = last - scroll;
         let plural = if more == 1 { "" } else { "s" };
         notes.push(format!("{more} more line{plural}{hint}"));
     }
     draw_rule(buffer, area, &notes, focused, paint);
-    for (y, (label, text, scope)) in (area.y + 1..area.bottom()).zip(lines.iter().skip(*scroll)) {
+    for (y, (label, text, scope)) in (area.y + 1..area.bottom()).zip(lines.iter().skip(scroll)) {
         let x = paint.put(buffer, area, area.x + 1, y, label, Scope::TextDim);
         paint.put(buffer, area, x, y, text, *scope);
     }
+    app.set_detail_room(last);
     focused.then(|| Position::new(area.x + 1, (area.y + 1).min(area.bottom().saturating_sub(1))))
 }
 

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use super::action::Key;
 use super::action::whatif::Wish;
 use super::app::{App, Effect, Request};
+use super::background::LateAnswer;
 use super::behind::Behind;
 use super::driver::{Driver, Open};
 use super::editor;
@@ -109,6 +110,7 @@ struct Loop {
     events: EventStream,
     signals: Signals,
     dump_signal: DumpSignal,
+    late_answer: LateAnswer,
     redraw: Redraw,
     last_frame: Instant,
     last_tick: Instant,
@@ -131,6 +133,7 @@ impl Loop {
             events: EventStream::new(),
             signals,
             dump_signal: DumpSignal::new()?,
+            late_answer: LateAnswer::default(),
             redraw: Redraw::Full,
             last_frame: now,
             last_tick: now,
@@ -210,6 +213,7 @@ impl Loop {
 
     fn event(&mut self, event: Event) -> io::Result<Option<i32>> {
         match event {
+            Event::Key(key) if self.late_answer.takes(&key, std::time::Instant::now()) => {}
             Event::Key(key) if key.kind != KeyEventKind::Release => {
                 self.ask_for(Redraw::Now);
                 let model = self.driver.model(self.app.view());
@@ -228,9 +232,10 @@ impl Loop {
             }
             Event::Mouse(mouse) => {
                 let model = self.driver.model(self.app.view());
-                if self.app.mouse(mouse, model) {
-                    self.sync();
+                if let Some(effect) = self.app.mouse(mouse, model) {
                     self.ask_for(Redraw::Now);
+                    self.sync();
+                    return self.do_effect(effect);
                 }
             }
             Event::Resize(width, height) => {

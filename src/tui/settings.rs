@@ -4,6 +4,7 @@
 //! ```yaml
 //! theme: dark-cvd
 //! color: always        # auto, always, never
+//! preset: emacs        # keys: vi, emacs, plain
 //! ascii: false
 //! keys:
 //!   next: [n, space]   # replaces the action's keys
@@ -14,8 +15,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::action::Keymap;
+use super::action::presets::PRESETS;
+use super::action::{Keymap, Preset};
 use super::app::Appearance;
+use super::background::Background;
 use super::color::{self, ColorChoice, Depth};
 use super::glyph::Charset;
 use super::paths;
@@ -31,6 +34,8 @@ pub struct Options {
     pub color: Option<ColorChoice>,
     /// `--ascii`.
     pub ascii: bool,
+    /// Asks the terminal whether it is light or dark, where there is one to ask.
+    pub ask: Option<fn() -> Option<Background>>,
 }
 
 /// Contents of `config.yaml`.
@@ -40,10 +45,11 @@ struct File {
     theme: Option<String>,
     color: Option<ColorChoice>,
     ascii: bool,
+    preset: Option<String>,
     keys: BTreeMap<String, Vec<String>>,
 }
 
-const KEYS: [&str; 4] = ["theme", "color", "ascii", "keys"];
+const KEYS: [&str; 5] = ["theme", "color", "ascii", "preset", "keys"];
 
 /// Everything decided before the interface starts.
 pub struct Settings {
@@ -62,12 +68,30 @@ pub fn load(options: &Options, env: impl Fn(&str) -> Option<String>) -> Settings
     let file = dir.as_deref().map(|dir| read(&dir.join("config.yaml"), &mut warnings));
     let file = file.unwrap_or_default();
     let depth = color::depth(options.color, file.color, &env);
-    let (keymap, problems) = Keymap::with_overrides(&file.keys);
+    let preset = preset(file.preset.as_deref(), &mut warnings);
+    let (keymap, problems) = Keymap::with_preset(preset, &file.keys);
     warnings.extend(problems);
-    let theme = options.theme.clone().or(file.theme).unwrap_or_else(|| default_theme(depth, &env));
+    let theme = options.theme.clone().or(file.theme).unwrap_or_else(|| {
+        let said = options.ask.filter(|_| depth > Depth::Ansi16).and_then(|ask| ask());
+        default_theme(depth, said, &env)
+    });
     let library = Library::new(dir.map(|d| d.join("themes")));
     let charset = Charset::choose(options.ascii || file.ascii, &env);
     Settings { appearance: Appearance { library, theme, depth, charset }, keymap, warnings }
+}
+
+/// The preset called so; the first one with a warning if there is none.
+fn preset(name: Option<&str>, warnings: &mut Vec<String>) -> &'static Preset {
+    let found = name.map_or(Some(&PRESETS[0]), Preset::find);
+    found.unwrap_or_else(|| {
+        let name = name.unwrap_or_default();
+        let near = suggest::closest(name, Preset::names());
+        let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+        let all: Vec<&str> = Preset::names().collect();
+        let all = all.join(", ");
+        warnings.push(format!("preset: there is no {name:?}{near}; presets are {all}"));
+        &PRESETS[0]
+    })
 }
 
 /// A file that is not there says nothing; one that is broken is ignored with a warning.
@@ -88,13 +112,17 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> File {
     })
 }
 
-/// With sixteen colours the user's own palette; else light or dark as the terminal says, dark if it does
-/// not. `COLORFGBG` ends in the background's number: 7 and 9 to 15 are light.
-fn default_theme(depth: Depth, env: impl Fn(&str) -> Option<String>) -> String {
-    let background = env("COLORFGBG").and_then(|v| v.rsplit(';').next()?.parse::<u8>().ok());
-    match (depth, background) {
-        (Depth::Ansi16, _) => "terminal",
-        (_, Some(7 | 9..=15)) => "light",
+/// With sixteen colours the user's own palette; else light or dark as the terminal said, or as `COLORFGBG`
+/// has it, which ends in the background's number: 7 and 9 to 15 are light. Dark if nobody says.
+fn default_theme(
+    depth: Depth,
+    said: Option<Background>,
+    env: impl Fn(&str) -> Option<String>,
+) -> String {
+    let number = env("COLORFGBG").and_then(|v| v.rsplit(';').next()?.parse::<u8>().ok());
+    match (depth, said, number) {
+        (Depth::Ansi16, _, _) => "terminal",
+        (_, Some(Background::Light), _) | (_, None, Some(7 | 9..=15)) => "light",
         _ => "dark",
     }
     .to_owned()
@@ -126,11 +154,43 @@ mod tests {
         assert!(settings.appearance.charset == Charset::Ascii);
         let next = Action::Execution(Execution::Next);
         assert_eq!(settings.keymap.keys_of(next).collect::<Vec<_>>(), ["Ctrl-n"]);
-        let options =
-            Options { theme: Some("mono".into()), color: Some(ColorChoice::Always), ascii: false };
+        let options = Options {
+            theme: Some("mono".into()),
+            color: Some(ColorChoice::Always),
+            ..Options::default()
+        };
         let settings = with_file(text, &options);
         assert_eq!(settings.appearance.theme, "mono");
         assert_eq!(settings.appearance.depth, Depth::Ansi256);
+    }
+
+    #[test]
+    fn presets_are_chosen_by_the_file_and_mistakes_are_told() {
+        let settings = with_file("preset: emacs\nkeys: { next: [ctrl-z] }\n", &Options::default());
+        assert_eq!(settings.keymap.preset().name, "emacs");
+        assert!(settings.warnings.iter().any(|w| w.contains("Ctrl-z belongs to next")));
+        let settings = with_file("preset: emcas\n", &Options::default());
+        assert_eq!(
+            settings.warnings,
+            [
+                "preset: there is no \"emcas\", did you mean \"emacs\"?; presets are vi, emacs, plain"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_terminal_is_asked_only_when_nobody_chose_and_there_are_colours() {
+        fn light() -> Option<Background> {
+            Some(Background::Light)
+        }
+        let asking = |text: &str, options: Options| {
+            with_file(text, &Options { ask: Some(light), ..options }).appearance.theme
+        };
+        assert_eq!(asking("", Options::default()), "light");
+        assert_eq!(asking("theme: dark", Options::default()), "dark");
+        let chosen = Options { theme: Some("mono".into()), ..Options::default() };
+        assert_eq!(asking("", chosen), "mono");
+        assert_eq!(asking("color: never", Options::default()), "dark");
     }
 
     #[test]
@@ -145,7 +205,7 @@ mod tests {
     #[test]
     fn the_terminal_chooses_the_default_theme() {
         let theme = |depth, value: &'static str| {
-            default_theme(depth, move |n| (n == "COLORFGBG").then(|| value.to_owned()))
+            default_theme(depth, None, move |n| (n == "COLORFGBG").then(|| value.to_owned()))
         };
         assert_eq!(theme(Depth::Rgb, ""), "dark");
         assert_eq!(theme(Depth::Rgb, "15;0"), "dark");

@@ -17,5 +17,8 @@ mod real_writes;
 mod record;
 mod running;
 mod schedule;
+mod screens;
 mod standin;
+#[path = "../pty/terminal.rs"]
+mod terminal;
 mod writes;

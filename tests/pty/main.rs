@@ -218,7 +218,9 @@ fn hostile_text_from_a_file_stays_text() {
                {note: \"\\e]0;owned\\a\\e[2J\\u202e\"}}\nspec:\n  schedulerName: \"\\e]0;owned\\a\"\n  \
                containers: [{name: c, image: i}]\n";
     std::fs::write(&file, pod).unwrap();
-    let mut terminal = Terminal::start(kubestep(&["-f", file.to_str().unwrap()]), 200, 40);
+    // With a theme the terminal is asked nothing, so no control sequence of that kind is ours.
+    let mut terminal =
+        Terminal::start(kubestep(&["-f", file.to_str().unwrap(), "--theme", "dark"]), 200, 40);
     terminal.wait_for("? help");
     terminal.send("6d");
     terminal.wait_for("\\u{1b}]0;owned");
@@ -290,11 +292,11 @@ fn a_panic_on_any_thread_restores_the_terminal_and_ends() {
 
 #[test]
 fn random_keys_and_sizes_leave_a_terminal_that_works() {
-    let keys: Vec<&str> =
-        "s S n N f F c C } { . j k h l G g z o i T M ? / : d - [ ] 0 1 2 3 4 5 6 7 8 9 \
-                           a A x + t \x1b \r \t"
-            .split(' ')
-            .collect();
+    // All keys of one character but those that leave, and those that give the terminal away.
+    let table = kubestep::tui::action::all().flat_map(|spec| spec.keys);
+    let single = |key: &&str| key.len() == 1 && !["q", "e", "E"].contains(key);
+    let mut keys: Vec<&str> = table.copied().filter(single).collect();
+    keys.extend(["\x1b", "\r", "\t", "g", "gc", "gt", "\x04", "\x15", "\x17", "\x07"]);
     for seed in [1_u64, 2] {
         let mut terminal = demo(&[], 80, 24);
         let mut state = seed;
@@ -424,4 +426,56 @@ fn an_object_is_edited_in_the_editor_until_it_is_right() {
     assert_eq!(terminal.exit_code(), 0);
     terminal.assert_restored();
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// What a terminal says of itself: dark text on white, and what it can do.
+const LIGHT: &str = "\x1b]10;rgb:0000/0000/0000\x1b\\\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;c";
+
+fn ink(terminal: &Terminal) -> Option<vt100::Color> {
+    terminal.screen(|screen| screen.cell(3, 2).map(|cell| cell.fgcolor()))
+}
+
+/// Starts the program in a terminal that answers when it is asked.
+fn in_a_light_terminal() -> Terminal {
+    let mut terminal = Terminal::start(kubestep(&["demo"]), 80, 24);
+    let asked = |bytes: Vec<u8>| bytes.windows(5).any(|window| window == b"\x1b]11;");
+    while !asked(terminal.bytes()) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    terminal.send(LIGHT);
+    terminal.wait_for("? help");
+    terminal
+}
+
+#[test]
+fn a_terminal_that_says_it_is_light_gets_the_light_theme() {
+    let light = ink(&demo(&["--theme", "light"], 80, 24));
+    assert_ne!(light, ink(&demo(&["--theme", "dark"], 80, 24)));
+    // The answer must come in time; on a machine that is busy it may not, at once.
+    assert!((0..10).any(|_| ink(&in_a_light_terminal()) == light));
+}
+
+#[test]
+fn a_terminal_that_does_not_answer_is_dark_and_not_waited_for() {
+    let terminal = demo(&[], 80, 24);
+    assert_eq!(ink(&terminal), ink(&demo(&["--theme", "dark"], 80, 24)));
+    // Who has chosen is not asked, nor is a terminal without colours.
+    for args in [["--theme", "dark"], ["--color", "never"]] {
+        let bytes = demo(&args, 80, 24).bytes();
+        assert!(!bytes.windows(5).any(|window| window == b"\x1b]11;"), "{args:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_not_typed() {
+    let mut terminal = demo(&[], 80, 24);
+    terminal.send(LIGHT);
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.wait_for("Queues: active");
+    terminal.send("5");
+    terminal.wait_for("Nodes: requested");
+    assert!(!terminal.text().contains("nothing is bound to"), "{}", terminal.text());
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
 }

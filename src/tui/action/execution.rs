@@ -148,6 +148,9 @@ fn request(action: Execution, app: &App, model: &Model, argument: &str) -> Resul
         Execution::Continue => Request::Continue { back: false },
         Execution::ContinueBack => Request::Continue { back: true },
         Execution::RunHere => match app.selected_target(model) {
+            Some(Target::Moment(position)) if model.position == Some(position) => {
+                return Err("the debugger stands there already".into());
+            }
             Some(Target::Moment(position)) => Request::GoTo(position),
             Some(Target::NextOf(pod)) => Request::NextOf(pod),
             None => return Err("nothing was done here yet that one could run to".into()),

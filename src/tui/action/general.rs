@@ -23,6 +23,8 @@ pub enum General {
     Escape,
     /// Choose a theme.
     Theme,
+    /// Choose a preset of keys.
+    Keys,
     /// Show or hide breadcrumbs.
     Breadcrumbs,
     /// Show columns meant for wide terminals.
@@ -59,6 +61,7 @@ pub const SPECS: &[Spec] = &[
     spec(General::Help, "help", &["?", "f1"], "", "All keys and commands; / filters them, Enter runs one"),
     spec(General::Palette, "palette", &["ctrl-p"], "", "Find a command by typing part of it"),
     Spec { argument: Argument::Optional("NAME"), ..spec(General::Theme, "theme", &["T"], "", "Use a theme; without a name, the next one") },
+    Spec { argument: Argument::Optional("PRESET"), ..spec(General::Keys, "keys", &[], "", "Use the keys of vi, emacs or plain; without a name, tell of them") },
     spec(General::Wide, "wide", &["ctrl-w"], "", "Show the columns meant for wide terminals, or not"),
     spec(General::Breadcrumbs, "breadcrumbs", &["ctrl-g"], "", "Show or hide the line with the position"),
     Spec { argument: Argument::Required("FILE"), ..spec(General::Save, "save", &["ctrl-s"], "", "Save the screen to FILE: .svg as a picture, else text") },
@@ -78,6 +81,7 @@ pub fn apply(action: General, app: &mut App, model: &Model, argument: &str) -> E
         General::Help => app.open_help(),
         General::Palette => app.open_palette(),
         General::Theme => app.set_theme(argument.trim()),
+        General::Keys => return app.use_keys(argument.trim()),
         General::Wide => app.toggle_wide(),
         General::Breadcrumbs => app.toggle_breadcrumbs(),
         General::Escape if model.going_back.is_some() => return Effect::Session(Request::GiveUp),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::key::{self, Key};
+use super::presets::{PRESETS, Preset};
 use super::{Action, Place, Spec, all};
 use crate::config::suggest;
 use crate::tui::view::ViewId;
@@ -28,19 +29,25 @@ struct Binding {
 pub struct Keymap {
     bindings: Vec<Binding>,
     overridden: Vec<Action>,
+    preset: &'static Preset,
+    own: BTreeMap<String, Vec<String>>,
 }
 
 impl Default for Keymap {
     fn default() -> Keymap {
-        Keymap::with_overrides(&BTreeMap::new()).0
+        Keymap::with_preset(&PRESETS[0], &BTreeMap::new()).0
     }
 }
 
 impl Keymap {
-    /// The table's keys, with `overrides` (action name → its keys, replacing the defaults). Whatever cannot
-    /// be used is left out and named in the warnings.
-    pub fn with_overrides(overrides: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
-        let mut keymap = Keymap { bindings: Vec::new(), overridden: Vec::new() };
+    /// The keys of a preset, with `overrides` (action name → its keys, replacing the preset's). Whatever
+    /// cannot be used is left out and named in the warnings.
+    pub fn with_preset(
+        preset: &'static Preset,
+        overrides: &BTreeMap<String, Vec<String>>,
+    ) -> (Keymap, Vec<String>) {
+        let own = overrides.clone();
+        let mut keymap = Keymap { bindings: Vec::new(), overridden: Vec::new(), preset, own };
         let mut warnings = unknown_names(overrides);
         for spec in all() {
             match overrides.get(spec.name) {
@@ -48,7 +55,10 @@ impl Keymap {
                     keymap.overridden.push(spec.action);
                     keymap.bind(spec, own.iter().map(String::as_str), &mut warnings);
                 }
-                None => keymap.bind(spec, spec.keys.iter().copied(), &mut warnings),
+                None => {
+                    let keys = preset.keys_of(spec.name).unwrap_or(spec.keys);
+                    keymap.bind(spec, keys.iter().copied(), &mut warnings);
+                }
             }
         }
         keymap.drop_clashes(&mut warnings);
@@ -107,6 +117,21 @@ impl Keymap {
         if next.is_empty() { Match::None } else { Match::Pending(next) }
     }
 
+    /// The same own keys over another preset.
+    pub fn switched(&self, preset: &'static Preset) -> (Keymap, Vec<String>) {
+        Keymap::with_preset(preset, &self.own)
+    }
+
+    /// The preset in use.
+    pub fn preset(&self) -> &'static Preset {
+        self.preset
+    }
+
+    /// An action that `keys` stand for in other views.
+    pub fn elsewhere(&self, keys: &[Key]) -> Option<Action> {
+        self.bindings.iter().find(|binding| binding.keys == keys).map(|binding| binding.action)
+    }
+
     /// The key sequences of `action`, the one to show first.
     pub fn keys_of(&self, action: Action) -> impl Iterator<Item = String> + '_ {
         let bound = self.bindings.iter().filter(move |b| b.action == action);
@@ -146,7 +171,10 @@ mod tests {
 
     fn overrides(pairs: &[(&str, &[&str])]) -> (Keymap, Vec<String>) {
         let own = |keys: &[&str]| keys.iter().map(|k| (*k).to_owned()).collect();
-        Keymap::with_overrides(&pairs.iter().map(|(n, k)| ((*n).to_owned(), own(k))).collect())
+        Keymap::with_preset(
+            &PRESETS[0],
+            &pairs.iter().map(|(n, k)| ((*n).to_owned(), own(k))).collect(),
+        )
     }
 
     #[test]

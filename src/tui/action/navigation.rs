@@ -70,14 +70,14 @@ pub const SPECS: &[Spec] = &[
 pub fn apply(action: Navigation, app: &mut App, model: &Model) -> Effect {
     let page = app.page_lines();
     match action {
-        Navigation::Up => app.move_rows(model, -1),
-        Navigation::Down => app.move_rows(model, 1),
-        Navigation::Top => app.move_rows(model, isize::MIN),
-        Navigation::Bottom => app.move_rows(model, isize::MAX),
-        Navigation::HalfUp => app.move_rows(model, -(page / 2).max(1)),
-        Navigation::HalfDown => app.move_rows(model, (page / 2).max(1)),
-        Navigation::PageUp => app.move_rows(model, -page),
-        Navigation::PageDown => app.move_rows(model, page),
+        Navigation::Up => app.move_or_say(model, -1),
+        Navigation::Down => app.move_or_say(model, 1),
+        Navigation::Top => app.move_or_say(model, isize::MIN),
+        Navigation::Bottom => app.move_or_say(model, isize::MAX),
+        Navigation::HalfUp => app.move_or_say(model, -(page / 2).max(1)),
+        Navigation::HalfDown => app.move_or_say(model, (page / 2).max(1)),
+        Navigation::PageUp => app.move_or_say(model, -page),
+        Navigation::PageDown => app.move_or_say(model, page),
         Navigation::Left => app.choose_column(model, -1),
         Navigation::Right => app.choose_column(model, 1),
         Navigation::NextPane => app.switch_pane(),

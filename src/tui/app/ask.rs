@@ -1,7 +1,7 @@
 //! The prompt: opening it, its keys, and what happens when it is answered.
 
 use super::{App, ArgumentValues, Effect};
-use crate::tui::action::{self};
+use crate::tui::action::{self, Preset};
 use crate::tui::action::{
     Action, Argument, Breakpoints, Execution, General, Invocation, Key, Spec, Waiting, spec,
 };
@@ -18,6 +18,7 @@ impl Arguments for ArgumentValues {
     fn values(&self, spec: &Spec) -> Vec<String> {
         match spec.action {
             Action::General(General::Theme) => self.themes.clone(),
+            Action::General(General::Keys) => Preset::names().map(str::to_owned).collect(),
             Action::Execution(Execution::Cycle) => self.cycles.clone(),
             Action::Waiting(Waiting::Allow) => self.plugins.clone(),
             Action::Breakpoints(Breakpoints::Break) => self.places.clone(),
@@ -123,6 +124,10 @@ impl App {
                 Ok(_) if !self.popups.is_empty() => {
                     self.sync(model);
                     self.choose_in_popup(model).unwrap_or(Effect::None)
+                }
+                Ok(filter) if filter.has_labels() && !self.source(model).has_labels() => {
+                    let words = "rows of this view have no labels; -l works on nodes and pods";
+                    self.fail(words.into())
                 }
                 Ok(_) => Effect::None,
                 Err(problem) => self.fail(problem.to_string()),

@@ -2,6 +2,7 @@
 
 use super::{App, Effect, Request};
 use crate::tui::action::keymap::Match;
+use crate::tui::action::presets::{PRESETS, Preset};
 use crate::tui::action::{self, key};
 use crate::tui::glyph::Charset;
 use crate::tui::layout::Tier;
@@ -33,6 +34,30 @@ impl App {
     /// Shows columns meant for wider terminals, or not.
     pub fn toggle_wide(&mut self) {
         self.wide = !self.wide;
+        let on = if self.wide { "shown" } else { "shown where there is room" };
+        self.tell(format!("columns for wide terminals are {on}"));
+    }
+
+    /// Uses a preset of keys; without a name, says which there are.
+    pub fn use_keys(&mut self, name: &str) -> Effect {
+        let words = |preset: &Preset| {
+            let mark = if preset.name == self.keymap.preset().name { ", in use" } else { "" };
+            format!("{} ({}{mark})", preset.name, preset.about)
+        };
+        let all: Vec<String> = PRESETS.iter().map(words).collect();
+        let all = all.join("; ");
+        if name.is_empty() {
+            self.say(Severity::Info, format!("keys: {all}"));
+            return Effect::None;
+        }
+        let Some(preset) = Preset::find(name) else {
+            return self.fail(format!("there are no keys {name:?}; there are {all}"));
+        };
+        let (keymap, warnings) = self.keymap.switched(preset);
+        self.keymap = keymap;
+        self.say(Severity::Info, format!("keys: {name}, {}; ? lists them", preset.about));
+        warnings.into_iter().for_each(|warning| self.say(Severity::Warning, warning));
+        Effect::None
     }
 
     /// Shows or hides the line with the position.

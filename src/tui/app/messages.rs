@@ -93,6 +93,11 @@ impl App {
         self.messages.add(severity, text);
     }
 
+    /// Says on the status line what is of no use later: that this is the last row, for example.
+    pub fn tell(&mut self, text: impl Into<String>) {
+        self.status = Some((Severity::Info, text.into()));
+    }
+
     /// Says why something cannot be done.
     pub fn fail(&mut self, problem: String) -> Effect {
         self.say(Severity::Error, problem);

@@ -13,6 +13,8 @@ mod mouse;
 mod popup;
 mod select;
 #[cfg(test)]
+mod silent_tests;
+#[cfg(test)]
 mod tests;
 mod travel;
 
@@ -180,6 +182,8 @@ pub struct App {
     /// Position each view's selection has followed to.
     followed: BTreeMap<ViewId, Option<Position>>,
     detail_scroll: usize,
+    /// How far the details can be scrolled.
+    detail_room: usize,
     detail_focused: bool,
     prompt: Option<Prompt>,
     popups: Vec<Popup>,
@@ -225,6 +229,7 @@ impl App {
             grids: BTreeMap::new(),
             followed: BTreeMap::new(),
             detail_scroll: 0,
+            detail_room: 0,
             detail_focused: false,
             prompt: None,
             popups: Vec::new(),
@@ -266,7 +271,8 @@ impl App {
         match self.keymap.find(&self.pending, self.view) {
             Match::Pending(_) => Effect::None,
             Match::None => {
-                self.pending.clear();
+                let keys = std::mem::take(&mut self.pending);
+                self.say_unbound(&keys);
                 Effect::None
             }
             Match::Action(action) => {
@@ -274,6 +280,19 @@ impl App {
                 self.invoke_by_key(action, model)
             }
         }
+    }
+
+    /// Keys that mean nothing here: where they do, if anywhere.
+    fn say_unbound(&mut self, keys: &[Key]) {
+        let shown = action::key::show_sequence(keys);
+        let text = match self.keymap.elsewhere(keys).map(action::spec) {
+            Some(spec) => {
+                let views = super::command::views_of(spec);
+                format!("{shown}: {} works in: {views}", spec.name)
+            }
+            None => format!("nothing is bound to {shown}; ? lists the keys"),
+        };
+        self.tell(text);
     }
 
     /// A key has no argument; an action that needs one asks for it.

@@ -2,8 +2,13 @@
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::{App, Effect};
-use crate::tui::model::Model;
+use super::{App, Effect, Request};
+use crate::config::ExtensionPoint;
+use crate::debug::Position as Frame;
+use crate::tui::model::{Model, Position};
+use crate::tui::render::clock;
+use crate::tui::view::ViewId;
+use crate::tui::widget::breadcrumbs;
 use crate::tui::widget::grid::Hit;
 use crate::tui::widget::status_line::Severity;
 use crate::tui::widget::tabs;
@@ -26,32 +31,39 @@ impl App {
         Effect::Mouse(on)
     }
 
-    /// A mouse event; says whether anything changed.
-    pub fn mouse(&mut self, event: MouseEvent, model: &Model) -> bool {
+    /// A mouse event; `None` if it changes nothing.
+    pub fn mouse(&mut self, event: MouseEvent, model: &Model) -> Option<Effect> {
+        let mut effect = Effect::None;
         match event.kind {
             MouseEventKind::ScrollDown => self.move_rows(model, WHEEL),
             MouseEventKind::ScrollUp => self.move_rows(model, -WHEEL),
-            MouseEventKind::Down(MouseButton::Left) => self.click(event.column, event.row, model),
-            _ => return false,
+            MouseEventKind::Down(MouseButton::Left) => {
+                effect = self.click(event.column, event.row, model);
+            }
+            _ => return None,
         }
         self.sync(model);
-        true
+        Some(effect)
     }
 
-    fn click(&mut self, x: u16, y: u16, model: &Model) {
+    fn click(&mut self, x: u16, y: u16, model: &Model) -> Effect {
         if let Some(popup) = self.popups.last_mut() {
             if let Some(Hit::Line(line, _)) = popup.grid.hit(x, y) {
                 let step = line as isize - popup.grid.selected_line() as isize;
                 self.move_in_popup(step);
             }
-            return;
+            return Effect::None;
         }
         if y == 0 {
             let mode = self.mode(model).0;
             if let Some(view) = tabs::hit(x, self.size.0, self.view, mode) {
                 self.show(view);
             }
-            return;
+            return Effect::None;
+        }
+        if y == 1 && self.breadcrumbs {
+            let crumb = breadcrumbs::hit(x, self.size.0, &model.crumbs(), &clock(model));
+            return crumb.map_or(Effect::None, |crumb| self.go_to_crumb(crumb, model));
         }
         let source = self.source(model);
         let grid = self.grid(self.view);
@@ -65,6 +77,29 @@ impl App {
                 grid.select(&*source, line);
             }
             None => {}
+        }
+        Effect::None
+    }
+
+    /// Out to what a breadcrumb names: the cycle, the point or the plugin.
+    fn go_to_crumb(&mut self, crumb: usize, model: &Model) -> Effect {
+        let Some(position) = model.position else { return Effect::None };
+        let frame = position.frame;
+        let outer = match (crumb, frame.point) {
+            (0, _) | (_, None) => Frame::START,
+            (1, Some(point)) => Frame::new(point, None, None),
+            (2, Some(point)) => Frame::new(point, frame.plugin, None),
+            (_, Some(point)) => Frame::new(point, frame.plugin, frame.node),
+        };
+        self.show(match (crumb, frame.point) {
+            (0 | 1, _) => ViewId::Cycle,
+            (_, Some(ExtensionPoint::Filter)) => ViewId::Filter,
+            (_, Some(ExtensionPoint::Score)) => ViewId::Scores,
+            _ => ViewId::Cycle,
+        });
+        match outer == frame {
+            true => Effect::None,
+            false => Effect::Session(Request::GoTo(Position { frame: outer, ..position })),
         }
     }
 }

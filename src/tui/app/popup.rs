@@ -53,6 +53,11 @@ impl Popup {
         Popup { title: title.to_owned(), footer, content, grid: GridState::default() }
     }
 
+    /// Whether its rows can be sorted.
+    pub fn has_order(&self) -> bool {
+        matches!(self.content, Content::Table(_))
+    }
+
     /// Width and height that show everything, on a screen of `size`.
     pub fn size(&self, size: (u16, u16)) -> (u16, u16) {
         let width = size.0.saturating_sub(4).min(WIDEST);
@@ -185,7 +190,11 @@ impl App {
     /// All keys and commands.
     pub fn open_help(&mut self) {
         let rows = action_rows(&self.keymap, self.view);
-        let title = format!("Keys and commands, {} first", self.view.title());
+        let preset = match self.keymap.preset().name {
+            "vi" => String::new(),
+            other => format!(" ({other})"),
+        };
+        let title = format!("Keys and commands{preset}, {} first", self.view.title());
         self.push_popup(Popup::new(
             &title,
             "/ filter  Enter run  Esc close",
@@ -228,7 +237,9 @@ impl App {
     /// Everything about the selected row.
     pub fn describe(&mut self, model: &Model) {
         let column = self.grid(self.view).column;
-        let Some(row) = self.selected_row() else { return };
+        let Some(row) = self.selected_row() else {
+            return self.say(Severity::Error, "there is no row to describe");
+        };
         let view = self.source(model);
         let mut out = CellOut::default();
         view.cell(row, 0, &mut out);
@@ -285,6 +296,11 @@ impl App {
     }
 
     fn push_popup(&mut self, popup: Popup) {
+        // The same again would lie over itself unseen.
+        if self.popups.last().is_some_and(|open| open.title == popup.title) {
+            self.popups.pop();
+            self.tell("this window is open already; Esc closes it");
+        }
         self.popups.push(popup);
         self.sync_popup();
     }
@@ -341,7 +357,10 @@ impl App {
             }
             _ => None,
         };
-        let Some(row) = chosen else { return Some(Effect::None) };
+        let Some(row) = chosen else {
+            self.tell("there is nothing to open in this window; Esc closes it");
+            return Some(Effect::None);
+        };
         self.popups.pop();
         if !row.valid {
             let spec = action::spec(row.action);

@@ -38,7 +38,8 @@ impl App {
             return;
         }
         if self.detail_focused {
-            self.detail_scroll = self.detail_scroll.saturating_add_signed(lines);
+            let moved = self.detail_scroll.saturating_add_signed(lines);
+            self.detail_scroll = moved.min(self.detail_room);
             return;
         }
         let source = self.source(model);
@@ -46,25 +47,56 @@ impl App {
         self.detail_scroll = 0;
     }
 
+    /// The same; where there is nothing to move to, that is said.
+    pub fn move_or_say(&mut self, model: &Model, lines: isize) {
+        let place = |app: &mut App| (app.filtered_grid().selected_line(), app.detail_scroll);
+        let before = place(self);
+        self.move_rows(model, lines);
+        if place(self) == before {
+            let words = match (self.filtered_grid().shown(), lines < 0) {
+                (0, _) => "there is no row",
+                (_, true) => "this is the beginning",
+                (_, false) => "this is the end",
+            };
+            self.tell(words);
+        }
+    }
+
+    /// How many lines the details can be scrolled, as drawn last.
+    pub(in crate::tui) fn set_detail_room(&mut self, lines: usize) {
+        self.detail_room = lines;
+    }
+
     /// Chooses another column.
     pub fn choose_column(&mut self, model: &Model, by: isize) {
-        if self.popups.is_empty() {
-            let source = self.source(model);
-            self.grid(self.view).choose_column(&*source, by);
-            self.detail_scroll = 0;
+        if !self.popups.is_empty() {
+            return self.tell("this window has no columns to choose; Esc closes it");
         }
+        let source = self.source(model);
+        let grid = self.grid(self.view);
+        let before = grid.column;
+        grid.choose_column(&*source, by);
+        if grid.column == before {
+            self.tell(if by < 0 { "this is the first column" } else { "this is the last column" });
+        }
+        self.detail_scroll = 0;
     }
 
     /// Gives the keys to the detail pane, or back to the grid.
     pub fn switch_pane(&mut self) {
-        if self.popups.is_empty() {
-            self.detail_focused = !self.detail_focused;
+        match self.popups.is_empty() {
+            true => self.detail_focused = !self.detail_focused,
+            false => self.tell("this window has one pane; Esc closes it"),
         }
     }
 
     /// Changes order or choice of rows of the grid on screen.
     pub fn change_grid(&mut self, change: impl FnOnce(&mut GridState)) {
-        change(self.filtered_grid());
+        match self.popups.last().is_none_or(|popup| popup.has_order()) {
+            true if self.filtered_grid().total() == 0 => self.tell("there are no rows here"),
+            true => change(self.filtered_grid()),
+            false => self.tell("the rows of this window keep their order; / filters them"),
+        }
     }
 
     /// The selected column of the view.

@@ -319,6 +319,12 @@ fn the_mouse_chooses_rows_columns_and_views_once_it_is_on() {
     assert!(lines[2].contains("1/5"), "{}", lines[2]);
     let lines = mouse(&mut story, click, 3, 3);
     assert!(lines[3].starts_with("  node▲"), "{}", lines[3]);
+    // The point in the breadcrumbs: out to it.
+    let event = MouseEvent { kind: click, column: 26, row: 1, modifiers: KeyModifiers::NONE };
+    let effect = story.app.mouse(event, &story.model);
+    let out = crate::debug::Position::new(crate::config::ExtensionPoint::Filter, None, None);
+    let position = Position { cycle: 0, frame: out };
+    assert_eq!(effect, Some(Effect::Session(Request::GoTo(position))));
     mouse(&mut story, click, 12, 0);
     assert_eq!(story.app.view(), ViewId::Timeline);
     assert_eq!(story.keys(":mouse off<Enter>").effects.last(), Some(&Effect::Mouse(false)));

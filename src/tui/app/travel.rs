@@ -12,6 +12,9 @@ const HISTORY: usize = 100;
 impl App {
     /// Shows a view and remembers it.
     pub fn show(&mut self, view: ViewId) {
+        if view == self.view && self.popups.is_empty() {
+            self.tell(format!("this is {} already", view.title()));
+        }
         self.popups.clear();
         if view != self.view {
             self.history.truncate(self.history_at + 1);
@@ -43,8 +46,9 @@ impl App {
 
     /// The view before this one; again comes back.
     pub fn show_last(&mut self) {
-        if let Some(last) = self.history_at.checked_sub(1).and_then(|at| self.history.get(at)) {
-            self.show(*last);
+        match self.history_at.checked_sub(1).and_then(|at| self.history.get(at)) {
+            Some(last) => self.show(*last),
+            None => self.tell("no view was shown before this one"),
         }
     }
 
@@ -53,14 +57,19 @@ impl App {
         if self.history_at > 0 {
             self.history_at -= 1;
             self.enter(self.history[self.history_at]);
+        } else {
+            self.tell("this is the first view of the history");
         }
     }
 
     /// One forward in the history.
     pub fn history_forward(&mut self) {
-        if let Some(view) = self.history.get(self.history_at + 1) {
-            self.history_at += 1;
-            self.enter(*view);
+        match self.history.get(self.history_at + 1) {
+            Some(view) => {
+                self.history_at += 1;
+                self.enter(*view);
+            }
+            None => self.tell("this is the newest view of the history"),
         }
     }
 
@@ -80,6 +89,8 @@ impl App {
             self.say(Severity::Info, "the search ends; what it has found is shown in a moment");
         } else if let Some(outer) = view::enclosing(self.view) {
             self.show(outer);
+        } else {
+            self.tell("this is the outermost view; q leaves");
         }
     }
 
@@ -88,7 +99,9 @@ impl App {
         if let Some(effect) = self.choose_in_popup(model) {
             return effect;
         }
-        let Some(row) = self.selected_row() else { return Effect::None };
+        let Some(row) = self.selected_row() else {
+            return self.fail("there is no row to open".into());
+        };
         let column = self.grid(self.view).column;
         match self.source(model).open(row, column) {
             Open::Describe => {

@@ -93,7 +93,8 @@ impl Driver {
             return self.draw_up_times();
         }
         // The node views of a cycle show labels, if the cluster there is known.
-        let shows = view.shows_cluster() || matches!(view, ViewId::Filter | ViewId::Scores);
+        let shows = view.shows_cluster()
+            || matches!(view, ViewId::Filter | ViewId::Scores | ViewId::Preemption);
         let Some(world) = self.session.state().filter(|_| shows) else { return };
         let (picture, model) = (&mut self.picture, &mut self.model);
         let newest = self.session.stop().map_or(0, |stop| stop.newest_cycle);

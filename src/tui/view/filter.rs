@@ -160,6 +160,10 @@ impl GridSource for FilterView<'_> {
         self.id(row, 1).is_some_and(VerdictId::is_status)
     }
 
+    fn has_labels(&self) -> bool {
+        true
+    }
+
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         let name = self.cycle?.nodes.name(self.node(row)?);
         super::nodes::label_of(self.model, name, key)

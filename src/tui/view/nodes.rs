@@ -118,6 +118,10 @@ impl GridSource for NodesView<'_> {
         self.node(row).is_some_and(|n| !open(n) || !taints(n).is_empty())
     }
 
+    fn has_labels(&self) -> bool {
+        true
+    }
+
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         labels(self.node(row)?)?.get_str(key).map(|v| v.as_str())
     }

@@ -110,6 +110,10 @@ impl GridSource for PodsView<'_> {
         self.pod(row).is_some_and(|p| p.place.is_pending())
     }
 
+    fn has_labels(&self) -> bool {
+        true
+    }
+
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         self.pod(row)?.pod.metadata.labels.get_str(key).map(|v| v.as_str())
     }

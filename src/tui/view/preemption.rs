@@ -84,6 +84,10 @@ impl GridSource for PreemptionView<'_> {
         self.candidate(row).is_some_and(|c| c.pdb_violations > 0)
     }
 
+    fn has_labels(&self) -> bool {
+        true
+    }
+
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         super::nodes::label_of(self.model, self.candidate(row)?.node, key)
     }

@@ -103,6 +103,10 @@ impl GridSource for QueuesView<'_> {
         self.pod(row).is_some_and(|p| matches!(p.queue, Unschedulable | Gated | Backoff))
     }
 
+    fn has_labels(&self) -> bool {
+        true
+    }
+
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         self.pod(row)?.info.pod.metadata.labels.get_str(key).map(|v| v.as_str())
     }

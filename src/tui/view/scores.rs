@@ -202,6 +202,10 @@ impl GridSource for ScoresView<'_> {
         self.current().is_some_and(|(current, _)| current == row)
     }
 
+    fn has_labels(&self) -> bool {
+        true
+    }
+
     fn label(&self, row: usize, key: &str) -> Option<&str> {
         super::nodes::label_of(self.model, self.node_name(row)?, key)
     }

@@ -67,6 +67,15 @@ impl GridSource for WaitingView<'_> {
         self.0.has_break(|| self.place(row, 0))
     }
 
+    fn has_labels(&self) -> bool {
+        true
+    }
+
+    fn label(&self, row: usize, key: &str) -> Option<&str> {
+        let labels = &self.pod(row)?.info.pod.metadata.labels;
+        labels.get_str(key).map(|value| value.as_str())
+    }
+
     fn key(&self, row: usize) -> u64 {
         self.pod(row).map_or(0, |p| super::pods::key_of(p.info.key()))
     }

@@ -9,6 +9,9 @@ use crate::tui::sanitize;
 use crate::tui::text::{Cut, fit, width};
 use crate::tui::theme::Scope;
 
+/// A crumb's number, unless it stands for several, and its text.
+type Crumb = (Option<usize>, String);
+
 /// Draws the crumbs with `right` (the clock) at the other end. What does not fit loses its middle: the
 /// outermost and the innermost say most.
 pub fn draw(buffer: &mut Buffer, area: Rect, crumbs: &[String], right: &str, paint: &Paint) {
@@ -16,13 +19,12 @@ pub fn draw(buffer: &mut Buffer, area: Rect, crumbs: &[String], right: &str, pai
         return;
     }
     let right = sanitize::clean(right);
-    let clock_width = width(&right) as u16;
-    let clock_x = area.right().saturating_sub(clock_width + 1);
+    let clock_x = clock_at(area.right(), &right);
     paint.put(buffer, area, clock_x, area.y, &right, Scope::TextDim);
     let room = Rect { width: clock_x.saturating_sub(area.x + 1), ..area };
     let shown = fitting(crumbs, usize::from(room.width.saturating_sub(1)));
     let mut x = area.x + 1;
-    for (i, crumb) in shown.iter().enumerate() {
+    for (i, (_, crumb)) in shown.iter().enumerate() {
         let last = i + 1 == shown.len();
         let scope = if last { Scope::CrumbCurrent } else { Scope::Crumb };
         x = paint.put(buffer, room, x, area.y, crumb, scope);
@@ -32,26 +34,46 @@ pub fn draw(buffer: &mut Buffer, area: Rect, crumbs: &[String], right: &str, pai
     }
 }
 
+/// Where the clock begins on a line that ends at `end`.
+fn clock_at(end: u16, clock: &str) -> u16 {
+    end.saturating_sub(width(clock) as u16 + 1)
+}
+
+/// The crumb at column `x` of a line of `line_width` that is drawn with these.
+pub fn hit(x: u16, line_width: u16, crumbs: &[String], right: &str) -> Option<usize> {
+    let room = clock_at(line_width, &sanitize::clean(right)).saturating_sub(2);
+    let mut end = 1;
+    for (crumb, text) in fitting(crumbs, usize::from(room)) {
+        end += width(&text);
+        if usize::from(x) < end {
+            return (x > 0).then_some(crumb)?;
+        }
+        end += width(CRUMB);
+    }
+    None
+}
+
 /// Drops crumbs from the middle until the rest fits; at last the innermost is cut.
-fn fitting(crumbs: &[String], room: usize) -> Vec<String> {
-    let total = |list: &[String]| {
+fn fitting(crumbs: &[String], room: usize) -> Vec<Crumb> {
+    let total = |list: &[Crumb]| {
         let gaps = list.len().saturating_sub(1) * width(CRUMB);
-        list.iter().map(|c| width(c)).sum::<usize>() + gaps
+        list.iter().map(|(_, text)| width(text)).sum::<usize>() + gaps
     };
-    let mut shown: Vec<String> = crumbs.iter().map(|c| sanitize::clean(c).into_owned()).collect();
+    let clean = |(at, text): (usize, &String)| (Some(at), sanitize::clean(text).into_owned());
+    let mut shown: Vec<Crumb> = crumbs.iter().enumerate().map(clean).collect();
     let mut gap = None;
     while total(&shown) > room && shown.len() > 2 + usize::from(gap.is_some()) {
         let at = *gap.get_or_insert(1);
         match shown.get_mut(at) {
-            Some(crumb) if crumb.as_str() != "…" => *crumb = "…".to_owned(),
+            Some(crumb) if crumb.1 != "…" => *crumb = (None, "…".to_owned()),
             _ => drop(shown.remove(at + 1)),
         }
     }
     if total(&shown) > room
-        && let Some(last) = shown.pop()
+        && let Some((at, last)) = shown.pop()
     {
         let left = room.saturating_sub(total(&shown) + width(CRUMB));
-        shown.push(fit(&last, left, Cut::Middle).into_owned());
+        shown.push((at, fit(&last, left, Cut::Middle).into_owned()));
     }
     shown
 }
@@ -64,8 +86,22 @@ mod tests {
     fn the_outermost_and_the_innermost_stay() {
         let crumbs = ["cycle 3 default/web", "Filter", "NodeResourcesFit", "node-1"];
         let crumbs = crumbs.map(str::to_owned);
-        assert_eq!(fitting(&crumbs, 100), crumbs);
-        assert_eq!(fitting(&crumbs, 40), ["cycle 3 default/web", "…", "node-1"]);
-        assert_eq!(fitting(&crumbs, 31), ["cycle 3 default/web", "…", "no…-1"]);
+        let texts = |room| -> Vec<String> {
+            fitting(&crumbs, room).into_iter().map(|(_, text)| text).collect()
+        };
+        assert_eq!(texts(100), crumbs);
+        assert_eq!(texts(40), ["cycle 3 default/web", "…", "node-1"]);
+        assert_eq!(texts(31), ["cycle 3 default/web", "…", "no…-1"]);
+    }
+
+    #[test]
+    fn a_place_on_the_line_is_a_crumb() {
+        let crumbs = ["cycle 3 default/web", "Filter", "NodeName"].map(str::to_owned);
+        let at = |x| hit(x, 80, &crumbs, "demo +1s");
+        assert_eq!(
+            [0, 1, 19, 20, 24, 30].map(at),
+            [None, Some(0), Some(0), Some(1), Some(1), Some(2)]
+        );
+        assert_eq!([45, 79].map(at), [None, None]);
     }
 }

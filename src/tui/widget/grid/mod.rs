@@ -57,6 +57,11 @@ pub trait GridSource {
         true
     }
 
+    /// Whether rows stand for objects with labels.
+    fn has_labels(&self) -> bool {
+        false
+    }
+
     /// The value of a label of the row's object, for `-l` filters.
     fn label(&self, _row: usize, _key: &str) -> Option<&str> {
         None
