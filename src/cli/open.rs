@@ -52,7 +52,7 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     }
     if input.files.is_empty() {
         let (opened, following) = attach::open(input, filter(input)?)?;
-        return debug(opened, view, settings(view), Behind::Live(following));
+        return debug(opened, view, settings(view), Behind::Live(Box::new(following)));
     }
     let settings = settings(view);
     let progress = Arc::new(Progress::default());

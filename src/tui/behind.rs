@@ -13,7 +13,7 @@ pub enum Behind {
     #[default]
     Nothing,
     /// A cluster that is followed.
-    Live(Following),
+    Live(Box<Following>),
     /// A recording that was played back before.
     Recording {
         /// When its lists were complete.

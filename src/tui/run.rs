@@ -85,7 +85,7 @@ pub fn run(
     driver.measure();
     match shown.behind {
         Behind::Nothing => {}
-        Behind::Live(following) => driver.follow(following),
+        Behind::Live(following) => driver.follow(*following),
         Behind::Recording { start, decisions, speed } => {
             driver.play_back(start, decisions);
             speed.into_iter().for_each(|speed| app.play_at(speed));

@@ -124,3 +124,34 @@ fn the_printed_role_is_enough_and_without_it_nothing_is_shown() {
     let (_, told, _) = kubestep(&plane, "viewer", "run");
     assert!(!told.contains("cannot be read"), "{told}");
 }
+
+#[test]
+fn a_recording_of_a_real_api_server_ends_as_the_server_does() {
+    let Some(plane) = ControlPlane::start() else { return };
+    plane.kubectl("apply -f -", &objects(3, 5));
+    let folder = tempfile::tempdir().unwrap();
+    let [plain, packed] = ["r.jsonl", "r.jsonl.gz"].map(|name| folder.path().join(name));
+    let record = |output: &std::path::Path, redact: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubestep"));
+        command.args(["record", "--for", "8s", "-o"]).arg(output).args(redact);
+        command.env("KUBECONFIG", plane.kubeconfig("admin")).spawn().unwrap()
+    };
+    let children = [record(&plain, &[]), record(&packed, &["--redact"])];
+    std::thread::sleep(Duration::from_secs(2));
+    plane.kubectl("delete pod pod-3 --grace-period=0 --force", "");
+    plane.kubectl("label node node-1 colour=red", "");
+    plane.kubectl("delete node node-2", "");
+    plane.kubectl("apply -f -", &objects(5, 12));
+    children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+
+    let live = kubestep(&plane, "admin", "run");
+    let replayed = kubestep(&plane, "admin", &format!("run -f {}", plain.display()));
+    assert_eq!((live.0.as_str(), live.2), (replayed.0.as_str(), replayed.2), "{}", replayed.1);
+    let redacted = kubestep(&plane, "admin", &format!("run -f {}", packed.display()));
+    let counts =
+        |text: &str| text.lines().find(|line| line.contains(" placed, ")).map(str::to_owned);
+    assert_eq!(counts(&live.0), counts(&redacted.0), "{}", redacted.0);
+    assert!(!redacted.0.contains("pod-1"), "{}", redacted.0);
+    let verbs = plane.verbs_of("kubestep/");
+    assert!(verbs.iter().all(|verb| ["get", "list", "watch"].contains(&&**verb)), "{verbs:?}");
+}

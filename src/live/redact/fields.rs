@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Redactor, is_well_known};
+use super::{Redactor, is_well_known, word_of};
 use crate::api::Kind;
 
 /// Fields whose texts mean the same everywhere: kinds, phases, operators, times, amounts, drivers.
@@ -420,9 +420,7 @@ fn is_driver(at: At<'_>) -> bool {
 fn word(at: At<'_>, field: &str) -> &'static str {
     let own = at.parent == "metadata" && field == "name";
     match field {
-        "name" if own && at.kind == Kind::Node => "node",
-        "name" if own && at.kind == Kind::Pod => "pod",
-        "name" if own && at.kind == Kind::Namespace => "namespace",
+        "name" if own => word_of(at.kind),
         "nodeName" | "nominatedNodeName" | "nodeID" => "node",
         "namespace" | "namespaces" => "namespace",
         "uid" => "uid",

@@ -46,6 +46,20 @@ fn is_well_known(domain: &str) -> bool {
         .any(|own| domain == *own || domain.strip_suffix(own).is_some_and(|d| d.ends_with('.')))
 }
 
+/// What an object's name is of.
+fn word_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Node | Kind::CsiNode => "node",
+        Kind::Pod => "pod",
+        Kind::Namespace => "namespace",
+        Kind::PersistentVolume => "volume",
+        Kind::PersistentVolumeClaim | Kind::ResourceClaim => "claim",
+        Kind::StorageClass | Kind::DeviceClass => "class",
+        Kind::PriorityClass => "priority",
+        _ => "name",
+    }
+}
+
 impl Redactor {
     /// For a cluster of which these objects are known. Others may come later.
     pub fn new<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Redactor {
@@ -55,6 +69,11 @@ impl Redactor {
         let kept = plugins.chain(kinds).collect();
         let found = Some(BTreeMap::new());
         let mut redactor = Redactor { kept, found, ..Redactor::default() };
+        // What an object is called says best what a name is of.
+        for object in objects.clone().filter(|object| object.kind() != Kind::CsiDriver) {
+            redactor.name(&object.metadata().namespace, "namespace");
+            redactor.name(&object.metadata().name, word_of(object.kind()));
+        }
         for object in objects.clone() {
             redactor.object(object);
         }
