@@ -36,7 +36,7 @@ impl Cluster {
         let text = self.config.as_ref().map(Value::to_string);
         let config =
             config::resolve(text.as_deref(), &self.features, &registry.descriptors()).ok()?;
-        let mut world = World::new(&config, self.features.clone(), &registry).unwrap();
+        let mut world = World::new(&config, self.features, &registry).unwrap();
         sim::load(&mut world, self.objects.iter().cloned());
         let mut session = Session::new(world);
         session.run_until_idle(CYCLES, |_| false);
@@ -47,7 +47,7 @@ impl Cluster {
         let mut redactor = Redactor::new(self.objects.iter());
         let objects = self.objects.iter().map(|object| redactor.object(object)).collect();
         let config = self.config.clone().map(|config| redactor.config(config));
-        let (name, features) = (self.name.clone(), self.features.clone());
+        let (name, features) = (self.name.clone(), self.features);
         (Cluster { name, objects, config, features }, redactor)
     }
 }

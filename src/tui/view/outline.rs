@@ -98,7 +98,7 @@ impl GridSource for OutlineView<'_> {
     }
 
     fn key(&self, row: usize) -> u64 {
-        self.item(row).map_or(0, |item| Folding::key(item))
+        self.item(row).map_or(0, Folding::key)
     }
 
     fn is_failure(&self, row: usize) -> bool {

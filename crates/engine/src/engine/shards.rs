@@ -91,7 +91,9 @@ impl<K: Spread, V: Clone> Shards<K, V> {
     /// Sets the value of a key. Gives the one it had.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if self.pieces.is_empty() {
-            self.pieces = vec![Arc::new(HashMap::new()); PIECES];
+            // One empty piece stands for all until each is written to.
+            let empty = Arc::new(HashMap::new());
+            self.pieces = (0..PIECES).map(|_| empty.clone()).collect();
         }
         let piece = self.pieces.get_mut(Self::place(key))?;
         let before = Arc::make_mut(piece).insert(key, value);

@@ -70,9 +70,12 @@ fn new_classes(before: &Snapshot, after: &Snapshot) -> usize {
     after.pods().classes().filter(|pods| !is_in(pods)).count()
 }
 
+/// A change by its name, how it is made, and what it may make anew.
+type CacheChange = (&'static str, fn(&mut Cache), &'static [&'static str]);
+
 #[test]
 fn what_a_change_makes_anew_does_not_grow_with_the_cluster() {
-    let changes: [(&str, fn(&mut Cache), &[&str]); 7] = [
+    let changes: [CacheChange; 7] = [
         ("pod added", |cache| cache.add_pod(info(placed(903, 5))), &["node", "class", "claims"]),
         (
             "pod removed",
@@ -125,9 +128,12 @@ fn asked_after(nodes: usize, change: fn(&mut Bench)) -> usize {
     plugin.asked().len()
 }
 
+/// A change by its name, how it is made, and how many nodes it is about.
+type BenchChange = (&'static str, fn(&mut Bench), usize);
+
 #[test]
 fn after_a_change_plugins_are_asked_only_about_the_nodes_it_is_about() {
-    let changes: [(&str, fn(&mut Bench), usize); 6] = [
+    let changes: [BenchChange; 6] = [
         ("nothing", |_| {}, 1), // where the first pod was placed
         ("pod added", |bench| bench.add(placed(3, 9)), 2),
         ("node added", |bench| bench.add(zoned(900)), 2),
