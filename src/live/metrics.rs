@@ -327,6 +327,7 @@ mod tests {
             to: QueueName::Active,
             event: "UnschedulablePodAdd".into(),
             plugin: None,
+            order: None,
         }));
         let took = Duration::from_millis(2);
         metrics.count(&Told::Cycle(Arc::new(record(Outcome::Waiting)), took));

@@ -82,3 +82,31 @@ impl World {
         self.scheduler_mut().put_aside(pod, by, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::{self, FeatureGates};
+    use crate::engine::framework::registry::Registry;
+    use crate::engine::testing::{PodBuilder, node, pod};
+
+    #[test]
+    fn what_is_new_with_every_write_is_not_interned() {
+        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        let mut world = World::new(&config, features, &registry).unwrap();
+        world.accept(node("n1").into());
+        for write in 0..2_000 {
+            let (version, token) = (7_310_000_000_u64 + write, format!("kube-api-access-{write}"));
+            let volumes = json!([{"name": token, "projected": {}}]);
+            let mut pod = pod("a").on("n1").spec(json!({"volumes": volumes}));
+            pod.metadata.resource_version = version.to_string().as_str().into();
+            world.accept(pod.into());
+            world.update(node("n1").into());
+            assert_eq!([version.to_string(), token].map(|text| Symbol::known(&text)), [None, None]);
+        }
+        assert_eq!(world.scheduler().cache().pod_count(), 1);
+    }
+}

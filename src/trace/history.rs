@@ -292,7 +292,8 @@ mod tests {
     fn moved(name: &str) -> Entry {
         let (from, to) = (QueueName::Active, QueueName::InFlight);
         let event = Symbol::new("Pop");
-        Entry::Move(QueueMove { time: Time(5), pod: key(name), from, to, event, plugin: None })
+        let (time, pod) = (Time(5), key(name));
+        Entry::Move(QueueMove { time, pod, from, to, event, plugin: None, order: None })
     }
 
     fn sample() -> History {

@@ -50,6 +50,21 @@ const COMPLETE: &[&str] = &[
     "topology_spread",
 ];
 
+/// Scenarios that may differ, and why: upstream leaves to chance what they recorded.
+const LEFT_TO_CHANCE: &[(&str, &str)] = &[
+    (
+        "events-11-0034",
+        "one event moves several pods of one priority and time; in the order of a walk over a Go \
+         map that began at the second slot (Q-003)",
+    ),
+    ("volumes-11-0031", "the same, of a walk that began at the third slot: no rule gives both"),
+];
+
+/// Why a scenario may differ, if it may.
+fn left_to_chance(name: &str) -> Option<&'static str> {
+    LEFT_TO_CHANCE.iter().find(|(known, _)| *known == name).map(|(_, reason)| *reason)
+}
+
 #[test]
 fn the_corpus_agrees() {
     let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
@@ -68,6 +83,18 @@ fn every_required_category_is_there() {
     let missing: Vec<_> =
         COMPLETE.iter().filter(|name| !there.iter().any(|t| t == *name)).collect();
     assert!(missing.is_empty(), "not in the corpus: {missing:?}");
+}
+
+#[test]
+fn what_is_left_to_chance_is_in_the_corpus_and_differs() {
+    let categories = corpus::read_folder(&corpus::own_folder()).unwrap_or_default();
+    for (name, _) in LEFT_TO_CHANCE {
+        let found = categories
+            .iter()
+            .flat_map(|category| &category.scenarios)
+            .find(|scenario| scenario.get("name").and_then(Value::as_str) == Some(*name));
+        assert!(scenario::compare(found.unwrap()).is_err(), "{name} agrees now: leave it out");
+    }
 }
 
 #[test]
@@ -119,7 +146,14 @@ fn check_folder(
         let (passed, total) = (results.len() - failures.len(), results.len());
         lines.push(format!("{} {passed}/{total}", category.name));
         lines.extend(failures);
-        if passed < total && required(&category.name) {
+        let excused = results.iter().filter(|(name, result)| {
+            let reason = left_to_chance(name).filter(|_| result.is_err());
+            lines.extend(reason.map(|reason| format!("    {name} is left to chance: {reason}")));
+            reason.is_some()
+        });
+        // But for those, all of the category has to agree.
+        let named = results.iter().any(|(name, _)| left_to_chance(name).is_some());
+        if passed + excused.count() < total && (named || required(&category.name)) {
             incomplete.push(format!("{} {passed}/{total}", category.name));
         }
     }

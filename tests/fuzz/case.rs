@@ -7,6 +7,7 @@ use kubestep::engine::framework::registry::Registry;
 use kubestep::sim::World;
 use serde_json::{Value, json};
 
+use crate::gates;
 use crate::objects;
 use crate::random::Random;
 
@@ -48,14 +49,16 @@ pub enum Step {
 
 /// A cluster and what happens to it.
 pub struct Case {
-    config: Option<String>,
-    features: Vec<(&'static str, bool)>,
+    pub config: Option<String>,
+    pub features: Vec<(&'static str, bool)>,
+    /// Whether extenders are called, and answer.
+    pub has_extenders: bool,
     /// Whether the scheduler's own writes change a pod's resource version.
     status_patches_count: bool,
     /// Objects whose order of arrival matters only within a list.
-    lists: Vec<Vec<Value>>,
+    pub lists: Vec<Vec<Value>>,
     /// Pending pods, which come last.
-    pending: Vec<Value>,
+    pub pending: Vec<Value>,
     /// What happens then.
     pub steps: Vec<Step>,
 }
@@ -66,6 +69,18 @@ impl Case {
         let mut r = Random::new(seed);
         let nodes = 2 + r.below(28);
         Case::new(&mut r, nodes, 15, 40)
+    }
+
+    /// The same with gates on that are off by default, with pod groups or extenders.
+    pub fn with_gates(seed: u64) -> Case {
+        let mut case = Case::small(seed);
+        gates::decorate(&mut case, seed);
+        case
+    }
+
+    /// A case of each kind.
+    pub fn both(seed: u64) -> [Case; 2] {
+        [Case::small(seed), Case::with_gates(seed)]
     }
 
     /// So many nodes that threads share the work.
@@ -92,6 +107,7 @@ impl Case {
         let mut case = Case {
             config: CONFIGS[r.below(CONFIGS.len())].map(document),
             features: Vec::new(),
+            has_extenders: false,
             status_patches_count: r.chance(50),
             lists,
             pending,
@@ -135,6 +151,9 @@ impl Case {
             .map_err(|error| error.to_string())?;
         let mut world = World::new(&config, features, &registry)?;
         world.api_mut().set_status_patches_count(self.status_patches_count);
+        if self.has_extenders {
+            world.api_mut().set_extenders(gates::extenders());
+        }
         for object in objects.iter().chain(&self.pending) {
             world.create(read(object)?);
         }
@@ -142,7 +161,7 @@ impl Case {
     }
 }
 
-fn document(settings: &str) -> String {
+pub fn document(settings: &str) -> String {
     let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
     format!("{head}{settings}\n")
 }

@@ -8,6 +8,7 @@
 mod case;
 #[path = "../why/explained.rs"]
 mod explained;
+mod gates;
 mod objects;
 mod random;
 mod run;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use kubestep::engine::node::NodeId;
+use kubestep::engine::node::{NodeId, NodeInfo};
 use kubestep::engine::pod_index::{ClassPods, PodIndex};
 use kubestep::engine::record::CycleRecord;
 use kubestep::engine::snapshot::Snapshot;
@@ -75,19 +76,23 @@ fn threads() {
 #[test]
 fn order_of_arrival() {
     none(failures("order_of_arrival", seeds(16), |seed| {
-        let case = Case::small(seed);
-        let mut shuffled = case.shuffled_world(&mut Random::new(!seed))?;
-        let first = run::take_all(&mut case.world()?, &case.steps)?;
-        run::compare(&first, &run::take_all(&mut shuffled, &case.steps)?)
+        for case in Case::both(seed) {
+            let mut shuffled = case.shuffled_world(&mut Random::new(!seed))?;
+            let first = run::take_all(&mut case.world()?, &case.steps)?;
+            run::compare(&first, &run::take_all(&mut shuffled, &case.steps)?)?;
+        }
+        Ok(())
     }));
 }
 
 #[test]
 fn recording() {
     none(failures("recording", seeds(16), |seed| {
-        let case = Case::small(seed);
-        let drained = drained(&mut case.world()?, &case.steps)?;
-        run::compare(&kept(&mut case.world()?, &case.steps)?, &drained)
+        for case in Case::both(seed) {
+            let drained = drained(&mut case.world()?, &case.steps)?;
+            run::compare(&kept(&mut case.world()?, &case.steps)?, &drained)?;
+        }
+        Ok(())
     }));
 }
 
@@ -119,29 +124,36 @@ fn kept(world: &mut World, steps: &[Step]) -> Result<Vec<Value>, String> {
 #[test]
 fn copies() {
     none(failures("copies", seeds(16), |seed| {
-        let (case, other) = (Case::small(seed), Case::small(seed + 1_000_000));
-        let first = run::take_all(&mut case.world()?, &case.steps)?;
-        let mut world = case.world()?;
-        let mut copies = Vec::new();
-        let mut again = Vec::new();
-        for (number, step) in case.steps.iter().enumerate() {
-            if number % 7 == 3 {
-                copies.push((number, world.clone()));
-            }
-            if number % 11 == 5 {
-                // A copy goes another way; nothing of that may come back.
-                run::take_all(&mut world.clone(), &other.steps)?;
-            }
-            again.push(run::take(&mut world, step)?);
-        }
-        run::compare(&first, &again)?;
-        for (number, mut copy) in copies {
-            let rest = run::take_all(&mut copy, &case.steps[number..])?;
-            let result = run::compare(&first[number..], &rest);
-            result.map_err(|text| format!("from the copy before step {number}: {text}"))?;
-        }
-        Ok(())
+        let [small, gated] = Case::both(seed);
+        let [other, _] = Case::both(seed + 1_000_000);
+        copied(&small, &other)?;
+        copied(&gated, &other)
     }));
+}
+
+/// Copies go on as the original does, and it does not hear of them.
+fn copied(case: &Case, other: &Case) -> Result<(), String> {
+    let first = run::take_all(&mut case.world()?, &case.steps)?;
+    let mut world = case.world()?;
+    let mut copies = Vec::new();
+    let mut again = Vec::new();
+    for (number, step) in case.steps.iter().enumerate() {
+        if number % 7 == 3 {
+            copies.push((number, world.clone()));
+        }
+        if number % 11 == 5 {
+            // A copy goes another way; nothing of that may come back.
+            run::take_all(&mut world.clone(), &other.steps)?;
+        }
+        again.push(run::take(&mut world, step)?);
+    }
+    run::compare(&first, &again)?;
+    for (number, mut copy) in copies {
+        let rest = run::take_all(&mut copy, &case.steps[number..])?;
+        let result = run::compare(&first[number..], &rest);
+        result.map_err(|text| format!("from the copy before step {number}: {text}"))?;
+    }
+    Ok(())
 }
 
 #[test]
@@ -165,8 +177,10 @@ fn kept_answers() {
         case.steps.iter().map(take).collect::<Result<Vec<_>, String>>()
     };
     none(failures("kept_answers", seeds(24), |seed| {
-        let case = Case::small(seed);
-        run::compare(&forgetful(&case)?, &run::take_all(&mut case.world()?, &case.steps)?)
+        for case in Case::both(seed) {
+            run::compare(&forgetful(&case)?, &run::take_all(&mut case.world()?, &case.steps)?)?;
+        }
+        Ok(())
     }));
 }
 
@@ -194,18 +208,37 @@ fn refusals_are_explained() {
 #[test]
 fn pod_index() {
     none(failures("pod_index", seeds(16), |seed| {
-        let case = Case::small(seed);
-        let mut world = case.world()?;
-        for (number, step) in case.steps.iter().enumerate() {
-            run::act(&mut world, step)?;
-            let snapshot = world.scheduler().snapshot();
-            let anew = PodIndex::of(snapshot.iter().map(|node| &**node));
-            if counts(snapshot.pods()) != counts(&anew) {
-                return Err(format!("step {number}: {}", described(snapshot, &anew)));
-            }
-        }
-        Ok(())
+        Case::both(seed).iter().try_for_each(|case| {
+            let mut world = case.world()?;
+            case.steps.iter().enumerate().try_for_each(|(number, step)| {
+                run::act(&mut world, step)?;
+                is_current(world.scheduler().snapshot())
+                    .map_err(|text| format!("step {number}: {text}"))
+            })
+        })
     }));
+}
+
+/// Whether what follows the nodes one by one is what comes of looking at all of them.
+fn is_current(snapshot: &Snapshot) -> Result<(), String> {
+    let anew = PodIndex::of(snapshot.iter().map(|node| &**node));
+    if counts(snapshot.pods()) != counts(&anew) {
+        return Err(described(snapshot, &anew));
+    }
+    let with = |has: fn(&NodeInfo) -> bool| -> Vec<NodeId> {
+        snapshot.iter().filter(|node| has(node)).map(|node| node.id).collect()
+    };
+    let with_affinity = with(|node| !node.pods_with_affinity.is_empty());
+    let listed: Vec<NodeId> = snapshot.with_affinity().map(|node| node.id).collect();
+    let with_required = with(|node| !node.pods_with_required_anti_affinity.is_empty());
+    let repelling: Vec<NodeId> =
+        snapshot.with_required_anti_affinity().map(|node| node.id).collect();
+    let unused = snapshot.iter().flat_map(|node| node.pvc_ref_counts.keys());
+    let unused: Vec<_> = unused.filter(|claim| !snapshot.is_claim_used(**claim)).collect();
+    match (with_affinity == listed, with_required == repelling, unused.is_empty()) {
+        (true, true, true) => Ok(()),
+        _ => Err(format!("{listed:?} {repelling:?} or {unused:?} are out of date")),
+    }
 }
 
 /// What an index counts, by a text for each class.
@@ -227,12 +260,17 @@ fn described(snapshot: &Snapshot, anew: &PodIndex) -> String {
 fn cases_are_worth_their_time() {
     let mut scheduled = 0;
     let mut refused = 0;
-    for seed in 0..8 {
-        let case = Case::small(seed);
-        let seen = run::take_all(&mut case.world().unwrap(), &case.steps).unwrap();
+    let mut groups = 0;
+    for case in (0..8).flat_map(Case::both) {
+        let mut world = case.world().unwrap();
+        let seen = run::take_all(&mut world, &case.steps).unwrap();
         let text = serde_json::to_string(&seen).unwrap();
         scheduled += text.matches("\"result\":\"Scheduled\"").count();
         refused += text.matches("\"result\":\"Unschedulable\"").count();
+        let pods = world.api().objects().pods.values();
+        let bound = pods.filter(|pod| !pod.spec.node_name.is_empty());
+        groups += bound.filter(|pod| pod.spec.scheduling_group.is_some()).count();
     }
-    assert!(scheduled > 20 && refused > 10, "{scheduled} scheduled, {refused} refused");
+    assert!(scheduled > 40 && refused > 20, "{scheduled} scheduled, {refused} refused");
+    assert!(groups > 5, "{groups} members of groups are bound");
 }

@@ -78,7 +78,10 @@ fn told(session: &mut Session) -> Vec<Value> {
 
 /// Whether the states and records of a case come back, and its future is the same again.
 pub fn comes_back(seed: u64) -> Result<(), String> {
-    let case = Arc::new(Case::small(seed));
+    Case::both(seed).into_iter().try_for_each(|case| case_comes_back(Arc::new(case), seed))
+}
+
+fn case_comes_back(case: Arc<Case>, seed: u64) -> Result<(), String> {
     let mut first = Session::new(case.world()?);
     let states = play(&case, &mut first)?;
     let expected = told(&mut first);

@@ -44,6 +44,7 @@ impl Example {
             to: QueueName::InFlight,
             event: "Pop".into(),
             plugin: None,
+            order: None,
         };
         Example { record, amounts, moved, watched }
     }

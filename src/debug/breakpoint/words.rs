@@ -24,7 +24,8 @@ pub fn place(recording: &Recording<'_>, hit: &Hit) -> String {
         Some(Entry::Move(moved)) => {
             let by = moved.plugin.map(|plugin| format!(", by {plugin}")).unwrap_or_default();
             let (from, to) = (moved.from.as_str(), moved.to.as_str());
-            format!("{} moved from {from} to {to}: {}{by}", moved.pod, moved.event)
+            let order = moved.order.map(|by| format!(", order by {by}")).unwrap_or_default();
+            format!("{} moved from {from} to {to}: {}{by}{order}", moved.pod, moved.event)
         }
         Some(Entry::Hint(hint)) => {
             format!("{} asked about {} for {}", hint.plugin, hint.event.label(), hint.pod)

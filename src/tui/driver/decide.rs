@@ -137,7 +137,8 @@ fn went(moved: &QueueMove) -> String {
         to => to.as_str(),
     };
     let plugin = moved.plugin.map(|plugin| format!(", said {plugin}")).unwrap_or_default();
-    format!("from {} to {to} ({}{plugin})", moved.from.as_str(), moved.event)
+    let order = moved.order.map(|by| format!(", order by {by}")).unwrap_or_default();
+    format!("from {} to {to} ({}{plugin}{order})", moved.from.as_str(), moved.event)
 }
 
 /// Whom plugins left where they are, by plugin and event.

@@ -227,6 +227,7 @@ pub fn model() -> Model {
                 to: QueueName::Unschedulable,
                 event: "ScheduleAttemptFailure".into(),
                 plugin: None,
+                order: None,
             })),
         )],
         configuration: configuration(),

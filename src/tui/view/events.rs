@@ -144,6 +144,8 @@ impl View for EventsView<'_> {
         ];
         if let Entry::Move(moved) = entry {
             lines.extend(moved.plugin.map(|plugin| Line::field("plugin", plugin)));
+            let order = |by| format!("of the pods moved together: chosen by {by}");
+            lines.extend(moved.order.map(|by| Line::field("order", order(by))));
         }
         lines
     }

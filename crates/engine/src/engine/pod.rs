@@ -249,6 +249,9 @@ pub struct QueuedPod {
     pub gating_message: Option<Symbol>,
     /// Whether the five-minute flush moved it.
     pub flushed: bool,
+    /// What its placement depends on, as of when it entered the queue or changed there
+    /// (FW-225); `None` where that cannot be said, or nobody asks for it.
+    pub signature: Option<Arc<String>>,
 }
 
 impl QueuedPod {
@@ -267,6 +270,7 @@ impl QueuedPod {
             gating_plugin: None,
             gating_message: None,
             flushed: false,
+            signature: None,
         }
     }
 

@@ -398,6 +398,9 @@ pub struct QueueMove {
     pub event: Symbol,
     /// The plugin whose hint or whose gate decided, if one did.
     pub plugin: Option<Symbol>,
+    /// What the order was chosen by in which pods were moved together, where it was not
+    /// upstream's likeliest one.
+    pub order: Option<TieBreak>,
 }
 
 /// A cluster event that the queue looked at, and what each hint said.

@@ -1,6 +1,8 @@
-//! Which node wins when several share the best total, and where preemption begins to look.
+//! Which node wins when several share the best total, where preemption begins to look, and in
+//! which order one event moves several pods.
 //!
-//! Upstream leaves both to the shape of a heap and to a random generator (S-017…019, PR-020).
+//! Upstream leaves these to the shape of a heap, to a random generator and to where the walk
+//! over a Go map begins (S-017…019, PR-020, Q-003).
 //! The engine has no randomness: what takes its place is a number computed from a seed and
 //! the number of the cycle, so that every run can be repeated.
 
@@ -17,7 +19,8 @@ pub enum TieBreak {
     /// The first of the best in the order of the feasible nodes. Preemption as above.
     First,
     /// A pick that looks like chance and is the same for the same seed and cycle. Preemption
-    /// begins to look at a node picked in the same way.
+    /// begins to look at a node picked in the same way, and so does the queue with the pods
+    /// that an event may move.
     Seed(u64),
 }
 
@@ -28,6 +31,11 @@ impl TieBreak {
             TieBreak::Upstream | TieBreak::First => 0,
             TieBreak::Seed(seed) => scatter(seed, cycle),
         }
+    }
+
+    /// Whether something else than upstream's likeliest order may come of it.
+    pub fn is_chosen(self) -> bool {
+        matches!(self, TieBreak::Seed(_))
     }
 
     /// The positions of `totals`, best first, the winner in front; `None` where upstream's

@@ -107,3 +107,28 @@ fn the_count_of_an_image_is_that_of_when_its_node_changed() {
     cache.add_pod(on("a", "n1"));
     assert_eq!(counts(&mut cache), [2, 2]);
 }
+
+#[test]
+fn a_cluster_that_goes_on_changing_takes_no_more_slots_than_it_has_nodes() {
+    let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
+    for at in 0..50 {
+        let (name, orphan) = (format!("n{at}"), format!("gone{at}"));
+        cache.add_node(Arc::new(node(&name)));
+        cache.add_pod(on("a", &name));
+        cache.update_snapshot(&mut snapshot);
+        // The node goes before its pod, and another pod never has a node.
+        cache.remove_node(&node(&name)).unwrap();
+        cache.add_pod(on("b", &orphan));
+        cache.update_snapshot(&mut snapshot);
+        assert_eq!(
+            counts(&cache),
+            [(name.as_str(), 1), (orphan.as_str(), 1)].map(|(n, c)| (Symbol::new(n).as_str(), c))
+        );
+        for pod in [pod("a").on(&name), pod("b").on(&orphan)] {
+            cache.remove_pod(&pod).unwrap();
+        }
+        cache.update_snapshot(&mut snapshot);
+        assert_eq!((counts(&cache), snapshot.slots() <= 2), (vec![], true));
+    }
+    assert!(cache.slots.is_empty() && cache.vanished.is_empty());
+}

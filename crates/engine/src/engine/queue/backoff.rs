@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::api::Time;
-use crate::engine::pod::{NamespacedName, PodInfo, QueuedPod};
+use crate::engine::pod::{NamespacedName, QueuedPod};
 use crate::engine::queue::heap::{Heap, Less};
 use crate::engine::queue::settings::QueueSettings;
 
@@ -117,18 +117,14 @@ impl BackoffQueue {
         }
     }
 
-    /// Replaces the object of the pod of that key in place; gives back what is there now.
-    pub(super) fn update(
-        &mut self,
-        key: NamespacedName,
-        order: BackoffOrder<'_>,
-        change: impl FnOnce(&PodInfo) -> PodInfo,
-    ) -> Option<Arc<PodInfo>> {
+    /// Puts a changed pod in the place of the one of its key.
+    pub(super) fn replace(&mut self, pod: QueuedPod, order: BackoffOrder<'_>) {
         let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
-        match self.rejected.contains(key) {
-            true => replace(&mut self.rejected, key, &rejected_less, change),
-            false => replace(&mut self.failed, key, &by_expiration, change),
-        }
+        let (heap, less): (_, Less<'_>) = match self.rejected.contains(pod.key()) {
+            true => (&mut self.rejected, &rejected_less),
+            false => (&mut self.failed, &by_expiration),
+        };
+        Arc::make_mut(heap).add_or_update(Arc::new(pod), less);
     }
 
     /// Takes the pod of that key out.
@@ -183,19 +179,6 @@ impl BackoffQueue {
     }
 }
 
-fn replace(
-    heap: &mut Arc<Heap>,
-    key: NamespacedName,
-    less: Less<'_>,
-    change: impl FnOnce(&PodInfo) -> PodInfo,
-) -> Option<Arc<PodInfo>> {
-    let mut pod = QueuedPod::clone(heap.get(key)?);
-    let info = Arc::new(change(&pod.info));
-    pod.info = info.clone();
-    Arc::make_mut(heap).add_or_update(Arc::new(pod), less);
-    Some(info)
-}
-
 fn drain(
     heap: &mut Arc<Heap>,
     settings: &QueueSettings,
@@ -214,6 +197,7 @@ mod tests {
     use crate::api::Pod;
     use crate::engine::framework::plugin::Plugin;
     use crate::engine::plugins::priority_sort;
+    use crate::engine::pod::PodInfo;
     use crate::intern::Symbol;
 
     const START: Time = Time(1_696_118_400_000_000);

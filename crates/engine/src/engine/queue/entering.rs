@@ -23,7 +23,9 @@ impl SchedulingQueue {
 
     pub(super) fn add_new(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>, cause: Cause) {
         let from = self.place_of(pod.key());
-        self.move_to_active(cx, QueuedPod::new(pod, cx.now), from, cause);
+        let mut pod = QueuedPod::new(pod, cx.now);
+        self.sign(cx, &mut pod);
+        self.move_to_active(cx, pod, from, cause);
     }
 
     /// Moves all pods whose backoff is over into the active queue.

@@ -13,6 +13,7 @@ use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Regi
 use crate::engine::framework::plugin::Plugin;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::queue::settings::QueueSettings;
+use crate::engine::queue::signing;
 use crate::intern::Symbol;
 
 /// The rejector's name when an extender refused the pod (FW-201).
@@ -60,6 +61,8 @@ pub(super) struct QueuePlugins {
     pub(super) sort: Option<Arc<dyn Plugin>>,
     /// PreEnqueue plugins by profile, in the profile's order.
     pub(super) gates: IndexMap<Symbol, Vec<Arc<dyn Plugin>>>,
+    /// The plugins that sign, by profile; none where pods are not signed.
+    pub(super) signers: IndexMap<Symbol, Vec<Arc<dyn Plugin>>>,
     hints: IndexMap<Symbol, Vec<HintEntry>>,
 }
 
@@ -87,6 +90,9 @@ impl QueuePlugins {
             plugins.sort = plugins.sort.or_else(|| sort.cloned());
             let gates = framework.at(ExtensionPoint::PreEnqueue);
             plugins.add_profile(settings, *profile, gates, &requeueing_plugins(framework));
+            if settings.signs {
+                plugins.signers.insert(*profile, signing::signers(framework));
+            }
         }
         plugins
     }

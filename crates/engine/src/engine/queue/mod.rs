@@ -29,6 +29,7 @@ use crate::engine::queue::in_flight::InFlight;
 use crate::engine::queue::nominator::Nominator;
 use crate::engine::queue::unschedulable::UnschedulablePods;
 use crate::engine::record::{HintRecord, QueueMove, QueueName};
+use crate::engine::tie_break::TieBreak;
 use crate::intern::Symbol;
 
 mod backoff;
@@ -43,6 +44,7 @@ pub mod pod_events;
 mod reconfigure;
 mod requeueing;
 mod settings;
+mod signing;
 #[cfg(test)]
 mod tests;
 mod unschedulable;
@@ -66,6 +68,9 @@ pub struct SchedulingQueue {
     now: Time,
     moves: Vec<QueueMove>,
     asked: HintLog,
+    tie_break: TieBreak,
+    /// Walks over the unschedulable pods, each with an order of its own.
+    walks: u64,
 }
 
 /// Why a pod moves.
@@ -122,7 +127,14 @@ impl SchedulingQueue {
             now: Time::default(),
             moves: Vec::new(),
             asked: HintLog::default(),
+            tie_break: TieBreak::default(),
+            walks: 0,
         }
+    }
+
+    /// Says what the order is chosen by in which one event moves several pods.
+    pub fn set_tie_break(&mut self, tie_break: TieBreak) {
+        self.tie_break = tie_break;
     }
 
     /// Takes the next pod out and into flight: the first of the active queue, else, if that
@@ -226,12 +238,19 @@ impl SchedulingQueue {
         }
     }
 
+    /// Signs a pod that is new or changed (FW-225).
+    fn sign(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
+        let signers = self.plugins.signers.get(&pod.info.pod.spec.scheduler_name);
+        pod.signature = signers.and_then(|signers| signing::sign(signers, cx, &pod.info));
+    }
+
     fn record(&mut self, pod: NamespacedName, from: QueueName, to: QueueName, cause: Cause) {
         if from == to {
             return;
         }
         self.asked.forget(pod);
         let Cause { event, plugin } = cause;
-        self.moves.push(QueueMove { time: self.now, pod, from, to, event, plugin });
+        let (time, order) = (self.now, None);
+        self.moves.push(QueueMove { time, pod, from, to, event, plugin, order });
     }
 }

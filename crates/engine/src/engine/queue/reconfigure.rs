@@ -19,15 +19,21 @@ impl SchedulingQueue {
         self.now = cx.now;
         let owned = |pods: Vec<&QueuedPod>| pods.into_iter().cloned().collect::<Vec<_>>();
         let (active, backoff) = (owned(self.active()), owned(self.backoff()));
-        let gated = owned(self.gated());
         self.plugins = Arc::new(QueuePlugins::new(&settings, frameworks));
         self.settings = settings;
+        for mut pod in self.unschedulable.iter().map(|pod| (**pod).clone()).collect::<Vec<_>>() {
+            self.sign(cx, &mut pod);
+            Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
+        }
+        let gated = owned(self.gated());
         (self.active, self.backoff) = (Arc::default(), BackoffQueue::default());
         let cause = Cause::event(&ClusterEvent::RECONFIGURED.label());
-        for pod in active {
+        for mut pod in active {
+            self.sign(cx, &mut pod);
             self.move_to_active(cx, pod, QueueName::Active, cause);
         }
-        for pod in backoff {
+        for mut pod in backoff {
+            self.sign(cx, &mut pod);
             self.move_to_backoff(cx, pod, QueueName::Backoff, cause);
         }
         for pod in gated {

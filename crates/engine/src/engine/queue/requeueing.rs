@@ -230,7 +230,9 @@ impl SchedulingQueue {
         let is_candidate = |pod: &&Arc<QueuedPod>| {
             judged.can_concern(pod) && check.is_none_or(|check| check(&pod.info))
         };
-        let candidates = self.unschedulable.iter().filter(is_candidate).cloned().collect();
+        self.walks += 1;
+        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let candidates = walk.filter(is_candidate).cloned().collect();
         self.move_pods(cx, candidates, judged);
     }
 
@@ -242,6 +244,7 @@ impl SchedulingQueue {
     ) {
         let plugins = self.plugins.clone();
         let label = Symbol::new(&judged.event.label());
+        let first = self.moves.len();
         for pod in candidates {
             //
             let gate = pod.gating_plugin;
@@ -256,6 +259,10 @@ impl SchedulingQueue {
                 self.requeue(cx, Arc::unwrap_or_clone(pod), from, verdict, label);
             }
         }
+        if self.tie_break.is_chosen() && self.moves.len() > first + 1 {
+            let order = Some(self.tie_break);
+            self.moves[first..].iter_mut().for_each(|moved| moved.order = order);
+        }
         if !self.in_flight.is_empty() {
             let (event, objects) = (*judged.event, judged.objects.clone());
             Arc::make_mut(&mut self.in_flight).push_event(event, objects);
@@ -268,7 +275,9 @@ impl SchedulingQueue {
         self.now = cx.now;
         let limit = self.settings.max_unschedulable_duration;
         let is_left_over = |pod: &&Arc<QueuedPod>| cx.now.0 - pod.timestamp.0 > limit;
-        let left_over: Vec<_> = self.unschedulable.iter().filter(is_left_over).cloned().collect();
+        self.walks += 1;
+        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let left_over: Vec<_> = walk.filter(is_left_over).cloned().collect();
         if left_over.is_empty() {
             return;
         }

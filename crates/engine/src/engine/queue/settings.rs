@@ -16,6 +16,8 @@ pub struct QueueSettings {
     pub has_extenders: bool,
     /// Whether pods of a group are retried by backoff alone (gate GenericWorkload).
     pub generic_workload: bool,
+    /// Whether pods are signed (gate OpportunisticBatching; extenders cannot sign).
+    pub signs: bool,
 }
 
 impl Default for QueueSettings {
@@ -27,6 +29,7 @@ impl Default for QueueSettings {
             pop_from_backoff: true,
             has_extenders: false,
             generic_workload: false,
+            signs: false,
         }
     }
 }

@@ -41,6 +41,7 @@ impl SchedulingQueue {
         };
         let mut pod = QueuedPod::clone(pod);
         pod.info = Arc::new(pod.info.updated(new));
+        self.sign(cx, &mut pod);
         self.update_nominated_pod(old, &pod.info.clone(), cx.objects);
         Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
         self.retry_after_update(cx, key, &events, &objects);
@@ -67,23 +68,19 @@ impl SchedulingQueue {
     /// Replaces the pod in the active or the backoff queue, if it is there.
     fn replace_in_place(&mut self, cx: &QueueContext<'_>, old: &Pod, new: &Arc<Pod>) -> bool {
         let key = key_of(old);
-        let changed = |info: &PodInfo| info.updated(new.clone());
-        let replaced = with_orders!(self, |less, order| {
-            match self.active.get(key) {
-                Some(pod) => {
-                    let mut pod = QueuedPod::clone(pod);
-                    pod.info = Arc::new(changed(&pod.info));
-                    let info = pod.info.clone();
-                    Arc::make_mut(&mut self.active).add_or_update(Arc::new(pod), less);
-                    Some(info)
-                }
-                None => self.backoff.update(key, order, changed),
-            }
+        let there = self.active.get(key).map(|pod| (pod, true));
+        let there = there.or_else(|| self.backoff.get(key).map(|pod| (pod, false)));
+        let Some((pod, is_active)) = there else { return false };
+        let mut pod = QueuedPod::clone(pod);
+        pod.info = Arc::new(pod.info.updated(new.clone()));
+        self.sign(cx, &mut pod);
+        let info = pod.info.clone();
+        with_orders!(self, |less, order| match is_active {
+            true => Arc::make_mut(&mut self.active).add_or_update(Arc::new(pod), less),
+            false => self.backoff.replace(pod, order),
         });
-        if let Some(info) = &replaced {
-            self.update_nominated_pod(old, info, cx.objects);
-        }
-        replaced.is_some()
+        self.update_nominated_pod(old, &info, cx.objects);
+        true
     }
 
     fn update_nominated_pod(&mut self, old: &Pod, new: &Arc<PodInfo>, objects: &Objects) {

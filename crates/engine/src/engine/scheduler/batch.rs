@@ -3,25 +3,17 @@
 //!
 //! Upstream: `pkg/scheduler/framework/runtime/batch.go`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::api::Time;
-use crate::config::{ExtensionPoint, Feature};
-use crate::engine::framework::plugin::QueueContext;
+use crate::config::Feature;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::intern::Symbol;
 
 /// How long a ranking is good for, in microseconds.
 const MAX_AGE: i64 = 500_000;
-
-/// The points whose plugins must all be able to sign a pod (FW-220).
-const SIGNED_POINTS: [ExtensionPoint; 4] = [
-    ExtensionPoint::PreFilter,
-    ExtensionPoint::Filter,
-    ExtensionPoint::PreScore,
-    ExtensionPoint::Score,
-];
 
 /// What a profile remembers of its last successful cycle.
 #[derive(Clone, Default)]
@@ -36,39 +28,12 @@ pub(super) struct Batch {
 /// The nodes that were not chosen, best first.
 #[derive(Clone)]
 struct Ranking {
-    signature: String,
+    signature: Arc<String>,
     nodes: VecDeque<Symbol>,
     made: Time,
 }
 
 impl Scheduler {
-    /// Everything of a pod that its placement depends on, as one text; `None` for a pod of
-    /// which that cannot be said (FW-221, FW-224).
-    pub(super) fn sign(&self, cycle: &Cycle) -> Option<String> {
-        if !self.features.enabled(Feature::OpportunisticBatching) || !self.extenders.is_empty() {
-            return None;
-        }
-        let cx = QueueContext {
-            objects: &self.objects,
-            features: &self.features,
-            shared: &self.shared,
-            now: cycle.now,
-        };
-        let mut fragments = BTreeMap::new();
-        let mut asked = Vec::new();
-        // The plugins that refuse most come last in a profile. The order does not show.
-        for plugin in SIGNED_POINTS.iter().flat_map(|point| cycle.framework.at(*point).iter().rev())
-        {
-            if asked.contains(&plugin.name()) {
-                continue;
-            }
-            asked.push(plugin.name());
-            fragments.extend(plugin.sign(&cx, &cycle.queued.info).ok()?);
-        }
-        let lines = fragments.iter().map(|(key, text)| format!("{key}={text}\n"));
-        Some(lines.collect())
-    }
-
     /// The node that the last ranking proposes for the pod, taken out of it (FW-226).
     pub(super) fn node_hint(&mut self, cycle: &Cycle) -> Option<Symbol> {
         let signature = cycle.signature.as_ref()?;

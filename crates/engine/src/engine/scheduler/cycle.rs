@@ -66,7 +66,7 @@ pub(super) struct Cycle {
     pub official: Vec<VerdictId>,
     pub record: CycleRecord,
     /// What the placement depends on, for batching.
-    pub signature: Option<String>,
+    pub signature: Option<Arc<String>>,
     pub now: Time,
 }
 
@@ -159,7 +159,7 @@ impl Scheduler {
         // What a person decides is no guide for the pods that follow; a hold decides nothing.
         let mut decided = cycle.record.interventions.iter();
         if decided.all(|one| matches!(one, Intervention::Hold(_))) {
-            cycle.signature = self.sign(&cycle);
+            cycle.signature = cycle.queued.signature.clone();
         }
         Ok(cycle)
     }

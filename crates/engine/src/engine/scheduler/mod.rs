@@ -137,6 +137,7 @@ impl Scheduler {
     /// Says how ties are broken from now on.
     pub fn set_tie_break(&mut self, tie_break: TieBreak) {
         self.tie_break = tie_break;
+        self.queue.set_tie_break(tie_break);
     }
 
     /// From now on plugins are measured with a stopwatch, or not at all.
