@@ -82,9 +82,9 @@ impl Drop for Running {
     }
 }
 
-/// Waits for something, for two minutes at most.
+/// Waits for something, for ten minutes at most: backoffs and retries take their time.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(120);
+    let end = Instant::now() + Duration::from_secs(600);
     while !done() {
         assert!(Instant::now() < end, "it did not come: {what}");
         std::thread::sleep(Duration::from_millis(100));
