@@ -213,6 +213,13 @@ pub enum Hint {
     Skip,
 }
 
+impl Hint {
+    /// What a hint function answers that has found out whether an event may help.
+    pub const fn queue_if(helps: bool) -> Hint {
+        if helps { Hint::Queue } else { Hint::Skip }
+    }
+}
+
 /// The objects of an event: the old one for updates and deletions, the new one for
 /// additions and updates.
 #[derive(Clone, Default, Debug)]

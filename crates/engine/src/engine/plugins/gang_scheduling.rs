@@ -53,7 +53,7 @@ impl Plugin for GangScheduling {
             EventResource::PodGroup => objects.pod_groups()?.1.map(key),
             _ => objects.pods()?.1.and_then(group_of),
         };
-        Ok(if own.is_some() && own == meant { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(own.is_some() && own == meant))
     }
 
     /// GS-001

@@ -138,7 +138,7 @@ impl NodeAffinity {
             answer.map_err(|errors| errors.to_string())
         };
         let opens = matches(new)? && !old.map_or(Ok(false), matches)?;
-        Ok(if opens { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(opens))
     }
 }
 

@@ -140,7 +140,7 @@ impl Plugin for NodeDeclaredFeatures {
             let needed = |pod: &crate::api::Pod| FeatureSet::needed_by(&pod.spec);
             itself && old.map(needed) != new.map(needed)
         };
-        Ok(if changed { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(changed))
     }
 
     /// NDF-002

@@ -63,7 +63,7 @@ impl Plugin for NodePorts {
         let freed = container_host_ports(deleted);
         let shared =
             pod.host_ports.iter().any(|port| freed.iter().any(|free| port.conflicts_with(free)));
-        Ok(if shared { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(shared))
     }
 
     /// NP-001

@@ -80,7 +80,7 @@ impl Plugin for NodeUnschedulable {
                 changed.metadata.uid == pod.uid() && self.is_tolerated_by(changed)
             })
         };
-        Ok(if worth_it { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(worth_it))
     }
 
     /// NU-001

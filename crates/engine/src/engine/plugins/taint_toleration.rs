@@ -85,7 +85,7 @@ impl TaintToleration {
         let (old, new) = objects.nodes()?;
         let blocked = |node: &Node| self.blocking_taint(node, pod).is_some();
         let opens = old.is_none_or(blocked) && new.is_some_and(|node| !blocked(node));
-        Ok(if opens { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(opens))
     }
 }
 
@@ -122,7 +122,7 @@ impl Plugin for TaintToleration {
         }
         let (_, changed) = objects.pods()?;
         let itself = changed.is_some_and(|changed| changed.metadata.uid == pod.uid());
-        Ok(if itself { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(itself))
     }
 
     /// TT-001

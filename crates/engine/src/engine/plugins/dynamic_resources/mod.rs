@@ -113,7 +113,7 @@ impl Plugin for DynamicResources {
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        Ok(if hints::helps(cx, pod, objects)? { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(hints::helps(cx, pod, objects)?))
     }
 
     /// DRA-011

@@ -73,7 +73,7 @@ impl Plugin for InterPodAffinity {
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        Ok(if hints::helps(pod, objects)? { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(hints::helps(pod, objects)?))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -150,7 +150,7 @@ impl Plugin for NodeVolumeLimits {
         objects: &EventObjects,
     ) -> Result<Hint, String> {
         let helps = hints::helps(&pod.pod, event.resource, objects)?;
-        Ok(if helps { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(helps))
     }
 
     /// CSI-001

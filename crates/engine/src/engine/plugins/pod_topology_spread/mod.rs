@@ -95,7 +95,7 @@ impl Plugin for PodTopologySpread {
         let helps = hints::helps(&pod.pod, objects, || {
             Constraints::hard(&pod.pod, cx.objects, &self.defaults)
         })?;
-        Ok(if helps { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(helps))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -120,7 +120,7 @@ impl Plugin for VolumeBinding {
         _event: &ClusterEvent,
         objects: &EventObjects,
     ) -> Result<Hint, String> {
-        Ok(if hints::helps(&pod.pod, objects)? { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(hints::helps(&pod.pod, objects)?))
     }
 
     /// VB-001…006

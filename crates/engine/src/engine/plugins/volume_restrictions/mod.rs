@@ -137,7 +137,7 @@ impl Plugin for VolumeRestrictions {
                 "unexpected objects in isSchedulableAfterPodDeleted: no pod".to_owned()
             })?,
         };
-        Ok(if helps { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(helps))
     }
 
     /// VR-001…003

@@ -194,7 +194,7 @@ impl Plugin for VolumeZone {
             (None, Some(Object::PersistentVolume(_))) => true,
             _ => return Err("unexpected objects".to_owned()),
         };
-        Ok(if helps { Hint::Queue } else { Hint::Skip })
+        Ok(Hint::queue_if(helps))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

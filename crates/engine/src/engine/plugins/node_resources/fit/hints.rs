@@ -14,7 +14,7 @@ use crate::engine::resource::{Resource, is_scalar_name};
 use crate::intern::Symbol;
 
 fn queue_if(worth_it: bool) -> Result<Hint, String> {
-    Ok(if worth_it { Hint::Queue } else { Hint::Skip })
+    Ok(Hint::queue_if(worth_it))
 }
 
 /// A pod was deleted or requests less.
