@@ -51,7 +51,8 @@ pub struct Input {
     pub feature_gates: Option<String>,
     /// How ties between the best nodes are broken: upstream (what kube-scheduler's heap yields),
     /// first (in the order found) or seed:N (a pick that looks random and can be repeated; it
-    /// also says where preemption begins to look)
+    /// also says where preemption begins to look, and in which order one event moves several pods
+    /// of the same priority and time)
     #[arg(long, value_name = "HOW", default_value = "upstream")]
     pub tie_break: TieBreak,
     /// Call the extenders of the configuration over the network. Only filter, prioritize and
