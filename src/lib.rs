@@ -157,3 +157,4 @@ pub mod sim;
 pub mod source;
 pub mod trace;
 pub mod tui;
+pub mod words;

@@ -20,6 +20,7 @@ use crate::live::redact::Redactor;
 use crate::live::told::{self, Told};
 use crate::live::{Event, Feed, Notice, Pace, Scope};
 use crate::report::clean::clean;
+use crate::words::count;
 
 /// How often what was written is made safe, and progress is shown.
 const STEP: Duration = Duration::from_secs(1);
@@ -183,15 +184,8 @@ impl Recording {
     }
 
     fn words(&self) -> String {
-        let counted = |number: usize, noun: &str| {
-            format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-        };
         let Counts { changes, decisions } = self.recorder.counts;
-        format!(
-            "{}, {} of the scheduler",
-            counted(changes, "change"),
-            counted(decisions, "decision")
-        )
+        format!("{}, {} of the scheduler", count(changes, "change"), count(decisions, "decision"))
     }
 
     /// Writes how far it is over what stands there. Where nobody looks on, nothing.

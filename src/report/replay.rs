@@ -9,6 +9,7 @@ use crate::api::Time;
 use crate::live::Verdict;
 use crate::live::replay::Compared;
 use crate::source::recording::Header;
+use crate::words::count;
 
 /// How decisions can compare, in the order of the table.
 const VERDICTS: [(Verdict, &str); 4] = [
@@ -48,10 +49,10 @@ impl ReplayReport<'_> {
     pub fn text(&self, all: bool) -> String {
         let seconds = (self.until.0 - self.listed_at.0) as f64 / 1e6;
         let mut text = format!(
-            "{seconds:.1} s of {}: {} changes, {} decisions of the cluster's scheduler\n\n",
+            "{seconds:.1} s of {}: {}, {} of the cluster's scheduler\n\n",
             self.of(),
-            self.changes,
-            self.decisions.len()
+            count(self.changes, "change"),
+            count(self.decisions.len(), "decision")
         );
         // Writing into a String cannot fail.
         for (verdict, _) in VERDICTS {

@@ -6,6 +6,7 @@ use super::error::SourceError;
 use super::files::File;
 use super::{Input, Loaded};
 use crate::api::{Kind, Object, ObjectKey, Pod, TaintEffect};
+use crate::words::count;
 
 /// The warning about an input without a pending pod.
 pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedule";
@@ -144,8 +145,4 @@ fn unknown_effects(input: &mut Input) {
     if more > 0 {
         input.warnings.push(format!("{} more with such an effect", count(more, "object")));
     }
-}
-
-fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

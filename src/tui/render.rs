@@ -18,6 +18,7 @@ use super::widget::grid::{self, GridState};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
 use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
+use crate::words::count;
 
 /// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
 pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {
@@ -174,8 +175,7 @@ fn draw_detail(
     if last > 0 {
         let hint = if focused { "" } else { "; Tab scrolls, d shows all" };
         let more = last - scroll;
-        let plural = if more == 1 { "" } else { "s" };
-        notes.push(format!("{more} more line{plural}{hint}"));
+        notes.push(format!("{}{hint}", count(more, "more line")));
     }
     draw_rule(buffer, area, &notes, focused, paint);
     for (y, (label, text, scope)) in (area.y + 1..area.bottom()).zip(lines.iter().skip(scroll)) {

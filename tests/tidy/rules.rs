@@ -26,25 +26,33 @@ const FUNCTION_MEDIAN: usize = 12;
 
 /// The layers, each with those it may import.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("words", &[]),
     ("intern", &[]),
     ("api", &["intern"]),
     ("config", &["intern", "api"]),
     ("engine", &["intern", "api", "config"]),
     ("trace", &["intern", "api", "config", "engine"]),
-    ("source", &["intern", "api", "config"]),
+    ("source", &["words", "intern", "api", "config"]),
     ("fixtures", &[]),
-    ("sim", &["intern", "api", "config", "engine", "trace", "source"]),
+    ("sim", &["words", "intern", "api", "config", "engine", "trace", "source"]),
     ("extender_client", &["intern", "api", "config", "engine", "sim"]),
-    ("debug", &["intern", "api", "config", "engine", "trace", "source", "sim"]),
-    ("live", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug"]),
-    ("report", &["intern", "api", "config", "engine", "trace", "source", "sim", "debug", "live"]),
+    ("debug", &["words", "intern", "api", "config", "engine", "trace", "source", "sim"]),
+    ("live", &["words", "intern", "api", "config", "engine", "trace", "source", "sim", "debug"]),
+    (
+        "report",
+        &["words", "intern", "api", "config", "engine", "trace", "source", "sim", "debug", "live"],
+    ),
     (
         "tui",
-        &["intern", "api", "config", "engine", "trace", "source", "sim", "debug", "live", "report"],
+        &[
+            "words", "intern", "api", "config", "engine", "trace", "source", "sim", "debug",
+            "live", "report",
+        ],
     ),
     (
         "cli",
         &[
+            "words",
             "intern",
             "api",
             "config",

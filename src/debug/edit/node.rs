@@ -7,6 +7,7 @@ use crate::debug::edit::{Applied, EditError, NodeEdit};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
+use crate::words::count;
 
 /// The label that holds a node's own name.
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -98,8 +99,7 @@ pub(super) fn lose(world: &mut World, name: Symbol) -> Result<Applied, EditError
     for key in &lost {
         world.delete(Kind::Pod, *key);
     }
-    let plural = if lost.len() == 1 { "" } else { "s" };
-    Ok(Applied { notes: vec![format!("{} pod{plural} went with it", lost.len())] })
+    Ok(Applied { notes: vec![format!("{} went with it", count(lost.len(), "pod"))] })
 }
 
 /// Adds copies of a node.

@@ -7,6 +7,7 @@ use crate::debug::capacity::Capacity;
 use crate::engine::amount;
 use crate::engine::record::QueueName;
 use crate::report::usage::Usage;
+use crate::words::count;
 
 /// Nodes named where a workload would fit, before it says how many more there are.
 const NODES_NAMED: usize = 8;
@@ -55,16 +56,13 @@ fn pods(report: &RunReport) -> String {
     if !report.evicted.is_empty() {
         let _ = write!(text, "{} evicted, ", report.evicted.len());
     }
-    let (pending, cycles) = (report.pending.len(), report.cycles);
-    let plural = if cycles == 1 { "" } else { "s" };
-    let _ = writeln!(text, "{pending} pending, {cycles} scheduling cycle{plural}");
+    let cycles = count(report.cycles, "scheduling cycle");
+    let _ = writeln!(text, "{} pending, {cycles}", report.pending.len());
     text
 }
 
 /// A table of what the nodes offer in all, and what is requested of it.
 fn usage(before: &Usage, after: &Usage) -> String {
-    let nodes = after.nodes.len();
-    let plural = if nodes == 1 { "" } else { "s" };
     let mut rows = vec![["requested of", "offered", "before", "", "after", ""].map(str::to_owned)];
     for resource in after.resources(before) {
         let show = |amount| amount::of(&resource, amount);
@@ -79,7 +77,7 @@ fn usage(before: &Usage, after: &Usage) -> String {
             share(requested, offered),
         ]);
     }
-    rows[0][0] = format!("{nodes} node{plural}");
+    rows[0][0] = count(after.nodes.len(), "node");
     table(&rows)
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Outcome, TestReport};
+use crate::words::count;
 
 /// A line for each test, what failed below it, and the counts.
 pub fn text(report: &TestReport) -> String {
@@ -43,11 +44,10 @@ pub fn text(report: &TestReport) -> String {
         }
     }
     let [passed, failed, broken] = report.counts();
-    let plural = if report.tests.len() == 1 { "" } else { "s" };
     let _ = writeln!(
         text,
-        "\n{} test{plural}: {passed} passed, {failed} failed, {broken} could not be run",
-        report.tests.len()
+        "\n{}: {passed} passed, {failed} failed, {broken} could not be run",
+        count(report.tests.len(), "test")
     );
     text
 }

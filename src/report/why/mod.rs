@@ -51,12 +51,6 @@ pub fn text(why: &Why, detail: &Detail) -> String {
     lines.iter().map(|line| clean(line).into_owned() + "\n").collect()
 }
 
-/// `1 node`, `2 nodes`.
-fn count(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
 /// The first few names, and how many more.
 fn names<T: std::fmt::Display>(names: &[T], most: usize) -> String {
     let first: Vec<String> = names.iter().take(most).map(T::to_string).collect();

@@ -1,8 +1,9 @@
 //! What speaks against the nodes.
 
-use super::{count, names};
+use super::names;
 use crate::debug::why::{Group, NodeWhy, Reason, Why};
 use crate::intern::Symbol;
+use crate::words::count;
 
 /// Groups that are told in the short form.
 const GROUPS: usize = 6;

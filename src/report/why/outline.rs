@@ -1,9 +1,10 @@
 //! The answer to "why?" as an outline: the verdict, what is in the way with the nodes behind it,
 //! the nearest nodes, ledgers, queue, attempts and preemption.
 
-use super::{count, head, names, placement, preemption, queue, spread};
+use super::{head, names, placement, preemption, queue, spread};
 use crate::debug::why::{Group, NodeWhy, Why};
 use crate::report::outline::{Item, Outline, To, Tone};
+use crate::words::count;
 
 /// Nodes that are told one by one, the nearest first.
 const NEAR: usize = 20;

@@ -1,9 +1,9 @@
 //! Why this node and not another: the ranking, and what each score was made of.
 
-use super::count;
 use crate::debug::why::score::{Formula, Placement, Ranked};
 use crate::debug::why::{Place, Why};
 use crate::intern::Symbol;
+use crate::words::count;
 
 /// Nodes of the ranking that are told in the short form.
 const RANKED: usize = 5;

@@ -1,10 +1,11 @@
 //! Whom the pod pushed out, or could.
 
+use super::names;
 use super::outline::of_nodes;
-use super::{count, names};
 use crate::debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
 use crate::debug::why::{Place, Why};
 use crate::report::outline::{Item, To, Tone};
+use crate::words::count;
 
 /// Candidates that are told in the short form.
 const CANDIDATES: usize = 3;
@@ -47,7 +48,7 @@ fn candidate(candidate: &CandidateWhy) -> String {
     let victims: Vec<String> = candidate.victims.iter().map(victim).collect();
     let violates = match candidate.budget_violations {
         0 => String::new(),
-        number => format!(", against {}", count(usize::try_from(number).unwrap_or(0), "budget")),
+        number => format!(", against {}", count(number, "budget")),
     };
     let loses = candidate.loses_by.map(|by| format!("; the other one has {}", by.as_str()));
     let (node, loses) = (candidate.node, loses.unwrap_or_default());

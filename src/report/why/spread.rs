@@ -1,9 +1,10 @@
 //! The ledgers of hard spread constraints, where one is in the way.
 
-use super::{count, names};
+use super::names;
 use crate::debug::why::Why;
 use crate::debug::why::cause::Detail;
 use crate::debug::why::spread::Ledger;
+use crate::words::count;
 
 /// Domains that are told in the short form.
 const DOMAINS: usize = 6;
@@ -35,7 +36,7 @@ fn lines_of(ledger: &Ledger, wide: bool) -> Vec<String> {
         lines.push(format!(
             "  {}: {} on {}; with this pod the skew would be {}: {verdict}",
             domain.value,
-            count(usize::try_from(domain.count).unwrap_or(0), "pod"),
+            count(domain.count, "pod"),
             count(domain.nodes, "node"),
             domain.skew
         ));

@@ -13,6 +13,7 @@ use crate::api::{
     NodeSelectorTerm, Pod, Shared, TaintEffect, Toleration, TolerationOperator,
 };
 use crate::intern::Symbol;
+use crate::words::count;
 
 /// What every daemon tolerates.
 const TOLERATED: &[(&str, TaintEffect)] = &[
@@ -46,10 +47,8 @@ pub(super) fn expand(
     let nodes: Vec<Symbol> =
         surroundings.nodes.iter().filter(suits).map(|node| node.metadata.name).collect();
     let others = surroundings.nodes.len() - nodes.len();
-    let notices = (others > 0).then(|| {
-        let plural = if others == 1 { "" } else { "s" };
-        format!("{}: is not for {others} other node{plural}", manifest.title())
-    });
+    let notices = (others > 0)
+        .then(|| format!("{}: is not for {}", manifest.title(), count(others, "other node")));
     let name = manifest.name.to_owned();
     Ok(Workload {
         name: manifest.title(),

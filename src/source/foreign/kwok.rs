@@ -10,12 +10,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::patch;
-use super::{Contents, Format, count};
+use super::{Contents, Format};
 use crate::api::{DecodeError, Kind, Time};
 use crate::source::error::SourceError;
 use crate::source::files::File;
 use crate::source::item::{Content, Expected, Item};
 use crate::source::split;
+use crate::words::count;
 
 pub(super) const FORMAT: Format = Format {
     name: "a snapshot of kwok",
@@ -115,7 +116,7 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
         taken.map_err(|error| file.piece().error(&item, error))?;
     }
     let seconds = state.end / 1_000_000_000;
-    let patches = count(state.patches, "patch").replace("patchs", "patches");
+    let patches = count(state.patches, "patch");
     notes.push(format!("as it was after {patches}, {seconds} s after the export's start"));
     Ok(Some(Contents { items: state.items(), notes, ..Contents::default() }))
 }

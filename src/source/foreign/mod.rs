@@ -112,8 +112,3 @@ fn items<'a>(
     items.sort_by_key(|(at, _)| *at);
     items.into_iter().map(|(_, item)| item).collect()
 }
-
-/// `1 change`, `2 changes`.
-fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}

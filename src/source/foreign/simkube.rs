@@ -10,11 +10,12 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Contents, Format, as_is, count, first_field};
+use super::{Contents, Format, as_is, first_field};
 use crate::api::{Kind, Time};
 use crate::source::error::SourceError;
 use crate::source::files::File;
 use crate::source::item::{self, Expected, Item};
+use crate::words::count;
 
 /// The version that is read.
 const VERSION: u16 = 2;

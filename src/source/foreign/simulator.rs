@@ -9,11 +9,12 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Contents, Format, as_is, count, first_field, items};
+use super::{Contents, Format, as_is, first_field, items};
 use crate::api::Kind;
 use crate::source::error::SourceError;
 use crate::source::files::File;
 use crate::source::item::Expected;
+use crate::words::count;
 
 pub(super) const FORMAT: Format = Format {
     name: "a record of kube-scheduler-simulator",
@@ -94,7 +95,7 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
         }
         at = lines.byte_offset();
     }
-    notes.insert(0, format!("as it was after {}, at {last}", count(changes as usize, "change")));
+    notes.insert(0, format!("as it was after {}, at {last}", count(changes, "change")));
     let left = state.into_values().flatten();
     let parts = left.map(|(text, line)| (text, line, Expected::Anything));
     Ok(Some(Contents { items: items(file, parts), notes, ..Contents::default() }))

@@ -11,6 +11,7 @@ use crate::engine::pod::NamespacedName;
 use crate::tui::model::span;
 use crate::tui::speed::Speed;
 use crate::tui::widget::status_line::Severity;
+use crate::words::count;
 
 /// Between two cycles of the same virtual moment, at the speed of real time.
 const STEP: Duration = Duration::from_millis(250);
@@ -263,9 +264,8 @@ impl Driver {
             _ => self.go_on(more),
         };
         let over = came_to != Continued::Paused;
-        let ran = self.session.history().cycle_count() - self.run_from;
-        let plural = if ran == 1 { "" } else { "s" };
-        self.model.progress = (!over).then(|| format!("{ran} cycle{plural} ran; Esc stops"));
+        let ran = count(self.session.history().cycle_count() - self.run_from, "cycle");
+        self.model.progress = (!over).then(|| format!("{ran} ran; Esc stops"));
         let notes = match over && self.goal != Goal::Back {
             true => self.log_lines(self.log_from),
             false => Vec::new(),
@@ -278,7 +278,7 @@ impl Driver {
             }
             Continued::AtStart => Some(self.said(Ran::AtStart)),
             Continued::Idle => {
-                let words = format!("{ran} cycle{plural} ran; {}", self.end_words());
+                let words = format!("{ran} ran; {}", self.end_words());
                 Some(Done { notes, ..Done::said(words) })
             }
         };

@@ -49,6 +49,7 @@ use crate::engine::node::NodeInfo;
 use crate::engine::scheduler::Probe;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
+use crate::words::count;
 
 /// Who can make a cause go away.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -175,8 +176,7 @@ pub struct LeftOut {
 
 impl Words for LeftOut {
     fn gist(&self) -> String {
-        let plural = if self.left == 1 { "" } else { "s" };
-        format!("PreFilter left {} other node{plural} only", self.left)
+        format!("PreFilter left {} only", count(self.left, "other node"))
     }
 }
 
