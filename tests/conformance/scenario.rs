@@ -10,6 +10,7 @@ use kubestep::engine::framework::registry::Registry;
 use kubestep::engine::host::ExtenderCall;
 use kubestep::engine::pod::NamespacedName;
 use kubestep::engine::record::CycleRecord;
+use kubestep::engine::tie_break::TieBreak;
 use kubestep::sim::World;
 use kubestep::trace::{State, json};
 use serde::Deserialize;
@@ -54,10 +55,11 @@ struct Deleted {
     name: String,
 }
 
-/// Compares one line.
-pub fn compare(scenario: &Value) -> Result<(), String> {
+/// Compares one line; `tie_break` chooses what upstream leaves to chance.
+pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
     let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
     let mut run = Run::new(&scenario)?;
+    run.world.scheduler_mut().set_tie_break(tie_break);
     for object in &scenario.objects {
         run.create(object)?;
     }

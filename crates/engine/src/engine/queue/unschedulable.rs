@@ -9,7 +9,8 @@
 //! from the first slot but two, of which one (events-11-0034) needs a walk from the second and
 //! the other (volumes-11-0031) one from the third: two draws that came out alike in both
 //! recording runs, and nothing that could be computed. Who wants such an order names a seed
-//! ([`TieBreak::Seed`](crate::engine::tie_break::TieBreak)): walks then begin elsewhere.
+//! ([`TieBreak::Seed`](crate::engine::tie_break::TieBreak)): every walk then begins at a slot of
+//! its own draw, and under seed 66 those two agree as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
