@@ -44,6 +44,10 @@ stories! {
     "host-port": "every node has somebody on that port",
     "held-at-permit": "a plugin waits for a person's word",
     "zone-volume": "the disk is in a zone that is full",
+    "claim-unbound": "a claim names a storage class that does not exist",
+    "volume-limit": "no node can attach one disk more",
+    "device-taken": "the GPU that is large enough has somebody else's claim",
+    "gang-short": "all or nothing, and there is not enough for all",
     "cordoned": "every node is out of service",
 }
 

@@ -17,6 +17,7 @@ use crate::debug::fix::{self, Fixes, Limits};
 use crate::debug::why::{Why, ask};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
+use crate::report::clean::clean;
 use crate::report::fixes as report_fixes;
 use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
@@ -76,6 +77,9 @@ impl Subcommand for Explain {
         }
         let named = self.pod.as_deref().map(|name| find(&session, name)).transpose()?;
         session.run_until_idle(self.max_cycles, |_| false);
+        if let Some(circle) = session.circle() {
+            eprintln!("{}", clean(&circle.to_string()));
+        }
         let pod = named.map_or_else(|| only_pending(&session), Ok)?;
         let nodes = self.nodes(&session)?;
         let why = ask(&mut session, pod, &nodes)

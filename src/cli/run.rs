@@ -101,9 +101,7 @@ impl Subcommand for Run {
         let started = Instant::now();
         let opened = session(&self.input, &self.tries, self.percentage_of_nodes_to_score)?;
         let load_s = started.elapsed().as_secs_f64();
-        if !matches!(self.output, Output::Json | Output::Yaml | Output::Stream) {
-            opened.notices.iter().for_each(|notice| eprintln!("{notice}"));
-        }
+        self.tell(&opened.notices);
         let trace = self.trace.as_deref().map(create).transpose()?;
         let mut session = opened.session;
         session.only_forward();
@@ -119,7 +117,9 @@ impl Subcommand for Run {
             write_trace(&session, file, self.trace_detail == "full").context("--trace")?;
         }
         let mut report = RunReport::new(&session, before);
-        report.notices = opened.notices;
+        let circle: Vec<String> = session.circle().iter().map(ToString::to_string).collect();
+        self.tell(&circle);
+        report.notices = [opened.notices, circle].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
         match self.timings {
             true => print(&format!("{}\n", Timings::new(&session, load_s, cycle_s).to_json()))?,
@@ -147,6 +147,13 @@ impl Run {
             printed.is_err()
         });
         printed
+    }
+
+    /// Says what is to be noticed, unless it is part of the output.
+    fn tell(&self, notices: &[String]) {
+        if !matches!(self.output, Output::Json | Output::Yaml | Output::Stream) {
+            notices.iter().for_each(|notice| eprintln!("{}", clean(notice)));
+        }
     }
 
     /// Beside the outcome: on standard output where people read it, else on the other.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api::{Kind, Object, PreemptionPolicy};
 use crate::engine::pod::NamespacedName;
-use crate::engine::record::{CycleRecord, Outcome};
+use crate::engine::record::{CycleRecord, Outcome, QueueName};
 use crate::intern::Symbol;
 use crate::sim::workload::Workload;
 use crate::sim::{self, World};
@@ -65,7 +65,8 @@ fn spare_others(object: &mut Object) {
 
 /// Runs cycles until the pod had one. Gives its node, or what stopped it.
 fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, Stop> {
-    while let Some(record) = world.step() {
+    while may_be_tried(world, pod) {
+        let Some(record) = world.step() else { break };
         if record.pod != pod {
             continue;
         }
@@ -80,6 +81,13 @@ fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, Stop> {
         None => "it is not tried: no profile serves its scheduler name".to_owned(),
     };
     Err(Stop { message, plugins: Vec::new() })
+}
+
+/// Whether the pod's turn can come while the clock stands still. Others that are taken from
+/// backoff ahead of time may take turns without end.
+fn may_be_tried(world: &World, pod: NamespacedName) -> bool {
+    let queue = world.scheduler().queue();
+    queue.lengths()[0] > 0 || queue.place_of(pod) == QueueName::Backoff
 }
 
 fn stop(record: &CycleRecord) -> Stop {

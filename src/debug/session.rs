@@ -1,5 +1,6 @@
 //! A debugging session: the cluster, what happened in it so far, and where the debugger stands.
 
+mod circle;
 mod moving;
 mod restoring;
 mod stopping;
@@ -23,6 +24,7 @@ use crate::intern::Symbol;
 use crate::sim::{World, Write};
 use crate::trace::{Entry, EntryId, History, thin};
 
+pub use circle::Circle;
 pub use moving::Ran;
 pub use restoring::Restoring;
 pub use stopping::{Continued, Search};
@@ -137,8 +139,8 @@ impl Session {
         }
     }
 
-    /// Runs until no pod can be popped, at most `limit` cycles, and stands in the last. Gives
-    /// the number of cycles run. `stop` is asked after each cycle.
+    /// Runs until no pod can be popped or all is in a circle, at most `limit` cycles, and stands
+    /// in the last. Gives the number of cycles run. `stop` is asked after each cycle.
     pub fn run_until_idle(
         &mut self,
         limit: usize,
@@ -148,7 +150,7 @@ impl Session {
             if self.run_cycle() != Ran::NewCycle {
                 return ran;
             }
-            if self.record().is_some_and(|record| stop(record)) {
+            if self.record().is_some_and(|record| stop(record)) || self.circle().is_some() {
                 return ran + 1;
             }
         }
@@ -284,7 +286,11 @@ impl Session {
         }
         self.forget_rest();
         self.checkpoints.truncate(step);
-        self.stop = self.timeline.last_stop_of(step).min(self.stop);
+        // A pod group is decided in one step: who stands at one of its pods goes to its end.
+        let last = self.timeline.last_stop_of(step);
+        if self.stop != last {
+            self.go_to_stop(last);
+        }
     }
 
     /// Says how much memory the past may take, in bytes: half for what is recorded, half

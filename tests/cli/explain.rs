@@ -21,6 +21,10 @@ const ASKED: &[(&str, &[&str])] = &[
     ("host-port", &["ingress-canary"]),
     ("held-at-permit", &["release-1", "other"]),
     ("zone-volume", &["database-0"]),
+    ("claim-unbound", &["reports"]),
+    ("volume-limit", &["store-4"]),
+    ("device-taken", &["train"]),
+    ("gang-short", &["train-2", "lonely-0"]),
     ("cordoned", &["job"]),
 ];
 

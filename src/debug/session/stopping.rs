@@ -10,7 +10,7 @@ use crate::trace::EntryId;
 pub enum Continued {
     /// A breakpoint or watch stopped it, and the position is there.
     Stopped(Hit),
-    /// No pod can be popped: an event or a timer is needed.
+    /// No pod can be popped, or none to any effect: an event or a timer is needed.
     Idle,
     /// There is nothing before.
     AtStart,
@@ -107,9 +107,10 @@ impl Session {
             if self.run_cycle() != Ran::NewCycle {
                 return Continued::Idle;
             }
-            if !more() {
+            if self.circle().is_some() || !more() {
                 return match self.stop_after(after, &mut || true) {
                     Search::Found(hit) => self.stopped(hit),
+                    _ if self.circle().is_some() => Continued::Idle,
                     _ => Continued::Paused,
                 };
             }

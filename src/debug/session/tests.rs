@@ -11,7 +11,9 @@ use crate::trace::{State, json};
 fn story(name: &str) -> Session {
     let cluster = fixtures::find(name).unwrap().cluster;
     let read = source::read_text("test", cluster.into(), &Filter::default()).unwrap();
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let gates = read.captured.feature_gates.as_deref().map(FeatureGates::parse);
+    let features = gates.transpose().unwrap().unwrap_or_default();
+    let registry = Registry::in_tree();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();
@@ -41,7 +43,7 @@ fn told(session: &Session) -> Vec<String> {
 fn play(session: &mut Session, rounds: usize) -> Vec<String> {
     let mut states = vec![seen(session.world())];
     for round in 0..rounds {
-        while session.run_cycle() == Ran::NewCycle {
+        while session.circle().is_none() && session.run_cycle() == Ran::NewCycle {
             states.push(seen(session.world()));
         }
         let waiting = session.world().scheduler().waiting();
@@ -185,4 +187,30 @@ fn entries_cycles_and_moments_have_their_stops() {
     session.go_to_time(Time(0));
     assert_eq!(session.stop_index(), 0);
     assert!(!session.go_to_cycle(0) && !session.go_to_cycle(9_999));
+}
+
+#[test]
+fn a_gang_that_never_fits_is_tried_in_a_circle_and_running_on_ends_there() {
+    let mut session = story("gang-short");
+    let ran = session.run_until_idle(1_000, |_| false);
+    let circle = session.circle().unwrap();
+    assert!(circle.pod.to_string().starts_with("default/train-"), "{circle}");
+    // Five tries of a group of three; a step tries the whole group.
+    assert_eq!((ran, circle.tries, session.history().cycle_count()), (5, 5, 15));
+    assert_eq!(session.continue_on(|| true), Continued::Idle, "one cycle more, and no end");
+    // Time that passes is a change: the next cycle may come to something else.
+    session.advance(1_000_000);
+    assert_eq!(session.circle(), None);
+}
+
+#[test]
+fn tries_that_come_to_something_are_no_circle() {
+    for story_of in fixtures::STORIES.iter().filter(|story| story.name != "gang-short") {
+        let mut session = story(story_of.name);
+        for _ in 0..5 {
+            session.run_until_idle(1_000, |_| false);
+            assert_eq!(session.circle(), None, "{}", story_of.name);
+            session.advance_to_next_timer();
+        }
+    }
 }

@@ -113,7 +113,8 @@ impl Driver {
             let then = self.session.timeline().steps().get(next.step).map_or(now, |step| step.time);
             return if then > now { Next::In(then.0 - now.0) } else { Next::Now };
         }
-        if !rows::is_idle(self.session.world().scheduler().queue()) {
+        let queue = self.session.world().scheduler().queue();
+        if !rows::is_idle(queue) && self.session.circle().is_none() {
             return Next::Now;
         }
         self.session.next_timer().map_or(Next::Never, |timer| Next::In(timer.due.0 - now.0))
@@ -125,7 +126,7 @@ impl Driver {
             self.session.go_to_stop(self.session.stop_index() + 1);
             return self.position_changed();
         }
-        if self.session.run_cycle() == Ran::Idle {
+        if self.session.circle().is_some() || self.session.run_cycle() == Ran::Idle {
             self.session.advance_to_next_timer();
         }
         self.world_changed();
@@ -306,9 +307,13 @@ impl Driver {
 
     /// One step towards the goal; `false` when it is reached, or cannot be.
     fn run_on(&mut self) -> bool {
-        if self.session.run_cycle() != Ran::Idle {
-            let here = self.session.record().map(|record| record.pod);
-            return !matches!(self.goal, Goal::Pod(pod) if here == Some(pod));
+        let ran = self.session.run_cycle() != Ran::Idle;
+        let here = self.session.record().filter(|_| ran).map(|record| record.pod);
+        if matches!(self.goal, Goal::Pod(pod) if here == Some(pod)) {
+            return false;
+        }
+        if ran && self.session.circle().is_none() {
+            return true;
         }
         let due = self.session.next_timer().map(|timer| timer.due);
         match (self.goal, due) {
@@ -340,11 +345,13 @@ impl Driver {
 
     /// Why nothing runs now, and what would.
     pub(super) fn idle_words(&self) -> String {
+        let state = self.session.circle().map_or("idle".into(), |circle| circle.to_string());
         match self.session.next_timer() {
             Some(timer) => {
                 let left = span((timer.due.0 - self.session.world().now().0).max(0));
-                format!("idle; + lets {left} pass: {}", timer.words())
+                format!("{state}; + lets {left} pass: {}", timer.words())
             }
+            None if self.session.circle().is_some() => state,
             None => "idle, and nothing is due by itself: only a change would help".into(),
         }
     }
