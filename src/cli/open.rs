@@ -11,7 +11,7 @@ use crate::cli::attach;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::foreign;
-use crate::cli::options::{Input, View};
+use crate::cli::options::{Input, Screen, View};
 use crate::cli::recorded;
 use crate::cli::stops;
 use crate::cli::tries::{self, Added, Tries};
@@ -30,6 +30,7 @@ use crate::source::{self, Exclude, Filter, Progress};
 use crate::tui;
 use crate::tui::background;
 use crate::tui::behind::Behind;
+use crate::tui::driver::Left;
 use crate::tui::loading::Waited;
 use crate::tui::settings::{self, Options, Settings};
 
@@ -52,23 +53,24 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
     }
     if input.files.is_empty() {
         let (opened, following) = attach::open(input, filter(input)?)?;
-        return debug(opened, view, settings(view), Behind::Live(Box::new(following)));
+        let settings = settings(&view.screen);
+        return debug(opened, &view.screen, settings, Behind::Live(Box::new(following)));
     }
-    let settings = settings(view);
+    let settings = settings(&view.screen);
     let progress = Arc::new(Progress::default());
     let (owned, telling) = (input.clone(), progress.clone());
-    let (memory, speed) = (history_memory(view), view.speed);
+    let (memory, speed) = (history_memory(&view.screen), view.speed);
     let work = move || recorded::open(&owned, memory, speed, &telling);
     match tui::loading::run(&name_of(input), &settings.appearance, &progress, work)? {
         Waited::Done(opened) => {
             let (opened, behind) = opened?;
-            debug(opened, view, settings, behind)
+            debug(opened, &view.screen, settings, behind)
         }
         Waited::Left(code) => leave(code),
     }
 }
 
-fn settings(view: &View) -> Settings {
+fn settings(view: &Screen) -> Settings {
     let ask: fn() -> _ = background::ask;
     let (theme, color, ascii) = (view.theme.clone(), Some(view.color), view.ascii);
     let options = Options { theme, color, ascii, ask: Some(ask) };
@@ -103,14 +105,39 @@ pub(super) fn require_screen() -> Result<()> {
 pub(super) fn show(opened: Opened, view: &View) -> Result<Exit> {
     match is_dumb() {
         true => tell(opened),
-        false => debug(opened, view, settings(view), Behind::Nothing),
+        false => debug(opened, &view.screen, settings(&view.screen), Behind::Nothing),
     }
 }
 
-fn debug(opened: Opened, view: &View, settings: Settings, behind: Behind) -> Result<Exit> {
-    let mut session = opened.session;
+fn debug(opened: Opened, view: &Screen, settings: Settings, behind: Behind) -> Result<Exit> {
+    let Opened { session, name, notices, .. } = opened;
+    let (code, _) = show_with(Shown { session, name, notices }, view, settings, behind)?;
+    leave(code)
+}
+
+/// What the debugger is opened on.
+pub(super) struct Shown {
+    pub session: Session,
+    /// Where the input came from, in a few words.
+    pub name: String,
+    /// One sentence each.
+    pub notices: Vec<String>,
+}
+
+/// Opens the debugger until somebody leaves; gives the exit code, and how a real scheduler was
+/// left.
+pub(super) fn screen(shown: Shown, view: &Screen, behind: Behind) -> Result<(i32, Left)> {
+    show_with(shown, view, settings(view), behind)
+}
+
+fn show_with(
+    shown: Shown,
+    view: &Screen,
+    settings: Settings,
+    behind: Behind,
+) -> Result<(i32, Left)> {
+    let Shown { mut session, name, mut notices } = shown;
     session.set_history_memory(history_memory(view));
-    let mut notices = opened.notices;
     if let Some(path) = &view.breakpoints {
         match path.exists() {
             true => stops::set(&mut session, &[], Some(path))?,
@@ -120,16 +147,16 @@ fn debug(opened: Opened, view: &View, settings: Settings, behind: Behind) -> Res
             )),
         }
     }
-    let shown = tui::run::Shown { session, source: opened.name, behind };
-    leave(tui::run::run(shown, settings, notices, view.breakpoints.as_deref())?)
+    let shown = tui::run::Shown { session, source: name, behind };
+    tui::run::run(shown, settings, notices, view.breakpoints.as_deref())
 }
 
 /// In bytes.
-fn history_memory(view: &View) -> usize {
+fn history_memory(view: &Screen) -> usize {
     (view.history_memory as usize) << 20
 }
 
-fn leave(code: i32) -> Result<Exit> {
+pub(super) fn leave(code: i32) -> Result<Exit> {
     match code {
         0 => Ok(Exit::Fine),
         // Ended by a signal or Ctrl-C: the code says which.

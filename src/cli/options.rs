@@ -86,10 +86,22 @@ pub struct Redact {
     pub redact: bool,
 }
 
-/// How the debugger looks.
+/// How the debugger looks, and how fast it plays.
 #[derive(Args, Debug, Default, Clone)]
 #[command(next_help_heading = "Screen")]
 pub struct View {
+    #[command(flatten)]
+    pub screen: Screen,
+    /// Play a recording from the start at so many times its own speed: 1, 10, max. Without it the
+    /// debugger waits at its start
+    #[arg(long, value_name = "FACTOR")]
+    pub speed: Option<Speed>,
+}
+
+/// How the debugger looks, and what it remembers.
+#[derive(Args, Debug, Default, Clone)]
+#[command(next_help_heading = "Screen")]
+pub struct Screen {
     /// Theme: a built-in one or a file of the themes folder beside the configuration
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
@@ -108,10 +120,6 @@ pub struct View {
     #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub history_memory: u32,
-    /// Play a recording from the start at so many times its own speed: 1, 10, max. Without it the
-    /// debugger waits at its start
-    #[arg(long, value_name = "FACTOR")]
-    pub speed: Option<Speed>,
 }
 
 /// MiB for going back in time unless said otherwise.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
 use crate::cli::open::session;
-use crate::cli::options::{Input, View};
+use crate::cli::options::{Input, Screen};
 use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
@@ -40,7 +40,7 @@ pub(super) struct Render {
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
     #[command(flatten)]
-    look: View,
+    look: Screen,
 }
 
 /// Formats of pictures.

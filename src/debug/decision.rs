@@ -103,7 +103,8 @@ fn look_back(
         .map_or(Vec::new(), |waiting| waiting.holds().iter().map(|hold| hold.plugin).collect());
     let record = session.history().cycles_of(pod).next_back().filter(|_| held.is_empty());
     let outcome = record.map(|record| (record.outcome, record.message.clone()));
-    let gave_back = outcome.as_ref().is_some_and(|(outcome, _)| *outcome != Outcome::Scheduled);
+    let kept = [Outcome::Scheduled, Outcome::Waiting];
+    let gave_back = outcome.as_ref().is_some_and(|(outcome, _)| !kept.contains(outcome));
     let mut freed = Resource::default();
     if let (Some(before), Some(after)) = (&before.amounts, &after.amounts) {
         freed = after.free.clone();

@@ -93,15 +93,20 @@ pub(super) struct Effect {
     pub answers: Vec<Answer>,
 }
 
-/// Does an input for the first time. `None` if there was nothing to do: no pod can be popped,
-/// or the pod does not wait.
+/// Does an input for the first time, with `hands` for extenders in place of the cluster's own if
+/// there are any. `None` if there was nothing to do: no pod can be popped, or the pod does not
+/// wait.
 ///
 /// # Errors
 /// A change cannot be done; the cluster is as before.
-pub(super) fn perform(world: &mut World, input: &Input) -> Result<Option<Effect>, String> {
+pub(super) fn perform(
+    world: &mut World,
+    input: &Input,
+    hands: Option<&ExtenderFn>,
+) -> Result<Option<Effect>, String> {
     let Some(original) = world.api().extenders().cloned() else { return run(world, input) };
     let tape: Arc<Mutex<Vec<Answer>>> = Arc::default();
-    let (recording, asked) = (tape.clone(), original.clone());
+    let (recording, asked) = (tape.clone(), hands.unwrap_or(&original).clone());
     let record: ExtenderFn = Arc::new(move |call, objects| {
         let answer = asked(call, objects);
         recording.lock().unwrap_or_else(PoisonError::into_inner).push(answer.clone());

@@ -1,5 +1,6 @@
 //! A debugging session: the cluster, what happened in it so far, and where the debugger stands.
 
+mod acting;
 mod circle;
 mod moving;
 mod restoring;
@@ -24,6 +25,7 @@ use crate::intern::Symbol;
 use crate::sim::{World, Write};
 use crate::trace::{Entry, EntryId, History, thin};
 
+use acting::Acts;
 pub use circle::Circle;
 pub use moving::Ran;
 pub use restoring::Restoring;
@@ -47,6 +49,7 @@ pub struct Session {
     ledger: Ledger,
     breakpoints: Breakpoints,
     times: Times,
+    acts: Acts,
 }
 
 impl Session {
@@ -63,6 +66,7 @@ impl Session {
             ledger: Ledger::default(),
             breakpoints: Breakpoints::default(),
             times: Times::default(),
+            acts: Acts::default(),
         };
         session.record_step(None, loaded);
         session
@@ -222,7 +226,7 @@ impl Session {
     pub fn apply(&mut self, input: Input) -> Result<bool, String> {
         // Only here, so that nothing else that runs on a copy of the cluster is counted.
         self.world.scheduler_mut().measure(self.times.stopwatch());
-        let effect = input::perform(&mut self.world, &input);
+        let effect = input::perform(&mut self.world, &input, self.acts.extenders());
         self.world.scheduler_mut().measure(None);
         let Some(effect) = effect? else { return Ok(false) };
         self.times.step_done(effect.record.as_ref().map(|record| record.cycle));
@@ -306,10 +310,12 @@ impl Session {
         self.checkpoints.give_up();
     }
 
-    /// Another session that begins as this one up to the position, and goes on from there.
+    /// Another session that begins as this one up to the position, and goes on from there. It
+    /// acts on no cluster.
     pub fn fork(&self) -> Session {
         let mut fork = self.clone();
         fork.cut();
+        fork.write_here();
         fork
     }
 

@@ -28,6 +28,14 @@ pub struct Step {
     pub(super) completed: Arc<[Arc<CycleRecord>]>,
 }
 
+impl Step {
+    /// The cycles that this step brought to their end though they began before, as they were
+    /// before it.
+    pub fn completed(&self) -> impl Iterator<Item = &Arc<CycleRecord>> {
+        self.completed.iter()
+    }
+}
+
 /// A place where the debugger can stand: a cycle, or another thing that was done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stop {

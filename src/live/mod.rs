@@ -17,6 +17,7 @@
 //! not the answer to a write, is what confirms a binding.
 
 pub mod access;
+pub mod attended;
 pub mod capture;
 pub mod clock;
 pub mod compare;
@@ -43,6 +44,7 @@ pub mod watch;
 pub mod write;
 
 pub use access::Missing;
+pub use attended::Attended;
 pub use compare::{Decision, Theirs, Verdict};
 pub use feed::{Delta, Event, Feed, Notice};
 pub use follow::Following;

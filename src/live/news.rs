@@ -6,6 +6,7 @@ use crate::debug::Change;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
+use crate::sim::remote::Answer;
 
 /// One thing to do with the simulated cluster.
 #[derive(Clone, Debug)]
@@ -18,6 +19,15 @@ pub enum Op {
     Serve(Symbol),
     /// The pod is to be tried.
     Activate(NamespacedName),
+    /// A write was answered.
+    Answer {
+        /// The request's.
+        ticket: u64,
+        /// What became of it.
+        answer: Answer,
+        /// What was to be written, in a few words.
+        what: String,
+    },
     /// The pod is not to be tried until it changes; in whose name.
     Aside(NamespacedName, Symbol),
 }
@@ -33,10 +43,14 @@ pub struct News {
 
 impl Change for News {
     fn words(&self) -> String {
-        let accepted = |op: &&Op| matches!(op, Op::Accept(_) | Op::Forget(..));
+        let accepted = |op: &&Op| matches!(op, Op::Accept(_) | Op::Forget(..) | Op::Answer { .. });
         match (self.ops.iter().filter(accepted).count(), self.ops.first()) {
             (1, Some(Op::Accept(object))) => format!("from the cluster: {}", object.key()),
             (1, Some(Op::Forget(kind, key))) => format!("from the cluster: {kind} {key} is gone"),
+            (1, Some(Op::Answer { answer: Ok(_), what, .. })) => format!("written: {what}"),
+            (1, Some(Op::Answer { answer: Err(error), what, .. })) => {
+                format!("not written: {what}: {error}")
+            }
             (0, _) => "time passed".into(),
             (count, _) => format!("from the cluster: {count} changes"),
         }
@@ -58,6 +72,7 @@ impl Change for News {
                     // A gated pod stays where it is.
                     let _active = world.activate(*pod);
                 }
+                Op::Answer { ticket, answer, .. } => world.answer(*ticket, answer.clone()),
                 Op::Aside(pod, by) => world.put_aside(*pod, *by),
             }
         }

@@ -78,12 +78,22 @@ impl ApiServer {
         self.remote.get_or_insert_default();
     }
 
+    /// From now on this is the API server, and nobody's writes are told.
+    pub(super) fn be_here(&mut self) {
+        (self.remote, self.writes) = (None, None);
+    }
+
     /// Whether this is the API server, and no copy of one elsewhere.
-    pub(super) fn is_here(&self) -> bool {
+    pub fn is_here(&self) -> bool {
         self.remote.is_none()
     }
 
-    /// The writes for an API server elsewhere since the last call.
+    /// The writes for an API server elsewhere that were not taken yet.
+    pub fn outbox(&self) -> &[Outgoing] {
+        self.remote.as_ref().map(Remote::outbox).unwrap_or_default()
+    }
+
+    /// Takes the writes for an API server elsewhere since the last call.
     pub fn take_outbox(&mut self) -> Vec<Outgoing> {
         self.remote.as_mut().map(Remote::take_outbox).unwrap_or_default()
     }

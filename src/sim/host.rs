@@ -51,7 +51,7 @@ impl ApiServer {
         Some(self.remote.as_mut()?.ask(question, request))
     }
 
-    fn bind_here(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
+    pub(super) fn bind_here(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
         let PodRef { key, uid } = pod;
         let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if current.metadata.uid != uid {

@@ -4,6 +4,7 @@
 //! The scheduler is driven step by step; after every cycle and every change, all that would
 //! run beside it has finished: bindings, evictions, and the delivery of events to the queue.
 
+mod alone;
 mod api_server;
 pub mod faults;
 mod host;

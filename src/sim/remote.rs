@@ -88,6 +88,31 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// What is written, in a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Request::Bind { pod, node } => format!("bind {} to {node}", pod.key),
+            Request::PodStatus { pod, patch } => match (&patch.condition, patch.nominated_node) {
+                (Some(condition), _) => format!("condition {} of pod {}", condition.type_, pod.key),
+                (None, Some(node)) if !node.is_empty() => {
+                    format!("nominate {node} for {}", pod.key)
+                }
+                _ => format!("no nominated node for {}", pod.key),
+            },
+            Request::Evict { pod, .. } => format!("evict {}", pod.key),
+            Request::ExtendedResourceClaim { pod, .. }
+            | Request::NodeResourceClaims { pod, .. } => {
+                format!("claims in the status of pod {}", pod.key)
+            }
+            Request::Update { after, .. } => format!("update {}", after.key()),
+            Request::Create(object) => format!("create {}", object.key()),
+            Request::Delete { kind, key, .. } => format!("delete {kind} {key}"),
+            Request::Event { event, .. } => format!("event about {}", event.regarding),
+        }
+    }
+}
+
 /// A request on its way, with the number that its answer has to name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
@@ -182,6 +207,27 @@ impl Remote {
     /// The requests since the last call.
     pub fn take_outbox(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.outbox)
+    }
+
+    /// The requests since the last time they were taken.
+    pub fn outbox(&self) -> &[Outgoing] {
+        &self.outbox
+    }
+
+    /// The oldest request that somebody waits for, or that was not taken yet.
+    pub fn next_open(&mut self) -> Option<Outgoing> {
+        let asked = self.waiting.iter().filter_map(|(ticket, question)| {
+            let asked = self.asked.get(question).filter(|asked| asked.ticket == *ticket)?;
+            Some(Outgoing { ticket: *ticket, request: asked.request.clone() })
+        });
+        let open = self.outbox.iter().cloned().chain(asked).min_by_key(|open| open.ticket)?;
+        self.outbox.retain(|other| other.ticket != open.ticket);
+        Some(open)
+    }
+
+    /// The objects as answers told them and no watch has yet.
+    pub fn take_newer(&mut self) -> Vec<Object> {
+        std::mem::take(&mut self.newer).into_values().collect()
     }
 
     /// How many requests were made that have no answer yet and are waited for.

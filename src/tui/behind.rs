@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::Time;
-use crate::live::{Decision, Following};
+use crate::live::{Attended, Decision, Following};
 use crate::tui::speed::Speed;
 
 /// See the module.
@@ -14,6 +14,8 @@ pub enum Behind {
     Nothing,
     /// A cluster that is followed.
     Live(Box<Following>),
+    /// A cluster in which the session's scheduler decides for real.
+    Scheduling(Box<Attended>),
     /// A recording that was played back before.
     Recording {
         /// When its lists were complete.

@@ -11,6 +11,7 @@ mod decide;
 mod live;
 mod outline;
 mod picture;
+mod real;
 mod rows;
 mod search;
 #[cfg(test)]
@@ -31,10 +32,12 @@ use crate::api::Time;
 use crate::debug::breakpoint::Moment;
 use crate::debug::fork::Branches;
 use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
-use crate::live::Following;
+use crate::live::{Attended, Following, Notice};
 use crate::sim;
 use clock::{Goal, Playing};
 use picture::Picture;
+use real::Went;
+pub use real::{DECIDING, Left};
 pub use whatif::Open;
 
 /// What doing a request led to.
@@ -58,6 +61,17 @@ pub struct Done {
     pub open: Option<Open>,
 }
 
+/// How steps are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Forward, into what is new.
+    Into,
+    /// Forward, over what is new.
+    Over,
+    /// Backward.
+    Back,
+}
+
 /// A session with its picture.
 pub struct Driver {
     session: Session,
@@ -70,9 +84,14 @@ pub struct Driver {
     /// What a long run is to reach, and how many cycles there were when it began.
     goal: Goal,
     run_from: usize,
+    /// Why a real scheduler could not go on with it.
+    refused: Option<String>,
     playing: Playing,
     /// The live cluster behind the session.
     following: Option<Following>,
+    /// The same where the session's scheduler decides for real; what it has to say.
+    attended: Option<Box<Attended>>,
+    unsaid: Vec<Notice>,
     /// Since when logging breakpoints have not been asked.
     log_from: Option<Moment>,
     /// What each breakpoint's last stop said.
@@ -95,8 +114,11 @@ impl Driver {
             came_from: (0, Frame::START),
             goal: Goal::default(),
             run_from: 0,
+            refused: None,
             playing: Playing::default(),
             following: None,
+            attended: None,
+            unsaid: Vec::new(),
             log_from: None,
             last_hits: BTreeMap::new(),
             searching: None,
@@ -114,10 +136,16 @@ impl Driver {
         if self.work.take().is_none() {
             self.came_from = place;
         }
-        let done = self.dispatch(request);
+        let was_real = self.is_real();
+        let mut done = self.dispatch(request);
+        // A branch goes its own way only when it is told to.
+        done.stopped |= was_real && !self.is_real();
         match self.session.timeline().steps().len() == before {
             true => self.position_changed(),
             false => self.world_changed(),
+        }
+        if self.following.is_some() || self.attended.is_some() {
+            self.live_changed();
         }
         done
     }
@@ -137,21 +165,25 @@ impl Driver {
     fn dispatch(&mut self, request: &Request) -> Done {
         use Request::{
             Advance, Attempt, Continue, ContinueHere, Cycles, Dump, Finish, Freeze, GiveUp, GoTo,
-            GoToCycle, Next, NextOf, Step,
+            GoToCycle, LetRun, Next, NextOf, Step,
         };
         if let Some(refusal) = self.refused_live(request) {
             return refusal;
         }
         match request {
             Freeze => self.freeze(),
+            LetRun => self.let_run(),
             Dump => self.dump(),
-            Step { count, back: false } => self.steps(*count, false, Session::step_into),
-            Step { count, back: true } => self.steps(*count, true, Session::back_into),
-            Next { count, back: false } => self.steps(*count, false, Session::step_over),
-            Next { count, back: true } => self.steps(*count, true, Session::back_over),
-            Finish { count, back: false } => self.steps(*count, false, Session::step_out),
-            Finish { count, back: true } => self.steps(*count, true, Session::back_out),
+            Step { count, back: false } => self.steps(*count, Way::Into, Session::step_into),
+            Step { count, back: true } => self.steps(*count, Way::Back, Session::back_into),
+            Next { count, back: false } => self.steps(*count, Way::Over, Session::step_over),
+            Next { count, back: true } => self.steps(*count, Way::Back, Session::back_over),
+            Finish { count, back: false } => self.steps(*count, Way::Over, Session::step_out),
+            Finish { count, back: true } => self.steps(*count, Way::Back, Session::back_out),
             Cycles { count, back } => self.cycles(*count, *back),
+            Continue { back: false } if self.is_real() && !self.session.is_at_newest() => {
+                self.begin_run(Goal::End)
+            }
             Continue { back: false } => self.begin_run(Goal::Idle),
             Continue { back: true } => self.begin_run(Goal::Back),
             Request::Breakpoints(request) => self.breakpoints(request),
@@ -175,32 +207,40 @@ impl Driver {
         }
     }
 
-    fn steps(&mut self, count: u32, back: bool, step: fn(&mut Session) -> Ran) -> Done {
+    fn steps(&mut self, count: u32, way: Way, step: fn(&mut Session) -> Ran) -> Done {
         let from = self.session.moment();
-        let mut last = Ran::Moved;
-        let mut stop = None;
+        let mut went = Went::Ran(Ran::Moved);
+        let (mut stop, mut sent) = (None, None);
         for _ in 0..count {
             let before = self.session.moment();
-            last = step(&mut self.session);
-            stop = match back {
-                false => self.stop_passed(before),
-                true => self.stop_passed_back(before),
+            went = self.one_step(step);
+            let sends = way == Way::Over && self.is_real() && went.is_new_cycle();
+            stop = match way {
+                Way::Back => self.stop_passed_back(before),
+                // All of the cycle is stepped over.
+                Way::Over if sends => self.stop_until(before, self.newest_moment()),
+                Way::Into | Way::Over => self.stop_passed(before),
             };
-            if stop.is_some() || matches!(last, Ran::Idle | Ran::AtStart) {
+            if stop.is_some() || went.is_end() {
                 break;
             }
+            if sends {
+                sent = self.send();
+            }
         }
-        let notes = if back { Vec::new() } else { self.log_lines(from) };
+        let notes = if way == Way::Back { Vec::new() } else { self.log_lines(from) };
         let done = match stop {
             Some(words) => stopped(words),
-            None => self.said(last),
+            None => self.said_of(&went, sent),
         };
         Done { look_at: self.best_view(), notes, ..done }
     }
 
     fn cycles(&mut self, count: u32, back: bool) -> Done {
-        let step = if back { Session::previous_cycle } else { Session::next_cycle };
-        let done = self.steps(count, back, step);
+        let done = match back {
+            true => self.steps(count, Way::Back, Session::previous_cycle),
+            false => self.steps(count, Way::Over, Session::next_cycle),
+        };
         Done { look_at: done.look_at.filter(|_| done.stopped), ..done }
     }
 
@@ -208,6 +248,7 @@ impl Driver {
     pub(super) fn said(&self, ran: Ran) -> Done {
         let message = match ran {
             Ran::Moved => None,
+            Ran::AtEnd => Some((Severity::Info, "this is the end of the recording".into())),
             Ran::NewCycle => self.session.record().map(|record| {
                 let (cycle, pod, outcome) = (record.cycle, record.pod, record.outcome.as_str());
                 (Severity::Info, format!("cycle {cycle} of {pod}: {outcome}"))

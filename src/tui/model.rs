@@ -15,6 +15,7 @@ use crate::engine::record::{CycleRecord, QueueName};
 use crate::engine::stopwatch::Spent;
 use crate::intern::Symbol;
 use crate::live::Decision;
+use crate::live::attended::Standing;
 use crate::report::outline::{Item, Outline};
 use crate::trace::Entry;
 
@@ -161,6 +162,36 @@ pub struct LiveModel {
     pub waiting: usize,
     /// The decisions of the cluster's scheduler beside ours, the oldest first.
     pub decisions: Vec<Arc<Decision>>,
+    /// Whether a branch is on screen, which goes its own way.
+    pub away: bool,
+    /// What there is to know of the scheduler if it is a real one.
+    pub real: Option<RealModel>,
+}
+
+/// A scheduler that decides for real.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RealModel {
+    /// The name of the context.
+    pub context: String,
+    /// Whether the server only tries.
+    pub dry_run: bool,
+    /// Whether writes are allowed.
+    pub standing: Standing,
+    /// Why nothing is decided and no news are taken in.
+    pub held: Option<Held>,
+}
+
+/// Why a real scheduler is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// A cycle is decided and what it wants written is not sent.
+    Cycle,
+    /// Somebody looks at the past.
+    Past,
+    /// Somebody works on a branch.
+    Branch,
+    /// It was stopped with all that comes.
+    Frozen,
 }
 
 /// Where the debugger stands: a frame of a recorded cycle, or after it.
@@ -281,9 +312,14 @@ impl Model {
         self.cycles.get(self.position?.cycle)
     }
 
-    /// The live cluster that is followed; a recording is none.
+    /// The live cluster that is followed; a recording is none, and a branch follows nothing.
     pub fn followed(&self) -> Option<&LiveModel> {
-        self.live.as_ref().filter(|live| !live.recorded)
+        self.live.as_ref().filter(|live| !live.recorded && !live.away)
+    }
+
+    /// The scheduler that decides for real, if it is on screen.
+    pub fn scheduling(&self) -> Option<&RealModel> {
+        self.followed()?.real.as_ref()
     }
 
     /// What the cluster's own scheduler decided beside a cycle of ours.

@@ -50,7 +50,8 @@ fn too_small(buffer: &mut Buffer, area: Rect, paint: &Paint) {
 }
 
 fn draw_top(buffer: &mut Buffer, screen: &layout::Screen, app: &App, model: &Model, paint: &Paint) {
-    tabs::draw(buffer, screen.tabs, app.view(), app.mode(model), paint);
+    let (mode, scope) = app.mode(model);
+    tabs::draw(buffer, screen.tabs, app.view(), (&mode, scope), paint);
     breadcrumbs::draw(buffer, screen.crumbs, &model.crumbs(), &clock(model), paint);
 }
 

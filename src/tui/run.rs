@@ -19,7 +19,7 @@ use super::action::whatif::Wish;
 use super::app::{App, Effect, Request};
 use super::background::LateAnswer;
 use super::behind::Behind;
-use super::driver::{Driver, Open};
+use super::driver::{DECIDING, Driver, Left, Open};
 use super::editor;
 use super::picture;
 use super::render::render;
@@ -29,7 +29,8 @@ use super::terminal::Screen;
 use super::widget::status_line::Severity;
 use crate::debug::Session;
 use crate::debug::edit::Edit;
-use crate::live;
+use crate::live::Notice;
+use crate::live::attended::Arrival;
 
 /// Between frames while the session runs.
 const RUN_FRAME: Duration = Duration::from_millis(33);
@@ -65,7 +66,8 @@ pub struct Shown {
     pub behind: Behind,
 }
 
-/// Shows a session until the person leaves; gives the exit code. `notices` are said at the start.
+/// Shows a session until the person leaves; gives the exit code, and how a real scheduler was
+/// left. `notices` are said at the start.
 /// Breakpoints and watches are written to the file `breakpoints` at the end, if they changed.
 ///
 /// # Errors
@@ -75,7 +77,7 @@ pub fn run(
     settings: Settings,
     notices: Vec<String>,
     breakpoints: Option<&Path>,
-) -> anyhow::Result<i32> {
+) -> anyhow::Result<(i32, Left)> {
     let mut app = App::new(settings.appearance, settings.keymap)?;
     let notices = settings.warnings.into_iter().chain(notices);
     notices.for_each(|notice| app.say(Severity::Warning, notice));
@@ -86,21 +88,25 @@ pub fn run(
     match shown.behind {
         Behind::Nothing => {}
         Behind::Live(following) => driver.follow(*following),
+        Behind::Scheduling(attended) => {
+            driver.attend(*attended);
+            app.tell(format!("nothing is decided yet: {DECIDING}"));
+        }
         Behind::Recording { start, decisions, speed } => {
             driver.play_back(start, decisions);
             speed.into_iter().for_each(|speed| app.play_at(speed));
         }
     }
     let before = driver.breakpoints_text();
-    let (code, after) = runtime.block_on(async {
+    let (code, after, left) = runtime.block_on(async {
         let mut shown = Loop::new(app, driver)?;
         let code = shown.run().await?;
-        io::Result::Ok((code, shown.driver.breakpoints_text()))
+        io::Result::Ok((code, shown.driver.breakpoints_text(), shown.driver.left()))
     })?;
     if let Some(path) = breakpoints.filter(|path| before != after || !path.exists()) {
         std::fs::write(path, after).with_context(|| format!("cannot save {}", path.display()))?;
     }
-    Ok(code)
+    Ok((code, left))
 }
 
 struct Loop {
@@ -173,14 +179,14 @@ impl Loop {
                 self.ask_for(Redraw::Now);
             }
             () = sleep_until(draw_at), if self.redraw == Redraw::Data => self.redraw = Redraw::Now,
-            () = sleep_until(self.next_tick), if self.app.is_playing() => self.play(),
+            () = sleep_until(self.next_tick), if self.plays() => self.play(),
             () = sleep_until(self.search_at), if self.driver.is_searching() => self.search_tick(),
             // Through the scheduler and not at once: timers and signals are looked at only when it is idle.
             () = tokio::task::yield_now(), if self.driver.is_working() => self.work_slice(),
             () = tokio::task::yield_now(), if self.app.is_running() => self.run_slice(),
             () = tokio::task::yield_now(), if self.live_more => self.live_slice(),
-            event = self.driver.next_event(), if self.driver.follows() => self.live_event(event),
-            () = sleep_until(self.live_tick_at), if self.driver.follows() => self.live_tick(),
+            arrival = self.driver.next_arrival(), if self.driver.follows() => self.live_arrival(arrival),
+            () = sleep_until(self.live_tick_at), if self.ticks() => self.live_tick(),
         }
         Ok(None)
     }
@@ -284,6 +290,7 @@ impl Loop {
     fn perform(&mut self, request: &Request) -> io::Result<()> {
         let mut done = self.driver.perform(request);
         let editor = done.open.take_if(|open| matches!(open, Open::Editor(..)));
+        self.say_unsaid();
         self.app.done(done);
         // The cluster may have been frozen, or goes on.
         self.live_more |= self.driver.follows();
@@ -384,30 +391,63 @@ impl Loop {
         self.ask_for(Redraw::Data);
     }
 
-    fn live_event(&mut self, event: Option<live::Event>) {
-        for notice in self.driver.take_event(event) {
-            let severity = if notice.serious { Severity::Warning } else { Severity::Info };
-            self.app.say(severity, notice.text);
-        }
+    /// Whether the clock is played: a real scheduler's time passes by itself.
+    fn plays(&self) -> bool {
+        self.app.is_playing() && !self.driver.is_real()
+    }
+
+    /// Whether time passes in a live cluster. That a real scheduler may write is looked at in
+    /// any case.
+    fn ticks(&self) -> bool {
+        self.driver.follows() || self.driver.is_attended()
+    }
+
+    fn live_arrival(&mut self, arrival: Option<Arrival>) {
+        let notices = self.driver.take_in(arrival);
+        self.notice(notices);
         self.live_more = true;
         self.live_tick();
         self.ask_for(Redraw::Data);
     }
 
+    fn notice(&mut self, notices: Vec<Notice>) {
+        for notice in notices {
+            let severity = if notice.serious { Severity::Warning } else { Severity::Info };
+            self.app.say(severity, notice.text);
+        }
+    }
+
     fn live_slice(&mut self) {
-        self.live_more = self.driver.live_slice(SLICE);
+        let (more, done) = self.driver.live_slice(SLICE, self.app.is_playing());
+        self.live_more = more;
+        self.say_unsaid();
+        if let Some(done) = done {
+            self.app.done(done);
+        }
         self.sync();
         self.live_tick();
         self.ask_for(Redraw::Data);
     }
 
     fn live_tick(&mut self) {
+        let (pause, changed) = self.driver.live_tick();
         // A day is longer than anything that is due.
-        let pause = self.driver.live_tick().min(Duration::from_secs(86_400));
+        let pause = pause.min(Duration::from_secs(86_400));
         self.live_tick_at = Instant::now() + pause;
-        self.live_more |= pause < Duration::from_millis(2);
-        self.sync();
-        self.ask_for(Redraw::Data);
+        self.live_more |= changed || pause < Duration::from_millis(2);
+        self.say_unsaid();
+        if changed {
+            self.sync();
+            self.ask_for(Redraw::Data);
+        }
+    }
+
+    fn say_unsaid(&mut self) {
+        let unsaid = self.driver.take_unsaid();
+        if !unsaid.is_empty() {
+            self.ask_for(Redraw::Data);
+        }
+        self.notice(unsaid);
     }
 
     fn sync(&mut self) {

@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has to stop"
 )]
 
+mod attended;
+mod consent;
 mod control_plane;
 mod follow;
 mod mirror;

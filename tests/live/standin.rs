@@ -122,6 +122,24 @@ impl StandIn {
         self.changed.notify_all();
     }
 
+    /// Changes the fields of an object of any kind, by the path of its list and its key there.
+    pub fn put_at(&self, list: &str, key: &str, fields: Value) {
+        let mut state = self.state.lock().unwrap();
+        state.version += 1;
+        let version = state.version;
+        let mut object = state.objects[list][key].clone();
+        for (part, fields) in fields.as_object().into_iter().flatten() {
+            for (name, value) in fields.as_object().into_iter().flatten() {
+                object[part][name] = value.clone();
+            }
+        }
+        object["metadata"]["resourceVersion"] = version.to_string().into();
+        let objects = state.objects.entry(list.to_owned()).or_default();
+        objects.insert(key.to_owned(), object.clone());
+        state.log.push((version, list.to_owned(), "MODIFIED", object));
+        self.changed.notify_all();
+    }
+
     /// Creates or replaces an object, as `spec` and the like beside its metadata.
     pub fn put(&self, kind: Kind, name: &str, mut object: Value) {
         let mut state = self.state.lock().unwrap();

@@ -7,6 +7,7 @@ mod consent;
 mod flags;
 mod log;
 mod port;
+mod screen;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ use crate::cli::options::{Cluster, Input};
 use crate::cli::registry::Subcommand;
 use crate::engine::tie_break::TieBreak;
 use crate::extender_client::Reach;
+use crate::live::attended::Wire;
 use crate::live::kinds::Reader;
 use crate::live::lease::Election;
 use crate::live::scheduling::{End, Lead, Scheduling};
@@ -35,6 +37,7 @@ use consent::Consent;
 use flags::{Client, LeaderElection};
 use log::Log;
 use port::{Ports, Watched};
+use screen::{Attendance, Beside};
 
 /// Schedule the pods of a live cluster in place of kube-scheduler
 ///
@@ -74,12 +77,17 @@ pub(super) struct Schedule {
     election: LeaderElection,
     #[command(flatten)]
     ports: Ports,
+    #[command(flatten)]
+    attendance: Attendance,
 }
 
 impl Subcommand for Schedule {
     const NAME: &'static str = "schedule";
 
     fn run(&self) -> Result<Exit> {
+        if self.attendance.tui {
+            open::require_screen()?;
+        }
         let target = self.target()?;
         let opened = Feed::open(target.clone(), Scope::default(), Pace::default());
         let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
@@ -103,13 +111,22 @@ impl Subcommand for Schedule {
         let manner = Manner { dry_run: self.dry_run, ..manner };
         let writer = Writer::start(target.clone(), manner).map_err(cluster::explained)?;
         let log = Log::new(self.verbosity);
-        built.notices.iter().for_each(|notice| log.line(1, notice));
+        if !self.attendance.tui {
+            built.notices.iter().for_each(|notice| log.line(1, notice));
+        }
         let lease = election.as_ref().map_or("", |settings| &settings.name);
         let watched = self.ports.serve(lease)?;
         let election = election
             .map(|settings| Election::start(target, settings, writer.gate().clone()))
             .transpose()
             .map_err(cluster::explained)?;
+        if self.attendance.tui {
+            let (notices, dry_run) = (built.notices, self.dry_run);
+            let context = feed.link().name().to_owned();
+            let wire = Wire::new(feed, writer, election);
+            let beside = Beside { context, dry_run, notices };
+            return self.attendance.run(built.world, wire, watched, beside);
+        }
         let scheduling = Scheduling::new(built.world, feed, writer);
         let end = run(scheduling, election, watched, &log)?;
         ended(end, &log)

@@ -14,6 +14,8 @@ pub enum Ran {
     NewCycle,
     /// No pod can be popped: an event or a timer is needed.
     Idle,
+    /// This is the end of what was recorded, and the session acts: somebody else runs its cycles.
+    AtEnd,
     /// There is nothing before.
     AtStart,
 }
@@ -55,7 +57,7 @@ impl Session {
         let next = stops.into_iter().find(|(_, stop)| stop.cycle.is_some()).map(|(at, _)| at);
         match next {
             Some(next) => self.moved_to(next),
-            None => self.run_cycle(),
+            None => self.run_on(),
         }
     }
 
@@ -117,6 +119,14 @@ impl Session {
         self.position = position;
     }
 
+    /// A new cycle, unless the session acts.
+    pub(super) fn run_on(&mut self) -> Ran {
+        match self.acts() {
+            true => Ran::AtEnd,
+            false => self.run_cycle(),
+        }
+    }
+
     fn moved_to(&mut self, stop: usize) -> Ran {
         (self.stop, self.position) = (stop, Position::START);
         Ran::Moved
@@ -132,7 +142,7 @@ impl Session {
         }
         match self.is_at_newest() {
             false => self.moved_to(self.stop + 1),
-            true => self.run_cycle(),
+            true => self.run_on(),
         }
     }
 

@@ -104,7 +104,7 @@ impl Session {
             }
             self.go_to_end();
             after = Moment::after(self.history.len());
-            if self.run_cycle() != Ran::NewCycle {
+            if self.run_on() != Ran::NewCycle {
                 return Continued::Idle;
             }
             if self.circle().is_some() || !more() {

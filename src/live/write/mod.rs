@@ -21,6 +21,7 @@ pub mod rights;
 mod series;
 
 use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -132,6 +133,16 @@ impl Writer {
         self.answers.recv().await
     }
 
+    /// The next answer, for who waits for more than that.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
+        self.answers.poll_recv(cx)
+    }
+
+    /// How many answers wait to be taken.
+    pub fn waiting(&self) -> usize {
+        self.answers.len()
+    }
+
     /// The next answer, if there is one already.
     pub fn try_next(&mut self) -> Option<Answered> {
         self.answers.try_recv().ok()
@@ -172,7 +183,7 @@ async fn serve(
         under_way.spawn(async move {
             let _turn = lane.turn().await;
             let _place = places.acquire_owned().await;
-            let what = words(&request);
+            let what = request.words();
             let answer = make(&calls, request).await.map_err(|failure| failure.words());
             // At the end nobody may listen any more.
             let _told = answers.send(Answered { ticket, answer, what });
@@ -219,21 +230,5 @@ fn lane_of(request: &Request) -> Lane {
         }
         Request::Delete { kind, key, .. } => (*kind, *key),
         Request::Event { event, .. } => (Kind::Pod, event.regarding),
-    }
-}
-
-/// What is written, in a few words.
-fn words(request: &Request) -> String {
-    match request {
-        Request::Bind { pod, node } => format!("bind {} to {node}", pod.key),
-        Request::PodStatus { pod, .. } => format!("status of pod {}", pod.key),
-        Request::Evict { pod, .. } => format!("evict {}", pod.key),
-        Request::ExtendedResourceClaim { pod, .. } | Request::NodeResourceClaims { pod, .. } => {
-            format!("claims in the status of pod {}", pod.key)
-        }
-        Request::Update { after, .. } => format!("update {}", after.key()),
-        Request::Create(object) => format!("create {}", object.key()),
-        Request::Delete { kind, key, .. } => format!("delete {kind} {key}"),
-        Request::Event { event, .. } => format!("event about {}", event.regarding),
     }
 }

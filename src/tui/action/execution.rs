@@ -5,6 +5,7 @@ use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
 use crate::tui::speed::Speed;
 use crate::tui::view::Target;
+use crate::tui::widget::status_line::Severity;
 
 /// Actions that move the debugger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +108,16 @@ pub const SPECS: &[Spec] = &[
 pub fn apply(action: Execution, app: &mut App, model: &Model, argument: &str) -> Effect {
     let request = match action {
         Execution::Repeat => return app.repeat(),
+        Execution::Play if model.scheduling().is_some() => {
+            app.toggle_play();
+            return match app.is_playing() {
+                true => Effect::Session(Request::LetRun),
+                false => {
+                    app.say(Severity::Info, "paused: nothing is decided; Space goes on");
+                    Effect::None
+                }
+            };
+        }
         Execution::Play if model.followed().is_some() => {
             return app.fail("time passes by itself on a live cluster; Z freezes it".into());
         }

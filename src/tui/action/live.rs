@@ -38,6 +38,9 @@ pub fn apply(action: Live, app: &mut App, model: &Model) -> Effect {
     match action {
         Live::Dump => Effect::Session(Request::Dump),
         _ if model.live.is_none() => app.fail("this is no live cluster".into()),
+        Live::Freeze if model.live.as_ref().is_some_and(|live| live.away) => {
+            app.fail("a branch follows no cluster: :branch original goes back to it".into())
+        }
         Live::Freeze if model.followed().is_none() => {
             app.fail("this is a recording of a cluster: Space plays it, and pauses".into())
         }

@@ -1,12 +1,14 @@
 //! How the interface looks: theme, width, what the first and last lines say.
 
-use super::{App, Effect, Request};
+use std::borrow::Cow;
+
+use super::{App, Effect, Request, chip};
 use crate::tui::action::keymap::Match;
 use crate::tui::action::presets::{PRESETS, Preset};
 use crate::tui::action::{self, key};
 use crate::tui::glyph::Charset;
 use crate::tui::layout::Tier;
-use crate::tui::model::Model;
+use crate::tui::model::{LiveModel, Model};
 use crate::tui::theme::{Scope, Theme};
 use crate::tui::widget::hints::Hint;
 use crate::tui::widget::status_line::Severity;
@@ -104,10 +106,20 @@ impl App {
     }
 
     /// The mode word and its style.
-    pub(in crate::tui) fn mode(&self, model: &Model) -> (&'static str, Scope) {
-        if model.going_back.is_some() {
-            ("GOING BACK", Scope::ChipRunning)
-        } else if self.running {
+    pub(in crate::tui) fn mode(&self, model: &Model) -> (Cow<'static, str>, Scope) {
+        let runs = self.playing || self.running;
+        let (word, scope) = match &model.live {
+            _ if model.going_back.is_some() => ("GOING BACK", Scope::ChipRunning),
+            Some(LiveModel { real: Some(real), waiting, .. }) => {
+                return chip::of_real(real, *waiting, runs);
+            }
+            _ => self.plain_mode(model),
+        };
+        (word.into(), scope)
+    }
+
+    fn plain_mode(&self, model: &Model) -> (&'static str, Scope) {
+        if self.running {
             ("RUNNING", Scope::ChipRunning)
         } else if self.playing {
             ("PLAYING", Scope::ChipRunning)

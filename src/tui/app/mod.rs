@@ -4,6 +4,7 @@
 //! leaves `update` as an [`Effect`] for the run loop.
 
 mod ask;
+mod chip;
 mod look;
 mod marks;
 #[cfg(test)]
@@ -115,6 +116,8 @@ pub enum Request {
     ContinueHere,
     /// Stops following the live cluster, or goes on.
     Freeze,
+    /// Lets a real scheduler decide by itself from now on.
+    LetRun,
     /// Dumps what the scheduler believes, and compares it with the server's objects.
     Dump,
     /// Lets virtual time pass: microseconds, or up to the next timer.
@@ -300,7 +303,9 @@ impl App {
         // Playing goes on until another key than those that only look around.
         let looks = matches!(action, Action::Navigation(_) | Action::Views(_));
         let plays = matches!(action, Action::Execution(a) if a.keeps_playing());
-        self.playing &= looks || plays;
+        // What a real scheduler does by itself only a move of the debugger ends.
+        let moves = matches!(action, Action::Execution(_) | Action::WhatIf(_));
+        self.playing &= looks || plays || model.scheduling().is_some() && !moves;
         match action::spec(action).argument {
             action::Argument::Required(_) => {
                 self.ask(super::prompt::Purpose::Argument(action), "");

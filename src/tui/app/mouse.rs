@@ -56,7 +56,7 @@ impl App {
         }
         if y == 0 {
             let mode = self.mode(model).0;
-            if let Some(view) = tabs::hit(x, self.size.0, self.view, mode) {
+            if let Some(view) = tabs::hit(x, self.size.0, self.view, &mode) {
                 self.show(view);
             }
             return Effect::None;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Done, Driver, rows, stopped};
+use super::{Done, Driver, Went, rows, stopped};
 use crate::api::Time;
 use crate::debug::breakpoint::Moment;
 use crate::debug::timer::{self, Timer};
@@ -29,6 +29,8 @@ pub(super) enum Goal {
     Idle,
     /// The beginning, or the stop before.
     Back,
+    /// The end of what is recorded.
+    End,
     /// The next cycle of a pod, whatever timers have to pass.
     Pod(NamespacedName),
     /// A moment, with all cycles and timers before it.
@@ -250,6 +252,7 @@ impl Driver {
     }
 
     pub(super) fn begin_run(&mut self, goal: Goal) -> Done {
+        self.refused = None;
         self.goal = goal;
         self.run_from = self.session.history().cycle_count();
         self.log_from = self.session.moment();
@@ -295,9 +298,17 @@ impl Driver {
             match self.session.stop_after(after, &mut more) {
                 Search::Found(hit) => return self.session.stopped(hit),
                 Search::Paused => return Continued::Paused,
-                Search::None if over => return Continued::Idle,
-                Search::None if ran && !more() => return Continued::Paused,
                 Search::None => {}
+            }
+            if self.goal != Goal::End {
+                // No breakpoint stands in the way of what was decided.
+                self.send();
+            }
+            if over {
+                return Continued::Idle;
+            }
+            if ran && !more() {
+                return Continued::Paused;
             }
             self.session.go_to_end();
             after = Moment::after(self.session.history().len());
@@ -307,7 +318,10 @@ impl Driver {
 
     /// One step towards the goal; `false` when it is reached, or cannot be.
     fn run_on(&mut self) -> bool {
-        let ran = self.session.run_cycle() != Ran::Idle;
+        if self.goal == Goal::End {
+            return false;
+        }
+        let ran = self.new_cycle();
         let here = self.session.record().filter(|_| ran).map(|record| record.pod);
         if matches!(self.goal, Goal::Pod(pod) if here == Some(pod)) {
             return false;
@@ -317,7 +331,9 @@ impl Driver {
         }
         let due = self.session.next_timer().map(|timer| timer.due);
         match (self.goal, due) {
-            (Goal::Idle | Goal::Back, _) => false,
+            (Goal::Idle | Goal::Back | Goal::End, _) => false,
+            // A real scheduler's time passes by itself.
+            _ if self.is_real() => false,
             (Goal::Moment(moment), due) if due.is_none_or(|due| due > moment) => {
                 self.session.advance(moment.0 - self.session.now().0);
                 false
@@ -330,9 +346,29 @@ impl Driver {
         }
     }
 
+    /// Runs a cycle; for real if this is the session for that.
+    fn new_cycle(&mut self) -> bool {
+        if !self.is_real() {
+            return self.session.run_cycle() == Ran::NewCycle;
+        }
+        match self.decide_next() {
+            Went::Refused(text) => {
+                self.refused = Some(text);
+                false
+            }
+            went => went.is_new_cycle(),
+        }
+    }
+
     fn end_words(&self) -> String {
         let here = self.session.record();
+        if let Some(text) = &self.refused {
+            return text.clone();
+        }
         match self.goal {
+            Goal::End => "this is the present: c goes on until nothing is left to decide, Space \
+                          goes on by itself"
+                .into(),
             Goal::Pod(pod) => match here.filter(|record| record.pod == pod) {
                 Some(record) => {
                     format!("attempt {} of {pod}: {}", record.attempt, record.outcome.as_str())

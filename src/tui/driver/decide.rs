@@ -19,13 +19,15 @@ use crate::tui::widget::status_line::Severity;
 const NAMED: usize = 12;
 
 impl Driver {
-    /// Allows or rejects pods, one after the other.
+    /// Allows or rejects pods, one after the other; where the scheduler is a real one that is
+    /// written at once.
     pub(super) fn decide(&mut self, decision: &Decision, pods: &[NamespacedName]) -> Done {
-        if let Some(refusal) = self.refused_in_past() {
+        if let Some(refusal) = self.refused_by_hand().or_else(|| self.refused_in_past()) {
             return refusal;
         }
         let decided = |pod: &NamespacedName| decide(&mut self.session, *pod, decision);
         let decided: Vec<Decided> = pods.iter().filter_map(decided).collect();
+        self.send();
         let verb = match decision {
             Decision::Allow(_) => "allowed",
             Decision::Reject(_) => "rejected",
@@ -44,10 +46,12 @@ impl Driver {
 
     /// `hold …` and `release …`: on this branch itself, as a decision and not as a what-if.
     pub(super) fn hold(&mut self, line: &str) -> Done {
-        if let Some(refusal) = self.refused_in_past() {
+        if let Some(refusal) = self.refused_by_hand().or_else(|| self.refused_in_past()) {
             return refusal;
         }
-        match self.held(line) {
+        let done = self.hold_or_release(line);
+        self.send();
+        match done {
             Ok(words) => Done::said(words),
             Err(EditError(text)) => {
                 Done { message: Some((Severity::Error, text)), ..Done::default() }
@@ -55,7 +59,7 @@ impl Driver {
         }
     }
 
-    fn held(&mut self, line: &str) -> Result<String, EditError> {
+    fn hold_or_release(&mut self, line: &str) -> Result<String, EditError> {
         let edit: Edit = line.parse()?;
         let words = edit.to_string();
         let applied = edit.apply(&mut self.session.world().clone())?;
@@ -114,6 +118,7 @@ fn in_short(decided: &Decided) -> String {
             format!("{pod} for {plugin}; {} still holds it", held.join(" and "))
         }
         Some((Outcome::Scheduled, _)) => format!("{pod} for {plugin}; it is bound to {node}"),
+        Some((Outcome::Waiting, _)) => format!("{pod} for {plugin}; it is being bound to {node}"),
         Some(_) => format!("{pod} in the name of {plugin}"),
     }
 }

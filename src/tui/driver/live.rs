@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::{Done, Driver};
 use crate::api::Time;
-use crate::live::{Decision, Event, Following, Notice, debugger};
+use crate::live::attended::Arrival;
+use crate::live::{Decision, Following, Notice, debugger};
 use crate::tui::app::Request;
 use crate::tui::model::LiveModel;
 use crate::tui::widget::status_line::Severity;
@@ -26,61 +27,98 @@ impl Driver {
         self.world_changed();
     }
 
-    /// Whether events of a cluster are to be taken in.
+    /// Whether events of a cluster are to be taken in: not while it is stopped, and not into a
+    /// branch.
     pub fn follows(&self) -> bool {
-        self.following.as_ref().is_some_and(|following| !following.is_frozen())
+        let shadows = self.following.as_ref().is_some_and(|following| !following.is_frozen());
+        shadows && self.branches.on_original() || self.attended.is_some() && self.held().is_none()
     }
 
-    /// The next event of the cluster; never, if none is followed.
-    pub async fn next_event(&mut self) -> Option<Event> {
-        match &mut self.following {
-            Some(following) => following.next().await,
-            None => std::future::pending().await,
+    /// Whether a scheduler decides for real, wherever one stands.
+    pub fn is_attended(&self) -> bool {
+        self.attended.is_some()
+    }
+
+    /// What comes next from the cluster; never, if none is followed.
+    pub async fn next_arrival(&mut self) -> Option<Arrival> {
+        match (&mut self.following, &mut self.attended) {
+            (Some(following), _) => following.next().await.map(Arrival::Event),
+            (None, Some(attended)) => attended.next().await,
+            (None, None) => std::future::pending().await,
         }
     }
 
-    /// Takes an event in and all behind it. Gives what is to be said.
-    pub fn take_event(&mut self, event: Option<Event>) -> Vec<Notice> {
-        let Some(event) = event else {
-            self.following = None;
-            let text = "the cluster is not followed any more: what is shown gets old".to_owned();
-            return vec![Notice { serious: true, text }];
+    /// Takes in what came and all behind it. Gives what is to be said.
+    pub fn take_in(&mut self, arrival: Option<Arrival>) -> Vec<Notice> {
+        let notices = match (&mut self.following, arrival) {
+            (None, arrival) => self.take_arrival(arrival),
+            (Some(following), Some(Arrival::Event(event))) => {
+                following.take(&mut self.session, event)
+            }
+            // Nobody answers a shadow.
+            (Some(_), Some(Arrival::Answered(_))) => Vec::new(),
+            (Some(_), None) => {
+                self.following = None;
+                let text = "the cluster is not followed any more: what is shown gets old";
+                vec![Notice { serious: true, text: text.to_owned() }]
+            }
         };
-        let Some(following) = &mut self.following else { return Vec::new() };
-        let notices = following.take(&mut self.session, event);
         self.live_changed();
         notices
     }
 
-    /// Lets the shadow scheduler work for about `budget`. `true`: there is more to do.
-    pub fn live_slice(&mut self, budget: Duration) -> bool {
-        let Some(following) = &mut self.following else { return false };
+    /// Lets the scheduler beside the cluster work for about `budget`; a real one only if it
+    /// `runs` by itself. Gives whether there is more to do, and what is to be said if a
+    /// breakpoint stopped it.
+    pub fn live_slice(&mut self, budget: Duration, runs: bool) -> (bool, Option<Done>) {
         let before = self.session.timeline().steps().len();
-        let more = following.work(&mut self.session, budget);
+        let (more, done) = match &mut self.following {
+            Some(following) if self.branches.on_original() => {
+                (following.work(&mut self.session, budget), None)
+            }
+            None if runs => self.run_for_real(budget),
+            _ => (false, None),
+        };
         if self.session.timeline().steps().len() != before {
             self.live_changed();
         }
-        more
+        (more, done)
     }
 
-    /// Lets time pass; gives when to do that again.
-    pub fn live_tick(&mut self) -> Duration {
-        let Some(following) = &mut self.following else { return Duration::MAX };
+    /// Lets time pass. Gives when to do that again, and whether something has changed.
+    pub fn live_tick(&mut self) -> (Duration, bool) {
         let before = self.session.timeline().steps().len();
-        following.tick(&mut self.session);
-        let next = following.next_tick(&self.session);
-        if self.session.timeline().steps().len() != before {
+        let (next, mut changed) = match (&mut self.following, &self.attended) {
+            (Some(following), _) if self.branches.on_original() => {
+                following.tick(&mut self.session);
+                (following.next_tick(&self.session), false)
+            }
+            (None, Some(attended)) => (attended.next_tick(), self.tick_for_real()),
+            _ => (Duration::MAX, false),
+        };
+        changed |= self.session.timeline().steps().len() != before;
+        if changed {
             self.live_changed();
         }
-        next
+        (next, changed)
     }
 
     /// What cannot be done while a cluster is followed.
     pub(super) fn refused_live(&self, request: &Request) -> Option<Done> {
-        let following = self.following.as_ref()?;
+        let (real, frozen) = match (&self.following, &self.attended) {
+            // A branch goes its own way.
+            _ if !self.branches.on_original() => return None,
+            (Some(following), _) => (false, following.is_frozen()),
+            (None, Some(_)) => (true, false),
+            (None, None) => return None,
+        };
         let text = match request {
             Request::ContinueHere => "the past of a live cluster cannot be changed",
-            Request::Advance(_) if !following.is_frozen() => {
+            Request::Advance(_) if real => "time passes by itself on a live cluster",
+            Request::Moment(micros) if real && self.is_to_come(*micros) => {
+                "this moment is still to come: time passes by itself on a live cluster"
+            }
+            Request::Advance(_) if !frozen => {
                 "time passes by itself on a live cluster; Z freezes it"
             }
             _ => return None,
@@ -89,11 +127,23 @@ impl Driver {
         Some(Done { message, ..Done::default() })
     }
 
+    fn is_to_come(&self, micros: i64) -> bool {
+        self.model.start.0.saturating_add(micros) > self.session.world().now().0
+    }
+
     pub(super) fn freeze(&mut self) -> Done {
-        let Some(following) = &mut self.following else { return Done::default() };
-        let frozen = !following.is_frozen();
-        following.freeze(frozen);
-        let text = match (frozen, following.waiting()) {
+        let (frozen, waiting) = match (&mut self.following, &mut self.attended) {
+            (Some(following), _) => {
+                following.freeze(!following.is_frozen());
+                (following.is_frozen(), following.waiting())
+            }
+            (None, Some(attended)) => {
+                attended.freeze(!attended.is_frozen());
+                (attended.is_frozen(), attended.waiting())
+            }
+            (None, None) => return Done::default(),
+        };
+        let text = match (frozen, waiting) {
             (true, _) => "frozen: events queue up, nothing moves; Z goes on".to_owned(),
             (false, 0) => "going on; nothing has happened meanwhile".to_owned(),
             (false, waiting) => format!("going on with {waiting} events that have queued up"),
@@ -107,14 +157,25 @@ impl Driver {
         Done { window: Some((title, debugger::dump(&self.session))), ..Done::default() }
     }
 
-    fn live_changed(&mut self) {
-        self.model.live = self.following.as_ref().map(|following| LiveModel {
-            recorded: false,
-            frozen: following.is_frozen(),
-            cut_off: following.is_cut_off(),
-            waiting: following.waiting(),
-            decisions: following.shadow().decisions().to_vec(),
-        });
+    pub(super) fn live_changed(&mut self) {
+        let away = !self.branches.on_original();
+        self.model.live = match (&self.following, &self.attended) {
+            (Some(following), _) => Some(LiveModel {
+                frozen: following.is_frozen(),
+                cut_off: following.is_cut_off(),
+                waiting: following.waiting(),
+                decisions: following.shadow().decisions().to_vec(),
+                away,
+                ..LiveModel::default()
+            }),
+            (None, Some(attended)) => Some(LiveModel {
+                waiting: attended.waiting(),
+                real: self.real_model(),
+                away,
+                ..LiveModel::default()
+            }),
+            (None, None) => self.model.live.take().filter(|live| live.recorded),
+        };
         self.world_changed();
     }
 }

@@ -6,7 +6,7 @@ use crate::api::{Pod, Time};
 use crate::engine::pod::{NamespacedName, QueuedPod as Queued};
 use crate::engine::queue::SchedulingQueue;
 use crate::engine::record::QueueName;
-use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::{Scheduler, Stage};
 use crate::sim::World;
 use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
 
@@ -18,14 +18,15 @@ pub fn is_idle(queue: &SchedulingQueue) -> bool {
     queue.lengths()[0] == 0 && !(from_backoff && poppable(queue.backoff()))
 }
 
-/// The pods held at Permit.
+/// The pods held at Permit or in PreBind; not those whose binding is only to be answered.
 pub fn waiting(world: &World) -> Vec<WaitingPod> {
     let row = |waiting: &crate::engine::scheduler::WaitingPod| WaitingPod {
         info: waiting.pod().clone(),
         node: waiting.node(),
         plugins: waiting.holds().iter().map(|hold| (hold.plugin, hold.deadline)).collect(),
     };
-    world.scheduler().waiting().iter().map(row).collect()
+    let held = world.scheduler().waiting().iter().filter(|waiting| waiting.stage() != Stage::Bind);
+    held.map(row).collect()
 }
 
 /// What the last cycle of a pod up to the state said.

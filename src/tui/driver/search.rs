@@ -83,7 +83,9 @@ impl Driver {
     fn begin_search(&mut self, question: Question) -> std::io::Result<Searching> {
         let (sender, answer) = sync_channel(1);
         let told = Arc::new(Told::default());
-        let (world, pod, telling) = (self.session.world_here().clone(), question.pod, told.clone());
+        let (pod, telling) = (question.pod, told.clone());
+        let mut world = self.session.world_here().clone();
+        world.write_here();
         let work = move || {
             let mut go_on = |tried, of| {
                 telling.tried.store(tried, Ordering::Relaxed);

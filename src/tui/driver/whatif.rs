@@ -134,6 +134,7 @@ impl Driver {
         let other = self.branches.other(name);
         let mut other =
             other.cloned().ok_or_else(|| EditError(format!("there is no branch {name:?}")))?;
+        other.write_here();
         let cycles = |session: &Session| session.history().cycles().count();
         let missing = cycles(&self.session).saturating_sub(cycles(&other));
         other.run_until_idle(missing, |_| false);

@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 
 use super::{app, golden, lines_of, parse_keys};
+use crate::api::Object;
 use crate::config::{self, FeatureGates};
 use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
 use crate::fixtures;
+use crate::live::Attended;
+use crate::live::attended::stand_in::StandIn;
 use crate::sim::{self, World};
 use crate::source::{self, Filter};
 use crate::tui::app::{App, Effect};
@@ -18,6 +22,7 @@ use crate::tui::color::Depth;
 use crate::tui::driver::Driver;
 use crate::tui::glyph::Charset;
 use crate::tui::render::render;
+use crate::tui::widget::status_line::Severity;
 
 /// The interface on a session.
 pub struct Live {
@@ -28,11 +33,21 @@ pub struct Live {
 
 /// A session on a cluster written as YAML.
 pub fn session(cluster: &str) -> Session {
+    session_with(cluster, |_| {})
+}
+
+/// The same where the API server is elsewhere.
+fn remote_session(cluster: &str) -> Session {
+    session_with(cluster, World::write_elsewhere)
+}
+
+fn session_with(cluster: &str, prepare: fn(&mut World)) -> Session {
     let read = source::read_text("test", cluster.into(), &Filter::default()).unwrap();
     let (features, registry) = (FeatureGates::default(), Registry::in_tree());
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();
+    prepare(&mut world);
     sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     Session::new(world)
 }
@@ -108,6 +123,53 @@ impl Live {
             }
             self.draw();
         }
+        self
+    }
+
+    /// The interface on a scheduler that decides for real, in a cluster written as YAML.
+    pub fn real(cluster: &str) -> (Live, StandIn) {
+        Live::real_with(cluster, false)
+    }
+
+    /// The same, where the server only tries.
+    pub fn real_with(cluster: &str, dry_run: bool) -> (Live, StandIn) {
+        let mut session = remote_session(cluster);
+        session.act(None);
+        let world = session.world();
+        let pods = world.api().objects().pods.values().cloned().map(Object::Pod);
+        let nodes = world.api().nodes().cloned().map(Object::Node);
+        let server = StandIn::new(world.now(), pods.chain(nodes));
+        let about = ("lab".to_owned(), dry_run);
+        let attended =
+            Attended::new(Box::new(server.clone()), &session, about, Box::new(|_, _| {}));
+        let mut live = Live::new(session, (160, 30));
+        live.driver.attend(attended);
+        (live.turn(), server)
+    }
+
+    /// What the event loop does beside keys: time, news, and cycles that run by themselves.
+    pub fn turn(mut self) -> Live {
+        loop {
+            self.driver.live_tick();
+            let notices = self.driver.take_unsaid();
+            notices.into_iter().for_each(|notice| self.app.say(Severity::Warning, notice.text));
+            let arrival = match self.driver.follows() {
+                true => self.driver.next_arrival().now_or_never(),
+                false => None,
+            };
+            if let Some(arrival) = arrival {
+                let notices = self.driver.take_in(arrival);
+                notices.into_iter().for_each(|notice| self.app.say(Severity::Warning, notice.text));
+                continue;
+            }
+            let before = self.driver.steps_done();
+            let (_, done) = self.driver.live_slice(Duration::from_millis(5), self.app.is_playing());
+            done.into_iter().for_each(|done| self.app.done(done));
+            if self.driver.steps_done() == before {
+                break;
+            }
+        }
+        self.draw();
         self
     }
 

@@ -1,0 +1,77 @@
+//! Scheduling with the debugger's interface: somebody sees every decision, and can hold it.
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::cli::exit::Exit;
+use crate::cli::open;
+use crate::cli::options::Screen;
+use crate::debug::Session;
+use crate::extender_client::{self, Reach};
+use crate::live::Attended;
+use crate::live::attended::{Teller, Wire};
+use crate::report::clean::clean;
+use crate::sim::World;
+use crate::tui::behind::Behind;
+
+use super::port::Watched;
+
+/// Whether somebody attends.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Screen")]
+pub(super) struct Attendance {
+    /// Show the debugger on it: nothing is decided until it is stepped, or let go on with Space;
+    /// a cycle that is stepped into is written only when it is left
+    #[arg(long)]
+    pub tui: bool,
+    #[command(flatten)]
+    screen: Screen,
+}
+
+/// What is shown beside the session.
+pub(super) struct Beside {
+    /// The context's name.
+    pub context: String,
+    /// Whether the server only tries.
+    pub dry_run: bool,
+    /// What to say at the start.
+    pub notices: Vec<String>,
+}
+
+impl Attendance {
+    /// Schedules until somebody leaves.
+    ///
+    /// # Errors
+    /// The screen cannot be used.
+    pub fn run(
+        &self,
+        mut world: World,
+        wire: Wire,
+        mut watched: Watched,
+        beside: Beside,
+    ) -> Result<Exit> {
+        let Beside { context, dry_run, notices } = beside;
+        let how = if dry_run { "trying in" } else { "scheduling in" };
+        let name = format!("{how} {context}");
+        // Only the session that acts may let extenders bind; its copies ask them.
+        let extenders = world.api().extenders().cloned();
+        if extenders.is_some() {
+            let asking = extender_client::connect(&world.config().extenders, Reach::Reads);
+            world.api_mut().set_extenders(asking.context("extenders")?);
+        }
+        let mut session = Session::new(world);
+        session.act(extenders);
+        let tell: Teller = Box::new(move |world, told| watched.see(world, &told));
+        let attended = Attended::new(Box::new(wire), &session, (context, dry_run), tell);
+        let opened = open::Shown { session, name, notices };
+        let behind = Behind::Scheduling(Box::new(attended));
+        let (code, left) = open::screen(opened, &self.screen, behind)?;
+        if !left.unsent.is_empty() {
+            eprintln!("not written, as it was held: {}", clean(&left.unsent));
+        }
+        match (code, left.lost) {
+            (0, true) => Ok(Exit::Lost),
+            (code, _) => open::leave(code),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A session that acts on a cluster elsewhere, its copies and its branches: only the one sends.
+
+use super::*;
+use crate::config::{self, FeatureGates};
+use crate::debug::edit::Edit;
+use crate::debug::fork::Branches;
+use crate::debug::session::Ran;
+use crate::engine::framework::registry::Registry;
+use crate::engine::testing::{key, node, pod};
+
+/// A session that acts, on a cluster elsewhere with a node and pods `a` and `b`.
+fn session() -> Session {
+    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+    let mut world = World::new(&config, features, &registry).unwrap();
+    world.write_elsewhere();
+    world.accept(node("n1").into());
+    world.accept(pod("a").into());
+    world.accept(pod("b").into());
+    let mut session = Session::new(world);
+    session.act(None);
+    session
+}
+
+fn words(sent: &[Outgoing]) -> Vec<String> {
+    sent.iter().map(|open| open.request.words()).collect()
+}
+
+#[test]
+fn stepping_runs_no_cycle_and_what_a_cycle_wrote_leaves_once() {
+    let mut session = session();
+    assert_eq!(session.step_into(), Ran::AtEnd);
+    assert_eq!(session.next_cycle(), Ran::AtEnd);
+    assert_eq!(session.run_cycle(), Ran::NewCycle);
+    assert_eq!(session.unsent_words(), "bind default/a to n1");
+    assert_eq!(words(&session.send()), ["bind default/a to n1"]);
+    assert!(session.is_at_newest() && session.unsent().is_empty());
+    assert!(session.send().is_empty());
+    let last = session.timeline().steps().last().unwrap().input.clone().unwrap();
+    assert_eq!(last.words(), "sent: bind default/a to n1");
+}
+
+#[test]
+fn no_copy_sends_anything_wherever_it_began() {
+    let mut session = session();
+    session.run_cycle();
+    let mut copy = session.clone();
+    assert!(!copy.acts() && copy.send().is_empty());
+    let mut fork = session.fork();
+    assert!(fork.world().api().is_here());
+    let bound = |session: &Session| {
+        let pod = session.world().api().objects().pod(key("a")).unwrap();
+        pod.spec.node_name.to_string()
+    };
+    assert_eq!(bound(&fork), "n1", "what was held back counts as done there");
+    assert_eq!(fork.run_cycle(), Ran::NewCycle);
+    assert!(fork.send().is_empty() && fork.unsent().is_empty());
+    assert_eq!(bound(&session), "");
+    session.send();
+    // The past is done again on copies: a state from before the cycle has nothing to send.
+    session.go_to_stop(0);
+    assert!(session.unsent().is_empty());
+    assert!(session.world_here().api().outbox().is_empty());
+}
+
+#[test]
+fn an_edit_goes_to_a_branch_and_back_on_the_original_all_is_as_it_was() {
+    let (mut session, mut branches) = (session(), Branches::default());
+    session.run_cycle();
+    let edit: Edit = "cordon node n1".parse().unwrap();
+    let (_, forked) = branches.edit(&mut session, edit).unwrap();
+    assert_eq!(forked.as_deref(), Some("what-if-1"));
+    assert!(!session.acts());
+    session.run_cycle();
+    assert!(session.send().is_empty());
+    assert_eq!(branches.undo(&mut session).unwrap(), "cordon node n1");
+    assert!(branches.undo(&mut session).is_err(), "that it is alone cannot be undone");
+    branches.switch(&mut session, "original").unwrap();
+    assert!(session.acts());
+    assert_eq!(words(&session.send()), ["bind default/a to n1"]);
+}

@@ -1,0 +1,130 @@
+//! A copy of a cluster whose API server is elsewhere goes its own way: from then on this copy is
+//! the API server, and nothing that its scheduler writes leaves it. For what-ifs.
+
+use std::task::Poll;
+
+use crate::engine::host::Host;
+use crate::sim::remote::{Answer, Request, Written};
+use crate::sim::{ApiServer, World};
+
+impl World {
+    /// From now on what the scheduler writes is written here. What it wrote before and what is
+    /// not answered yet counts as done, in its order. Changes nothing where that is so already.
+    pub fn write_here(&mut self) {
+        let Some(remote) = &mut self.api.remote else { return };
+        for object in remote.take_newer() {
+            self.accept(object);
+        }
+        while let Some(open) = self.api.remote.as_mut().and_then(|remote| remote.next_open()) {
+            let answer = self.api.do_here(open.request);
+            self.answer(open.ticket, answer);
+        }
+        self.api.be_here();
+        self.settle();
+    }
+}
+
+impl ApiServer {
+    /// Does here what was meant for elsewhere.
+    fn do_here(&mut self, request: Request) -> Answer {
+        let remote = self.remote.take();
+        let answer = self.make(request);
+        self.remote = remote;
+        answer
+    }
+
+    fn make(&mut self, request: Request) -> Answer {
+        let done = |()| Written::Done;
+        match request {
+            // It may have been told already that it is.
+            Request::Bind { pod, node } => match self.objects.pod(pod.key) {
+                Some(known) if known.spec.node_name == node => Ok(Written::Done),
+                _ => self.bind_here(pod, node).map(done),
+            },
+            Request::PodStatus { pod, patch } => self.patch_pod_status(pod.key, patch).map(done),
+            Request::Evict { pod, condition } => {
+                let there = at_once(self.evict(pod.key, pod.uid, condition))?;
+                Ok(if there { Written::Done } else { Written::Gone })
+            }
+            Request::ExtendedResourceClaim { pod, status } => {
+                at_once(self.set_extended_resource_claim(pod.key, status)).map(done)
+            }
+            Request::NodeResourceClaims { pod, statuses } => {
+                self.set_node_resource_claims(pod.key, statuses).map(done)
+            }
+            Request::Update { after, .. } => {
+                at_once(Host::update(self, after)).map(Written::Object)
+            }
+            Request::Create(object) => at_once(Host::create(self, object)).map(Written::Object),
+            Request::Delete { kind, key, .. } => {
+                let there = Host::delete(self, kind, key)?;
+                Ok(if there { Written::Done } else { Written::Gone })
+            }
+            Request::Event { .. } => Ok(Written::Done),
+        }
+    }
+}
+
+/// An answer that was given here, where nobody has to be waited for.
+fn at_once<T>(answer: Poll<Result<T, String>>) -> Result<T, String> {
+    match answer {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => Err("it was not answered".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, FeatureGates};
+    use crate::engine::framework::registry::Registry;
+    use crate::engine::record::Outcome;
+    use crate::engine::testing::{key, node, pod};
+
+    /// A cluster elsewhere with a node and a pod that was decided about.
+    fn decided() -> World {
+        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        let mut world = World::new(&config, features, &registry).unwrap();
+        world.write_elsewhere();
+        world.accept(node("n1").into());
+        world.accept(pod("a").into());
+        assert_eq!(world.step().unwrap().outcome, Outcome::Waiting);
+        world
+    }
+
+    fn node_of(world: &World) -> String {
+        world.api().objects().pod(key("a")).unwrap().spec.node_name.to_string()
+    }
+
+    #[test]
+    fn what_was_on_its_way_is_done_here_and_nothing_leaves_any_more() {
+        let mut original = decided();
+        let mut copy = original.clone();
+        copy.write_here();
+        assert_eq!(node_of(&copy), "n1");
+        assert!(copy.scheduler().waiting().is_empty());
+        copy.create(pod("b").into());
+        assert_eq!(copy.step().unwrap().outcome, Outcome::Scheduled);
+        assert!(copy.api_mut().take_outbox().is_empty());
+        // The original has not heard of it.
+        assert_eq!(node_of(&original), "");
+        assert_eq!(original.api_mut().take_outbox().len(), 1);
+    }
+
+    #[test]
+    fn a_binding_that_left_and_was_told_before_its_answer_is_no_failure() {
+        let mut world = decided();
+        world.api_mut().take_outbox();
+        let mut bound = pod("a");
+        bound.spec.node_name = "n1".into();
+        bound.metadata.uid = world.api().objects().pod(key("a")).unwrap().metadata.uid;
+        world.accept(bound.into());
+        world.write_here();
+        assert_eq!(
+            world.scheduler_mut().take_finished().pop().unwrap().outcome,
+            Outcome::Scheduled
+        );
+        assert_eq!(node_of(&world), "n1");
+    }
+}

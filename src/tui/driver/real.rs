@@ -1,0 +1,255 @@
+//! A real scheduler behind the session: when it decides, when what it decided is sent, and when
+//! all of it is held.
+//!
+//! Stepping into a cycle holds it: it is decided, and what it wants written leaves only once the
+//! debugger steps on beyond its end. Stepping over a cycle sends at once, unless a breakpoint
+//! stops in it. While somebody stands in the past, in a held cycle or in a branch, nothing is
+//! decided and no news are taken in.
+
+use std::time::{Duration, Instant};
+
+use super::{Done, Driver, stopped};
+use crate::debug::breakpoint::Moment;
+use crate::debug::fork::ORIGINAL;
+use crate::debug::{Position, Ran, Session};
+use crate::live::attended::{Arrival, Standing};
+use crate::live::{Attended, Notice};
+use crate::tui::model::{Held, RealModel};
+use crate::tui::widget::status_line::Severity;
+
+/// How a real scheduler is made to decide.
+pub const DECIDING: &str =
+    "s steps into a cycle, n decides one, Space lets it go on by itself and holds it";
+
+/// What stepping on came to.
+pub(super) enum Went {
+    /// The position moved, or a cycle ran.
+    Ran(Ran),
+    /// Writes were sent: these, in a few words.
+    Sent(String),
+    /// Nothing may be decided, and why.
+    Refused(String),
+}
+
+impl Went {
+    /// Whether a cycle ran.
+    pub fn is_new_cycle(&self) -> bool {
+        matches!(self, Went::Ran(Ran::NewCycle))
+    }
+
+    /// Whether there is no use in stepping on.
+    pub fn is_end(&self) -> bool {
+        matches!(self, Went::Refused(_) | Went::Ran(Ran::Idle | Ran::AtStart))
+    }
+}
+
+impl Driver {
+    /// Lets the session, which acts, schedule for real.
+    pub fn attend(&mut self, attended: Attended) {
+        self.attended = Some(Box::new(attended));
+        self.model.start = self.session.world().now();
+        self.live_changed();
+    }
+
+    /// Whether the session on screen is the one that schedules for real.
+    pub fn is_real(&self) -> bool {
+        self.attended.is_some() && self.session.acts()
+    }
+
+    /// Why nothing is decided and no news are taken in.
+    pub(super) fn held(&self) -> Option<Held> {
+        let attended = self.attended.as_ref()?;
+        if !self.session.acts() {
+            return Some(Held::Branch);
+        }
+        if attended.is_frozen() {
+            return Some(Held::Frozen);
+        }
+        if !self.session.unsent().is_empty() {
+            return Some(Held::Cycle);
+        }
+        let at_head = self.session.is_at_newest() && self.session.position() == Position::START;
+        (!at_head).then_some(Held::Past)
+    }
+
+    /// What the picture says of it.
+    pub(super) fn real_model(&self) -> Option<RealModel> {
+        let attended = self.attended.as_ref()?;
+        Some(RealModel {
+            context: attended.context().to_owned(),
+            dry_run: attended.is_dry_run(),
+            standing: attended.standing().clone(),
+            held: self.held(),
+        })
+    }
+
+    /// One step; beyond what is recorded a real scheduler sends what is held, or else decides.
+    pub(super) fn one_step(&mut self, step: fn(&mut Session) -> Ran) -> Went {
+        match step(&mut self.session) {
+            Ran::AtEnd => self.step_for_real(),
+            ran => Went::Ran(ran),
+        }
+    }
+
+    fn step_for_real(&mut self) -> Went {
+        if let Some(words) = self.send() {
+            self.session.go_to_end();
+            return Went::Sent(words);
+        }
+        self.session.go_to_end();
+        self.decide_next()
+    }
+
+    /// Decides about the next pod for real.
+    pub(super) fn decide_next(&mut self) -> Went {
+        let Some(attended) = &mut self.attended else { return Went::Ran(Ran::Idle) };
+        if let Err(text) = attended.may_write() {
+            return Went::Refused(text);
+        }
+        self.unsaid.extend(attended.catch_up(&mut self.session));
+        match attended.decide(&mut self.session) {
+            Ok(true) => Went::Ran(Ran::NewCycle),
+            Ok(false) => Went::Ran(Ran::Idle),
+            Err(text) => Went::Refused(text),
+        }
+    }
+
+    /// Sends what a real scheduler wants written. Gives it in a few words.
+    pub(super) fn send(&mut self) -> Option<String> {
+        let attended = self.attended.as_mut().filter(|_| self.session.acts())?;
+        attended.send(&mut self.session)
+    }
+
+    /// What stepping on has to say: of a cycle for real, what of it is held or was sent.
+    pub(super) fn said_of(&self, went: &Went, sent: Option<String>) -> Done {
+        let held = self.session.unsent_words();
+        match went {
+            Went::Refused(text) => {
+                Done { message: Some((Severity::Error, text.clone())), ..Done::default() }
+            }
+            Went::Sent(words) => Done::said(format!("sent: {words}")),
+            Went::Ran(Ran::NewCycle) if !held.is_empty() => Done::said(format!(
+                "{} is held: {held}; n sends it, and so does stepping on beyond its end",
+                self.cycle_words()
+            )),
+            Went::Ran(Ran::NewCycle) if sent.is_some() => {
+                let sent = sent.unwrap_or_default();
+                Done::said(format!("{} is decided and sent: {sent}", self.cycle_words()))
+            }
+            Went::Ran(ran) => self.said(*ran),
+        }
+    }
+
+    fn cycle_words(&self) -> String {
+        let record = self.session.latest_record();
+        record.map(|record| format!("cycle {} of {}", record.cycle, record.pod)).unwrap_or_default()
+    }
+
+    /// From now on it decides by itself; what was held is sent.
+    pub(super) fn let_run(&mut self) -> Done {
+        if !self.session.unsent().is_empty() && !self.session.is_at_newest() {
+            let text = "a cycle is held: c goes to it, n sends what it wants written".to_owned();
+            let message = Some((Severity::Error, text));
+            return Done { message, stopped: true, ..Done::default() };
+        }
+        let sent = self.send().map(|words| format!("; sent: {words}")).unwrap_or_default();
+        self.session.go_to_end();
+        match self.attended.as_mut().map(|attended| attended.may_write()) {
+            Some(Err(text)) => {
+                let text = format!("it goes on as soon as it may{sent}; {text}");
+                Done { message: Some((Severity::Warning, text)), ..Done::default() }
+            }
+            _ => Done::said(format!("deciding by itself; Space holds it{sent}")),
+        }
+    }
+
+    /// Lets a real scheduler decide for about `budget`. Gives whether there is more to do, and
+    /// what is to be said if a breakpoint stopped it.
+    pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<Done>) {
+        let start = Instant::now();
+        while self.held().is_none() && start.elapsed() < budget {
+            let since = Moment::after(self.session.entries_past());
+            if !self.decide_next().is_new_cycle() {
+                return (false, None);
+            }
+            if let Some(words) = self.stop_until(since, self.newest_moment()) {
+                return (false, Some(stopped(words)));
+            }
+            self.send();
+        }
+        (self.held().is_none(), None)
+    }
+
+    /// The end of what is recorded.
+    pub(super) fn newest_moment(&self) -> Option<Moment> {
+        Moment::after(self.session.history().len())
+    }
+
+    /// Lets time pass for a real scheduler. Gives whether something has changed.
+    pub(super) fn tick_for_real(&mut self) -> bool {
+        let held = self.held().is_some();
+        let Some(attended) = &mut self.attended else { return false };
+        let shown = self.model.live.as_ref().map_or(0, |live| live.waiting);
+        let led = *attended.standing() == Standing::Leads;
+        let (changed, notices) = attended.tick(&mut self.session, held);
+        self.unsaid.extend(notices);
+        if !led && *attended.standing() == Standing::Leads {
+            self.unsaid.push(Notice { serious: false, text: DECIDING.into() });
+        }
+        changed || held && attended.waiting() != shown
+    }
+
+    /// Takes in what came from the cluster. Gives what is to be said.
+    pub(super) fn take_arrival(&mut self, arrival: Option<Arrival>) -> Vec<Notice> {
+        let Some(attended) = &mut self.attended else { return Vec::new() };
+        match arrival {
+            Some(arrival) => attended.take(&mut self.session, arrival),
+            None => {
+                attended.freeze(true);
+                let text = "the cluster is not followed any more: nothing is decided".to_owned();
+                vec![Notice { serious: true, text }]
+            }
+        }
+    }
+
+    /// Why nothing can be done by hand for real at the moment.
+    pub(super) fn refused_by_hand(&mut self) -> Option<Done> {
+        let held = self.held();
+        let text = match held {
+            _ if !self.is_real() => return None,
+            Some(Held::Past | Held::Branch) => {
+                "this is the past: c goes back to the present, :fork tries it here".to_owned()
+            }
+            Some(Held::Cycle) => format!("{} is held: n sends it first", self.cycle_words()),
+            _ => self.attended.as_mut()?.may_write().err()?,
+        };
+        Some(Done { message: Some((Severity::Error, text)), ..Done::default() })
+    }
+
+    /// What was said while something else went on.
+    pub fn take_unsaid(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.unsaid)
+    }
+
+    /// How a real scheduler is left: what it wanted written and was never sent, and whether its
+    /// lease was lost.
+    pub fn left(&self) -> Left {
+        let here = self.session.acts().then_some(&self.session);
+        let original = here.or_else(|| self.branches.other(ORIGINAL));
+        let unsent = original.map(Session::unsent_words).unwrap_or_default();
+        let standing = self.attended.as_ref().map(|attended| attended.standing());
+        Left { unsent, lost: matches!(standing, Some(Standing::Lost(_))) }
+    }
+}
+
+/// See [`Driver::left`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// What was held and is not written, in a few words; empty: nothing.
+    pub unsent: String,
+    /// Whether the lease was lost.
+    pub lost: bool,
+}
+
+#[cfg(test)]
+mod tests;

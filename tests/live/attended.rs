@@ -1,0 +1,172 @@
+//! The debugger on a scheduler that decides for real, in a pseudo-terminal, against the
+//! stand-in: what it says it is doing, and what it writes when.
+
+use kubestep::api::Kind;
+use serde_json::json;
+
+use crate::consent::{cluster, pod, schedule, writes};
+use crate::running::until;
+use crate::standin::StandIn;
+use crate::terminal::Terminal;
+
+/// The pods that were bound, in order, as often as they were.
+fn bindings(server: &StandIn) -> Vec<String> {
+    let posted = writes(server).into_iter().filter(|line| line.contains("/binding"));
+    posted.map(|line| line.split('/').rev().nth(1).unwrap_or_default().to_owned()).collect()
+}
+
+fn attend(server: &StandIn, more: &[&str]) -> Terminal {
+    let terminal = schedule(server, &[&["--tui", "--yes-write"], more].concat());
+    terminal.wait_for("LIVE SCHEDULING lab: paused");
+    terminal.wait_for("s steps into a cycle, n decides one, Space lets it go on by itself");
+    terminal
+}
+
+fn holder(server: &StandIn) -> String {
+    let leases = "/apis/coordination.k8s.io/v1/leases";
+    let lease = server.look(|state| state.objects.get(leases)?.values().next().cloned());
+    let holder = lease.unwrap_or_default()["spec"]["holderIdentity"].as_str().map(str::to_owned);
+    holder.unwrap_or_default()
+}
+
+#[test]
+fn the_question_comes_before_the_screen() {
+    let server = cluster();
+    let mut terminal = schedule(&server, &["--tui"]);
+    terminal.wait_for("Write to lab? Type its name to allow it:");
+    assert!(!terminal.screen(|screen| screen.alternate_screen()));
+    terminal.send("lab\r");
+    terminal.wait_for("LIVE SCHEDULING lab: paused");
+    assert!(bindings(&server).is_empty());
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+}
+
+#[test]
+fn steps_are_real_are_held_and_are_written_once() {
+    let server = cluster();
+    let mut terminal = attend(&server, &[]);
+    assert!(!holder(&server).is_empty());
+    terminal.send("s");
+    terminal.wait_for("cycle 1 of default/web is held: bind default/web to node-a");
+    pod(&server, "late");
+    terminal.wait_for("news wait");
+    assert!(bindings(&server).is_empty());
+    terminal.send("n");
+    terminal.wait_for("sent: bind default/web to node-a");
+    until("it is bound", || bindings(&server) == ["web"]);
+    terminal.wait_for("LIVE SCHEDULING lab: paused");
+    terminal.send("2");
+    terminal.wait_for("default/late");
+    // Back through what was and forward again: nothing is written anew.
+    terminal.send("{");
+    terminal.wait_for("HELD: ");
+    terminal.send("ssssssssc");
+    terminal.wait_for("this is the present");
+    assert_eq!(bindings(&server), ["web"]);
+    terminal.send(" ");
+    until("the late one is bound", || bindings(&server) == ["web", "late"]);
+    terminal.wait("running", |screen| {
+        screen.rows(0, 120).next().is_some_and(|row| row.trim_end().ends_with("SCHEDULING lab"))
+    });
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+    assert_eq!(holder(&server), "", "the lease is given back");
+}
+
+#[test]
+fn a_branch_writes_nothing_and_news_wait_for_the_original() {
+    let server = cluster();
+    let mut terminal = attend(&server, &[]);
+    terminal.send(":fork\r");
+    terminal.wait_for("WHAT-IF: nothing is written");
+    terminal.send("c");
+    terminal.wait_for("1 cycle ran");
+    pod(&server, "late");
+    terminal.send(":branch original\r");
+    terminal.wait_for("LIVE SCHEDULING lab: paused");
+    terminal.send("2");
+    terminal.wait_for("default/late");
+    assert!(bindings(&server).is_empty());
+    terminal.send("c");
+    until("both are bound", || bindings(&server).len() == 2);
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn what_is_held_when_one_leaves_is_said_and_not_written() {
+    let server = cluster();
+    let mut terminal = attend(&server, &["--leader-elect=false"]);
+    terminal.send("s");
+    terminal.wait_for("is held: bind default/web to node-a");
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.wait_for("not written, as it was held: bind default/web to node-a");
+    assert!(bindings(&server).is_empty());
+}
+
+#[test]
+fn a_lost_connection_stops_it_and_it_comes_back() {
+    let server = cluster();
+    let mut terminal = attend(&server, &["--leader-elect=false"]);
+    server.misbehave(|faults| faults.down = true);
+    terminal.wait_for("CONNECTION LOST: writes stopped");
+    terminal.send("n");
+    terminal.wait_for("the connection to the cluster is lost: nothing is decided");
+    server.misbehave(|faults| faults.down = false);
+    terminal.wait_for("LIVE SCHEDULING lab: paused");
+    terminal.send("n");
+    until("it is bound", || bindings(&server) == ["web"]);
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn a_lost_lease_stops_it_for_good_and_one_can_still_look() {
+    let server = cluster();
+    let times = ["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"];
+    let retry = ["--leader-elect-retry-period=1s"];
+    let mut terminal = attend(&server, &[&times[..], &retry[..]].concat());
+    terminal.send("s");
+    terminal.wait_for("is held: bind");
+    let stolen = json!({
+        "spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 3600},
+    });
+    server.put_at("/apis/coordination.k8s.io/v1/leases", "kube-system/kube-scheduler", stolen);
+    terminal.wait_for("LEASE LOST: writes stopped");
+    terminal.wait_for("nothing is written any more");
+    terminal.send("n2");
+    server.put(Kind::Pod, "x", json!({"metadata": {"uid": "x"}, "spec": {"containers": []}}));
+    terminal.wait_for("default/x");
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 5);
+    assert!(bindings(&server).is_empty());
+}
+
+#[test]
+fn health_and_metrics_are_served_beside_it() {
+    let server = cluster();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut terminal = attend(&server, &["--http-port", &port.to_string()]);
+    terminal.send("n");
+    until("it is bound", || bindings(&server) == ["web"]);
+    terminal.wait_for("LIVE SCHEDULING lab: paused");
+    let get = |path: &str| {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    let attempts = "scheduler_schedule_attempts_total{profile=\"default-scheduler\",\
+                    result=\"scheduled\"} 1";
+    until("it is counted", || get("/metrics").contains(attempts));
+    assert!(get("/readyz").starts_with("HTTP/1.1 200"));
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+}
