@@ -147,7 +147,8 @@ impl Question<'_> {
 fn info(world: &World, key: NamespacedName, pod: &Arc<Pod>) -> Arc<PodInfo> {
     let queued = world.scheduler().queue().get(key);
     let same = queued.filter(|queued| queued.uid() == pod.metadata.uid);
-    same.map_or_else(|| Arc::new(PodInfo::new(pod.clone())), |queued| queued.info.clone())
+    let parsed = || Arc::new(PodInfo::with_features(pod.clone(), world.scheduler().features()));
+    same.map_or_else(parsed, |queued| queued.info.clone())
 }
 
 /// The cycles of the pod up to the state of `world`.

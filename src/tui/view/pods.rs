@@ -54,6 +54,11 @@ impl PodsView<'_> {
     fn pod(&self, row: usize) -> Option<&PodRow> {
         self.0.pods.get(row)
     }
+
+    /// What the pod counts for on a node.
+    fn requests(&self, pod: &Pod) -> String {
+        amount::resources(&accounted(pod, &self.0.configuration.gates).resource)
+    }
 }
 
 impl GridSource for PodsView<'_> {
@@ -86,7 +91,7 @@ impl GridSource for PodsView<'_> {
                 write!(out, "{} {}", sign.glyph(), row.place.words())
             }
             2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
-            3 => out.write_str(&amount::resources(&accounted(&row.pod).resource)),
+            3 => out.write_str(&self.requests(&row.pod)),
             _ => {
                 out.set(&labels_text(&row.pod.metadata.labels), Scope::TextDim);
                 Ok(())

@@ -93,6 +93,9 @@ fn volume_defaults(volume: &mut PersistentVolume) {
     set_if_empty(&mut spec.persistent_volume_reclaim_policy, "Retain");
     spec.volume_mode.get_or_insert(PersistentVolumeMode::Filesystem);
     round_up(&mut spec.capacity);
+    if let Some(disk) = &mut spec.azure_disk {
+        disk.kind.get_or_insert_with(|| "Shared".into());
+    }
     if let Some(rbd) = &mut spec.rbd {
         set_if_empty(&mut rbd.pool, "rbd");
     }

@@ -8,7 +8,7 @@ mod node;
 mod parse;
 mod requirement;
 mod toleration;
-mod validate;
+pub(crate) mod validate;
 
 use std::fmt;
 

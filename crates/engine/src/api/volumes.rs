@@ -146,6 +146,7 @@ api_structs! {
         pub disk_name: Symbol,
         #[serde(rename = "diskURI")]
         pub disk_uri: Symbol,
+        pub kind: Option<Symbol>,
         pub read_only: Option<bool>,
     }
 

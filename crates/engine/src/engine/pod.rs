@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use crate::api::WeightedPodAffinityTerm;
-use crate::api::selector::Selector;
+use crate::api::selector::{Selector, join_errors};
 use crate::api::{Labels, Object, ObjectMeta, Pod, PodAffinityTerm, Time};
+use crate::config::FeatureGates;
 use crate::engine::pod_class::{AffinityTerms, PodClass};
 use crate::engine::ports::{HostPort, container_host_ports};
 use crate::engine::requests::{self, PodResource};
@@ -112,34 +113,86 @@ pub struct PodInfo {
     pub host_ports: Vec<HostPort>,
     /// Its images by their full names: init containers, containers, image volumes (IL-001).
     pub images: Box<[Symbol]>,
-    /// What could not be parsed of its affinity terms.
-    pub parse_error: Option<String>,
+    /// Its affinity terms as they are written now, where those of its class are not all of
+    /// them: some cannot be parsed, or they were changed.
+    pub(super) parsed: Option<Arc<ParsedTerms>>,
+}
+
+/// A pod's affinity terms, and what cannot be parsed of them.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(super) struct ParsedTerms {
+    /// A list with a term that cannot be parsed is empty.
+    terms: AffinityTerms,
+    errors: Vec<(TermList, String)>,
+}
+
+/// A list of affinity terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TermList {
+    /// Required affinity.
+    RequiredAffinity,
+    /// Required anti-affinity.
+    RequiredAntiAffinity,
+    /// Preferred affinity.
+    PreferredAffinity,
+    /// Preferred anti-affinity.
+    PreferredAntiAffinity,
 }
 
 impl PodInfo {
     /// Parses `pod`. A list of terms with a term that cannot be parsed counts as empty, and
-    /// [`PodInfo::parse_error`] says why (FW-037).
+    /// [`PodInfo::parse_error`] says why (FW-037). The pod counts for what it does with the default
+    /// feature gates.
     pub fn new(pod: Arc<Pod>) -> PodInfo {
-        let (terms, parse_error) = parse_terms(&pod);
+        PodInfo::with_features(pod, &FeatureGates::default())
+    }
+
+    /// As [`PodInfo::new`], with what the pod counts for under these feature gates.
+    pub fn with_features(pod: Arc<Pod>, features: &FeatureGates) -> PodInfo {
+        let parsed = ParsedTerms::of(&pod);
         PodInfo {
-            class: PodClass::of(&pod, terms),
-            resource: requests::accounted(&pod),
+            class: PodClass::of(&pod, parsed.terms.clone()),
+            resource: requests::accounted(&pod, features),
             host_ports: container_host_ports(&pod),
             images: images(&pod),
-            parse_error,
+            parsed: (!parsed.errors.is_empty()).then(|| Arc::new(parsed)),
             pod,
         }
     }
 
     /// The same pod after a change of its object. With the same UID, upstream keeps what it
-    /// parsed from the old object (FW-037), and so do we.
-    pub fn updated(&self, pod: Arc<Pod>) -> PodInfo {
+    /// parsed from the old object (FW-037), and so do we: by that other pods know this one.
+    /// Where it is placed itself, its terms are parsed anew: see [`PodInfo::own_terms`].
+    pub fn updated(&self, pod: Arc<Pod>, features: &FeatureGates) -> PodInfo {
         if self.pod.metadata.uid != pod.metadata.uid {
-            return PodInfo::new(pod);
+            return PodInfo::with_features(pod, features);
         }
         let class = PodClass::of(&pod, self.class.terms.clone());
         let host_ports = container_host_ports(&pod);
-        PodInfo { host_ports, images: images(&pod), class, pod, ..self.clone() }
+        let parsed = match self.pod.spec.affinity == pod.spec.affinity {
+            true => self.parsed.clone(),
+            false => Some(Arc::new(ParsedTerms::of(&pod))),
+        };
+        PodInfo { host_ports, images: images(&pod), class, pod, parsed, ..self.clone() }
+    }
+
+    /// The affinity terms by which the pod itself is placed.
+    pub fn own_terms(&self) -> &AffinityTerms {
+        self.parsed.as_ref().map_or(&self.class.terms, |parsed| &parsed.terms)
+    }
+
+    /// What cannot be parsed of one list of its own terms.
+    pub fn error_in(&self, list: TermList) -> Option<&str> {
+        let errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
+        errors.filter(|(other, _)| *other == list).map(|(_, error)| error.as_str()).next()
+    }
+
+    /// What cannot be parsed of its own terms, as upstream's `NewPodInfo` says it.
+    pub fn parse_error(&self) -> Option<String> {
+        let errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
+        let errors: Vec<String> =
+            errors.map(|(list, error)| format!("{}: {error}", list.label())).collect();
+        (!errors.is_empty()).then(|| join_errors(&errors))
     }
 
     /// Namespace and name.
@@ -179,29 +232,44 @@ pub fn normalized_image_name(name: Symbol) -> Symbol {
     }
 }
 
-/// The affinity terms of a pod, and what could not be parsed of them.
-fn parse_terms(pod: &Pod) -> (AffinityTerms, Option<String>) {
-    let Some(affinity) = &pod.spec.affinity else { return Default::default() };
-    let (attract, repel) = (affinity.pod_affinity.as_ref(), affinity.pod_anti_affinity.as_ref());
-    let mut errors = Vec::new();
-    let parse = |term: &PodAffinityTerm| AffinityTerm::new(pod, term);
-    let parse_weighted = |term: &WeightedPodAffinityTerm| weighted(pod, term);
-    let written = attract.map(|a| &a.required_during_scheduling_ignored_during_execution[..]);
-    let required_affinity = terms("requiredAffinityTerms", written, &mut errors, parse);
-    let written = repel.map(|a| &a.required_during_scheduling_ignored_during_execution[..]);
-    let required_anti_affinity = terms("requiredAntiAffinityTerms", written, &mut errors, parse);
-    let written = attract.map(|a| &a.preferred_during_scheduling_ignored_during_execution[..]);
-    let preferred_affinity = terms("preferredAffinityTerms", written, &mut errors, parse_weighted);
-    let written = repel.map(|a| &a.preferred_during_scheduling_ignored_during_execution[..]);
-    let preferred_anti_affinity =
-        terms("preferredAntiAffinityTerms", written, &mut errors, parse_weighted);
-    let terms = AffinityTerms {
-        required_affinity,
-        required_anti_affinity,
-        preferred_affinity,
-        preferred_anti_affinity,
-    };
-    (terms, (!errors.is_empty()).then(|| errors.join(", ")))
+impl TermList {
+    fn label(self) -> &'static str {
+        match self {
+            TermList::RequiredAffinity => "requiredAffinityTerms",
+            TermList::RequiredAntiAffinity => "requiredAntiAffinityTerms",
+            TermList::PreferredAffinity => "preferredAffinityTerms",
+            TermList::PreferredAntiAffinity => "preferredAntiAffinityTerms",
+        }
+    }
+}
+
+impl ParsedTerms {
+    fn of(pod: &Pod) -> ParsedTerms {
+        let Some(affinity) = &pod.spec.affinity else { return ParsedTerms::default() };
+        let (attract, repel) = (&affinity.pod_affinity, &affinity.pod_anti_affinity);
+        let mut errors = Vec::new();
+        let parse = |term: &PodAffinityTerm| AffinityTerm::new(pod, term);
+        let weigh = |term: &WeightedPodAffinityTerm| weighted(pod, term);
+        let mut terms = AffinityTerms::default();
+        if let Some(written) = attract {
+            let required = &written.required_during_scheduling_ignored_during_execution;
+            let preferred = &written.preferred_during_scheduling_ignored_during_execution;
+            terms.required_affinity =
+                parse_list(TermList::RequiredAffinity, required, &mut errors, parse);
+            terms.preferred_affinity =
+                parse_list(TermList::PreferredAffinity, preferred, &mut errors, weigh);
+        }
+        if let Some(written) = repel {
+            let required = &written.required_during_scheduling_ignored_during_execution;
+            let preferred = &written.preferred_during_scheduling_ignored_during_execution;
+            terms.required_anti_affinity =
+                parse_list(TermList::RequiredAntiAffinity, required, &mut errors, parse);
+            terms.preferred_anti_affinity =
+                parse_list(TermList::PreferredAntiAffinity, preferred, &mut errors, weigh);
+        }
+        errors.sort_by_key(|(list, _)| *list as u8);
+        ParsedTerms { terms, errors }
+    }
 }
 
 fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, String> {
@@ -210,14 +278,14 @@ fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, S
 }
 
 /// Parses a list of terms; one bad term empties the list.
-fn terms<T, U>(
-    label: &str,
-    written: Option<&[T]>,
-    errors: &mut Vec<String>,
+fn parse_list<T, U>(
+    list: TermList,
+    written: &[T],
+    errors: &mut Vec<(TermList, String)>,
     parse: impl Fn(&T) -> Result<U, String>,
 ) -> Vec<U> {
-    written.unwrap_or_default().iter().map(parse).collect::<Result<_, _>>().unwrap_or_else(|err| {
-        errors.push(format!("{label}: {err}"));
+    written.iter().map(parse).collect::<Result<_, _>>().unwrap_or_else(|error| {
+        errors.push((list, error));
         Vec::new()
     })
 }
@@ -301,18 +369,58 @@ mod tests {
     fn a_changed_pod_keeps_what_was_parsed_of_the_first() {
         let terms = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
             {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "zone"}]}});
+        let gates = FeatureGates::default();
         let first = PodInfo::new(Arc::new(pod("p").requests("cpu", "1")));
         let changed = pod("p").requests("cpu", "2").label("app", "web");
         let changed = changed.spec(json!({"affinity": terms}));
-        let same = first.updated(Arc::new(changed.clone()));
+        let same = first.updated(Arc::new(changed.clone()), &gates);
         assert_eq!(same.resource.resource.milli_cpu, 1000);
         assert!(same.class.terms.required_affinity.is_empty());
         assert!(same.pod.metadata.labels.get("app".into()).is_some());
         let mut anew = changed;
         anew.metadata.uid = "anew".into();
-        let other = first.updated(Arc::new(anew));
+        let other = first.updated(Arc::new(anew), &gates);
         assert_eq!(other.resource.resource.milli_cpu, 2000);
         assert_eq!(other.class.terms.required_affinity.len(), 1);
+    }
+
+    /// InterPodAffinity makes a PodInfo of its own of the pod that it places.
+    #[test]
+    fn a_changed_pod_is_placed_by_the_terms_of_the_second() {
+        let near = |app: &str| {
+            let term = json!({"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "k"});
+            let terms = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});
+            Arc::new(pod("p").spec(json!({"affinity": {"podAffinity": terms}})))
+        };
+        let gates = FeatureGates::default();
+        let (first, second) = (PodInfo::new(near("a")), PodInfo::new(near("b")));
+        let changed = first.updated(near("b"), &gates);
+        assert_eq!(changed.own_terms(), second.own_terms());
+        assert_eq!(changed.class.terms, first.class.terms);
+        assert_eq!(changed.updated(near("b"), &gates).own_terms(), second.own_terms());
+        assert_eq!(first.updated(near("a"), &gates), first);
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_is_said_list_by_list() {
+        let bad = json!({"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]},
+            "topologyKey": "k"});
+        let lists = json!({
+            "requiredDuringSchedulingIgnoredDuringExecution": [bad],
+            "preferredDuringSchedulingIgnoredDuringExecution":
+                [{"weight": 1, "podAffinityTerm": bad}]});
+        let both = json!({"affinity": {"podAffinity": lists, "podAntiAffinity": lists}});
+        let info = PodInfo::new(Arc::new(pod("p").spec(both)));
+        let reason = "\"Is\" is not a valid label selector operator";
+        assert_eq!(
+            info.parse_error().unwrap(),
+            format!(
+                "[requiredAffinityTerms: {reason}, requiredAntiAffinityTerms: {reason}, \
+                 preferredAffinityTerms: {reason}, preferredAntiAffinityTerms: {reason}]"
+            )
+        );
+        assert_eq!(info.error_in(TermList::RequiredAntiAffinity), Some(reason));
+        assert_eq!(PodInfo::new(Arc::new(pod("p"))).parse_error(), None);
     }
 
     #[test]
@@ -320,10 +428,11 @@ mod tests {
         let ports = json!([{"containerPort": 80, "hostPort": 80}]);
         let with = pod("p").spec(json!({"containers": [{"name": "c", "ports": ports}]}));
         let without = pod("p").spec(json!({"containers": [{"name": "c"}]}));
+        let gates = FeatureGates::default();
         let first = PodInfo::new(Arc::new(without.clone()));
-        let second = first.updated(Arc::new(with));
+        let second = first.updated(Arc::new(with), &gates);
         assert_eq!((first.host_ports.len(), second.host_ports.len()), (0, 1));
-        assert!(second.updated(Arc::new(without)).host_ports.is_empty());
+        assert!(second.updated(Arc::new(without), &gates).host_ports.is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use crate::api::{
     Container, ContainerRestartPolicy, ContainerStatus, Pod, Quantity, QuantityFormat, ResourceList,
 };
+use crate::config::{Feature, FeatureGates};
 use crate::engine::resource::Resource;
 use crate::intern::Symbol;
 
@@ -31,9 +32,13 @@ pub struct RequestOptions {
 }
 
 impl RequestOptions {
-    /// What is accounted on nodes: everything that is reported of resizes.
-    pub fn with_status() -> RequestOptions {
-        RequestOptions { use_status: true, pod_level_status: true, ..RequestOptions::default() }
+    /// The spec and all that is reported of resizes.
+    pub fn with_status(features: &FeatureGates) -> RequestOptions {
+        RequestOptions {
+            use_status: features.enabled(Feature::InPlacePodVerticalScaling),
+            pod_level_status: features.enabled(Feature::InPlacePodLevelResourcesVerticalScaling),
+            ..RequestOptions::default()
+        }
     }
 }
 
@@ -48,12 +53,19 @@ pub struct PodResource {
     pub non_zero_memory: i64,
 }
 
-/// The reading that NodeInfo accounts by: status resources and pod-level ones included.
-pub fn accounted(pod: &Pod) -> PodResource {
-    // The API server keeps claim statuses only where their gate is on.
-    let mut options = RequestOptions { claim_status: true, ..RequestOptions::with_status() };
+/// The reading that NodeInfo accounts by: status resources, pod-level ones and those of claims,
+/// each as its feature gate says (RES-008).
+pub fn accounted(pod: &Pod, features: &FeatureGates) -> PodResource {
+    let mut options = RequestOptions {
+        skip_pod_level: !features.enabled(Feature::PodLevelResources),
+        claim_status: features.enabled(Feature::DRANodeAllocatableResources),
+        ..RequestOptions::with_status(features)
+    };
     let requests = pod_requests(pod, &options);
-    options.non_missing = missing_defaults(pod, &requests);
+    options.non_missing = match !options.skip_pod_level && has_pod_level_requests(pod) {
+        true => missing_defaults(&requests),
+        false => default_requests(),
+    };
     let with_defaults = match options.non_missing.is_empty() {
         true => requests.clone(),
         false => pod_requests(pod, &options),
@@ -78,10 +90,7 @@ pub fn default_requests() -> ResourceList {
 }
 
 /// With pod-level requests, a default applies only to what the whole pod lacks (FW-036).
-fn missing_defaults(pod: &Pod, requests: &ResourceList) -> ResourceList {
-    if !has_pod_level_requests(pod) {
-        return default_requests();
-    }
+fn missing_defaults(requests: &ResourceList) -> ResourceList {
     let mut defaults = ResourceList::default();
     for (name, quantity) in default_requests().iter() {
         if requests.get(name).is_none() {

@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use crate::api::selector::validate::{is_dns_subdomain, is_label_text};
 use crate::api::{Quantity, ResourceList};
 use crate::intern::Symbol;
 
@@ -113,17 +114,12 @@ pub fn is_extended_name(name: &str) -> bool {
 
 /// A name of at most 63 characters behind an optional DNS-subdomain prefix of at most 253.
 fn is_qualified_name(name: &str) -> bool {
-    let (prefix, rest) = name.split_once('/').unwrap_or(("", name));
-    let ends = |c: char| c.is_ascii_alphanumeric();
-    let inner = |c: char| ends(c) || matches!(c, '-' | '_' | '.');
-    let dns = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-    !rest.is_empty()
-        && rest.len() <= 63
-        && rest.starts_with(ends)
-        && rest.ends_with(ends)
-        && rest.chars().all(inner)
-        && prefix.len() <= 253
-        && prefix.chars().all(dns)
+    let (prefix, rest) = match name.split_once('/') {
+        Some((prefix, rest)) => (Some(prefix), rest),
+        None => (None, name),
+    };
+    let prefix_is_good = |prefix: &str| prefix.len() <= 253 && is_dns_subdomain(prefix);
+    rest.len() <= 63 && is_label_text(rest) && prefix.is_none_or(prefix_is_good)
 }
 
 #[cfg(test)]
@@ -137,7 +133,9 @@ mod tests {
         {
             assert!(is_scalar_name(name), "{name}");
         }
-        for name in ["cpu", "gpu", "requests.example.com/gpu", "example.com/"] {
+        for name in
+            ["cpu", "gpu", "requests.example.com/gpu", "example.com/", "example..com/gpu", "/gpu"]
+        {
             assert!(!is_scalar_name(name), "{name}");
         }
     }

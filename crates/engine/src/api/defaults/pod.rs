@@ -70,6 +70,9 @@ fn ports(container: &mut Container, host_network: bool) {
 }
 
 fn volume(volume: &mut Volume) {
+    if let Some(disk) = &mut volume.azure_disk {
+        disk.kind.get_or_insert_with(|| "Shared".into());
+    }
     if let Some(rbd) = &mut volume.rbd {
         set_if_empty(&mut rbd.pool, "rbd");
     }

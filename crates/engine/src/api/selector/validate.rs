@@ -82,14 +82,16 @@ pub(super) fn label_value_error(value: &str) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-fn is_label_text(text: &str) -> bool {
+/// Whether a text is letters, digits and inner dashes, underscores and dots.
+pub(crate) fn is_label_text(text: &str) -> bool {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];
     ends.iter().all(|end| end.is_some_and(u8::is_ascii_alphanumeric))
         && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-fn is_dns_subdomain(text: &str) -> bool {
+/// Whether a text is dot-separated labels of lower-case letters, digits and inner dashes.
+pub(crate) fn is_dns_subdomain(text: &str) -> bool {
     let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     text.split('.').map(str::as_bytes).all(|part| {
         part.first().is_some_and(plain)

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::{Node, Pod};
+use crate::config::FeatureGates;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::PodInfo;
 use crate::engine::shards::Shards;
@@ -208,6 +209,26 @@ impl Cache {
     /// The node in a slot.
     pub fn node(&self, id: NodeId) -> Option<&Arc<NodeInfo>> {
         self.nodes.get(id.index())?.as_ref()
+    }
+
+    /// Counts every pod anew under other feature gates (RES-008). All keep their places.
+    pub fn recount(&mut self, features: &FeatureGates) {
+        for at in 0..self.nodes.len() {
+            let held = self.nodes[at].as_ref().map_or(&[][..], |node| &node.pods);
+            let with_features =
+                |pod: &Arc<PodInfo>| PodInfo::with_features(pod.pod.clone(), features);
+            let pods: Vec<_> = held.iter().map(with_features).map(Arc::new).collect();
+            if pods.is_empty() {
+                continue;
+            }
+            let node = self.node_mut(NodeId(at as u32));
+            pods.iter().for_each(|pod| drop(node.remove_pod(pod.uid())));
+            pods.iter().for_each(|pod| node.add_pod(pod.clone()));
+            for pod in pods {
+                let assumed = self.pods.get(&pod.uid()).is_some_and(|state| state.assumed);
+                self.pods.insert(pod.uid(), PodState { pod, assumed });
+            }
+        }
     }
 
     fn insert_pod(&mut self, pod: Arc<PodInfo>, assumed: bool) {

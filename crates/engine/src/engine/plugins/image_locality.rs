@@ -83,7 +83,8 @@ impl Plugin for ImageLocality {
     ) -> Result<i64, Status> {
         // IL-002
         let sizes = held_images(cx, node).into_iter().map(|(_, scaled)| scaled);
-        Ok(score_of(sizes.sum(), containers(&cx.pod.pod)))
+        let sum = sizes.fold(0, i64::wrapping_add);
+        Ok(score_of(sum, containers(&cx.pod.pod)))
     }
 
     /// IL-006

@@ -69,7 +69,7 @@ fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
     let key = cx.pod.key();
     match cx.objects.pod(key) {
         Some(pod) if Arc::ptr_eq(pod, &cx.pod.pod) => Ok(cx.pod.clone()),
-        Some(pod) => Ok(Arc::new(cx.pod.updated(pod.clone()))),
+        Some(pod) => Ok(Arc::new(cx.pod.updated(pod.clone(), cx.features))),
         None => Err(Status::error(&format!("pod {:?} not found", key.name.as_str()))),
     }
 }

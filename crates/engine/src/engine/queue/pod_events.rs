@@ -3,6 +3,7 @@
 //! Upstream: `PodSchedulingPropertiesChange` in `pkg/scheduler/framework/events.go` (FW-264).
 
 use crate::api::Pod;
+use crate::config::FeatureGates;
 use crate::engine::framework::events::{Action, ClusterEvent, EventResource};
 use crate::engine::requests::{RequestOptions, pod_requests};
 
@@ -23,14 +24,14 @@ pub const UNSCHEDULED_POD_DELETE: ClusterEvent =
     ClusterEvent::new(EventResource::UnschedulablePod, Action::DELETE);
 
 /// The events that the update means, in upstream's order; at least one.
-pub fn pod_update_events(old: &Pod, new: &Pod) -> Vec<ClusterEvent> {
+pub fn pod_update_events(old: &Pod, new: &Pod, features: &FeatureGates) -> Vec<ClusterEvent> {
     let resource = match new.spec.node_name.is_empty() {
         true => EventResource::UnschedulablePod,
         false => EventResource::AssignedPod,
     };
     let changes = [
         (old.metadata.labels != new.metadata.labels, Action::UPDATE_POD_LABEL),
-        (is_scaled_down(old, new), Action::UPDATE_POD_SCALE_DOWN),
+        (is_scaled_down(old, new, features), Action::UPDATE_POD_SCALE_DOWN),
         (are_gates_gone(old, new), Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
         // The API lets users only add tolerations, so their number tells.
         (old.spec.tolerations.len() != new.spec.tolerations.len(), Action::UPDATE_POD_TOLERATION),
@@ -45,8 +46,8 @@ pub fn pod_update_events(old: &Pod, new: &Pod) -> Vec<ClusterEvent> {
     events
 }
 
-fn is_scaled_down(old: &Pod, new: &Pod) -> bool {
-    let options = RequestOptions { use_status: true, ..RequestOptions::default() };
+fn is_scaled_down(old: &Pod, new: &Pod, features: &FeatureGates) -> bool {
+    let options = RequestOptions::with_status(features);
     let wanted = pod_requests(new, &options);
     pod_requests(old, &options).iter().any(|(name, before)| {
         wanted.get(name).is_none_or(|now| before.milli_value() > now.milli_value())
@@ -64,14 +65,20 @@ fn is_claim_generated(old: &Pod, new: &Pod) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::api::{
         Container, ContainerStatus, PodExtendedResourceClaimStatus, PodResourceClaimStatus,
         PodSchedulingGate, Quantity, Toleration,
     };
+    use crate::config::Feature;
 
     fn labels(old: &Pod, new: &Pod) -> Vec<String> {
-        pod_update_events(old, new).iter().map(ClusterEvent::label).collect()
+        pod_update_events(old, new, &FeatureGates::default())
+            .iter()
+            .map(ClusterEvent::label)
+            .collect()
     }
 
     fn changed(change: impl FnOnce(&mut Pod)) -> Pod {
@@ -158,6 +165,21 @@ mod tests {
             labels(&requesting("101m"), &small_and_labelled),
             ["UnschedulablePodUpdatePodLabel", "UnschedulablePodUpdatePodScaleDown"]
         );
+    }
+
+    /// extractPodScaleDown looks at what the kubelet reports of the pod as a whole, too.
+    #[test]
+    fn a_resize_of_the_pod_as_a_whole_is_over_when_its_status_says_so() {
+        let reported = |cpu: &str| {
+            let json = json!({"spec": {"nodeName": "n", "resources": {"requests": {"cpu": "2"}}},
+                "status": {"resources": {"requests": {"cpu": cpu}}}});
+            serde_json::from_value::<Pod>(json).unwrap()
+        };
+        let (old, new) = (reported("4"), reported("2"));
+        assert_eq!(labels(&old, &new), ["AssignedPodUpdatePodScaleDown"]);
+        let gate = Feature::InPlacePodLevelResourcesVerticalScaling;
+        let events = pod_update_events(&old, &new, &FeatureGates::default().with(gate, false));
+        assert_eq!(events[0].label(), "AssignedPodUpdate");
     }
 
     #[test]

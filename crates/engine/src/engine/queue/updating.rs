@@ -21,7 +21,7 @@ impl SchedulingQueue {
     /// that is nowhere is added.
     pub fn update(&mut self, cx: &QueueContext<'_>, old: &Arc<Pod>, new: Arc<Pod>) {
         self.now = cx.now;
-        let events = pod_update_events(old, &new);
+        let events = pod_update_events(old, &new, cx.features);
         let objects = EventObjects {
             old: Some(Object::Pod(old.clone())),
             new: Some(Object::Pod(new.clone())),
@@ -36,11 +36,11 @@ impl SchedulingQueue {
         }
         let key = key_of(&new);
         let Some(pod) = self.unschedulable.get(key) else {
-            let info = Arc::new(PodInfo::new(new));
+            let info = Arc::new(PodInfo::with_features(new, cx.features));
             return self.add_new(cx, info, Cause::event("UnschedulablePodUpdate"));
         };
         let mut pod = QueuedPod::clone(pod);
-        pod.info = Arc::new(pod.info.updated(new));
+        pod.info = Arc::new(pod.info.updated(new, cx.features));
         self.sign(cx, &mut pod);
         self.update_nominated_pod(old, &pod.info.clone(), cx.objects);
         Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
@@ -72,7 +72,7 @@ impl SchedulingQueue {
         let there = there.or_else(|| self.backoff.get(key).map(|pod| (pod, false)));
         let Some((pod, is_active)) = there else { return false };
         let mut pod = QueuedPod::clone(pod);
-        pod.info = Arc::new(pod.info.updated(new.clone()));
+        pod.info = Arc::new(pod.info.updated(new.clone(), cx.features));
         self.sign(cx, &mut pod);
         let info = pod.info.clone();
         with_orders!(self, |less, order| match is_active {

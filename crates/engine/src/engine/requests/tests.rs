@@ -23,6 +23,10 @@ fn resource_list(text: &str) -> ResourceList {
     object(list(text))
 }
 
+fn with_status() -> RequestOptions {
+    RequestOptions::with_status(&FeatureGates::default())
+}
+
 fn plain(pod: &Pod) -> ResourceList {
     pod_requests(pod, &RequestOptions::default())
 }
@@ -152,7 +156,7 @@ fn a_resize_counts_the_largest_of_spec_actuated_and_allocated() {
         ("main", ("", "cpu=1", "memory=2"), "", "cpu=1 memory=2"),
     ] {
         let pod = resized(kind, spec, actuated, allocated, reason);
-        let requests = pod_requests(&pod, &RequestOptions::with_status());
+        let requests = pod_requests(&pod, &with_status());
         assert_eq!(requests, resource_list(expected), "{kind} {reason}");
         // A pod that is to be placed goes by its spec.
         assert_eq!(plain(&pod), resource_list(spec), "{kind} {reason}");
@@ -163,7 +167,7 @@ fn a_resize_counts_the_largest_of_spec_actuated_and_allocated() {
 fn a_status_without_resources_changes_nothing() {
     let pod: Pod = object(json!({"spec": spec(&["main cpu=1"]),
         "status": {"containerStatuses": [{"name": "0", "allocatedResources": {"cpu": "2"}}]}}));
-    assert_eq!(pod_requests(&pod, &RequestOptions::with_status()), resource_list("cpu=1"));
+    assert_eq!(pod_requests(&pod, &with_status()), resource_list("cpu=1"));
 }
 
 #[test]
@@ -175,7 +179,7 @@ fn a_resize_of_the_pod_as_a_whole() {
         pod.status.allocated_resources = Some(resource_list("cpu=3"));
         pod
     };
-    let with_status = RequestOptions::with_status();
+    let with_status = with_status();
     assert_eq!(pod_requests(&pod(""), &with_status), resource_list("cpu=4 memory=6"));
     assert_eq!(pod_requests(&pod("Infeasible"), &with_status), resource_list("cpu=3 memory=6"));
     let without = RequestOptions { pod_level_status: false, ..with_status.clone() };
@@ -193,18 +197,42 @@ fn claims_on_node_resources_are_added_to_the_containers() {
         object(json!({"resources": list("cpu=50m memory=1Gi")})),
         object(json!({"resources": list("cpu=25m")})),
     ];
-    let accounted = accounted(&pod);
+    let gates = FeatureGates::default().with(Feature::DRANodeAllocatableResources, true);
+    let accounted = accounted(&pod, &gates);
     assert_eq!(accounted.resource.milli_cpu, 175);
     assert_eq!(accounted.resource.memory, 1 << 30);
     assert_eq!(plain(&pod), resource_list("cpu=100m"));
     pod.spec.resources = pod_level("cpu=1", &[]).spec.resources;
-    assert_eq!(super::accounted(&pod).resource.milli_cpu, 1000);
+    assert_eq!(super::accounted(&pod, &gates).resource.milli_cpu, 1000);
+}
+
+/// CalculateResource asks the gates of the whole process, so a pod counts as they say.
+#[test]
+fn what_is_accounted_depends_on_the_feature_gates() {
+    let mut pod = resized("main", "cpu=500m", "", "", "");
+    pod.spec.resources = pod_level("cpu=3", &[]).spec.resources;
+    pod.status.resources = Some(object(json!({"requests": list("cpu=3500m")})));
+    pod.status.node_allocatable_resource_claim_statuses =
+        vec![object(json!({"resources": list("cpu=9 example.com/x=1")}))];
+    let (whole, resize) =
+        (Feature::PodLevelResources, Feature::InPlacePodLevelResourcesVerticalScaling);
+    let all = FeatureGates::default();
+    for (gates, expected) in [
+        (all, 3500),
+        (all.with(resize, false), 3000),
+        (all.with(resize, false).with(whole, false), 500),
+        (all.with(whole, false).with(Feature::DRANodeAllocatableResources, true), 9500),
+    ] {
+        let accounted = accounted(&pod, &gates);
+        assert_eq!(accounted.resource.milli_cpu, expected);
+        assert_eq!(accounted.non_zero_milli_cpu, expected);
+    }
 }
 
 #[test]
 fn what_is_accounted_with_and_without_defaults() {
     let counted = |pod: &Pod| {
-        let accounted = accounted(pod);
+        let accounted = accounted(pod, &FeatureGates::default());
         let resource = &accounted.resource;
         (
             (resource.milli_cpu, resource.memory),

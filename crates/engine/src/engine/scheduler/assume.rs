@@ -84,7 +84,7 @@ impl Scheduler {
             return Arc::new(PodInfo { pod: Arc::new(pod), ..info.clone() });
         }
         pod.status.node_allocatable_resource_claim_statuses = claimed_on(&cycle.state, node);
-        Arc::new(PodInfo::new(Arc::new(pod)))
+        Arc::new(PodInfo::with_features(Arc::new(pod), &self.features))
     }
 
     /// Unreserves and forgets the pod; a refusal becomes a FitError about that one node (S-031).

@@ -119,7 +119,7 @@ impl Scheduler {
             self.assigned_pod_added(pod, now);
         } else if self.is_ours(&pod) {
             self.note_member(&pod);
-            let info = Arc::new(PodInfo::new(pod.clone()));
+            let info = Arc::new(PodInfo::with_features(pod.clone(), &self.features));
             let gangs = self.features.enabled(Feature::GangScheduling);
             let (queue, cx) = self.queue_context(now);
             queue.add(&cx, info);
@@ -132,7 +132,7 @@ impl Scheduler {
     }
 
     fn assigned_pod_added(&mut self, pod: Arc<Pod>, now: Time) {
-        self.cache.add_pod(Arc::new(PodInfo::new(pod.clone())));
+        self.cache.add_pod(Arc::new(PodInfo::with_features(pod.clone(), &self.features)));
         self.note_member(&pod);
         let objects = EventObjects { old: None, new: Some(pod.into()) };
         self.tell_queue(EventResource::AssignedPod, Action::ADD, &objects, now);
@@ -142,9 +142,11 @@ impl Scheduler {
     fn pod_updated(&mut self, old: &Arc<Pod>, new: Arc<Pod>, now: Time, host: &mut dyn Host) {
         if !old.spec.node_name.is_empty() {
             // A pod the cache does not know is only logged upstream.
-            let _updated = self.cache.update_pod(Arc::new(PodInfo::new(new.clone())));
+            let _updated = self
+                .cache
+                .update_pod(Arc::new(PodInfo::with_features(new.clone(), &self.features)));
             self.note_member(&new);
-            let events = pod_update_events(old, &new);
+            let events = pod_update_events(old, &new, &self.features);
             let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
             let (queue, cx) = self.queue_context(now);
             for event in events {

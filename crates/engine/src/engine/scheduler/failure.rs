@@ -50,7 +50,7 @@ impl Scheduler {
                 return false;
             }
             Some(pod) if pod.spec.node_name.is_empty() => {
-                cycle.queued.info = Arc::new(PodInfo::new(pod));
+                cycle.queued.info = Arc::new(PodInfo::with_features(pod, &self.features));
                 let queued = cycle.queued.clone();
                 let (queue, cx) = self.queue_context(cycle.now);
                 if queue.add_unschedulable_if_not_present(&cx, queued).is_err() {

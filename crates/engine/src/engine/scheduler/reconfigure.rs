@@ -43,6 +43,13 @@ pub(super) fn queue_settings(config: &ResolvedConfig, features: &FeatureGates) -
     }
 }
 
+/// The gates that say what a pod counts for on its node.
+const COUNTING: [Feature; 3] = [
+    Feature::PodLevelResources,
+    Feature::InPlacePodLevelResourcesVerticalScaling,
+    Feature::DRANodeAllocatableResources,
+];
+
 impl Scheduler {
     /// Takes on another configuration. Pods that wait for an event are tried again, as after
     /// a restart; pods that come under a profile's name, or lose theirs, enter or leave the
@@ -58,6 +65,9 @@ impl Scheduler {
         now: Time,
     ) -> Result<(), String> {
         let (frameworks, extenders) = frameworks(config, &features, registry)?;
+        if COUNTING.iter().any(|gate| features.enabled(*gate) != self.features.enabled(*gate)) {
+            self.cache.recount(&features);
+        }
         (self.features, self.extenders) = (features, extenders);
         self.frameworks = Arc::new(frameworks);
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score;
@@ -82,7 +92,7 @@ impl Scheduler {
                 (true, true) if !known => {
                     self.note_member(&pod);
                     let (queue, cx) = self.queue_context(now);
-                    queue.add(&cx, Arc::new(PodInfo::new(pod)));
+                    queue.add(&cx, Arc::new(PodInfo::with_features(pod, cx.features)));
                 }
                 (false, true) if queued => self.queue.delete(&pod),
                 _ => {}

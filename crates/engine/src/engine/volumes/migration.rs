@@ -4,9 +4,11 @@
 //! Upstream: `staging/src/k8s.io/csi-translation-lib` and
 //! `pkg/scheduler/framework/plugins/nodevolumelimits/utils.go`.
 
+use std::collections::BTreeSet;
+
 use crate::api::{
-    Labels, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm, PersistentVolume,
-    Volume,
+    AzureDiskVolumeSource, Labels, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
+    PersistentVolume, Volume,
 };
 use crate::intern::Symbol;
 
@@ -77,26 +79,37 @@ impl InTree {
     }
 }
 
-/// The CSI handle of an inline volume, for the plugins that [count](InTree::counts); `None`
-/// where the old volume's name cannot be translated.
-pub fn inline_handle(volume: &Volume) -> Option<String> {
+/// A CSI handle; or why the old volume has none, in upstream's words.
+pub type Handle = Result<String, String>;
+
+/// The CSI handle of an inline volume, for the plugins that [count](InTree::counts).
+///
+/// # Errors
+/// What the old volume says cannot be translated.
+pub fn inline_handle(volume: &Volume) -> Handle {
     if let Some(disk) = &volume.aws_elastic_block_store {
         return ebs_handle(disk.volume_id);
     }
     if let Some(disk) = &volume.gce_persistent_disk {
-        return Some(gce_zonal_handle("UNSPECIFIED", disk.pd_name));
+        return Ok(gce_zonal_handle("UNSPECIFIED", disk.pd_name));
     }
     if let Some(disk) = &volume.azure_disk {
-        return Some(disk.disk_uri.to_string());
+        return azure_handle(disk);
     }
     if let Some(disk) = &volume.cinder {
-        return Some(disk.volume_id.to_string());
+        return Ok(disk.volume_id.to_string());
     }
-    volume.portworx_volume.as_ref().map(|disk| disk.volume_id.to_string())
+    match &volume.portworx_volume {
+        Some(disk) => Ok(disk.volume_id.to_string()),
+        None => Err(untranslatable(&volume.name)),
+    }
 }
 
-/// The CSI handle of a persistent volume of an old plugin; `None` where it has none.
-pub fn volume_handle(volume: &PersistentVolume) -> Option<String> {
+/// The CSI handle of a persistent volume of an old plugin that [counts](InTree::counts).
+///
+/// # Errors
+/// What the old volume says cannot be translated.
+pub fn volume_handle(volume: &PersistentVolume) -> Handle {
     let spec = &volume.spec;
     if let Some(disk) = &spec.aws_elastic_block_store {
         return ebs_handle(disk.volume_id);
@@ -105,20 +118,42 @@ pub fn volume_handle(volume: &PersistentVolume) -> Option<String> {
         return gce_handle(&volume.metadata.labels, disk.pd_name);
     }
     if let Some(disk) = &spec.azure_disk {
-        return Some(disk.disk_uri.to_string());
+        return azure_handle(disk);
     }
     if let Some(disk) = &spec.cinder {
-        return Some(disk.volume_id.to_string());
+        return Ok(disk.volume_id.to_string());
     }
-    spec.portworx_volume.as_ref().map(|disk| disk.volume_id.to_string())
+    match &spec.portworx_volume {
+        Some(disk) => Ok(disk.volume_id.to_string()),
+        None => Err(untranslatable(&volume.metadata.name)),
+    }
+}
+
+fn untranslatable(name: &str) -> String {
+    format!("could not find in-tree plugin translation logic for {name:?}")
 }
 
 /// `vol-…` out of `aws://ZONE/vol-…`, or as it stands.
-fn ebs_handle(id: Symbol) -> Option<String> {
-    let Some(url) = id.strip_prefix("aws://") else { return Some(id.to_string()) };
-    let (_zone, path) = url.split_once('/')?;
+fn ebs_handle(id: Symbol) -> Handle {
+    let Some(url) = id.strip_prefix("aws://") else { return Ok(id.to_string()) };
+    let path = url.split_once('/').map_or("", |(_zone, path)| path);
     let handle = path.trim_matches('/');
-    (handle.starts_with("vol-") && !handle.contains('/')).then(|| handle.to_owned())
+    if handle.starts_with("vol-") && !handle.contains('/') {
+        return Ok(handle.to_owned());
+    }
+    Err(format!(
+        "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({id})"
+    ))
+}
+
+/// Only managed disks are served by the CSI driver.
+fn azure_handle(disk: &AzureDiskVolumeSource) -> Handle {
+    match disk.kind {
+        Some(kind) if !kind.eq_ignore_ascii_case("Managed") => {
+            Err(format!("kind({kind}) is not supported in csi migration"))
+        }
+        _ => Ok(disk.disk_uri.to_string()),
+    }
 }
 
 fn gce_zonal_handle(zone: &str, disk: Symbol) -> String {
@@ -126,15 +161,36 @@ fn gce_zonal_handle(zone: &str, disk: Symbol) -> String {
 }
 
 /// A disk's zone is in the volume's labels; several zones make it a regional disk.
-fn gce_handle(labels: &Labels, disk: Symbol) -> Option<String> {
+fn gce_handle(labels: &Labels, disk: Symbol) -> Handle {
     let label = |key| labels.get_str(key).filter(|zones| !zones.is_empty());
-    let zones = label(ZONE).or_else(|| label(BETA_ZONE));
-    let Some(zones) = zones else { return Some(gce_zonal_handle("UNSPECIFIED", disk)) };
-    let Some((first, _)) = zones.split_once("__") else {
-        return Some(gce_zonal_handle(zones, disk));
-    };
-    let (region, _) = first.rsplit_once('-')?;
-    Some(format!("projects/UNSPECIFIED/regions/{region}/disks/{disk}"))
+    let zones = label(BETA_ZONE).or_else(|| label(ZONE));
+    let Some(zones) = zones else { return Ok(gce_zonal_handle("UNSPECIFIED", disk)) };
+    if !zones.contains("__") {
+        return Ok(gce_zonal_handle(zones, disk));
+    }
+    let region = gce_region(zones).map_err(|why| format!("failed to get region from zones: {why}"));
+    Ok(format!("projects/UNSPECIFIED/regions/{}/disks/{disk}", region?))
+}
+
+/// The one region of all zones.
+fn gce_region(zones: &str) -> Result<String, String> {
+    let mut regions = BTreeSet::new();
+    for zone in zones.split("__") {
+        match zone.split('-').collect::<Vec<_>>()[..] {
+            [locale, region, _zone] => regions.insert(format!("{locale}-{region}")),
+            _ => {
+                return Err(format!(
+                    "zone in unexpected format, expected: {{locale}}-{{region}}-{{zone}}, \
+                     got: {zone}"
+                ));
+            }
+        };
+    }
+    let all: Vec<String> = regions.iter().map(|region| format!("{region}:{{}}")).collect();
+    match (regions.pop_first(), regions.is_empty()) {
+        (Some(region), true) => Ok(region),
+        _ => Err(format!("multiple or no regions gotten from zones, got: map[{}]", all.join(" "))),
+    }
 }
 
 /// The volume with its node affinity in the terms of the CSI driver: zones under the driver's
@@ -154,12 +210,12 @@ pub fn translate_topology(in_tree: InTree, volume: &PersistentVolume) -> Persist
         && (names(terms, BETA_ZONE)
             || (labels.get_str(ZONE).is_none() && labels.get_str(BETA_ZONE).is_some()));
     let zone = if beta { BETA_ZONE } else { ZONE };
-    if names(terms, zone) {
+    if has_values(terms, zone) {
         rename(terms, zone, driver_zone);
     } else if let Some(zones) = labels.get_str(zone) {
         add_zones(terms, driver_zone, zones);
     }
-    if beta {
+    if beta && has_values(terms, BETA_REGION) {
         rename(terms, BETA_REGION, REGION);
     }
     if terms.is_empty() {
@@ -168,8 +224,20 @@ pub fn translate_topology(in_tree: InTree, volume: &PersistentVolume) -> Persist
     translated
 }
 
+fn expressions<'a>(
+    terms: &'a [NodeSelectorTerm],
+    key: &'a str,
+) -> impl Iterator<Item = &'a NodeSelectorRequirement> {
+    let all = terms.iter().flat_map(|term| &term.match_expressions);
+    all.filter(move |expression| expression.key == key)
+}
+
 fn names(terms: &[NodeSelectorTerm], key: &str) -> bool {
-    terms.iter().flat_map(|term| &term.match_expressions).any(|expression| expression.key == key)
+    expressions(terms, key).next().is_some()
+}
+
+fn has_values(terms: &[NodeSelectorTerm], key: &str) -> bool {
+    expressions(terms, key).any(|expression| !expression.values.is_empty())
 }
 
 fn rename(terms: &mut [NodeSelectorTerm], from: &str, to: &str) {
@@ -212,12 +280,33 @@ mod tests {
         let ebs =
             volume(serde_json::json!({"awsElasticBlockStore": {"volumeID": "aws://us-a/vol-1"}}));
         assert_eq!(InTree::of_volume(&ebs).map(|found| found.driver), Some("ebs.csi.aws.com"));
-        assert_eq!(inline_handle(&ebs), Some("vol-1".to_owned()));
+        assert_eq!(inline_handle(&ebs), Ok("vol-1".to_owned()));
         let gce = volume(serde_json::json!({"gcePersistentDisk": {"pdName": "d"}}));
         let handle = "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d";
-        assert_eq!(inline_handle(&gce), Some(handle.to_owned()));
+        assert_eq!(inline_handle(&gce), Ok(handle.to_owned()));
         let rbd = volume(serde_json::json!({"rbd": {"image": "i"}}));
         assert_eq!(InTree::of_volume(&rbd), None);
+    }
+
+    /// KubernetesVolumeIDToEBSVolumeID, and the kinds of Azure disks.
+    #[test]
+    fn what_cannot_be_translated_is_an_error() {
+        let ebs = |id: &str| {
+            inline_handle(&volume(serde_json::json!({"awsElasticBlockStore": {"volumeID": id}})))
+        };
+        let text =
+            "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume";
+        assert_eq!(ebs("aws://zone/disk-1"), Err(format!("{text} (aws://zone/disk-1)")));
+        assert_eq!(ebs("aws://vol-1"), Err(format!("{text} (aws://vol-1)")));
+        assert_eq!(ebs("aws:///vol-1/"), Ok("vol-1".to_owned()));
+        let azure = |kind: Option<&str>| {
+            let disk = serde_json::json!({"azureDisk": {"diskURI": "uri", "kind": kind}});
+            inline_handle(&volume(disk))
+        };
+        assert_eq!(azure(None), Ok("uri".to_owned()));
+        assert_eq!(azure(Some("managed")), Ok("uri".to_owned()));
+        let text = "kind(Shared) is not supported in csi migration";
+        assert_eq!(azure(Some("Shared")), Err(text.to_owned()));
     }
 
     #[test]
@@ -229,10 +318,29 @@ mod tests {
         let zone = "topology.kubernetes.io/zone";
         disk.metadata.labels = [(zone, "us-east1-b")].into();
         let zonal = "projects/UNSPECIFIED/zones/us-east1-b/disks/d";
-        assert_eq!(volume_handle(&disk), Some(zonal.to_owned()));
+        assert_eq!(volume_handle(&disk), Ok(zonal.to_owned()));
         disk.metadata.labels = [(zone, "us-east1-b__us-east1-c")].into();
         let regional = "projects/UNSPECIFIED/regions/us-east1/disks/d";
-        assert_eq!(volume_handle(&disk), Some(regional.to_owned()));
+        assert_eq!(volume_handle(&disk), Ok(regional.to_owned()));
+        let error = |zones: &str| {
+            let mut other = disk.clone();
+            other.metadata.labels = [(zone, zones)].into();
+            volume_handle(&other).unwrap_err()
+        };
+        assert_eq!(
+            error("b__c"),
+            "failed to get region from zones: zone in unexpected format, expected: \
+             {locale}-{region}-{zone}, got: b"
+        );
+        assert_eq!(
+            error("us-b-c__us-a-b"),
+            "failed to get region from zones: multiple or no regions gotten from zones, got: \
+             map[us-a:{} us-b:{}]"
+        );
+        // Where both labels are there, the old one says the zone.
+        let beta = "failure-domain.beta.kubernetes.io/zone";
+        disk.metadata.labels = [(zone, "us-a-b"), (beta, "us-east1-b")].into();
+        assert_eq!(volume_handle(&disk), Ok(zonal.to_owned()));
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub struct FilterState {
 impl FilterState {
     /// Counts over the whole snapshot.
     pub fn new(cx: &CycleContext<'_>) -> FilterState {
-        let terms = &cx.pod.class.terms;
+        let terms = cx.pod.own_terms();
         let affinity = expand(&terms.required_affinity, cx.objects);
         let own = Own {
             matches_itself: all_match(&affinity, &cx.pod.pod),

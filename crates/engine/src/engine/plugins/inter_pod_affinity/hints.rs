@@ -2,7 +2,7 @@
 
 use crate::api::{Labels, Node, Object, Pod};
 use crate::engine::framework::events::EventObjects;
-use crate::engine::pod::{AffinityTerm, PodInfo};
+use crate::engine::pod::{AffinityTerm, PodInfo, TermList};
 
 use super::terms::all_match;
 
@@ -27,8 +27,14 @@ pub fn helps(pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
     }
 }
 
+/// What cannot be parsed of the required terms is an error; preferred ones are not looked at.
 fn parsed(pod: &PodInfo) -> Result<(), String> {
-    pod.parse_error.clone().map_or(Ok(()), Err)
+    list_parsed(pod, TermList::RequiredAffinity)?;
+    list_parsed(pod, TermList::RequiredAntiAffinity)
+}
+
+fn list_parsed(pod: &PodInfo, list: TermList) -> Result<(), String> {
+    pod.error_in(list).map_or(Ok(()), |error| Err(error.to_owned()))
 }
 
 /// Whether the pod has a place, or is promised one.
@@ -46,7 +52,7 @@ fn pod_changed(pod: &PodInfo, old: &Pod, new: &Pod) -> Result<bool, String> {
     }
     parsed(pod)?;
     let (affinity, anti_affinity) =
-        (&pod.class.terms.required_affinity, &pod.class.terms.required_anti_affinity);
+        (&pod.own_terms().required_affinity, &pod.own_terms().required_anti_affinity);
     let began = |terms: &[AffinityTerm]| !all_match(terms, old) && all_match(terms, new);
     let ceased = |terms: &[AffinityTerm]| all_match(terms, old) && !all_match(terms, new);
     Ok(began(affinity) || ceased(anti_affinity))
@@ -57,7 +63,7 @@ fn pod_added(pod: &PodInfo, new: &Pod) -> Result<bool, String> {
         return Ok(false);
     }
     parsed(pod)?;
-    Ok(all_match(&pod.class.terms.required_affinity, new))
+    Ok(all_match(&pod.own_terms().required_affinity, new))
 }
 
 /// Either pod may have kept the other away.
@@ -66,19 +72,19 @@ fn pod_deleted(pod: &PodInfo, old: &std::sync::Arc<Pod>) -> Result<bool, String>
         return Ok(false);
     }
     parsed(pod)?;
-    if all_match(&pod.class.terms.required_anti_affinity, old) {
+    if all_match(&pod.own_terms().required_anti_affinity, old) {
         return Ok(true);
     }
     let old = PodInfo::new(old.clone());
-    parsed(&old)?;
-    Ok(all_match(&old.class.terms.required_anti_affinity, &pod.pod))
+    list_parsed(&old, TermList::RequiredAntiAffinity)?;
+    Ok(all_match(&old.own_terms().required_anti_affinity, &pod.pod))
 }
 
 fn node_added(pod: &PodInfo, new: &Node) -> bool {
     let labels = &new.metadata.labels;
     let has_key = |term: &AffinityTerm| labels.contains_key(term.topology_key);
-    pod.class.terms.required_affinity.iter().any(has_key)
-        || !pod.class.terms.required_anti_affinity.is_empty()
+    pod.own_terms().required_affinity.iter().any(has_key)
+        || !pod.own_terms().required_anti_affinity.is_empty()
 }
 
 fn node_changed(pod: &PodInfo, old: &Labels, new: &Labels) -> bool {
@@ -93,6 +99,6 @@ fn node_changed(pod: &PodInfo, old: &Labels, new: &Labels) -> bool {
         (Some(_), None) => true,
         _ => false,
     };
-    pod.class.terms.required_affinity.iter().any(moved_or_appeared)
-        || pod.class.terms.required_anti_affinity.iter().any(moved_or_vanished)
+    pod.own_terms().required_affinity.iter().any(moved_or_appeared)
+        || pod.own_terms().required_anti_affinity.iter().any(moved_or_vanished)
 }

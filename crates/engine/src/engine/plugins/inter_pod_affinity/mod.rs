@@ -77,7 +77,7 @@ impl Plugin for InterPodAffinity {
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
-        if let Some(text) = &cx.pod.parse_error {
+        if let Some(text) = cx.pod.parse_error() {
             return Status::unresolvable(&format!("parsing pod: {text}")).into(); // IPA-008
         }
         let counted = FilterState::new(cx);

@@ -127,10 +127,10 @@ pub fn prepare(
     if args.ignore_preferred_terms_of_existing_pods && !has_preferences {
         return Ok(None);
     }
-    if let Some(text) = &cx.pod.parse_error {
+    if let Some(text) = cx.pod.parse_error() {
         return Err(Status::error(&format!("failed to parse pod: {text}")));
     }
-    let terms = &cx.pod.class.terms;
+    let terms = cx.pod.own_terms();
     let mut scoring = Scoring {
         cx,
         affinity: expand_weighted(&terms.preferred_affinity, cx.objects),

@@ -9,7 +9,7 @@ use crate::api::{Node, Object};
 use crate::config::ProfileArgs;
 use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::framework::cycle_state::CycleState;
-use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
+use crate::engine::framework::events::{Action, ClusterEvent, EventObjects, EventResource, Hint};
 use crate::engine::framework::plugin::Plugin;
 use crate::engine::status::Code;
 
@@ -226,6 +226,23 @@ fn hints_on_pods() {
     assert_eq!(hint(Some(pod_json("other", "x", "n", away)), None), Hint::Queue);
     let own = Some(pod_json("web", "web", "", json!({})));
     assert_eq!(hint(own.clone(), own), Hint::Queue);
+}
+
+/// isSchedulableAfterPodChange parses the required terms only.
+#[test]
+fn a_preferred_term_that_cannot_be_parsed_does_not_disturb_hints() {
+    let bad = json!({"topologyKey": "zone",
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Is"}]}});
+    let (fixture, plugin) = (Fixture::default(), default_plugin());
+    let event = ClusterEvent::new(EventResource::AssignedPod, Action::ADD);
+    let hint = |spec: Value| {
+        let waiting = pod(pod_json("w", "web", "", spec));
+        let (old, new) = pod_event(None, Some(pod_json("o", "x", "n", json!({}))));
+        let objects = EventObjects { old, new };
+        plugin.hint(&fixture.queue(), &waiting, &event, &objects)
+    };
+    assert_eq!(hint(preferred("podAffinity", 1, bad.clone())), Ok(Hint::Skip));
+    assert!(hint(required("podAffinity", json!([bad]))).is_err());
 }
 
 #[test]

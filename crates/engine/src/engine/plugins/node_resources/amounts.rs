@@ -10,6 +10,8 @@ use crate::config::{Feature, FeatureGates};
 use crate::engine::framework::placement::{GroupContext, Proposal};
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::node::NodeInfo;
+use crate::engine::plugins::keys;
+use crate::engine::pod::PodInfo;
 use crate::engine::requests::{RequestOptions, default_requests, pod_requests};
 use crate::engine::resource::is_scalar_name;
 use crate::intern::Symbol;
@@ -99,6 +101,18 @@ impl Scorer {
         self.counted.is_empty()
     }
 
+    /// What of a pod its scores depend on, beside the node. `None` if devices may count, which
+    /// are allocated without a change of the node.
+    pub fn key(&self, pod: &PodInfo) -> Option<String> {
+        let requested = |name: Symbol| pod.resource.resource.scalar(name) != 0;
+        let by_devices = |counted: &Counted| match counted.kind {
+            Kind::Scalar(name) => is_device_resource(&name) && requested(name),
+            _ => false,
+        };
+        let node_alone = !self.counted.iter().any(by_devices);
+        node_alone.then(|| keys::requests(pod)).flatten()
+    }
+
     /// What is the same for all nodes.
     pub fn input(&self, cx: &CycleContext<'_>) -> ScoreInput {
         let requests = self.requests(cx.features, &cx.pod.pod);
@@ -113,11 +127,8 @@ impl Scorer {
                 ..RequestOptions::default()
             },
             Reading::Requested => RequestOptions {
-                use_status: features.enabled(Feature::InPlacePodVerticalScaling),
-                pod_level_status: features
-                    .enabled(Feature::InPlacePodLevelResourcesVerticalScaling),
                 skip_pod_level: !features.enabled(Feature::PodLevelResources),
-                ..RequestOptions::default()
+                ..RequestOptions::with_status(features)
             },
         };
         let requests = pod_requests(pod, &options);

@@ -15,7 +15,6 @@ use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::plugin::{CycleContext, Plugin, QueueContext};
 use crate::engine::framework::scoring::MAX_NODE_SCORE;
 use crate::engine::node::{NodeId, NodeInfo};
-use crate::engine::plugins::keys;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -90,7 +89,7 @@ impl Plugin for BalancedAllocation {
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
-        keys::requests(pod)
+        self.scorer.key(pod)
     }
 
     /// BAL-001

@@ -44,6 +44,11 @@ impl Attachable {
         self.0.retain(|volume| !other.0.contains(volume));
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The drivers, sorted; one with several volumes comes several times.
     pub fn drivers(&self) -> impl Iterator<Item = Symbol> + '_ {
         self.0.iter().map(|(driver, _)| *driver)
@@ -91,8 +96,11 @@ impl Attachable {
     fn add_inline(&mut self, volume: &Volume, migrated: bool) -> Result<(), LookupError> {
         let in_tree = InTree::of_volume(volume).filter(|in_tree| migrated && in_tree.counts);
         let Some(in_tree) = in_tree else { return Ok(()) };
-        let handle = inline_handle(volume).ok_or_else(|| {
-            LookupError::Other(format!("converting volume({}) from inline to csi", volume.name))
+        let handle = inline_handle(volume).map_err(|why| {
+            LookupError::Other(format!(
+                "converting volume({}) from inline to csi: {why}",
+                volume.name
+            ))
         })?;
         self.add(in_tree.driver.into(), handle.into());
         Ok(())
@@ -115,7 +123,7 @@ fn of_claim(
         None => {
             let in_tree = InTree::of_persistent_volume(volume);
             let in_tree = in_tree.filter(|in_tree| migrated && in_tree.counts)?;
-            (in_tree.driver.into(), volume_handle(volume)?.into())
+            (in_tree.driver.into(), volume_handle(volume).ok()?.into())
         }
     };
     (!driver.is_empty() && !handle.is_empty()).then_some((driver, handle))

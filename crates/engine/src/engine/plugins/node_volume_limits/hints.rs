@@ -61,8 +61,10 @@ fn attachment_helps(pod: &Pod, attachment: &VolumeAttachment) -> Result<bool, St
             return Ok(true);
         }
         let Some(in_tree) = InTree::of_volume(volume) else { continue };
-        if in_tree.counts && inline_handle(volume).is_none() {
-            return Err(format!("converting volume({}) from inline to csi", volume.name));
+        if in_tree.counts
+            && let Err(why) = inline_handle(volume)
+        {
+            return Err(format!("converting volume({}) from inline to csi: {why}", volume.name));
         }
         if attachment.spec.attacher == in_tree.driver {
             return Ok(true);

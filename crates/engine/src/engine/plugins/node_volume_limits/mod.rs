@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::api::{CsiNode, VolumeAttachment};
+use crate::api::{CsiNode, CsiNodeDriver, VolumeAttachment};
 use crate::config::{Feature, FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
@@ -92,7 +92,12 @@ pub fn obstacle(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> O
 
 /// How many volumes of `driver` the node takes; `None` for any number (CSI-007).
 fn limit(csi_node: &CsiNode, driver: Symbol) -> Option<i64> {
-    let entry = csi_node.spec.drivers.iter().rfind(|entry| entry.name == driver)?;
+    let of_driver = csi_node.spec.drivers.iter().filter(|entry| entry.name == driver);
+    of_driver.filter_map(count_of).next_back()
+}
+
+/// How many volumes an entry of a CSINode allows; `None` for any number.
+fn count_of(entry: &CsiNodeDriver) -> Option<i64> {
     entry.allocatable.as_ref()?.count.map(i64::from)
 }
 

@@ -1,7 +1,7 @@
 //! Which drivers have no room left on a node: what Filter refuses by, and what people are told.
 
 use super::count::{Attachable, LookupError};
-use super::{Attachments, limit};
+use super::{Attachments, count_of, limit};
 use crate::api::CsiNode;
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::plugin::CycleContext;
@@ -48,7 +48,8 @@ pub(super) fn over_limit(
     mut new: Attachable,
 ) -> Result<Vec<OverLimit>, Status> {
     let Some(csi_node) = csi_node(cx, node) else { return Ok(Vec::new()) };
-    if !new.drivers().any(|driver| limit(csi_node, driver).is_some()) {
+    // Pods on the node are looked at, and may be in error, wherever any driver has a limit.
+    if new.is_empty() || csi_node.spec.drivers.iter().all(|entry| count_of(entry).is_none()) {
         return Ok(Vec::new());
     }
     let mut attached = Attachable::default();

@@ -77,6 +77,25 @@ fn each_volume_counts_once() {
     assert_eq!(refusal_of(None, &["new", "more"]), "");
 }
 
+/// filterAttachableVolumes looks at the pods there wherever any driver has a limit.
+#[test]
+fn a_claim_on_the_node_that_is_another_pods_is_an_error() {
+    let mut there = pod_json("there", "n", &[]);
+    there["spec"]["volumes"] = json!([{"name": "e", "ephemeral": {}}]);
+    let mut fixture = Fixture::new(vec![json!({"metadata": {"name": "n"}})], vec![there]);
+    fixture.objects.insert(claim("there-e", json!({})));
+    fixture.objects.insert(claim("new", json!({"volumeName": "new"})));
+    fixture.objects.insert(Object::from(object::<PersistentVolume>(json!({
+        "metadata": {"name": "new"}, "spec": {"csi": {"driver": DRIVER, "volumeHandle": "new"}},
+    }))));
+    let new = pod(pod_json("p", "", &["new"]));
+    fixture.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
+    assert_eq!(refusal(&fixture, &new), "");
+    fixture.objects.insert(Object::from(csi_node(limited("other.example.com", 9))));
+    let text = "PVC d/there-e was not created for pod d/there (pod is not owner)";
+    assert_eq!(refusal(&fixture, &new), text);
+}
+
 #[test]
 fn volumes_to_be_made_count_by_their_class() {
     let mut fixture = cluster(Some(1));

@@ -207,7 +207,8 @@ fn check_binding(
     let volume = get_volume(cx, volume.metadata.name)
         .ok_or_else(|| failed(volumes::not_found("persistentvolumes", volume.metadata.name)))?;
     let claim = get_claim(cx, claim).map_err(failed)?;
-    check_reach(cx, node, &volume)?;
+    let reach = check_reach(cx, node, &volume);
+    reach.map_err(|text| format!("failed to translate pv to csi: {text}"))??;
     if volume.spec.claim_ref.as_ref().is_none_or(|reference| reference.uid.is_empty()) {
         return Err(format!("ClaimRef got reset for pv \"{}\"", volume.metadata.name));
     }
@@ -230,7 +231,7 @@ fn check_provision(
     }
     if !claim.spec.volume_name.is_empty() {
         let Some(volume) = get_volume(cx, claim.spec.volume_name) else { return Ok(false) };
-        check_reach(cx, node, &volume)?;
+        check_reach(cx, node, &volume)??;
     }
     Ok(is_bound(&claim))
 }
@@ -253,18 +254,20 @@ fn get_claim(
     }
 }
 
+/// Whether the node is within the volume's reach, if that can be said at all.
 fn check_reach(
     cx: &BindContext<'_>,
     node: &Object,
     volume: &Arc<PersistentVolume>,
-) -> Result<(), String> {
-    let Object::Node(node) = node else { return Ok(()) };
+) -> Result<Result<(), String>, String> {
+    let Object::Node(node) = node else { return Ok(Ok(())) };
     let csi_node = cx.objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, cx.node));
-    if Candidate::new(volume).reaches_migrated(node, csi_node.map(|csi_node| csi_node.as_ref())) {
-        return Ok(());
-    }
-    Err(format!(
-        "pv \"{}\" node affinity doesn't match node \"{}\": no matching NodeSelectorTerms",
-        volume.metadata.name, cx.node
-    ))
+    let csi_node = csi_node.map(|csi_node| csi_node.as_ref());
+    let reached = Candidate::new(volume).reaches_migrated(node, csi_node)?;
+    Ok(reached.then_some(()).ok_or_else(|| {
+        format!(
+            "pv \"{}\" node affinity doesn't match node \"{}\": no matching NodeSelectorTerms",
+            volume.metadata.name, cx.node
+        )
+    }))
 }

@@ -16,8 +16,8 @@ pub struct Candidate {
     /// The volume as the scheduler sees it.
     pub volume: Arc<PersistentVolume>,
     nodes: Option<NodeMatcher>,
-    /// The old plugin that it is of, and its nodes once a CSI driver serves it.
-    migrated: Option<(&'static str, Option<NodeMatcher>)>,
+    /// The old plugin that it is of, and its nodes once a CSI driver serves it, or why none can.
+    migrated: Option<(&'static str, Result<Option<NodeMatcher>, String>)>,
 }
 
 impl Candidate {
@@ -25,7 +25,8 @@ impl Candidate {
     pub fn new(volume: &Arc<PersistentVolume>) -> Candidate {
         let in_tree = InTree::of_persistent_volume(volume).filter(|in_tree| in_tree.counts);
         let translated = |in_tree: InTree| {
-            (in_tree.plugin, compile(&migration::translate_topology(in_tree, volume)))
+            let nodes = || compile(&migration::translate_topology(in_tree, volume));
+            (in_tree.plugin, migration::volume_handle(volume).map(|_| nodes()))
         };
         Candidate {
             volume: volume.clone(),
@@ -40,10 +41,20 @@ impl Candidate {
     }
 
     /// The same, for a volume of an old plugin as the node's CSI driver sees it.
-    pub fn reaches_migrated(&self, node: &Node, csi_node: Option<&CsiNode>) -> bool {
+    ///
+    /// # Errors
+    /// The driver cannot serve the volume, in upstream's words.
+    pub fn reaches_migrated(
+        &self,
+        node: &Node,
+        csi_node: Option<&CsiNode>,
+    ) -> Result<bool, String> {
         match &self.migrated {
-            Some((plugin, nodes)) if is_migrated(csi_node, plugin) => accepts(nodes.as_ref(), node),
-            _ => self.reaches(node),
+            Some((plugin, nodes)) if is_migrated(csi_node, plugin) => match nodes {
+                Ok(nodes) => Ok(accepts(nodes.as_ref(), node)),
+                Err(why) => Err(format!("could not translate pv: {why}")),
+            },
+            _ => Ok(self.reaches(node)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::api::selector::{Operator, Requirement};
 use crate::api::{
     CsiNode, CsiStorageCapacity, Labels, Node, PersistentVolume, PersistentVolumeClaim,
     StorageClass, TopologySelectorTerm,
@@ -88,9 +89,9 @@ pub fn find(
     refusals: &Refusals,
 ) -> Result<PodVolumes, Status> {
     let mut verdict = Verdict::default();
-    check_bound(claims, node, objects, &mut verdict);
-    let volumes = find_delayed(claims, node, objects, &mut verdict);
-    let volumes = volumes.map_err(|text| Status::error(&text))?;
+    let volumes = check_bound(claims, node, objects, &mut verdict)
+        .and_then(|()| find_delayed(claims, node, objects, &mut verdict))
+        .map_err(|text| Status::error(&text))?;
     match refusals.of(verdict) {
         Status::SUCCESS => Ok(volumes),
         refusal => Err(refusal),
@@ -98,19 +99,23 @@ pub fn find(
 }
 
 /// The first bound claim that does not fit ends it (VB-010).
-fn check_bound(claims: &Claims, node: &Node, objects: &Objects, verdict: &mut Verdict) {
+fn check_bound(
+    claims: &Claims,
+    node: &Node,
+    objects: &Objects,
+    verdict: &mut Verdict,
+) -> Result<(), String> {
     let csi_node = objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, node.metadata.name));
     let csi_node: Option<&CsiNode> = csi_node.map(|csi_node| csi_node.as_ref());
     for volume in &claims.bound {
         match volume {
             None => verdict.no_volume = true,
-            Some(volume) if !volume.reaches_migrated(node, csi_node) => {
-                verdict.node_conflict = true;
-            }
-            Some(_) => continue,
+            Some(volume) if volume.reaches_migrated(node, csi_node)? => continue,
+            Some(_) => verdict.node_conflict = true,
         }
-        return;
+        break;
     }
+    Ok(())
 }
 
 /// VB-011…013
@@ -191,13 +196,17 @@ pub(super) fn is_made_by_hand(class: &StorageClass) -> bool {
     class.provisioner.is_empty() || class.provisioner == NO_PROVISIONER
 }
 
-/// Terms are ORed, expressions of a term ANDed; an empty term allows nothing, no term all.
+/// Terms are ORed, expressions of a term ANDed; an empty term allows nothing, no term all. Nor
+/// does a term with a key or value that no label can have.
 fn is_allowed(terms: &[TopologySelectorTerm], labels: &Labels) -> bool {
     let allows = |term: &TopologySelectorTerm| {
-        !term.match_label_expressions.is_empty()
-            && term.match_label_expressions.iter().all(|expression| {
-                labels.get(expression.key).is_some_and(|value| expression.values.contains(value))
-            })
+        let expressions = term.match_label_expressions.iter();
+        let required = expressions.map(|expression| {
+            Requirement::new(expression.key, Operator::In, expression.values.clone(), "")
+        });
+        let required: Result<Vec<_>, _> = required.collect();
+        let all = |all: Vec<Requirement>| all.iter().all(|one| one.matches(labels));
+        !term.match_label_expressions.is_empty() && required.is_ok_and(all)
     };
     terms.is_empty() || terms.iter().any(allows)
 }

@@ -93,7 +93,7 @@ fn bound(cx: &CycleContext<'_>, node: &Node) -> Vec<(NamespacedName, Obstacle)> 
             return Some((key, Obstacle::VolumeGone(name)));
         };
         let reached = Candidate::new(volume).reaches_migrated(node, csi_node);
-        (!reached).then(|| (key, Obstacle::OutOfReach(volume.clone())))
+        (reached == Ok(false)).then(|| (key, Obstacle::OutOfReach(volume.clone())))
     };
     volumes::claims(&cx.pod.pod).filter_map(|claim| obstacle(claim.key)).collect()
 }

@@ -213,10 +213,9 @@ impl Plugin for VolumeZone {
         let Some(node) = &node.node else { return Status::SUCCESS };
         let labels = &node.metadata.labels;
         // A node without any of the labels is taken for one of a cluster with a single zone.
-        if !self.labels.iter().any(|(label, _)| labels.contains_key(*label)) {
-            return Status::SUCCESS;
-        }
-        let allows = |all: &Topologies| all.0.iter().all(|topology| topology.allows(labels));
+        let unzoned = !self.labels.iter().any(|(label, _)| labels.contains_key(*label));
+        let allows =
+            |all: &Topologies| unzoned || all.0.iter().all(|topology| topology.allows(labels));
         let allowed = match state.read::<Topologies>() {
             Some(topologies) => Ok(allows(topologies)),
             // PreFilter may be disabled in the profile: then every node looks the volumes up.

@@ -85,6 +85,12 @@ fn without_pre_filter_every_node_looks_the_volumes_up() {
     let messages: Vec<String> =
         fixture.snapshot.iter().map(|node| plugin.filter(&cx, &state, node).message()).collect();
     assert_eq!(messages, ["", REFUSED, REFUSED, ""]);
+    // What is missing refuses even nodes without a zone.
+    let pod = claiming("gone");
+    let cx = fixture.cycle(&pod);
+    let bare = fixture.snapshot.by_name("bare".into()).unwrap();
+    let missing = plugin.filter(&cx, &state, bare);
+    assert_eq!(missing.message(), "persistentvolumeclaim \"gone\" not found");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::super::build;
 use super::*;
 use crate::api::Object;
 use crate::config::ProfileArgs;
+use crate::engine::pod::PodInfo;
 use crate::engine::testing::{
     Asked, Cluster, FakeHost, NodeBuilder, PodBuilder, info, node, object, pod,
 };
@@ -283,7 +284,7 @@ fn users_of_a_claim_are_known_while_they_are_on_the_node() {
     let status = json!({"resourceClaimName": "c", "resources": {"cpu": "2"}});
     user.status.node_allocatable_resource_claim_statuses =
         vec![serde_json::from_value(status).unwrap()];
-    let user = info(user);
+    let user = Arc::new(PodInfo::with_features(Arc::new(user), &cluster.features));
     let uid = user.uid();
     cluster.snapshot.change_node("n".into(), |node| node.add_pod(user));
     assert_eq!(cluster.node("n").claim_users.len(), 1);

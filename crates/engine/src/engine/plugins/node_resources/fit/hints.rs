@@ -44,10 +44,7 @@ fn frees_something(cx: &QueueContext<'_>, pod: &PodInfo, old: &Pod, new: &Pod) -
     if new.spec.node_name.is_empty() {
         return false;
     }
-    let options = RequestOptions {
-        pod_level_status: cx.features.enabled(Feature::InPlacePodLevelResourcesVerticalScaling),
-        ..RequestOptions::with_status()
-    };
+    let options = RequestOptions::with_status(cx.features);
     let before = Resource::from_list(&pod_requests(old, &options));
     let after = Resource::from_list(&pod_requests(new, &options));
     let wanted = pod_requests(&pod.pod, &options);

@@ -104,7 +104,7 @@ impl Plugin for Fit {
     }
 
     fn score_key(&self, pod: &PodInfo) -> Option<String> {
-        keys::requests(pod)
+        self.scorer.key(pod)
     }
 
     fn events(&self) -> Option<Vec<Registration>> {
