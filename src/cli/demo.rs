@@ -8,6 +8,7 @@ use crate::cli::open::{require_screen, session, show};
 use crate::cli::options::{Input, View};
 use crate::cli::print;
 use crate::cli::registry::Subcommand;
+use crate::cli::story;
 use crate::cli::tries::Tries;
 use crate::fixtures;
 
@@ -34,8 +35,9 @@ impl Subcommand for Demo {
             print(&fixtures::STORIES.iter().map(line).collect::<String>())?;
             return Ok(Exit::Fine);
         }
-        require_screen()?;
         let story = self.story.clone().unwrap_or_else(|| fixtures::TOUR.to_owned());
+        story::find(&story)?;
+        require_screen()?;
         let input = Input { demo: Some(story), ..Input::default() };
         show(session(&input, &Tries::default(), None)?, &self.view)
     }

@@ -56,6 +56,9 @@ pub fn main() -> Exit {
             if let Some(file) = unexpected_file(&error) {
                 eprintln!("A file is named with -f: -f {file}");
             }
+            if let Some(line) = option_before_command(&error) {
+                eprintln!("Options stand behind the command: {line}");
+            }
             return if error.use_stderr() { Exit::Usage } else { Exit::Fine };
         }
     };
@@ -75,6 +78,24 @@ fn unexpected_file(error: &clap::Error) -> Option<String> {
     })?;
     let is_file = of_file.contains(&error.kind()) && std::path::Path::new(&word).exists();
     is_file.then(|| clean(&word).into_owned())
+}
+
+/// An option stands before the command that it is for: the command line in the right order.
+fn option_before_command(error: &clap::Error) -> Option<String> {
+    let command = match error.get(ContextKind::InvalidSubcommand)? {
+        ContextValue::String(word) => word.clone(),
+        _ => return None,
+    };
+    let is_known = SUBCOMMANDS.iter().any(|entry| entry.name == command);
+    if error.kind() != ErrorKind::ArgumentConflict || !is_known {
+        return None;
+    }
+    let mut words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let at = words.iter().position(|word| *word == command)?;
+    let command = words.remove(at);
+    words.insert(0, command);
+    Some(clean(&format!("kubestep {}", words.join(" "))).into_owned())
 }
 
 /// The whole command line, as clap and what is made from it take it.

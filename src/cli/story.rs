@@ -6,13 +6,21 @@ use crate::config::suggest;
 use crate::fixtures;
 use crate::source::{self, Filter};
 
-/// The objects of a story, and what to call it.
-pub(super) fn read(name: &str, filter: &Filter) -> Result<(source::Input, String)> {
-    let story = fixtures::find(name).ok_or_else(|| {
+/// The story of that name.
+///
+/// # Errors
+/// There is none; names the nearest.
+pub(super) fn find(name: &str) -> Result<&'static fixtures::Story> {
+    fixtures::find(name).ok_or_else(|| {
         let near = suggest::closest(name, fixtures::STORIES.iter().map(|story| story.name));
         let near = near.map(|near| format!(", did you mean {near:?}? ")).unwrap_or("; ".into());
         anyhow!("there is no story {name:?}{near}\"kubestep demo --list\" shows them all")
-    })?;
+    })
+}
+
+/// The objects of a story, and what to call it.
+pub(super) fn read(name: &str, filter: &Filter) -> Result<(source::Input, String)> {
+    let story = find(name)?;
     let mut read = source::read_text(story.name, story.cluster.into(), filter)?;
     read.warnings.clear();
     Ok((read, format!("demo: {}", story.name)))

@@ -10,6 +10,7 @@ use crate::engine::pod_groups::group_of;
 use crate::engine::record::{CycleRecord, PlacementRecord};
 use crate::sim::World;
 use crate::trace::History;
+use crate::words::count;
 
 /// All groups in a state of the cluster, with what the cycles up to it said.
 pub fn outline(world: &World, history: &History) -> Outline {
@@ -94,8 +95,8 @@ fn of_cycle(record: &CycleRecord) -> Vec<Item> {
     let mut items = Vec::new();
     let cycle = To::Cycle(record.cycle);
     if !record.placements.is_empty() {
-        let number = record.placements.len();
-        let text = format!("cycle {}: {number} candidate placements", record.cycle);
+        let number = count(record.placements.len(), "candidate placement");
+        let text = format!("cycle {}: {number}", record.cycle);
         items.push(Item {
             id: format!("placements {}", record.pod),
             ..Item::new(1, text).to(cycle)
@@ -122,7 +123,8 @@ fn placement(placement: &PlacementRecord, chosen: bool) -> Item {
         (false, true) => ("would do".to_owned(), Tone::Plain),
         _ => (placement.status.message(), Tone::Bad),
     };
-    let text = format!("{name}: {placed} pods placed on {nodes} nodes{score}: {verdict}");
+    let (pods, nodes) = (count(placed, "pod"), count(nodes, "node"));
+    let text = format!("{name}: {pods} placed on {nodes}{score}: {verdict}");
     Item::new(2, text).tone(tone)
 }
 

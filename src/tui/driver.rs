@@ -12,6 +12,8 @@ mod live;
 mod outline;
 mod picture;
 mod real;
+#[cfg(test)]
+mod recording_tests;
 mod rows;
 mod search;
 #[cfg(test)]
@@ -59,6 +61,8 @@ pub struct Done {
     pub notes: Vec<String>,
     /// Something to open over the view.
     pub open: Option<Open>,
+    /// The waiting pods that were marked are decided about: their marks go.
+    pub decided: bool,
 }
 
 /// How steps are made.

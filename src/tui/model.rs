@@ -51,6 +51,8 @@ pub struct Model {
     pub holds: Vec<String>,
     /// Nodes with their pods, in the cache's order.
     pub nodes: Vec<Arc<NodeInfo>>,
+    /// Nominated pods with the node that keeps room for each, node by node.
+    pub nominated: Vec<(Symbol, Arc<PodInfo>)>,
     /// Pods by name.
     pub pods: Vec<PodRow>,
     /// Queue moves, hints and events for people, oldest first, each with its place in the
@@ -333,6 +335,16 @@ impl Model {
     pub fn has_break(&self, place: impl FnOnce() -> Option<String>) -> bool {
         let mut set = self.breakpoints.iter().filter(|row| row.enabled && !row.is_watch).peekable();
         set.peek().is_some() && place().is_some_and(|place| set.any(|row| row.place == place))
+    }
+
+    /// The pods that a node keeps room for.
+    pub fn nominated_to(&self, node: Symbol) -> impl Iterator<Item = &Arc<PodInfo>> {
+        self.nominated.iter().filter(move |(name, _)| *name == node).map(|(_, pod)| pod)
+    }
+
+    /// The node that keeps room for a pod.
+    pub fn nomination_of(&self, pod: NamespacedName) -> Option<Symbol> {
+        self.nominated.iter().find(|(_, info)| info.key() == pod).map(|(node, _)| *node)
     }
 
     /// The newest cycle of a pod up to the position.

@@ -14,7 +14,7 @@ use super::prompt::Purpose;
 use super::text::{Cut, fit, width};
 use super::theme::Scope;
 use super::view::{View, ViewId};
-use super::widget::grid::{self, GridState};
+use super::widget::grid::{self, GridState, Hidden};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
 use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
@@ -77,13 +77,14 @@ fn draw_view(
     let source = app.source(model);
     let (detail_focused, _) = app.detail_state();
     let grid = app.grid(id);
-    let mut notes = title_notes(&*source, grid);
-    if let Some(note) = as_of(id, model) {
-        notes.push(note);
-    }
-    draw_rule(buffer, rows, &notes, !detail_focused, paint);
     let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
     let mut cursor = grid::draw(buffer, inner, &*source, grid, paint, !detail_focused);
+    let mut notes = title_notes(&*source, grid);
+    notes.extend(as_of(id, model));
+    let room = usize::from(rows.width).saturating_sub(3 * notes.len() + 2);
+    let room = room.saturating_sub(notes.iter().map(|note| width(note)).sum());
+    notes.extend(hidden_columns(grid).filter(|note| width(note) + 3 <= room));
+    draw_rule(buffer, rows, &notes, !detail_focused, paint);
     if grid.shown() == 0 {
         draw_empty(buffer, inner, &*source, grid, paint);
     }
@@ -124,6 +125,21 @@ fn title_notes(source: &dyn View, grid: &GridState) -> Vec<String> {
         notes.push(source.failures().into());
     }
     notes
+}
+
+/// How many columns there are to the sides of those shown.
+fn hidden_columns(grid: &GridState) -> Option<String> {
+    if grid.total() == 0 {
+        return None;
+    }
+    let more = |number| count(number, "more column");
+    match grid.hidden_columns() {
+        Hidden { left: 0, right: 0, wide: 0 } => None,
+        Hidden { left: 0, right: 0, wide } => Some(format!("Ctrl-w: {}", more(wide))),
+        Hidden { left: 0, right, .. } => Some(format!("{} ▸", more(right))),
+        Hidden { left, right: 0, .. } => Some(format!("◂ {}", more(left))),
+        Hidden { left, right, .. } => Some(format!("◂ {left} and {right} more columns ▸")),
+    }
 }
 
 fn draw_rule(buffer: &mut Buffer, area: Rect, notes: &[String], focused: bool, paint: &Paint) {

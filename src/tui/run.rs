@@ -98,15 +98,17 @@ pub fn run(
         }
     }
     let before = driver.breakpoints_text();
-    let (code, after, left) = runtime.block_on(async {
+    let (code, driver) = runtime.block_on(async {
         let mut shown = Loop::new(app, driver)?;
         let code = shown.run().await?;
-        io::Result::Ok((code, shown.driver.breakpoints_text(), shown.driver.left()))
+        io::Result::Ok((code, shown.driver))
     })?;
-    if let Some(path) = breakpoints.filter(|path| before != after || !path.exists()) {
-        std::fs::write(path, after).with_context(|| format!("cannot save {}", path.display()))?;
+    let changed = before != driver.breakpoints_text();
+    if let Some(path) = breakpoints.filter(|path| changed || !path.exists()) {
+        let text = driver.breakpoints_over(path).map_err(anyhow::Error::msg)?;
+        std::fs::write(path, text).with_context(|| format!("cannot save {}", path.display()))?;
     }
-    Ok((code, left))
+    Ok((code, driver.left()))
 }
 
 struct Loop {
@@ -294,6 +296,10 @@ impl Loop {
         self.app.done(done);
         // The cluster may have been frozen, or goes on.
         self.live_more |= self.driver.follows();
+        // What is typed on at once is about what a short run leads to.
+        if self.app.is_running() {
+            self.run_slice();
+        }
         self.sync();
         match editor {
             Some(Open::Editor(name, text)) => self.edit(&name, &text),

@@ -22,7 +22,7 @@ use super::model::Model;
 use super::render::render;
 use super::theme::Library;
 
-pub use live::{Live, session};
+pub use live::{Live, session, session_with};
 pub use sample::{filter_frame, model, pod};
 
 /// A running interface over a fixed model.

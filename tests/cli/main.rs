@@ -72,4 +72,11 @@ fn every_story_runs() {
 fn without_a_terminal_no_screen_is_started() {
     Call::new().says("no-terminal", "demo");
     Call::new().says("no-terminal-file", "-f cluster.yaml");
+    // A name that is wrong is the first thing to know.
+    Call::new().says("demo-unknown", "demo taint");
+}
+
+#[test]
+fn an_option_before_the_command_is_told_its_place() {
+    Call::new().says("option-first", "-f cluster.yaml run -o json");
 }

@@ -38,6 +38,14 @@ pub fn check_lines(name: &str, lines: &str) {
     }
 }
 
+/// Checks each document of a YAML file by the schema of that name.
+pub fn check_documents(name: &str, yaml: &str) {
+    use serde::Deserialize;
+    for document in serde_yaml::Deserializer::from_str(yaml) {
+        check_by(name, &Value::deserialize(document).unwrap());
+    }
+}
+
 fn check_value(value: &Value) {
     match value {
         Value::Object(fields) => match fields.get("schema").and_then(Value::as_str) {

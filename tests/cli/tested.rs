@@ -156,3 +156,44 @@ fn bundles_that_cannot_be_made() {
     call().says("tested/bundle-no-input", "bundle -f nowhere.yaml -o bug.jsonl");
     call().says("tested/bundle-no-output", "bundle -f tests/cluster.yaml");
 }
+
+/// A test that says everything that a test can say.
+const WHOLE: &str = "\
+apiVersion: kubestep/v1
+kind: Test
+name: all fields
+input: [cluster.yaml]
+config: scheduler.yaml
+featureGates: PodLevelResources=true
+edits: [cordon node b]
+timers: 1
+expect:
+  pods:
+    web:
+      node: a
+      pending: false
+      waiting: false
+      gone: false
+      count: 1
+    huge: {pending: true, rejectedBy: [NodeResourcesFit, NodeUnschedulable], message: Insufficient}
+  verdicts:
+  - {pod: huge, node: a, plugin: NodeResourcesFit, refuses: true, reason: Insufficient cpu}
+  pending: 1
+";
+
+const SCHEMA: &str = "kubestep/test-document/v1";
+
+#[test]
+fn what_a_test_may_say_is_what_its_schema_says() {
+    for documents in [HOLDS, FAILS, WHOLE] {
+        schema::check_documents(SCHEMA, documents);
+    }
+    let readme = include_str!("../../README.md");
+    let example = readme.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    schema::check_documents(SCHEMA, example.unwrap());
+    let config = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}";
+    call()
+        .bytes("tests/whole.yaml", WHOLE.as_bytes())
+        .bytes("tests/scheduler.yaml", config.as_bytes())
+        .says("tested/whole", "test tests/whole.yaml");
+}

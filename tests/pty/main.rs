@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
 
+mod given;
 mod terminal;
 
 use std::io::Write;
@@ -45,7 +46,8 @@ fn the_readmes_picture_is_what_one_sees() {
         terminal.wait_for(&format!("cycle {cycle}"));
     }
     terminal.send("3");
-    terminal.wait_for("Filter of default/database in cycle 5");
+    // The last line of the frame that changes.
+    terminal.wait_for("Ctrl-w shows words");
     let lines = terminal.screen(|s| s.rows(0, 80).collect::<Vec<_>>());
     let seen: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");

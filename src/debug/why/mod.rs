@@ -13,6 +13,7 @@ mod asking;
 pub mod cause;
 pub mod model;
 mod nodes;
+mod nominated;
 mod place;
 pub mod preemption;
 mod problems;
@@ -32,6 +33,7 @@ use crate::trace::History;
 
 pub use asking::ask;
 pub use model::*;
+pub use nominated::Nomination;
 pub use preemption::PreemptionWhy;
 pub use queue::{Asked, Moved, QueueWhy, Wake};
 pub use score::Placement;
@@ -89,6 +91,10 @@ impl Question<'_> {
             nodes,
             everywhere,
             groups,
+            nominations: probe
+                .as_ref()
+                .map(|probe| nominated::of(probe.pod(), probe.cx().nominated))
+                .unwrap_or_default(),
             placement: None,
             preemption: None,
             queue: queue::of(self.world, self.pod),

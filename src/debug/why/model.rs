@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::cause::{Cause, Outlook};
+use super::nominated::Nomination;
 use super::preemption::PreemptionWhy;
 use super::queue::{Asked, Moved, QueueWhy};
 use super::score::Placement;
@@ -309,6 +310,8 @@ pub struct Why {
     pub everywhere: Vec<Reason>,
     /// The nodes that do not fit, by their reasons, the nearest first.
     pub groups: Vec<Group>,
+    /// The room that nodes keep for nominated pods, this one among them.
+    pub nominations: Vec<Nomination>,
     /// Why the pod has its node, or how the nodes that fit would be ranked.
     pub placement: Option<Placement>,
     /// What evicting others would do for a pod that fits nowhere.

@@ -6,6 +6,7 @@
 mod head;
 pub mod json;
 mod nodes;
+mod nominated;
 mod outline;
 mod placement;
 mod preemption;
@@ -38,6 +39,7 @@ pub fn text(why: &Why, detail: &Detail) -> String {
         }
         (None, _) => vec![
             nodes::lines(why, detail.wide),
+            nominated::lines(why, detail.wide),
             spread::lines(why, detail.wide),
             placement::lines(why, detail.wide),
             preemption::lines(why, detail.wide),

@@ -1,7 +1,7 @@
 //! The answer to "why?" as an outline: the verdict, what is in the way with the nodes behind it,
 //! the nearest nodes, ledgers, queue, attempts and preemption.
 
-use super::{head, names, placement, preemption, queue, spread};
+use super::{head, names, nominated, placement, preemption, queue, spread};
 use crate::debug::why::{Group, NodeWhy, Why};
 use crate::report::outline::{Item, Outline, To, Tone};
 use crate::words::count;
@@ -26,6 +26,7 @@ pub fn outline(why: &Why) -> Outline {
     }
     blockers(why, &mut outline);
     near(why, &mut outline);
+    outline.section(Item::heading("nominated", "Nominated pods"), nominated::lines(why, true));
     outline.section(Item::heading("spread", "Spread ledgers"), spread::lines(why, true));
     let ranking = Item::heading("ranking", "Ranking of the nodes that fit").folded(true);
     outline.section(ranking, placement::lines(why, false));

@@ -49,9 +49,9 @@ const fn anywhere(
 /// The rows of the table.
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = &[
-    spec(Waiting::Allow, "allow", &["a"], Argument::Optional("PLUGIN"), "allow", "Allow the selected pod for its first plugin, or for PLUGIN"),
-    spec(Waiting::AllowAll, "allow-all", &["A"], Argument::None, "allow all", "Allow the selected pod for every plugin that holds it"),
-    spec(Waiting::Reject, "reject", &["x"], Argument::Required("MESSAGE"), "reject", "Reject the selected pod with a message"),
+    spec(Waiting::Allow, "allow", &["a"], Argument::Optional("PLUGIN"), "allow", "Allow the selected or all marked pods for their first plugin, or PLUGIN"),
+    spec(Waiting::AllowAll, "allow-all", &["A"], Argument::None, "allow all", "Allow the selected or all marked pods for every plugin that holds them"),
+    spec(Waiting::Reject, "reject", &["x"], Argument::Required("MESSAGE"), "reject", "Reject the selected or all marked pods with a message"),
     anywhere(Waiting::Hold, "hold", &[], Argument::Required("SELECTOR"), "", "Hold pods at Permit: app=web, shop/web-0, web-* for 5m"),
     anywhere(Waiting::Release, "release", &[], Argument::Optional("SELECTOR"), "", "Hold these pods no more, or none; those that wait go on"),
 ];
@@ -64,31 +64,43 @@ pub fn apply(action: Waiting, app: &mut App, model: &Model, argument: &str) -> E
         Waiting::Release => return Effect::Session(Request::Hold(format!("release {argument}"))),
         _ => {}
     }
-    let Some(waiting) = app.selected_row().and_then(|row| model.waiting.get(row)) else {
+    let rows = app.chosen_rows(model);
+    let chosen: Vec<&WaitingPod> = rows.iter().filter_map(|row| model.waiting.get(*row)).collect();
+    if chosen.is_empty() {
         return app.fail("no pod waits at Permit".into());
-    };
+    }
     let decision = match action {
-        Waiting::Allow => match plugin_of(waiting, argument) {
+        Waiting::Allow => match plugin_of(&chosen, argument) {
             Ok(plugin) => Decision::Allow(Some(plugin)),
             Err(problem) => return app.fail(problem),
         },
         Waiting::Reject => Decision::Reject(argument.to_owned()),
         _ => Decision::Allow(None),
     };
-    Effect::Session(Request::Decide(decision, vec![waiting.info.key()]))
+    let pods = chosen.iter().map(|waiting| waiting.info.key()).collect();
+    Effect::Session(Request::Decide(decision, pods))
 }
 
-/// The plugin named, or the first that holds the pod.
-fn plugin_of(waiting: &WaitingPod, argument: &str) -> Result<Symbol, String> {
-    let name = argument.trim();
-    let mut plugins = waiting.plugins.iter().map(|(plugin, _)| *plugin);
-    let found = plugins.find(|p| name.is_empty() || p.as_str() == name);
-    found.ok_or_else(|| {
-        let holders: Vec<&str> = waiting.plugins.iter().map(|(p, _)| p.as_str()).collect();
-        format!(
-            "{} is not held by {name:?}; it is held by {}",
-            waiting.info.key(),
-            holders.join(", ")
-        )
-    })
+/// The plugin named, or the first that holds each of the pods; it has to hold them all.
+fn plugin_of(chosen: &[&WaitingPod], name: &str) -> Result<Symbol, String> {
+    let mut first = None;
+    for waiting in chosen {
+        let mut plugins = waiting.plugins.iter().map(|(plugin, _)| *plugin);
+        let found = plugins.find(|p| name.is_empty() || p.as_str() == name);
+        let Some(found) = found else { return Err(not_held_by(waiting, name)) };
+        if *first.get_or_insert(found) != found {
+            return Err(
+                "the marked pods are held by different plugins first; :allow PLUGIN names \
+                        one, A allows them for all"
+                    .into(),
+            );
+        }
+    }
+    first.ok_or_else(|| "no pod waits at Permit".into())
+}
+
+fn not_held_by(waiting: &WaitingPod, name: &str) -> String {
+    let holders: Vec<&str> = waiting.plugins.iter().map(|(p, _)| p.as_str()).collect();
+    let pod = waiting.info.key();
+    format!("{pod} is not held by {name:?}; it is held by {}", holders.join(", "))
 }

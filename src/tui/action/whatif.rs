@@ -109,6 +109,9 @@ pub fn apply(action: WhatIf, app: &mut App, model: &Model, argument: &str) -> Ef
         WhatIf::Redo => Wish::Redo,
         WhatIf::Fork => Wish::Fork(named),
         WhatIf::Branch => Wish::Branch(named),
+        WhatIf::Differences if app.is_running() => {
+            return app.fail("a run goes on: D compares once it is over; Esc stops it".into());
+        }
         WhatIf::Differences => Wish::Compare(named),
         WhatIf::Raise => return weigh(app, model, 1),
         WhatIf::Lower => return weigh(app, model, -1),

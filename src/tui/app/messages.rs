@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use ratatui::layout::Rect;
+
 use super::{App, Effect};
+use crate::tui::layout::{self, Tier};
 use crate::tui::model::Model;
 use crate::tui::view::{self, View, ViewId};
 use crate::tui::widget::status_line::Severity;
@@ -106,7 +109,16 @@ impl App {
 
     /// The rows of the view on screen.
     pub fn source<'a>(&self, model: &'a Model) -> Box<dyn View + 'a> {
-        view::source(self.view, model, &self.messages)
+        view::source(self.view, model, &self.messages, self.room())
+    }
+
+    /// Terminal columns that the view may fill: as many as it likes where wide columns are wanted.
+    fn room(&self) -> u16 {
+        let screen = Rect::new(0, 0, self.size.0, self.size.1);
+        match self.wide {
+            true => u16::MAX,
+            false => layout::panes(screen, Tier::of(self.size.0)).0.width,
+        }
     }
 
     /// Changes whenever the rows of the view on screen may.

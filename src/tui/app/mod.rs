@@ -12,6 +12,8 @@ mod marks_tests;
 mod messages;
 mod mouse;
 mod popup;
+#[cfg(test)]
+mod random_tests;
 mod select;
 #[cfg(test)]
 mod silent_tests;
@@ -369,6 +371,9 @@ impl App {
         self.running |= done.running;
         self.searching |= done.searching;
         self.playing &= !done.stopped;
+        if done.decided {
+            self.grid(ViewId::Waiting).clear_marks();
+        }
         done.notes.into_iter().for_each(|note| self.say(Severity::Info, note));
         if let Some((severity, text)) = done.message {
             self.say(severity, text);

@@ -72,10 +72,10 @@ impl App {
         if !self.popups.is_empty() {
             return self.tell("this window has no columns to choose; Esc closes it");
         }
-        let source = self.source(model);
+        let (source, tier) = (self.source(model), self.tier());
         let grid = self.grid(self.view);
         let before = grid.column;
-        grid.choose_column(&*source, by);
+        grid.choose_column(&*source, by, tier);
         if grid.column == before {
             self.tell(if by < 0 { "this is the first column" } else { "this is the last column" });
         }

@@ -125,7 +125,8 @@ fn help_lists_this_views_keys_first_filters_and_runs() {
     let mut help = story("7?");
     assert!(help.text().contains("Keys and commands, Waiting first"));
     assert!(
-        help.lines()[22].starts_with(" Allow the selected pod for its first plugin, or for PLUGIN")
+        help.lines()[22]
+            .starts_with(" Allow the selected or all marked pods for their first plugin")
     );
     let first = help.lines().iter().position(|l| l.contains(":allow")).unwrap();
     let step = help.lines().iter().position(|l| l.contains(":step ")).unwrap();

@@ -13,7 +13,7 @@ impl App {
     /// Shows a view and remembers it.
     pub fn show(&mut self, view: ViewId) {
         if view == self.view && self.popups.is_empty() {
-            self.tell(format!("this is {} already", view.title()));
+            self.tell(format!("this is the {} view already", view.title()));
         }
         self.popups.clear();
         if view != self.view {

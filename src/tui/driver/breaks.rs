@@ -1,5 +1,7 @@
 //! Breakpoints and watches: setting them, files of them, and the rows that views show.
 
+use std::path::Path;
+
 use super::{Done, Driver};
 use crate::debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
 use crate::debug::{Search, Session};
@@ -98,7 +100,7 @@ impl Driver {
 
     fn save_breakpoints(&self, path: &str) -> Result<String, String> {
         let items = self.session.breakpoints().items();
-        let text = file::write(items)?;
+        let text = self.breakpoints_over(Path::new(path))?;
         std::fs::write(path, text).map_err(|error| format!("cannot save {path}: {error}"))?;
         Ok(format!("saved {} to {path}", count(items.len())))
     }
@@ -107,6 +109,18 @@ impl Driver {
     pub fn breakpoints_text(&self) -> String {
         // Plain lines can always be written as YAML.
         file::write(self.session.breakpoints().items()).unwrap_or_default()
+    }
+
+    /// The same over a file, which may be there: its comments stay.
+    ///
+    /// # Errors
+    /// They cannot be written as YAML.
+    pub fn breakpoints_over(&self, path: &Path) -> Result<String, String> {
+        let (items, known) = (self.session.breakpoints().items(), self.session.plugin_names());
+        match std::fs::read_to_string(path) {
+            Ok(before) => file::write_over(&before, items, &known),
+            Err(_) => file::write(items),
+        }
     }
 
     /// Goes to the first stop passed since a moment, if there is one. Gives what to say of it.

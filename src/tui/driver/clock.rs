@@ -268,7 +268,8 @@ impl Driver {
             _ => self.go_on(more),
         };
         let over = came_to != Continued::Paused;
-        let ran = count(self.session.history().cycle_count() - self.run_from, "cycle");
+        let number = self.session.history().cycle_count() - self.run_from;
+        let ran = count(number, "cycle");
         self.model.progress = (!over).then(|| format!("{ran} ran; Esc stops"));
         let notes = match over && self.goal != Goal::Back {
             true => self.log_lines(self.log_from),
@@ -282,7 +283,10 @@ impl Driver {
             }
             Continued::AtStart => Some(self.said(Ran::AtStart)),
             Continued::Idle => {
-                let words = format!("{ran} ran; {}", self.end_words());
+                let words = match number {
+                    0 => self.end_words(),
+                    _ => format!("{ran} ran; {}", self.end_words()),
+                };
                 Some(Done { notes, ..Done::said(words) })
             }
         };

@@ -14,6 +14,7 @@ use crate::intern::Symbol;
 use crate::tui::amount;
 use crate::tui::model::span;
 use crate::tui::widget::status_line::Severity;
+use crate::words::count;
 
 /// Other pods that are named; more are counted.
 const NAMED: usize = 12;
@@ -36,12 +37,13 @@ impl Driver {
             ([], [pod]) => (Severity::Error, format!("{pod} does not wait at Permit any more")),
             ([], _) => (Severity::Error, "none of them waits at Permit any more".to_owned()),
             ([one], _) => (Severity::Info, format!("{verb} {}", in_short(one))),
-            (all, _) => (Severity::Info, format!("{verb} {} pods", all.len())),
+            (all, _) => (Severity::Info, format!("{verb} {}", in_sum(all))),
         };
         let rejects = matches!(decision, Decision::Reject(_)) && !decided.is_empty();
         let lines = decided.iter().flat_map(|decided| self.story(decided)).collect();
+        let made = !decided.is_empty();
         let open = rejects.then(|| Open::Lines("What rejecting did".to_owned(), lines));
-        Done { message: Some((severity, text)), open, ..Done::default() }
+        Done { message: Some((severity, text)), open, decided: made, ..Done::default() }
     }
 
     /// `hold …` and `release …`: on this branch itself, as a decision and not as a what-if.
@@ -121,6 +123,21 @@ fn in_short(decided: &Decided) -> String {
         Some((Outcome::Waiting, _)) => format!("{pod} for {plugin}; it is being bound to {node}"),
         Some(_) => format!("{pod} in the name of {plugin}"),
     }
+}
+
+/// Several pods, and what they came to.
+fn in_sum(all: &[Decided]) -> String {
+    let outcome = |wanted: Option<Outcome>| {
+        all.iter().filter(|one| one.outcome.as_ref().map(|(outcome, _)| *outcome) == wanted).count()
+    };
+    let parts = [
+        (outcome(Some(Outcome::Scheduled)), "bound to their nodes"),
+        (outcome(None), "still held by another plugin"),
+    ];
+    let said = parts.iter().filter(|(number, _)| *number > 0);
+    let said: Vec<String> = said.map(|(number, words)| format!("{number} {words}")).collect();
+    let said = if said.is_empty() { String::new() } else { format!(": {}", said.join(", ")) };
+    format!("{}{said}", count(all.len(), "pod"))
 }
 
 fn given_back(decided: &Decided) -> String {

@@ -119,14 +119,17 @@ impl Driver {
             model.groups = Some(Folding::new(outline, model.groups.take(), None));
         } else if view == ViewId::Queues && std::mem::take(&mut picture.old_queues) {
             model.queued = rows::queued(world, &said);
+            model.nominated = rows::nominated(world);
         } else if view == ViewId::Pods && std::mem::take(&mut picture.old_pods) {
             model.pods = rows::pods(world);
+            model.nominated = rows::nominated(world);
         } else if !std::mem::take(&mut picture.old_rest) {
             return;
         } else {
             let holds = world.scheduler().interventions().holds();
             model.holds = holds.iter().map(ToString::to_string).collect();
             model.waiting = rows::waiting(world);
+            model.nominated = rows::nominated(world);
             model.nodes = world.scheduler().cache().nodes().cloned().collect();
         }
         model.revision += 1;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::api::{Pod, Time};
-use crate::engine::pod::{NamespacedName, QueuedPod as Queued};
+use crate::engine::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
 use crate::engine::queue::SchedulingQueue;
 use crate::engine::record::QueueName;
 use crate::engine::scheduler::{Scheduler, Stage};
+use crate::intern::Symbol;
 use crate::sim::World;
 use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
 
@@ -27,6 +28,16 @@ pub fn waiting(world: &World) -> Vec<WaitingPod> {
     };
     let held = world.scheduler().waiting().iter().filter(|waiting| waiting.stage() != Stage::Bind);
     held.map(row).collect()
+}
+
+/// The nominated pods, each with its node.
+pub fn nominated(world: &World) -> Vec<(Symbol, Arc<PodInfo>)> {
+    let all = world.scheduler().queue().nominated_pods();
+    let on_node = |(node, pods): (Symbol, &[Arc<PodInfo>])| {
+        pods.iter().map(|pod| (node, pod.clone())).collect::<Vec<_>>()
+    };
+    // Whose nomination was taken back is nominated to no node.
+    all.iter().filter(|(node, _)| !node.is_empty()).flat_map(on_node).collect()
 }
 
 /// What the last cycle of a pod up to the state said.

@@ -15,6 +15,7 @@ use crate::engine::framework::registry::Registry;
 use crate::fixtures;
 use crate::live::Attended;
 use crate::live::attended::stand_in::StandIn;
+use crate::live::replay::replay;
 use crate::sim::{self, World};
 use crate::source::{self, Filter};
 use crate::tui::app::{App, Effect};
@@ -33,23 +34,32 @@ pub struct Live {
 
 /// A session on a cluster written as YAML.
 pub fn session(cluster: &str) -> Session {
-    session_with(cluster, |_| {})
+    session_with(cluster, "")
+}
+
+/// The same with feature gates as the command line takes them.
+pub fn session_with(cluster: &str, gates: &str) -> Session {
+    Session::new(world(read(cluster), gates, |_| {}))
 }
 
 /// The same where the API server is elsewhere.
 fn remote_session(cluster: &str) -> Session {
-    session_with(cluster, World::write_elsewhere)
+    Session::new(world(read(cluster), "", World::write_elsewhere))
 }
 
-fn session_with(cluster: &str, prepare: fn(&mut World)) -> Session {
-    let read = source::read_text("test", cluster.into(), &Filter::default()).unwrap();
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+fn read(text: &str) -> source::Input {
+    source::read_text("test", text.into(), &Filter::default()).unwrap()
+}
+
+fn world(read: source::Input, gates: &str, prepare: fn(&mut World)) -> World {
+    let features = FeatureGates::parse(gates).unwrap();
+    let registry = Registry::in_tree();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();
     prepare(&mut world);
     sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
-    Session::new(world)
+    world
 }
 
 impl Live {
@@ -61,6 +71,31 @@ impl Live {
     /// A built-in story on a screen where whole sentences fit.
     pub fn wide(name: &str) -> Live {
         Live::new(session(fixtures::find(name).unwrap().cluster), (200, 30))
+    }
+
+    /// A recording at its beginning, as it is opened from a file.
+    pub fn recording(text: &str, size: (u16, u16)) -> Live {
+        let mut read = read(text);
+        read.begin();
+        let recording = read.recording.take().unwrap();
+        let mut session = Session::new(world(read, "", World::note_writes));
+        let changes = recording.until(None);
+        let compared = replay(&mut session, changes, recording.ended_at, |_| {});
+        session.go_to_stop(0);
+        let start = session.now();
+        let mut live = Live::new(session, size);
+        let decisions = compared.into_iter().map(|compared| compared.decision).collect();
+        live.driver.play_back(start, decisions);
+        live.draw();
+        live
+    }
+
+    /// The terminal has another size.
+    pub fn resized(mut self, width: u16, height: u16) -> Live {
+        self.terminal.backend_mut().resize(width, height);
+        self.app.resize(width, height);
+        self.draw();
+        self
     }
 
     pub fn new(session: Session, size: (u16, u16)) -> Live {

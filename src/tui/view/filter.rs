@@ -2,6 +2,9 @@
 //!
 //! The scheduler stops at a node's first failure; the recording does not, so the columns behind it are
 //! known too. Nodes it never asked are marked, with the reason in the details.
+//!
+//! Where words for all plugins do not fit, each gets a narrower column: a sign in every cell, and its
+//! name over it, cut by one rule, word under word.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,11 +19,22 @@ use crate::engine::record::{CycleRecord, VerdictId};
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
+use crate::tui::text::{Cut, head};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
 /// Columns before the plugins: node, official verdict.
 const FIXED: usize = 2;
+/// Width of the official verdict.
+const OFFICIAL: u16 = 9;
+/// Width of a plugin's column with its name in one line.
+const WIDEST: u16 = 12;
+/// Least width of one that has a sign and a word in its cells.
+const WORDS: u16 = 7;
+/// Least width of one, with a sign in its cells.
+const SIGNS: u16 = 4;
+/// Words of a name over a column that is not as wide as it may be.
+const NAME_LINES: usize = 3;
 
 /// See the module.
 pub struct FilterView<'a> {
@@ -30,6 +44,8 @@ pub struct FilterView<'a> {
     notes: Vec<String>,
     name_width: u16,
     front: Option<Front>,
+    /// Width of the plugins' columns.
+    width: u16,
 }
 
 /// How far the debugger has walked through Filter: plugin by plugin, over the evaluated nodes of each.
@@ -68,13 +84,17 @@ impl Front {
 }
 
 impl<'a> FilterView<'a> {
-    /// The matrix of the cycle at the debugger's position.
-    pub fn new(model: &'a Model) -> FilterView<'a> {
+    /// The matrix of the cycle at the debugger's position, in `room` terminal columns.
+    pub fn new(model: &'a Model, room: u16) -> FilterView<'a> {
         let cycle = model.cycle();
-        let notes = cycle.map(|c| notes(c)).unwrap_or_default();
         let name_width = cycle.map_or(0, |c| super::scores::name_width(c));
+        let plugins = cycle.map_or(0, |c| c.filter.plugins.len()).clamp(1, 1_000) as u16;
+        // Beside marks, names and the official verdict, each column with a blank before it.
+        let each = room.saturating_sub(3 + name_width.min(WIDEST) + OFFICIAL) / plugins;
+        let width = each.saturating_sub(1).clamp(SIGNS, WIDEST);
+        let notes = cycle.map(|c| notes(c, width >= WORDS)).unwrap_or_default();
         let front = cycle.zip(model.frame()).and_then(|(c, frame)| Front::new(c, frame));
-        FilterView { model, cycle, notes, name_width, front }
+        FilterView { model, cycle, notes, name_width, front, width }
     }
 
     fn node(&self, row: usize) -> Option<NodeId> {
@@ -90,8 +110,23 @@ impl<'a> FilterView<'a> {
     }
 }
 
+/// A plugin's name over a narrow column: the beginnings of its words, one a line.
+fn short_name(plugin: &str, width: u16) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for letter in plugin.chars() {
+        match words.last_mut() {
+            Some(word) if !letter.is_uppercase() => word.push(letter),
+            // Capitals in a row are one word.
+            Some(word) if word.chars().all(char::is_uppercase) => word.push(letter),
+            _ => words.push(letter.into()),
+        }
+    }
+    let short = words.iter().take(NAME_LINES).map(|word| head(word, usize::from(width)));
+    short.collect::<Vec<_>>().join("\n")
+}
+
 /// Per column, how many nodes are refused; one pass over the compact columns.
-fn notes(cycle: &CycleRecord) -> Vec<String> {
+fn notes(cycle: &CycleRecord, words: bool) -> Vec<String> {
     let columns = cycle.filter.plugins.iter().map(|p| &p.verdicts);
     let note = |column: &Verdicts<VerdictId>| {
         let refused = column.iter().filter(|id| id.is_status()).count();
@@ -101,7 +136,17 @@ fn notes(cycle: &CycleRecord) -> Vec<String> {
             n => format!("✗ {n}"),
         }
     };
-    [&cycle.filter.official].into_iter().chain(columns).map(note).collect()
+    let sign = |column: &Verdicts<VerdictId>| {
+        let refused = column.iter().filter(|id| id.is_status()).count();
+        match refused {
+            0 if column.iter().all(|id| id == VerdictId::SKIPPED) => Verdict::Skip.glyph().into(),
+            0 => Verdict::Success.glyph().to_owned(),
+            n @ 1..1_000 => format!("✗{n}"),
+            n => format!("✗{}k", n / 1_000),
+        }
+    };
+    let plugins = columns.map(|column| if words { note(column) } else { sign(column) });
+    std::iter::once(note(&cycle.filter.official)).chain(plugins).collect()
 }
 
 impl GridSource for FilterView<'_> {
@@ -117,24 +162,38 @@ impl GridSource for FilterView<'_> {
         let note = |at: usize| self.notes.get(at).cloned().unwrap_or_default();
         match column.checked_sub(FIXED) {
             None if column == 0 => Column::name("node", self.name_width.min(12), self.name_width),
-            None => Column::text("official", 9).with_note(note(0)),
+            None => Column::text("official", OFFICIAL).with_note(note(0)),
             Some(plugin) => {
                 let name = self.cycle.and_then(|c| c.filter.plugins.get(plugin)).map(|p| p.plugin);
                 let name = name.unwrap_or_default();
-                Column { cut: crate::tui::text::Cut::Middle, ..Column::text(&name, 12) }
-                    .with_note(note(plugin + 1))
+                let column = match self.width {
+                    WIDEST.. => Column { cut: Cut::Middle, ..Column::text(&name, WIDEST) },
+                    width => Column::text(&short_name(&name, width), width),
+                };
+                column.with_note(note(plugin + 1))
             }
         }
     }
 
     fn header_lines(&self) -> u16 {
-        2
+        if self.width < WIDEST { NAME_LINES as u16 + 1 } else { 2 }
+    }
+
+    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+        match self.id(row, column).zip(self.cycle) {
+            Some((id, cycle)) if column >= FIXED => out.verdict(verdict::of_id(cycle, id)),
+            _ => self.cell(row, column, out),
+        }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let (Some(cycle), Some(node)) = (self.cycle, self.node(row)) else { return };
         match self.id(row, column) {
             _ if column == 0 => out.set(&cycle.nodes.name(node), Scope::Text),
+            Some(id) if self.width < WORDS && column >= FIXED => {
+                let verdict = verdict::of_id(cycle, id);
+                out.set(verdict.glyph(), verdict.scope());
+            }
             Some(id) => out.verdict(verdict::of_id(cycle, id)),
             None => out.verdict(Verdict::NotEvaluated),
         }
@@ -208,6 +267,9 @@ impl View for FilterView<'_> {
         }
         lines.extend(extender_line(cycle, node));
         lines.extend(all_failures(cycle, node));
+        if self.width < WORDS && column < FIXED {
+            lines.push(legend());
+        }
         lines
     }
 
@@ -229,6 +291,19 @@ fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> Line {
     let verdict = verdict::of_id(cycle, id);
     let (glyph, meaning) = (verdict.glyph(), verdict.meaning());
     Line::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
+}
+
+/// What the signs in narrow columns stand for.
+fn legend() -> Line {
+    let signs = [
+        (Verdict::Success, "passes"),
+        (Verdict::Unschedulable, "refuses"),
+        (Verdict::Unresolvable, "refuses, whoever is evicted"),
+        (Verdict::Skip, "has nothing to say"),
+        (Verdict::NotEvaluated, "was not asked"),
+    ];
+    let signs = signs.map(|(verdict, words)| format!("{} {words}", verdict.glyph()));
+    Line::field("signs", format!("{}; Ctrl-w shows words", signs.join(", ")))
 }
 
 /// The scheduler's own verdict with the plugin that gave it.

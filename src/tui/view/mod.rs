@@ -218,13 +218,18 @@ impl ViewId {
     }
 }
 
-/// The rows of a view over `model` and what was `said` so far.
-pub fn source<'a>(view: ViewId, model: &'a Model, said: &Messages) -> Box<dyn View + 'a> {
+/// The rows of a view over `model` and what was `said` so far, in `room` terminal columns.
+pub fn source<'a>(
+    view: ViewId,
+    model: &'a Model,
+    said: &Messages,
+    room: u16,
+) -> Box<dyn View + 'a> {
     match view {
         ViewId::Cycle => Box::new(cycle::CycleView::new(model)),
         ViewId::Timeline => Box::new(timeline::TimelineView(model)),
         ViewId::Queues => Box::new(queues::QueuesView(model)),
-        ViewId::Filter => Box::new(filter::FilterView::new(model)),
+        ViewId::Filter => Box::new(filter::FilterView::new(model, room)),
         ViewId::Scores => Box::new(scores::ScoresView::new(model)),
         ViewId::Nodes => Box::new(nodes::NodesView(model)),
         ViewId::Pods => Box::new(pods::PodsView(model)),

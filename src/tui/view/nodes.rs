@@ -70,19 +70,21 @@ impl GridSource for NodesView<'_> {
         self.0.nodes.len()
     }
 
+    /// The last column is there only while some node keeps room for somebody.
     fn columns(&self) -> usize {
-        7
+        7 + usize::from(!self.0.nominated.is_empty())
     }
 
     fn column(&self, column: usize) -> Column {
         match column {
-            0 => Column::name("node", 16, 36),
+            0 => Column::name("node", 12, 36),
             1 => Column::text("state", 11),
             2 => Column::number("used%", 6),
             3 => Column::number("cpu", 11),
             4 => Column::number("memory", 15),
             5 => Column::number("pods", 8),
-            _ => Column::prose("taints", 16).from_tier(Tier::Standard),
+            6 => Column::prose("taints", 16).from_tier(Tier::Standard),
+            _ => Column::number("nominated", 9),
         }
     }
 
@@ -100,7 +102,14 @@ impl GridSource for NodesView<'_> {
             3 => ratio("cpu", used.milli_cpu, all.milli_cpu),
             4 => ratio("memory", used.memory, all.memory),
             5 => ratio("pods", node.pods.len() as i64, all.allowed_pods),
-            _ => taints(node).join(", "),
+            6 => taints(node).join(", "),
+            _ => {
+                out.scope = Verdict::Wait.scope();
+                match self.0.nominated_to(node.name).count() {
+                    0 => String::new(),
+                    number => number.to_string(),
+                }
+            }
         };
         out.text.push_str(&text);
     }
@@ -145,6 +154,7 @@ impl View for NodesView<'_> {
         let (text, scope) = state(node);
         let mut lines = vec![Line::text(format!("{text}: {}", node.name)).scoped(scope)];
         lines.extend(resource_lines(&node.requested, &node.allocatable));
+        lines.extend(nominated_lines(self.0, node));
         let taints = taints(node);
         if !taints.is_empty() {
             lines.push(Line::field("taints", taints.join(", ")));
@@ -169,6 +179,25 @@ fn resource_lines(used: &Resource, all: &Resource) -> Vec<Line> {
         let free = show(allocatable.saturating_sub(requested));
         let text = format!("{} requested of {}, {free} free", show(requested), show(allocatable));
         lines.push(Line::field(name, text));
+    }
+    lines
+}
+
+/// For whom room is kept, and what that leaves to pods of a lower priority.
+fn nominated_lines(model: &Model, node: &NodeInfo) -> Vec<Line> {
+    let mut free = node.allocatable.clone();
+    free.accumulate(&node.requested, -1);
+    let mut lines = Vec::new();
+    for pod in model.nominated_to(node.name) {
+        let request = &pod.resource.resource;
+        free.accumulate(request, -1);
+        let (key, priority) = (pod.key(), pod.priority());
+        let text = format!("{key} (priority {priority}): {} is kept", amount::resources(request));
+        lines.push(Line::field("nominated", text).scoped(Verdict::Wait.scope()));
+    }
+    if !lines.is_empty() {
+        let text = format!("{} for pods of a lower priority", amount::resources(&free));
+        lines.push(Line::field("then free", text));
     }
     lines
 }

@@ -143,6 +143,9 @@ impl View for PodsView<'_> {
         let (key, sign) = (name(&row.pod), sign(row.place));
         let heading = format!("{} {key}: {}", sign.glyph(), row.place.words());
         let mut lines = vec![Line::text(heading).scoped(sign.scope())];
+        if let Some(node) = self.0.nomination_of(key) {
+            lines.push(Line::field("nominated", format!("{node} keeps room for it; 5 shows it")));
+        }
         if row.place == Place::NobodyServes {
             let scheduler = row.pod.spec.scheduler_name;
             let text = format!("no profile of the configuration is called {scheduler:?}");

@@ -147,6 +147,9 @@ impl View for QueuesView<'_> {
                 format!("{left}; + lets time pass to the next timer"),
             ));
         }
+        if let Some(node) = self.0.nomination_of(key) {
+            lines.push(Line::field("nominated", format!("{node} keeps room for it; 5 shows it")));
+        }
         if !pod.rejected_by.is_empty() {
             lines.push(Line::field("rejected by", names(pod)));
         }

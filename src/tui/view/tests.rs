@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use crate::api::Time;
 use crate::debug::Position as Frame;
-use crate::debug::decision::Decision;
+use crate::debug::decision::Decision as Word;
+use crate::live::{Decision, Verdict};
 use crate::tui::app::Request;
 use crate::tui::color::Depth;
 use crate::tui::glyph::Charset;
-use crate::tui::model::{Model, Position};
+use crate::tui::model::{LiveModel, Model, Position};
 use crate::tui::sanitize;
-use crate::tui::testing::{Story, filter_frame, model, pod};
+use crate::tui::testing::{Live, Story, filter_frame, model, pod};
 use crate::tui::view::ViewId;
 
 fn at(size: (u16, u16)) -> Story {
@@ -31,10 +33,17 @@ fn every_view_in_eighty_columns() {
 }
 
 #[test]
-fn the_matrix_and_the_queues_on_wider_terminals() {
+fn every_view_on_a_wide_terminal() {
+    for view in ViewId::every() {
+        let name = format!("{}-200x50", view.title().to_lowercase());
+        at((200, 50)).keys(view.keys()).golden(&name);
+    }
+}
+
+#[test]
+fn the_matrix_and_the_queues_on_terminals_in_between() {
     at((120, 40)).keys("3").golden("filter-120x40");
-    at((200, 50)).keys("3").golden("filter-200x50");
-    at((200, 50)).keys("2").golden("queues-200x50");
+    at((120, 40)).keys("2").golden("queues-120x40");
 }
 
 #[test]
@@ -99,10 +108,10 @@ fn waiting_pods_are_allowed_by_plugin_and_rejected_with_a_message() {
     assert_eq!(
         story.requests(),
         [
-            Request::Decide(Decision::Allow(plugin), vec![pod]),
-            Request::Decide(Decision::Allow(None), vec![pod]),
-            Request::Decide(Decision::Allow(plugin), vec![pod]),
-            Request::Decide(Decision::Reject("too many".into()), vec![pod]),
+            Request::Decide(Word::Allow(plugin), vec![pod]),
+            Request::Decide(Word::Allow(None), vec![pod]),
+            Request::Decide(Word::Allow(plugin), vec![pod]),
+            Request::Decide(Word::Reject("too many".into()), vec![pod]),
         ]
     );
 }
@@ -197,4 +206,107 @@ fn every_message_is_kept_with_its_time_and_how_often() {
     let mut story = story.keys("1:theme light<Enter>Mz");
     assert!(story.lines()[2].contains("2 of 3 ─ warnings and errors only"));
     assert!(story.keys("k").text().contains("2 times, from +14.5s to +14.5s"));
+}
+
+fn decision(pod_name: &str, cycle: Option<u64>, verdict: Verdict, reason: &str) -> Arc<Decision> {
+    Arc::new(Decision {
+        time: Time(20_000_000),
+        pod: pod(pod_name),
+        cycle,
+        ours: "unschedulable".into(),
+        theirs: "bound to node-c".into(),
+        verdict,
+        reason: reason.into(),
+    })
+}
+
+/// The model of a cluster that is followed.
+fn followed(live: LiveModel) -> Model {
+    let decisions = vec![
+        decision("web-7f", Some(1), Verdict::Different, "TaintToleration refuses node-c"),
+        decision("api-1", Some(2), Verdict::Tie, ""),
+        decision("later-1", None, Verdict::Untried, ""),
+    ];
+    Model { live: Some(LiveModel { decisions, ..live }), at_end: true, ..model() }
+}
+
+#[test]
+fn a_followed_cluster_says_so_in_the_first_line() {
+    let mut story = Story::new(followed(LiveModel::default())).keys("0");
+    assert!(story.lines()[0].ends_with("LIVE (shadow)"), "{}", story.lines()[0]);
+    story.golden("live-shadow-80x24");
+    let mut story = story.keys("L");
+    story.golden("live-decisions-80x24");
+    let text = story.text();
+    assert!(text.contains("shop/web-7f: different") && text.contains("shop/api-1: tie"), "{text}");
+    let frozen = LiveModel { frozen: true, waiting: 12, ..LiveModel::default() };
+    let mut story = Story::new(followed(frozen)).keys("2");
+    assert!(story.lines()[0].ends_with("LIVE (frozen)"), "{}", story.lines()[0]);
+    story.golden("live-frozen-80x24");
+    let cut_off = LiveModel { cut_off: true, ..LiveModel::default() };
+    let mut story = Story::new(followed(cut_off)).keys("2");
+    assert!(story.lines()[0].ends_with("LIVE (cut off)"), "{}", story.lines()[0]);
+}
+
+#[test]
+fn where_words_do_not_fit_plugins_have_signs_and_say_what_is_hidden() {
+    let mut live = Live::demo("tour").keys("n3");
+    live.golden("filter-of-a-story-80x24");
+    let lines = live.lines();
+    assert!(
+        lines[2].contains("more columns ▸") || lines[2].contains("more column ▸"),
+        "{}",
+        lines[2]
+    );
+    assert!(lines[3].contains("Tain") && lines[4].contains("Tole"), "{}", live.text());
+    assert!(live.text().contains("✗ refuses"), "the signs are explained: {}", live.text());
+    // A cell says in words what its sign means, and of which plugin it is.
+    let mut live = live.keys("lllllll");
+    assert!(live.text().contains("✗ NodeResourcesFit on a-0: Unschedulable"), "{}", live.text());
+    let mut live = live.keys("llllllllllll");
+    assert!(live.lines()[2].contains("◂ "), "{}", live.lines()[2]);
+    assert!(live.text().contains("NodeDeclaredFeatures on a-0"), "{}", live.text());
+    // Words are looked for all the same.
+    let mut live = live.keys("/skip<Enter>");
+    assert!(live.lines()[2].contains("1/6 ─ /skip"), "{}", live.text());
+    let mut live = live.keys("<Esc><Ctrl-w>hhhhhhhhhhhhhhhhh");
+    assert!(live.text().contains("✓ pass"), "{}", live.text());
+    Live::demo("tour").resized(120, 40).keys("n3").golden("filter-of-a-story-120x40");
+}
+
+#[test]
+fn columns_for_wide_terminals_are_not_chosen_unseen() {
+    let mut live = Live::demo("tour").keys("5llllllllll");
+    let lines = live.lines();
+    assert!(lines[3].contains("node") && lines[3].contains("pods"), "{}", lines[3]);
+    assert!(lines[2].contains("Ctrl-w: 1 more column"), "{}", lines[2]);
+}
+
+#[test]
+fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
+    let mut live = Live::demo("preemption-budget").keys("n5");
+    live.golden("nodes-nominated-80x24");
+    let mut live = live.keys("/node-1<Enter>");
+    let text = live.text();
+    assert!(text.contains("default/payment (priority"), "{text}");
+    assert!(text.contains("is kept") && text.contains("then free"), "{text}");
+    let mut live = live.keys("2");
+    assert!(live.text().contains("node-1 keeps room for it"), "{}", live.text());
+    let mut live = live.keys("n5<Esc>");
+    assert!(!live.text().contains("nominated"), "it has its node: {}", live.text());
+}
+
+#[test]
+fn all_marked_waiting_pods_are_decided_about_at_once() {
+    let held = |keys: &str| Live::demo("held-at-permit").resized(100, 30).keys("c7").keys(keys);
+    let mut live = held("vjva");
+    assert!(live.lines()[28].contains("allowed 2 pods: 2 bound to their nodes"), "{}", live.text());
+    assert!(!live.lines()[2].contains("marked"), "{}", live.lines()[2]);
+    let mut live = held("vjvxnot today<Enter>");
+    let text = live.text();
+    assert!(text.contains("rejected default/release-1 in the name of ManualPermit"), "{text}");
+    assert!(text.contains("rejected default/release-2 in the name of ManualPermit"), "{text}");
+    let mut live = held("vjv:allow Nobody<Enter>");
+    assert!(live.text().contains("is not held by \"Nobody\""), "{}", live.text());
+    assert!(live.lines()[2].contains("2 marked"), "{}", live.lines()[2]);
 }

@@ -1,6 +1,6 @@
 //! Stories of answers that fold.
 
-use crate::tui::testing::{Live, session};
+use crate::tui::testing::{Live, session, session_with};
 use crate::tui::view::ViewId;
 
 #[test]
@@ -66,4 +66,79 @@ fn a_group_says_how_short_it_is_of_its_quorum() {
     assert!(!live.text().contains("worker-0:"), "{}", live.text());
     let mut live = live.keys("<Enter>j<Enter>");
     assert!(live.text().contains("Why ml/worker-0?"), "{}", live.text());
+}
+
+/// Nodes in racks, and a group of three that has to keep to one of them.
+const RACKS: &str = "
+kind: Node
+metadata: {name: n1, labels: {rack: r1}}
+status: {allocatable: {cpu: '2', memory: 8Gi, pods: '10'}}
+---
+kind: Node
+metadata: {name: n2, labels: {rack: r2}}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+kind: PodGroup
+apiVersion: scheduling.k8s.io/v1alpha2
+metadata: {name: train, namespace: ml}
+spec:
+  schedulingPolicy: {gang: {minCount: 3}}
+  schedulingConstraints: {topology: [{key: rack}]}
+";
+
+/// A member of the group that wants a CPU.
+fn members(names: &[&str]) -> String {
+    let member = |name: &&str| {
+        format!(
+            "---\nkind: Pod\nmetadata: {{name: {name}, namespace: ml}}\nspec: {{schedulingGroup: \
+             {{podGroupName: train}}, containers: [{{name: c, resources: {{requests: {{cpu: '1'}}}}}}]}}\n"
+        )
+    };
+    names.iter().map(member).collect()
+}
+
+#[test]
+fn a_group_tells_the_placements_that_were_tried() {
+    let gates = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true";
+    let cluster = format!("{RACKS}{}", members(&["w-0", "w-1", "w-2"]));
+    let mut live = Live::new(session_with(&cluster, gates), (100, 30)).keys("cgp");
+    live.golden("groups-placements-100x30");
+    let text = live.text();
+    assert!(text.contains("2 candidate placements"), "{text}");
+    assert!(text.contains("✗ r1: 2 pods placed on 1 node"), "{text}");
+    assert!(text.contains("✓ r2: 3 pods placed on 1 node") && text.contains("chosen"), "{text}");
+    // A placement leads to its cycle.
+    let live = live.keys("/r2:<Enter><Enter>");
+    assert_eq!(live.app.view(), ViewId::Cycle);
+    // One more than any rack has room for: nobody starts, and each placement says why.
+    let cluster = cluster.replace("minCount: 3", "minCount: 5");
+    let cluster = format!("{cluster}{}", members(&["w-3", "w-4"]));
+    let mut live = Live::new(session_with(&cluster, gates), (100, 30)).keys("ngp");
+    let text = live.text();
+    assert!(text.contains("0 of the 5 pods it needs have a node"), "{text}");
+    assert!(text.contains("✗ r1: 2 pods") && text.contains("✗ r2: 4 pods"), "{text}");
+    assert!(live.keys("z").text().contains("pod group is unschedulable"));
+}
+
+#[test]
+fn a_group_that_evicts_others_names_them() {
+    let gates = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true";
+    let group = "
+kind: PodGroup
+apiVersion: scheduling.k8s.io/v1alpha2
+metadata: {name: train, namespace: ml}
+spec: {priority: 50, schedulingPolicy: {gang: {minCount: 2}}}
+";
+    let full = |node: &str| {
+        format!(
+            "---\nkind: Node\nmetadata: {{name: {node}}}\nstatus: {{allocatable: {{cpu: '1', pods: \
+             '10'}}}}\n---\nkind: Pod\nmetadata: {{name: on-{node}, namespace: ml}}\nspec: {{nodeName: \
+             {node}, priority: 1, containers: [{{name: c, resources: {{requests: {{cpu: '1'}}}}}}]}}\n"
+        )
+    };
+    let cluster = format!("{group}{}{}{}", full("n1"), full("n2"), members(&["w-0", "w-1"]));
+    let mut live = Live::new(session_with(&cluster, gates), (100, 30)).keys("ngp");
+    let text = live.text();
+    assert!(text.contains("preempted") && text.contains("ml/on-n1"), "{text}");
+    assert!(text.contains("ml/on-n2"), "{text}");
 }

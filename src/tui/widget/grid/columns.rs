@@ -1,5 +1,6 @@
 //! Which columns fit, and where they stand.
 
+use super::state::Hidden;
 use super::{Column, GridSource, Width};
 use crate::tui::layout::Tier;
 use crate::tui::text::Align;
@@ -27,10 +28,8 @@ pub struct Placed {
 pub struct Placement {
     /// From left to right; the first is column 0.
     pub columns: Vec<Placed>,
-    /// Columns hidden between the frozen one and the next.
-    pub more_left: bool,
-    /// Columns hidden at the right.
-    pub more_right: bool,
+    /// Columns that are not on screen.
+    pub hidden: Hidden,
 }
 
 /// Places the frozen first column and as many others from `first` on as fit into `width`.
@@ -39,11 +38,13 @@ pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> P
         .map(|i| (i, source.column(i)))
         .filter(|(i, column)| *i == 0 || column.from <= tier)
         .collect();
-    let mut placement = Placement::default();
+    let wide = source.columns() - shown.len();
+    let hidden = Hidden { wide, ..Hidden::default() };
+    let mut placement = Placement { hidden, ..Placement::default() };
     let mut used = 0;
     for (index, column) in shown {
         if index > 0 && index < first {
-            placement.more_left = true;
+            placement.hidden.left += 1;
             continue;
         }
         let x = if index == 0 { 0 } else { used + GAP };
@@ -51,8 +52,8 @@ pub fn place(source: &dyn GridSource, first: usize, width: u16, tier: Tier) -> P
         let least = least_width(&column);
         // A number is shown whole or not at all; text may be cut.
         let cuttable = column.align == Align::Left && room >= LEAST_TEXT.min(least);
-        if placement.more_right || (index > 0 && room < least && !cuttable) {
-            placement.more_right = true;
+        if placement.hidden.right > 0 || (index > 0 && room < least && !cuttable) {
+            placement.hidden.right += 1;
             continue;
         }
         let own = least.min(room);

@@ -25,7 +25,8 @@ pub fn draw(
     paint: &Paint,
     focused: bool,
 ) -> Option<Position> {
-    let headers = source.header_lines();
+    // Of little room, rows get at least half.
+    let headers = source.header_lines().min(area.height / 2).max(source.header_lines().min(1));
     if area.height <= headers || area.width <= MARK {
         return None;
     }
@@ -34,7 +35,7 @@ pub fn draw(
         columns::scroll_to(source, state.first_column, state.column, room, paint.tier);
     let placement = columns::place(source, state.first_column, room, paint.tier);
     if headers > 0 {
-        draw_header(buffer, area, state, paint, &placement);
+        draw_header(buffer, Rect { height: headers, ..area }, state, paint, &placement);
     }
     let lines = Rect { y: area.y + headers, height: area.height - headers, ..area };
     let top = state.scroll_to_selection(usize::from(lines.height));
@@ -57,7 +58,7 @@ pub fn draw(
 fn remember(state: &mut GridState, header: Rect, lines: Rect, top: usize, shown: &Placement) {
     let place = |c: &Placed| (lines.x + MARK + c.x, c.width, c.index);
     let columns = shown.columns.iter().map(place).collect();
-    state.geometry = Geometry { header, lines, top, columns };
+    state.geometry = Geometry { header, lines, top, columns, hidden: shown.hidden };
 }
 
 fn draw_header(
@@ -72,26 +73,23 @@ fn draw_header(
         let scope = if chosen { Scope::HeaderChosen } else { Scope::Header };
         let mark = state.sort.filter(|s| s.column == placed.index);
         let mark = mark.map_or("", |s| if s.descending { DESCENDING } else { ASCENDING });
-        let room = usize::from(placed.width).saturating_sub(width(mark));
-        let title = format!("{}{mark}", fit(&placed.column.title, room, Cut::Middle));
-        put_aligned(buffer, area, area.y, placed, &title, scope, paint);
-        if !placed.column.note.is_empty() {
-            put_aligned(
-                buffer,
-                area,
-                area.y + 1,
-                placed,
-                &placed.column.note,
-                Scope::TextDim,
-                paint,
-            );
+        let note = &placed.column.note;
+        let titles = area.height.saturating_sub(u16::from(!note.is_empty())).max(1);
+        for (y, title) in (area.y..area.y + titles).zip(placed.column.title.split('\n')) {
+            let mark = if y == area.y { mark } else { "" };
+            let room = usize::from(placed.width).saturating_sub(width(mark));
+            let title = format!("{}{mark}", fit(title, room, Cut::Middle));
+            put_aligned(buffer, area, y, placed, &title, scope, paint);
+        }
+        if !note.is_empty() && area.height > 1 {
+            put_aligned(buffer, area, area.bottom() - 1, placed, note, Scope::TextDim, paint);
         }
     }
-    if placement.more_left {
+    if placement.hidden.left > 0 {
         let x = placement.columns.first().map_or(0, |c| c.width) + MARK;
         paint.put(buffer, area, area.x + x, area.y, MORE_LEFT, Scope::HeaderChosen);
     }
-    if placement.more_right {
+    if placement.hidden.right > 0 {
         paint.put(buffer, area, area.right() - 1, area.y, MORE_RIGHT, Scope::HeaderChosen);
     }
 }

@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 pub use draw::draw;
-pub use state::{GridState, Hit, Sort};
+pub use state::{GridState, Hidden, Hit, Sort};
 
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
@@ -32,9 +32,14 @@ pub trait GridSource {
     /// Writes one cell.
     fn cell(&self, row: usize, column: usize, out: &mut CellOut);
 
-    /// Lines of the header: the titles, and a second one where columns have notes.
+    /// Lines of the header: the titles, and one more where columns have notes.
     fn header_lines(&self) -> u16 {
         1
+    }
+
+    /// Writes what a filter looks for in a cell, where that is more than what it shows.
+    fn searched(&self, row: usize, column: usize, out: &mut CellOut) {
+        self.cell(row, column, out);
     }
 
     /// What identifies a row when the data changes, so that the selection stays on it.
@@ -79,9 +84,9 @@ pub trait GridSource {
 /// How a column looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// Header.
+    /// Header; its lines stand under each other.
     pub title: String,
-    /// Second header line, as a count.
+    /// Last header line, as a count.
     pub note: String,
     /// Columns of the terminal it takes.
     pub width: Width,

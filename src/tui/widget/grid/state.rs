@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 
 use super::{CellOut, GridSource};
 use crate::tui::filter::{Filter, Filterable};
+use crate::tui::layout::Tier;
 
 /// Order of rows by a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,19 @@ pub struct Geometry {
     pub top: usize,
     /// Left edge, width and number of each column drawn.
     pub columns: Vec<(u16, u16, usize)>,
+    /// Columns that are not there.
+    pub hidden: Hidden,
+}
+
+/// How many columns a frame left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// Those to the left of the ones shown.
+    pub left: usize,
+    /// Those to the right.
+    pub right: usize,
+    /// Those that only wider terminals show.
+    pub wide: usize,
 }
 
 /// What is under a place on the screen.
@@ -82,7 +96,7 @@ impl Filterable for Row<'_> {
         let mut out = CellOut::default();
         for column in 0..self.0.columns() {
             out.clear();
-            self.0.cell(self.1, column, &mut out);
+            self.0.searched(self.1, column, &mut out);
             all.push_str(&out.text);
             all.push(' ');
         }
@@ -211,10 +225,13 @@ impl GridState {
         found.is_some()
     }
 
-    /// Chooses the column `by` columns to the right, or to the left when negative.
-    pub fn choose_column(&mut self, source: &dyn GridSource, by: isize) {
-        let last = source.columns().saturating_sub(1);
-        self.column = self.column.saturating_add_signed(by).min(last);
+    /// Chooses the column `by` columns to the right, or to the left when negative, of those that
+    /// a terminal of that class shows.
+    pub fn choose_column(&mut self, source: &dyn GridSource, by: isize, tier: Tier) {
+        let shown = (0..source.columns()).filter(|at| *at == 0 || source.column(*at).from <= tier);
+        let shown: Vec<usize> = shown.collect();
+        let at = shown.partition_point(|column| *column < self.column).saturating_add_signed(by);
+        self.column = shown.get(at).or(shown.last()).copied().unwrap_or_default();
     }
 
     /// Sorts by the chosen column: ascending, then descending, then not at all.
@@ -246,6 +263,11 @@ impl GridState {
         let inside = shown.lines.contains((x, y).into());
         let line = shown.top + usize::from(y.saturating_sub(shown.lines.y));
         (inside && line < self.order.len()).then_some(Hit::Line(line, column))
+    }
+
+    /// Columns that the last frame left out.
+    pub fn hidden_columns(&self) -> Hidden {
+        self.geometry.hidden
     }
 
     /// The selected line.

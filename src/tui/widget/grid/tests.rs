@@ -127,7 +127,7 @@ fn draws_header_mark_and_rows() {
 fn the_first_column_stays_while_the_others_scroll() {
     let source = nodes(2, 9);
     let mut state = refreshed(&source);
-    state.choose_column(&source, 7);
+    state.choose_column(&source, 7, Tier::Wide);
     let (lines, _) = draw_at(&source, &mut state, 36, 3);
     assert_eq!(lines[0], "  node        ◂column6    column7  ▸");
     assert!(lines[1].starts_with("  node-0"));
@@ -170,7 +170,7 @@ fn the_selection_follows_its_row_when_the_data_moves() {
 fn sorting_cycles_up_down_and_off() {
     let source = nodes(12, 2);
     let mut state = refreshed(&source);
-    state.choose_column(&source, 1);
+    state.choose_column(&source, 1, Tier::Wide);
     let first = |state: &mut GridState| {
         state.cycle_sort();
         state.refresh(&source, 1);

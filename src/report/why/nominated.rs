@@ -1,0 +1,38 @@
+//! The room that nodes keep for nominated pods.
+
+use crate::debug::why::{Basis, Nomination, Why};
+use crate::words::count;
+
+/// Nominations that are told in the short form.
+const TOLD: usize = 6;
+
+/// The pod's own nomination, and those of others.
+pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
+    let (own, others): (Vec<_>, Vec<_>) = why.nominations.iter().partition(|kept| kept.own);
+    // What is told of the cycle that placed the pod is past.
+    let is = if why.basis == Basis::Now { "is" } else { "was" };
+    let mut lines: Vec<String> = own.into_iter().map(|kept| self::own(kept, is)).collect();
+    if others.is_empty() {
+        return lines;
+    }
+    lines.push(format!("Room {is} kept for nominated pods:"));
+    let most = if wide { usize::MAX } else { TOLD };
+    lines.extend(others.iter().take(most).map(|kept| other(kept)));
+    let more = others.len().saturating_sub(most);
+    lines.extend((more > 0).then(|| format!("  and for {}", count(more, "more pod"))));
+    lines
+}
+
+fn own(nomination: &Nomination, is: &str) -> String {
+    let Nomination { node, kept, .. } = nomination;
+    format!(
+        "It {is} nominated to {node}: {kept} {is} kept for it there, but not from pods of a higher \
+         priority."
+    )
+}
+
+fn other(nomination: &Nomination) -> String {
+    let Nomination { node, pod, priority, kept, counts, .. } = nomination;
+    let counts = if *counts { "" } else { "; not from this pod, which has a higher priority" };
+    format!("  {node}: {kept} for {pod} (priority {priority}){counts}")
+}
