@@ -6,6 +6,7 @@
 //! only ever the simulation.
 
 mod change;
+mod companions;
 mod hand;
 mod node;
 mod object;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::{Kind, Node, Object, ObjectKey, Taint};
-use crate::debug::edit::{Applied, EditError, NodeEdit};
+use crate::debug::edit::{Applied, EditError, NodeEdit, companions};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
@@ -113,6 +113,7 @@ pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Ap
         free.filter(|name| world.api().node(*name).is_none()).take(count as usize).collect();
     for name in &names {
         world.create(copy(&original, *name));
+        companions::create(world, like, *name);
     }
     let shown = match names.as_slice() {
         [only] => only.to_string(),

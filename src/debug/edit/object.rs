@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::api::admission::{self, PriorityClasses};
 use crate::api::decode::from_value;
 use crate::api::{Kind, Object, ObjectKey, Pod, PodStatus, Time, defaults};
-use crate::debug::edit::{Applied, Edit, EditError, pod};
+use crate::debug::edit::{Applied, Edit, EditError, companions, pod};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
@@ -99,9 +99,11 @@ pub(super) fn store_pod(world: &mut World, old: &Pod, mut new: Pod) -> Applied {
 
 /// Deletes an object.
 pub(super) fn delete(world: &mut World, key: ObjectKey) -> Result<Applied, EditError> {
-    match world.delete(key.kind, NamespacedName::new(key.namespace, key.name)) {
-        true => Ok(Applied::default()),
-        false => Err(EditError::missing(key, world)),
+    let name = NamespacedName::new(key.namespace, key.name);
+    match (world.delete(key.kind, name), key.kind) {
+        (false, _) => Err(EditError::missing(key, world)),
+        (true, Kind::Pod) => Ok(Applied { notes: companions::free_claims(world, name) }),
+        (true, _) => Ok(Applied::default()),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::api::{Pod, PreemptionPolicy};
 use crate::debug::edit::{Edit, PodEdit};
 use crate::debug::fix::remedy::{self, Need, Remedies};
 use crate::debug::fix::size;
-use crate::debug::why::cause::Detail;
+use crate::debug::why::cause::{Detail, DeviceCause};
 use crate::debug::why::{self, Blocker, NodeWhy, Why};
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::NamespacedName;
@@ -136,6 +136,10 @@ fn is_occupied(detail: &Detail) -> bool {
     match detail {
         Detail::Shortage(shortage) => shortage.needed <= shortage.allocatable,
         Detail::PortTaken(_) | Detail::PodInTheWay(_) => true,
+        Detail::VolumeLimit(limit) => limit.count.is_some_and(|count| count.new <= count.limit),
+        Detail::Devices(DeviceCause::TooFew { request }) => {
+            request.suitable + request.taken >= request.wanted.max(1)
+        }
         _ => false,
     }
 }

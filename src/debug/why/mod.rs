@@ -6,11 +6,12 @@
 //! a copy, so that it finds all that is in the way, also on nodes that the scheduler did not
 //! evaluate, and also for a pod that was never tried. The pieces: [`model`] what an answer is
 //! made of, [`cause`] what is behind a refusal, one file a plugin, `nodes` ranking and folding,
-//! `place` and `problems` what no node can help, [`spread`] the ledgers, [`queue`],
+//! `place`, `problems` and `group` what no node can help, [`spread`] the ledgers, [`queue`],
 //! [`preemption`] and [`score`].
 
 mod asking;
 pub mod cause;
+pub(super) mod group;
 pub mod model;
 mod nodes;
 mod nominated;

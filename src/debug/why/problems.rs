@@ -2,6 +2,7 @@
 //! wait without a word. A scheduler name that nobody serves, a gate, a group short of its
 //! quorum, an object that the pod names and that is not there.
 
+use super::group::Tried;
 use super::model::{Place, Problem, ProblemKind};
 use crate::api::{Kind, PersistentVolumeClaim, Pod};
 use crate::config::suggest;
@@ -11,6 +12,7 @@ use crate::engine::pod_groups::group_of;
 use crate::engine::volumes;
 use crate::intern::Symbol;
 use crate::sim::World;
+use crate::words::count;
 
 /// Classes that every cluster has.
 const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
@@ -25,6 +27,9 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
     problems.extend(terminating(pod));
     problems.extend(gated(world, pod));
     problems.extend(held(place));
+    if problems.is_empty() {
+        problems.extend(Tried::in_vain(world, pod).map(Tried::problem));
+    }
     problems.extend(missing(world.api().objects(), pod));
     if world.scheduler().cache().node_count() == 0 {
         problems.push(Problem {
@@ -125,8 +130,8 @@ fn quorum(world: &World, pod: &Pod) -> Option<Problem> {
             (
                 format!("its pod group {group} has {there} of the {needed} pods it needs"),
                 format!(
-                    "create {} more pods of the group, or lower its minCount",
-                    i64::from(needed) - there as i64
+                    "create {} of the group, or lower its minCount",
+                    count(usize::try_from(needed).unwrap_or(0).saturating_sub(there), "more pod")
                 ),
             )
         }

@@ -2,12 +2,14 @@
 //! tried; it need not be certain to help.
 
 mod affinity;
+mod devices;
 mod pods;
 mod ports;
 mod problem;
 mod resources;
 mod spread;
 mod taints;
+mod volumes;
 
 use std::sync::Arc;
 
@@ -56,6 +58,8 @@ pub(super) fn of(need: &Need<'_>) -> Remedies {
         Detail::PodInTheWay(way) => pods::in_the_way(need, way),
         Detail::Spread(spread) => spread::uneven(need, spread),
         Detail::Shortage(shortage) => resources::shortage(need, shortage),
+        Detail::VolumeLimit(limit) => volumes::over_limit(need, limit),
+        Detail::Devices(cause) => devices::cannot_be_had(need, cause),
         _ => Vec::new(),
     }
 }

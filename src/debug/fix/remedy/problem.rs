@@ -1,15 +1,16 @@
 //! What keeps the pod from every node: a scheduler that does not exist, a gate, a group that is
-//! too small.
+//! too small or finds too few nodes, a class that does not exist.
 
 use serde_json::json;
 
-use super::{Remedies, set};
+use super::{Remedies, set, volumes};
 use crate::api::{Kind, ObjectKey, Pod};
 use crate::config::suggest;
 use crate::debug::edit::{Edit, PodEdit};
+use crate::debug::why::group::Tried;
 use crate::debug::why::{ProblemKind, Why};
 use crate::engine::pod::NamespacedName;
-use crate::engine::pod_groups::group_of;
+use crate::engine::pod_groups::{PodGroupState, group_of};
 use crate::sim::World;
 
 /// For each blocking problem of the pod the ways to lift it.
@@ -25,7 +26,8 @@ fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) ->
     match kind {
         ProblemKind::NoProfile => other_scheduler(world, key, pod),
         ProblemKind::Gate => ungate(key, pod),
-        ProblemKind::Quorum => smaller_group(world, pod).into_iter().collect(),
+        ProblemKind::Quorum => group(world, pod),
+        ProblemKind::MissingObject => volumes::other_class(world, pod),
         _ => Vec::new(),
     }
 }
@@ -46,13 +48,25 @@ fn ungate(key: NamespacedName, pod: &Pod) -> Remedies {
     if edits.is_empty() { Vec::new() } else { vec![edits] }
 }
 
-/// As many pods are asked for as there are.
-fn smaller_group(world: &World, pod: &Pod) -> Option<Vec<Edit>> {
+/// As many pods are asked for as there are, or as find a node; or there is a node for the rest.
+fn group(world: &World, pod: &Pod) -> Remedies {
+    let tried = Tried::in_vain(world, pod);
+    let there = || world.scheduler().pod_group(group_of(pod)?).map(PodGroupState::all);
+    let count = tried.as_ref().map_or_else(there, |tried| Some(tried.found));
+    let smaller = count.filter(|count| *count > 0).and_then(|count| smaller_group(pod, count));
+    let mut remedies: Remedies = smaller.into_iter().map(|edit| vec![edit]).collect();
+    if let Some(Tried { needed, found, node: Some(like), .. }) = tried {
+        let missing = u32::try_from(needed.saturating_sub(found)).unwrap_or(u32::MAX);
+        remedies.push(vec![Edit::AddNodes { count: missing.max(1), like }]);
+    }
+    remedies
+}
+
+fn smaller_group(pod: &Pod, count: usize) -> Option<Edit> {
     let group = group_of(pod)?;
-    let there = world.scheduler().pod_group(group)?.all();
     let object = ObjectKey { kind: Kind::PodGroup, namespace: group.namespace, name: group.name };
     let path = "spec.schedulingPolicy.gang.minCount".to_owned();
-    Some(vec![Edit::Set { object, path, value: Some(json!(there)) }])
+    Some(Edit::Set { object, path, value: Some(json!(count)) })
 }
 
 /// Lets the pod evict those of lower priority.

@@ -62,7 +62,8 @@ fn evict_several(need: &Need<'_>, shortage: &Shortage) -> Option<Vec<Edit>> {
     (freed >= shortage.short_by && chosen.len() > 1).then_some(chosen)
 }
 
-fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a PodInfo> {
+/// The pods on the node that would stay away: not those of a DaemonSet.
+pub(super) fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a PodInfo> {
     let by_daemon_set =
         |pod: &PodInfo| pod.pod.metadata.owner_references.iter().any(|by| by.kind == DAEMON_SET);
     need.node.pods.iter().map(AsRef::as_ref).filter(move |pod| !by_daemon_set(pod))

@@ -1,11 +1,12 @@
 //! DynamicResources: the claim, the request, and what of the devices in reach fails it.
 
+use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
 use crate::api::NodeSelector;
-use crate::engine::dra::Survey;
+use crate::engine::dra::{DeviceId, Survey};
 use crate::engine::plugins::dynamic_resources::{Obstacle, obstacles};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -69,6 +70,8 @@ pub struct Devices {
     pub unselected: Vec<(Symbol, usize)>,
     /// Devices that other claims have.
     pub taken: usize,
+    /// The claims that have them, as far as they are written down.
+    pub taken_by: Vec<Holder>,
     /// Devices with a taint that is not tolerated.
     pub tainted: usize,
     /// Devices with too little capacity left.
@@ -79,9 +82,53 @@ pub struct Devices {
     pub unusable_pools: usize,
 }
 
-impl From<&Survey> for Devices {
-    fn from(survey: &Survey) -> Devices {
+/// A claim that has devices, and who uses it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holder {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// The pods of its namespace that it is reserved for.
+    pub pods: Vec<Symbol>,
+}
+
+impl Holder {
+    fn words(&self) -> String {
+        let Holder { claim, pods } = self;
+        match pods.as_slice() {
+            [] => format!("claim {claim}"),
+            [pod] => format!("claim {claim} of pod {pod}"),
+            [pod, others @ ..] => format!("claim {claim} of pod {pod} and {} more", others.len()),
+        }
+    }
+}
+
+/// Who has which device.
+struct Holders(HashMap<DeviceId, Holder>);
+
+impl Holders {
+    fn of(case: &Case<'_>) -> Holders {
+        let mut holders = HashMap::new();
+        for (key, claim) in case.probe.cx().objects.resource_claims.iter() {
+            let Some(allocation) = &claim.status.allocation else { continue };
+            let pods = claim.status.reserved_for.iter().filter(|user| user.resource == "pods");
+            let holder = Holder { claim: *key, pods: pods.map(|user| user.name).collect() };
+            for result in &allocation.devices.results {
+                let (driver, pool, device) = (result.driver, result.pool, result.device);
+                holders.insert(DeviceId { driver, pool, device }, holder.clone());
+            }
+        }
+        Holders(holders)
+    }
+}
+
+impl Devices {
+    fn new(case: &Case<'_>, survey: &Survey) -> Devices {
         let Survey { claim, request, class, wanted, devices, unselected, .. } = survey.clone();
+        let holders = case.memo.one(|| Holders::of(case));
+        let mut taken_by: Vec<Holder> =
+            survey.taken.iter().filter_map(|id| holders.0.get(id).cloned()).collect();
+        taken_by.dedup();
         Devices {
             claim,
             request,
@@ -89,7 +136,8 @@ impl From<&Survey> for Devices {
             wanted,
             devices,
             unselected,
-            taken: survey.taken,
+            taken: survey.taken.len(),
+            taken_by,
             tainted: survey.tainted,
             too_small: survey.too_small,
             suitable: survey.suitable,
@@ -99,7 +147,8 @@ impl From<&Survey> for Devices {
 }
 
 impl Devices {
-    fn gist(&self) -> String {
+    /// What is asked for.
+    fn head(&self) -> String {
         let Devices { claim, request, class, .. } = self;
         let wanted = match self.wanted {
             0 => "all devices".to_owned(),
@@ -109,14 +158,36 @@ impl Devices {
         format!("claim {claim}, request {request}: {wanted} of class {class} cannot be had")
     }
 
+    /// What most of all keeps the devices away, the same for all nodes where it is so.
+    fn main_obstacle(&self) -> String {
+        let words = match self {
+            Devices { devices: 0, .. } => "none is in reach",
+            Devices { taken: 1.., .. } => "others have them",
+            Devices { tainted: 1.., .. } => "they are tainted",
+            Devices { too_small: 1.., .. } => "too little capacity is left",
+            _ => match self.unselected.first() {
+                Some((selector, _)) => return format!("not selected by {selector}"),
+                None => "there are too few",
+            },
+        };
+        words.to_owned()
+    }
+
+    fn gist(&self) -> String {
+        format!("{}: {}", self.head(), self.main_obstacle())
+    }
+
     fn words(&self) -> String {
+        if self.devices == 0 && self.unusable_pools == 0 {
+            return self.gist();
+        }
         let mut parts = vec![format!("{} in reach", self.devices)];
         let unselected = self.unselected.iter();
         parts.extend(
             unselected.map(|(selector, count)| format!("{count} not selected by {selector}")),
         );
+        parts.extend((self.taken > 0).then(|| self.taken_words()));
         let counts = [
-            (self.taken, "taken by other claims"),
             (self.tainted, "tainted"),
             (self.too_small, "with too little capacity left"),
             (self.unusable_pools, "pools that are incomplete or invalid"),
@@ -124,7 +195,18 @@ impl Devices {
         let some = counts.iter().filter(|(count, _)| *count > 0);
         parts.extend(some.map(|(count, what)| format!("{count} {what}")));
         parts.push(format!("{} suitable", self.suitable));
-        format!("{}: {}", self.gist(), parts.join(", "))
+        format!("{}: {}", self.head(), parts.join(", "))
+    }
+
+    fn taken_words(&self) -> String {
+        let by = match self.taken_by.as_slice() {
+            [] => "other claims".to_owned(),
+            [holder] => holder.words(),
+            [holder, others @ ..] => {
+                format!("{} and {} more", holder.words(), others.len())
+            }
+        };
+        format!("{} taken by {by}", self.taken)
     }
 }
 
@@ -189,15 +271,15 @@ fn told(case: &Case<'_>, obstacle: Obstacle) -> Vec<Cause> {
         }
         Obstacle::Failed(claim, saying) => (DeviceCause::Failed { claim, saying }, Outlook::ByHand),
         Obstacle::TimedOut(claim) => (DeviceCause::TimedOut { claim }, Outlook::ByHand),
-        Obstacle::NotAllocated(surveys) => return not_allocated(&surveys),
+        Obstacle::NotAllocated(surveys) => return not_allocated(case, &surveys),
     };
     vec![Cause::new(cause, 1.0, outlook)]
 }
 
-fn not_allocated(surveys: &[Survey]) -> Vec<Cause> {
+fn not_allocated(case: &Case<'_>, surveys: &[Survey]) -> Vec<Cause> {
     let short: Vec<&Survey> = surveys.iter().filter(|survey| !survey.is_enough()).collect();
     if short.is_empty() {
-        let requests: Vec<Devices> = surveys.iter().map(Devices::from).collect();
+        let requests: Vec<Devices> = surveys.iter().map(|one| Devices::new(case, one)).collect();
         if requests.is_empty() {
             return Vec::new();
         }
@@ -207,11 +289,11 @@ fn not_allocated(surveys: &[Survey]) -> Vec<Cause> {
         let wanted = survey.wanted.max(1);
         let missing = (wanted - survey.suitable.min(wanted)) as f64 / wanted as f64;
         // What others have may come free; what is not there or not selected does not.
-        let outlook = match survey.suitable + survey.taken + survey.too_small >= wanted {
+        let outlook = match survey.suitable + survey.taken.len() + survey.too_small >= wanted {
             true => Outlook::Cluster,
             false => Outlook::Never,
         };
-        let request = Devices::from(*survey);
+        let request = Devices::new(case, survey);
         Cause::new(DeviceCause::TooFew { request }, missing, outlook)
     };
     short.iter().map(cause).collect()

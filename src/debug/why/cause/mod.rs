@@ -26,7 +26,7 @@ mod volume_zone;
 use serde::Serialize;
 
 pub use culprits::{Culprit, Culprits};
-pub use dynamic_resources::{DeviceCause, Devices};
+pub use dynamic_resources::{DeviceCause, Devices, Holder};
 pub use inter_pod_affinity::{NoPodNear, PodInTheWay, Term, Whose};
 pub use node_affinity::{AffinityMismatch, AffinityOf};
 pub use node_declared_features::UndeclaredFeatures;

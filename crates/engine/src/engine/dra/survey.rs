@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::api::{Node, ResourceClaim};
+use crate::engine::dra::DeviceId;
 use crate::engine::dra::allocator::Allocator;
 use crate::engine::dra::device::DeviceRef;
 use crate::engine::dra::pools::PoolState;
@@ -28,7 +29,7 @@ pub struct Survey {
     /// Devices that a selector does not select, by the first such selector.
     pub unselected: Vec<(Symbol, usize)>,
     /// Devices that other claims have.
-    pub taken: usize,
+    pub taken: Vec<DeviceId>,
     /// Devices with a taint that is not tolerated.
     pub tainted: usize,
     /// Devices with too little capacity left.
@@ -111,7 +112,7 @@ impl<'a> Search<'a> {
         } else if !data.view.admin_access
             && self.allocator.allocated().dedicated.contains(&device.id)
         {
-            survey.taken += 1;
+            survey.taken.push(device.id);
         } else if features.taints && is_kept_off(device, data.view.tolerations) {
             survey.tainted += 1;
         } else if !self.has_capacity(data, device) {
