@@ -3,6 +3,8 @@
 //! The engine makes no call itself; [`Host::call_extender`] does. Upstream:
 //! `pkg/scheduler/extender.go` and `staging/src/k8s.io/kube-scheduler/extender/v1/types.go`.
 
+pub(super) mod decode;
+
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -19,6 +21,9 @@ use crate::intern::Symbol;
 
 /// The highest score an extender should give; scores are scaled to the scheduler's 100.
 const MAX_EXTENDER_PRIORITY: i64 = 10;
+
+/// The slot of a node that an extender made up.
+pub const STRANGER: NodeId = NodeId(u32::MAX);
 
 /// What an extender left of the nodes.
 #[derive(Default, Debug)]
@@ -58,6 +63,7 @@ pub fn filter(
     let body = node_args(extender, pod, nodes);
     let verb = Symbol::new(&extender.filter_verb);
     let answer = host.call_extender(ExtenderCall { extender: index, verb, body })?;
+    decode::FILTER_RESULT.check(&answer)?;
     if let Some(text) = error_text(&answer) {
         return Err(text);
     }
@@ -85,6 +91,7 @@ pub fn prioritize(
     let body = node_args(extender, pod, nodes);
     let verb = Symbol::new(&extender.prioritize_verb);
     let answer = host.call_extender(ExtenderCall { extender: index, verb, body })?;
+    decode::PRIORITIES.check(&answer)?;
     let list = answer.as_array().cloned().unwrap_or_default();
     let scale = extender
         .weight
@@ -116,6 +123,7 @@ pub fn bind(
     });
     let verb = Symbol::new(&extender.bind_verb);
     let answer = ready!(host.bind_by_extender(ExtenderCall { extender: index, verb, body }))?;
+    decode::BINDING_RESULT.check(&answer)?;
     Poll::Ready(error_text(&answer).map_or(Ok(()), Err))
 }
 
@@ -159,7 +167,7 @@ pub fn error_text(answer: &Value) -> Option<String> {
 
 fn names_field(answer: &Value) -> Option<Vec<Symbol>> {
     let names = field(answer, "NodeNames")?.as_array()?;
-    Some(names.iter().filter_map(Value::as_str).map(Symbol::new).collect())
+    Some(names.iter().map(|name| Symbol::new(name.as_str().unwrap_or_default())).collect())
 }
 
 fn by_name(
@@ -186,7 +194,7 @@ fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo
     for item in items {
         let node: Node = serde_json::from_value(item).map_err(|err| err.to_string())?;
         let slot = asked.iter().find(|info| info.name == node.metadata.name).map(|info| info.id);
-        let mut info = NodeInfo::new(slot.unwrap_or(NodeId(u32::MAX)), node.metadata.name);
+        let mut info = NodeInfo::new(slot.unwrap_or(STRANGER), node.metadata.name);
         info.set_node(Arc::new(node));
         nodes.push(Arc::new(info));
     }

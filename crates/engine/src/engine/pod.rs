@@ -160,20 +160,22 @@ impl PodInfo {
         }
     }
 
-    /// The same pod after a change of its object. With the same UID, upstream keeps what it
-    /// parsed from the old object (FW-037), and so do we: by that other pods know this one.
-    /// Where it is placed itself, its terms are parsed anew: see [`PodInfo::own_terms`].
+    /// The same pod after a change of its object. With the same UID, upstream keeps the terms
+    /// it parsed from the old object (FW-037), and so do we: by those other pods know this one.
+    /// Where it is placed itself, its terms are parsed anew: see [`PodInfo::own_terms`]. What it
+    /// requests is read from the new object, as upstream does when it is put on a node.
     pub fn updated(&self, pod: Arc<Pod>, features: &FeatureGates) -> PodInfo {
         if self.pod.metadata.uid != pod.metadata.uid {
             return PodInfo::with_features(pod, features);
         }
         let class = PodClass::of(&pod, self.class.terms.clone());
+        let resource = requests::accounted(&pod, features);
         let host_ports = container_host_ports(&pod);
         let parsed = match self.pod.spec.affinity == pod.spec.affinity {
             true => self.parsed.clone(),
             false => Some(Arc::new(ParsedTerms::of(&pod))),
         };
-        PodInfo { host_ports, images: images(&pod), class, pod, parsed, ..self.clone() }
+        PodInfo { class, resource, host_ports, images: images(&pod), parsed, pod }
     }
 
     /// The affinity terms by which the pod itself is placed.
@@ -366,7 +368,7 @@ mod tests {
     use crate::engine::testing::{PodBuilder, pod};
 
     #[test]
-    fn a_changed_pod_keeps_what_was_parsed_of_the_first() {
+    fn a_changed_pod_keeps_the_terms_of_the_first() {
         let terms = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
             {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "zone"}]}});
         let gates = FeatureGates::default();
@@ -374,7 +376,7 @@ mod tests {
         let changed = pod("p").requests("cpu", "2").label("app", "web");
         let changed = changed.spec(json!({"affinity": terms}));
         let same = first.updated(Arc::new(changed.clone()), &gates);
-        assert_eq!(same.resource.resource.milli_cpu, 1000);
+        assert_eq!(same.resource.resource.milli_cpu, 2000);
         assert!(same.class.terms.required_affinity.is_empty());
         assert!(same.pod.metadata.labels.get("app".into()).is_some());
         let mut anew = changed;

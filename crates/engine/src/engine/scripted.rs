@@ -33,6 +33,8 @@ pub struct Scripted {
     pub normalize: Status,
     /// What PreBindPreFlight says; Skip unless it is set.
     pub pre_flight: Option<Status>,
+    /// Whether PreBind may run beside that of others.
+    pub parallel: bool,
     /// What AddPod says.
     pub add_pod: Status,
     /// The pod that it wants to be active, at every point from Reserve on.
@@ -149,6 +151,10 @@ impl Plugin for Scripted {
 
     fn pre_bind_pre_flight(&self, _cx: &BindContext<'_>, _state: &CycleState) -> Status {
         self.pre_flight.clone().unwrap_or_else(Status::skip)
+    }
+
+    fn pre_binds_in_parallel(&self) -> bool {
+        self.parallel
     }
 
     fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {

@@ -138,12 +138,12 @@ impl Cache {
         }
     }
 
-    /// Replaces a bound pod (C-006).
+    /// Replaces a bound pod, which may have a new UID (C-006).
     ///
     /// # Errors
     /// It is not there, or only assumed.
-    pub fn update_pod(&mut self, pod: Arc<PodInfo>) -> Result<(), String> {
-        let (uid, key) = (pod.uid(), pod.key());
+    pub fn update_pod(&mut self, old: &Pod, pod: Arc<PodInfo>) -> Result<(), String> {
+        let (uid, key) = (old.metadata.uid, old.full_name());
         match self.pods.get(&uid) {
             None => Err(format!(
                 "pod {uid}({key}) is not added to scheduler cache, so cannot be updated"

@@ -61,14 +61,26 @@ fn a_bound_pod_confirms_or_corrects_the_assumed_one() {
 fn only_a_bound_pod_is_updated() {
     let mut cache = Cache::default();
     let text = "pod default-a(default/a) is not added to scheduler cache, so cannot be updated";
-    assert_eq!(cache.update_pod(on("a", "n1")), Err(text.into()));
+    assert_eq!(cache.update_pod(&pod("a"), on("a", "n1")), Err(text.into()));
     cache.assume_pod(on("a", "n1")).unwrap();
     let text = "assumed pod default-a(default/a) should not be updated";
-    assert_eq!(cache.update_pod(on("a", "n1")), Err(text.into()));
+    assert_eq!(cache.update_pod(&pod("a"), on("a", "n1")), Err(text.into()));
     cache.add_pod(on("a", "n1"));
     let larger = info(pod("a").on("n1").requests("cpu", "2"));
-    assert_eq!(cache.update_pod(larger), Ok(()));
+    assert_eq!(cache.update_pod(&pod("a"), larger), Ok(()));
     assert_eq!(cache.nodes().next().unwrap().requested.milli_cpu, 2000);
+}
+
+/// Upstream's `UpdatePod` finds the pod by the UID of the old object.
+#[test]
+fn a_pod_that_was_replaced_under_its_name_leaves_the_node() {
+    let mut cache = Cache::default();
+    cache.add_pod(on("a", "n1"));
+    let mut anew = pod("a").on("n1");
+    anew.metadata.uid = "anew".into();
+    assert_eq!(cache.update_pod(&pod("a"), info(anew.clone())), Ok(()));
+    assert_eq!((counts(&cache), cache.pod_count()), (vec![("n1", 1)], 1));
+    assert!(cache.pod(anew.metadata.uid).is_some());
 }
 
 #[test]

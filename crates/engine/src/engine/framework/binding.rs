@@ -4,11 +4,10 @@
 
 use crate::config::ExtensionPoint;
 use crate::engine::framework::cycle_state::CycleState;
-use crate::engine::framework::plugin::{BindContext, PermitAnswer, Plugin};
+use crate::engine::framework::plugin::{BindContext, PermitAnswer};
 use crate::engine::framework::runtime::{Framework, wrap};
 use crate::engine::record::PluginStatus;
 use crate::engine::status::{Code, Status};
-use crate::engine::stopwatch::Timer;
 use crate::intern::Symbol;
 
 /// The longest that Permit may hold a pod: 15 minutes, in microseconds (FW-160).
@@ -32,11 +31,20 @@ impl Framework {
         cx: &mut BindContext<'_>,
         state: &mut CycleState,
     ) -> (Vec<PluginStatus>, Status) {
-        let timer = cx.shared.timer.clone();
-        self.run_until_failure(&timer, (ExtensionPoint::Reserve, "Reserve"), |plugin| {
-            let fault = state.fault(ExtensionPoint::Reserve, plugin.name());
-            Some(fault.unwrap_or_else(|| plugin.reserve(cx, state)))
-        })
+        let mut answers = Vec::new();
+        for plugin in self.at(ExtensionPoint::Reserve) {
+            let name = plugin.name();
+            let status = state.fault(ExtensionPoint::Reserve, name).unwrap_or_else(|| {
+                let timer = cx.shared.timer.clone();
+                timer.time(ExtensionPoint::Reserve, name, || plugin.reserve(cx, state))
+            });
+            let status = status.by(name);
+            answers.push(PluginStatus::new(name, status.clone()));
+            if !status.is_success() {
+                return (answers, failure("Reserve", status, name));
+            }
+        }
+        (answers, Status::SUCCESS)
     }
 
     /// Runs Unreserve of all Reserve plugins, last first (FW-151).
@@ -108,27 +116,44 @@ impl Framework {
             }
         }
         state.skip_pre_bind = skipping;
+        state.pre_flight_done = true;
         answer
     }
 
     /// Runs PreBind of the plugins that did not skip (FW-172…174). Wait means that a plugin
-    /// wants to be asked again later; those before it are done.
+    /// wants to be asked again later. Neighbours that allow it run beside it meanwhile, as in
+    /// upstream's `getPreBindPluginGroups`; what is done is not run again.
     pub fn run_pre_bind(
         &self,
         cx: &mut BindContext<'_>,
         state: &mut CycleState,
     ) -> (Vec<PluginStatus>, Status) {
-        let timer = cx.shared.timer.clone();
-        let ran = self.run_until_failure(&timer, (ExtensionPoint::PreBind, "PreBind"), |plugin| {
-            let fault = state.fault(ExtensionPoint::PreBind, plugin.name());
-            let runs = fault.is_some() || !state.skips_pre_bind(plugin.name());
-            runs.then(|| fault.unwrap_or_else(|| plugin.pre_bind(cx, state)))
-        });
-        if ran.1.is_wait() {
-            let done = ran.0.iter().filter(|answer| answer.status.is_success());
-            state.skip_pre_bind.extend(done.map(|answer| answer.plugin));
+        let mut answers = Vec::new();
+        let mut waits: Option<Status> = None;
+        for plugin in self.at(ExtensionPoint::PreBind) {
+            let name = plugin.name();
+            let beside = state.pre_flight_done && plugin.pre_binds_in_parallel();
+            if waits.is_some() && !beside {
+                break;
+            }
+            let fault = state.fault(ExtensionPoint::PreBind, name);
+            if fault.is_none() && state.skips_pre_bind(name) {
+                continue;
+            }
+            let status = fault.unwrap_or_else(|| {
+                let timer = cx.shared.timer.clone();
+                timer.time(ExtensionPoint::PreBind, name, || plugin.pre_bind(cx, state))
+            });
+            let status = status.by(name);
+            answers.push(PluginStatus::new(name, status.clone()));
+            match status.code() {
+                Code::Success => state.skip_pre_bind.push(name),
+                Code::Wait if beside => waits = waits.or(Some(status)),
+                Code::Wait => return (answers, status),
+                _ => return (answers, failure("PreBind", status, name)),
+            }
         }
-        ran
+        (answers, waits.unwrap_or(Status::SUCCESS))
     }
 
     /// Runs Bind until a plugin does not skip (FW-180). Wait means that it is to be run again.
@@ -170,30 +195,12 @@ impl Framework {
             timer.time(ExtensionPoint::PostBind, plugin.name(), || plugin.post_bind(cx, state));
         }
     }
+}
 
-    /// Runs the plugins of a point in order until one fails. `call` gives `None` for a plugin
-    /// that is left out.
-    fn run_until_failure(
-        &self,
-        timer: &Timer,
-        (point, label): (ExtensionPoint, &str),
-        mut call: impl FnMut(&dyn Plugin) -> Option<Status>,
-    ) -> (Vec<PluginStatus>, Status) {
-        let mut answers = Vec::new();
-        for plugin in self.at(point) {
-            let name = plugin.name();
-            let answer = timer.time(point, name, || call(plugin.as_ref()));
-            let Some(status) = answer else { continue };
-            let status = status.by(name);
-            answers.push(PluginStatus::new(name, status.clone()));
-            if status.is_rejected() || (status.is_wait() && point == ExtensionPoint::PreBind) {
-                return (answers, status);
-            }
-            if !status.is_success() {
-                let status = wrap(&format!("running {label} plugin {name:?}"), &status, name);
-                return (answers, status);
-            }
-        }
-        (answers, Status::SUCCESS)
+/// A refusal as it is, anything else as an error of the point's.
+fn failure(point: &str, status: Status, plugin: Symbol) -> Status {
+    match status.is_rejected() {
+        true => status,
+        false => wrap(&format!("running {point} plugin {plugin:?}"), &status, plugin),
     }
 }

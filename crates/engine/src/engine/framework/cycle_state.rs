@@ -57,6 +57,8 @@ pub struct CycleState {
     pub faults: Vec<(ExtensionPoint, Symbol)>,
     /// In how many microseconds PreBind wants to look again, where it is not the usual time.
     pub look_again: Option<i64>,
+    /// Whether PreBindPreFlight ran, which allows plugins to PreBind side by side.
+    pub pre_flight_done: bool,
     /// Extenders that were to bind the pod, did not, and may be ignored.
     pub binders_ignored: usize,
     /// Waiting pods, by UID, that a Permit plugin allows right now, with the plugin's name.

@@ -18,6 +18,8 @@ pub struct NodeStatuses {
     /// By slot: 0 for the absent status, else 1 + the place in `distinct`.
     places: Vec<u16>,
     distinct: Vec<Distinct>,
+    /// Names that are no nodes of the snapshot, with their places.
+    strangers: Vec<(Symbol, u16)>,
     explicit: usize,
     absent: Status,
 }
@@ -32,7 +34,8 @@ struct Distinct {
 impl Default for NodeStatuses {
     fn default() -> NodeStatuses {
         let absent = Status::with_reasons(Code::UnschedulableAndUnresolvable, Vec::new());
-        NodeStatuses { places: Vec::new(), distinct: Vec::new(), explicit: 0, absent }
+        let (places, distinct, strangers) = (Vec::new(), Vec::new(), Vec::new());
+        NodeStatuses { places, distinct, strangers, explicit: 0, absent }
     }
 }
 
@@ -60,6 +63,21 @@ impl NodeStatuses {
             self.places.resize(node.index() + 1, 0);
         }
         let before = std::mem::replace(&mut self.places[node.index()], place);
+        self.recount(before, place);
+    }
+
+    /// Sets the status of a node that only an extender knows: it counts like any other (S-015).
+    pub fn set_stranger(&mut self, name: Symbol, status: &Status) {
+        let place = self.place_of(status);
+        let known = self.strangers.iter_mut().find(|(stranger, _)| *stranger == name);
+        let before = known.map(|(_, known)| std::mem::replace(known, place));
+        if before.is_none() {
+            self.strangers.push((name, place));
+        }
+        self.recount(before.unwrap_or(0), place);
+    }
+
+    fn recount(&mut self, before: u16, place: u16) {
         match self.at_mut(before) {
             Some(distinct) => distinct.nodes -= 1,
             None => self.explicit += 1,
@@ -208,6 +226,16 @@ mod tests {
         assert_eq!(statuses.fit_message(11), "0/11 nodes are available: 1 y, 11 x.");
         statuses.set_absent(refusal(&["z"]));
         assert_eq!(statuses.fit_message(13), "0/13 nodes are available: 1 y, 11 x, 2 z.");
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_counts_once() {
+        let mut statuses = NodeStatuses::default();
+        statuses.set_stranger("s".into(), &refusal(&["x"]));
+        statuses.set_stranger("s".into(), &refusal(&["y"]));
+        statuses.set(NodeId(0), refusal(&["y"]));
+        assert_eq!(statuses.len(), 2);
+        assert_eq!(statuses.fit_message(1), "0/1 nodes are available: 2 y.");
     }
 
     #[test]

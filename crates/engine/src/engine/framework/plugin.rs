@@ -315,6 +315,12 @@ pub trait Plugin: Send + Sync {
         Status::skip()
     }
 
+    /// Whether PreBind may run while that of its neighbours does (upstream's `AllowParallel` in
+    /// the answer of PreBindPreFlight).
+    fn pre_binds_in_parallel(&self) -> bool {
+        false
+    }
+
     /// PreBind: what must be done before the binding. Wait: ask again in five seconds.
     fn pre_bind(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) -> Status {
         Status::SUCCESS

@@ -154,11 +154,13 @@ fn a_score_plugin_that_fails_ends_scoring() {
     assert_eq!(score(&at("Fine", Score)), Status::SUCCESS);
 }
 
-/// PreFlight of these plugins, and which of them it found to have nothing to do.
-fn pre_flight(plugins: &[&Scripted]) -> (Status, Vec<Symbol>) {
+/// Calls `run` with a framework of these plugins, to bind a pod.
+fn binding<T>(
+    plugins: &[&Scripted],
+    run: impl FnOnce(&Framework, &mut BindContext<'_>, &mut CycleState) -> T,
+) -> T {
     let (mut cluster, pod) = (Cluster::new([node("n1")], []), info(pod("p")));
-    let mut state = CycleState::default();
-    let cx = BindContext {
+    let mut cx = BindContext {
         pod: &pod,
         node: "n1".into(),
         snapshot: &cluster.snapshot,
@@ -168,8 +170,46 @@ fn pre_flight(plugins: &[&Scripted]) -> (Status, Vec<Symbol>) {
         host: &mut FakeHost::default(),
         now: cluster.now,
     };
-    let status = framework(plugins).run_pre_bind_pre_flight(&cx, &mut state);
-    (status, state.skip_pre_bind)
+    run(&framework(plugins), &mut cx, &mut CycleState::default())
+}
+
+/// PreFlight of these plugins, and which of them it found to have nothing to do.
+fn pre_flight(plugins: &[&Scripted]) -> (Status, Vec<Symbol>) {
+    binding(plugins, |framework, cx, state| {
+        let status = framework.run_pre_bind_pre_flight(cx, state);
+        (status, state.skip_pre_bind.clone())
+    })
+}
+
+/// Upstream's getPreBindPluginGroups: those that allow it run while a neighbour waits.
+#[test]
+fn pre_bind_goes_on_with_the_neighbours_of_a_plugin_that_waits() {
+    let plugin = |name, parallel| Scripted {
+        pre_flight: Some(Status::SUCCESS),
+        parallel,
+        ..at(name, PreBind)
+    };
+    let waits = |parallel| plugin("Waits", parallel).says(PreBind, Status::wait());
+    let ran = |plugins: &[&Scripted], with_pre_flight: bool| {
+        binding(plugins, |framework, cx, state| {
+            if with_pre_flight {
+                framework.run_pre_bind_pre_flight(cx, state);
+            }
+            let rounds = [(); 2].map(|()| {
+                let (answers, status) = framework.run_pre_bind(cx, state);
+                assert!(status.is_wait());
+                assert_eq!(status.plugin(), "Waits");
+                answers.iter().map(|answer| answer.plugin.as_str()).collect::<Vec<_>>().join(" ")
+            });
+            rounds.join(", ")
+        })
+    };
+    let (beside, last) = (plugin("Beside", true), plugin("Last", false));
+    assert_eq!(ran(&[&waits(true), &beside, &last], true), "Waits Beside, Waits");
+    assert_eq!(ran(&[&waits(true), &beside, &last], false), "Waits, Waits");
+    assert_eq!(ran(&[&waits(true), &last, &beside], true), "Waits, Waits");
+    assert_eq!(ran(&[&waits(false), &beside, &last], true), "Waits, Waits");
+    assert_eq!(ran(&[&beside, &waits(true), &last], true), "Beside Waits, Waits");
 }
 
 #[test]

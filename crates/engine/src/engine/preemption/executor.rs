@@ -134,6 +134,16 @@ impl Eviction {
         &self.preemption
     }
 
+    /// Whether there is nothing more to evict.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Done | Stage::Failed)
+    }
+
+    /// Whether a victim stayed, or a nomination.
+    pub fn has_failed(&self) -> bool {
+        self.stage == Stage::Failed
+    }
+
     /// Goes one step on: first nominations are cleared and all victims but the last evicted,
     /// then the last. If one of the former fails, the last is spared. Pending while the host has
     /// no answer about a victim.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::config::types::Extender;
+use crate::engine::extender::decode::PREEMPTION_RESULT;
 use crate::engine::extender::{field, is_interested};
 use crate::engine::framework::plugin::{CycleContext, PostFilterContext};
 use crate::engine::host::{ExtenderCall, Host};
@@ -57,6 +58,7 @@ fn ask(
     let body = request(extender, &cycle.pod.pod, candidates).map_err(|err| err.to_string())?;
     let verb = extender.preempt_verb.as_str().into();
     let answer = host.call_extender(ExtenderCall { extender: at, verb, body })?;
+    PREEMPTION_RESULT.check(&answer)?;
     let nodes = field(&answer, "NodeNameToMetaVictims").and_then(Value::as_object);
     let nodes = nodes.into_iter().flatten();
     nodes.map(|(node, victims)| resolve(extender, cycle, node, victims)).collect()

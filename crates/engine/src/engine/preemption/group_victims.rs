@@ -37,8 +37,9 @@ pub struct Unit {
     pub pods: Vec<Arc<PodInfo>>,
     /// The priority of the group, or of the one pod.
     priority: i32,
-    /// When the first pod started, whenever the others did.
-    started: Time,
+    /// When the first pod started, whenever the others did. Upstream reads the clock once for
+    /// each that has not, so of those the one looked at earlier is the older: the number says.
+    started: (Time, usize),
 }
 
 /// The nodes of the cluster, to take units off and put them back, and to see whether the group
@@ -113,8 +114,9 @@ fn reprieve(units: Vec<Unit>, trial: &mut dyn Trial) -> Vec<Unit> {
 }
 
 impl Unit {
-    fn new(pod: &Arc<PodInfo>, priority: i32, now: Time) -> Unit {
-        Unit { pods: vec![pod.clone()], priority, started: start_time(pod, now) }
+    fn new(pod: &Arc<PodInfo>, priority: i32, (now, turn): (Time, usize)) -> Unit {
+        let turn = if pod.pod.status.start_time.is_some() { 0 } else { turn };
+        Unit { pods: vec![pod.clone()], priority, started: (start_time(pod, now), turn) }
     }
 
     /// Any pod that names a group counts as one, also where it stands alone.
@@ -141,16 +143,17 @@ impl Unit {
 /// All pods on nodes as units (PR-071).
 pub fn units(snapshot: &Snapshot, objects: &Objects, now: Time) -> Vec<Unit> {
     let mut units: IndexMap<Symbol, Unit> = IndexMap::new();
-    for pod in snapshot.iter().flat_map(|node| &node.pods) {
+    for (turn, pod) in snapshot.iter().flat_map(|node| &node.pods).enumerate() {
+        let clock = (now, turn);
         match disrupted_as_a_whole(objects, pod) {
             None => {
-                units.insert(pod.uid(), Unit::new(pod, pod.priority(), now));
+                units.insert(pod.uid(), Unit::new(pod, pod.priority(), clock));
             }
             Some(group) => {
                 let whole = units.entry(group.metadata.uid);
                 whole
                     .and_modify(|unit| unit.pods.push(pod.clone()))
-                    .or_insert_with(|| Unit::new(pod, group_priority(group), now));
+                    .or_insert_with(|| Unit::new(pod, group_priority(group), clock));
             }
         }
     }

@@ -49,8 +49,10 @@ impl SchedulingQueue {
         from: QueueName,
         cause: Cause,
     ) -> QueueName {
-        // Pods in backoff passed PreEnqueue when they got there, if they may leave it early.
-        if !(self.settings.pop_from_backoff && from == QueueName::Backoff) {
+        // Pods in backoff passed PreEnqueue when they got there, if they may leave it early; a
+        // new one of the same name did not.
+        let is_new = NEW_POD_LABELS.contains(&cause.event.as_str());
+        if is_new || from != QueueName::Backoff || !self.settings.pop_from_backoff {
             self.run_pre_enqueue(cx, &mut pod);
         }
         let key = pod.key();
@@ -67,7 +69,7 @@ impl SchedulingQueue {
             self.backoff.remove(key, order);
             Arc::make_mut(&mut self.active).add_or_update(Arc::new(pod), less);
         });
-        if NEW_POD_LABELS.contains(&cause.event.as_str()) {
+        if is_new {
             self.add_nominated_pod(&info, None, cx.objects);
         }
         self.record(key, from, QueueName::Active, cause);

@@ -82,7 +82,7 @@ impl Scheduler {
         cycle.record.pre_bind.retain(|answer| !answer.status.is_wait());
         cycle.record.pre_bind.extend(answers);
         if status.is_wait() {
-            return self.wait_on_pre_bind(cycle, node, status.plugin());
+            return self.wait_on_pre_bind(cycle, node);
         }
         match status.is_success() {
             true => self.bind_and_tell(cycle, node, host),

@@ -66,7 +66,9 @@ impl Scheduler {
         match (old, new) {
             (Object::Node(old), Object::Node(new)) => self.node_updated(&old, new, now),
             (Object::Pod(old), Object::Pod(new)) => match (old.is_terminal(), new.is_terminal()) {
-                (true, _) => {}
+                // Pods that ended are not watched at all (CFG-157).
+                (true, true) => {}
+                (true, false) => self.added(new.into(), now),
                 (false, true) => self.deleted(&old.into(), now, host),
                 (false, false) => {
                     self.objects.insert(new.clone().into());
@@ -142,9 +144,11 @@ impl Scheduler {
     fn pod_updated(&mut self, old: &Arc<Pod>, new: Arc<Pod>, now: Time, host: &mut dyn Host) {
         if !old.spec.node_name.is_empty() {
             // A pod the cache does not know is only logged upstream.
-            let _updated = self
-                .cache
-                .update_pod(Arc::new(PodInfo::with_features(new.clone(), &self.features)));
+            let info = Arc::new(PodInfo::with_features(new.clone(), &self.features));
+            let _updated = self.cache.update_pod(old, info);
+            if old.metadata.uid != new.metadata.uid {
+                self.shared.pod_groups.remove(old);
+            }
             self.note_member(&new);
             let events = pod_update_events(old, &new, &self.features);
             let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };

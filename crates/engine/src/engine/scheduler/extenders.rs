@@ -1,9 +1,11 @@
 //! Extenders in the scheduling cycle: filtering after the plugins, scores beside theirs.
 
+use std::sync::Arc;
+
 use crate::engine::extender;
 use crate::engine::framework::node_statuses::Diagnosis;
 use crate::engine::host::Host;
-use crate::engine::node::NodeId;
+use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::status::Status;
@@ -33,7 +35,10 @@ impl Scheduler {
                 Err(text) => return Err(Status::error(&text)),
             };
             for (name, status) in filtered.refused {
-                let Some(node) = self.snapshot.by_name(name).map(|node| node.id) else { continue };
+                let Some(node) = self.snapshot.by_name(name).map(|node| node.id) else {
+                    diagnosis.statuses.set_stranger(name, &status);
+                    continue;
+                };
                 cycle.record.filter.extender.push((node, status.clone()));
                 diagnosis.statuses.set(node, status);
             }
@@ -42,6 +47,7 @@ impl Scheduler {
         if nodes.len() != feasible.len() {
             Scheduler::note_extender_rejection(diagnosis);
         }
+        nodes.iter_mut().for_each(|node| name_stranger(cycle, node));
         let left = nodes.iter().map(|node| node.id).collect();
         cycle.nodes = nodes;
         Ok(left)
@@ -79,4 +85,15 @@ impl Scheduler {
             cycle.record.score.extenders = scores;
         }
     }
+}
+
+/// Gives a node that is not in the snapshot a place among the names: upstream binds to whatever
+/// name an extender's `Nodes` carry.
+fn name_stranger(cycle: &mut Cycle, node: &mut Arc<NodeInfo>) {
+    if node.id != extender::STRANGER {
+        return;
+    }
+    let names = &mut Arc::make_mut(&mut cycle.record.nodes).names;
+    Arc::make_mut(node).id = NodeId(names.len() as u32);
+    names.push(node.name);
 }

@@ -4,14 +4,12 @@
 //! [`Scheduler::evict_next`] takes one step, so that whoever drives the scheduler can deliver
 //! events in between.
 
-use std::task::Poll;
-
 use crate::api::Time;
 use crate::config::Feature;
 use crate::engine::framework::plugin::Preemption;
 use crate::engine::host::Host;
 use crate::engine::preemption::executor::{
-    Eviction, EvictionContext, Preemptor, Stage, VictimHooks, evict_at_once,
+    Eviction, EvictionContext, Preemptor, VictimHooks, evict_at_once,
 };
 use crate::engine::scheduler::{Scheduler, Stage as WaitingStage};
 use crate::intern::Symbol;
@@ -51,25 +49,40 @@ impl Scheduler {
     /// Goes on with the first preemption; `false` if it waits for answers, and is the last then.
     fn evict_in_turn(&mut self, now: Time, host: &mut dyn Host) -> bool {
         let Some(mut eviction) = self.preemptions.pop_front() else { return false };
+        if eviction.is_over() {
+            self.end_eviction(&eviction, now);
+            return true;
+        }
         let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
         let hooks = &mut victims;
         let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
-        let Poll::Ready(stage) = eviction.step(&mut cx) else {
+        if eviction.step(&mut cx).is_pending() {
             self.preempt_all_waiting(victims, now, host);
             self.preemptions.push_back(eviction);
             return false;
-        };
-        eviction.mark(&mut self.shared);
-        self.preempt_all_waiting(victims, now, host);
-        match stage {
-            Stage::Begun | Stage::LastPending => self.preemptions.push_front(eviction),
-            Stage::Done => {}
-            Stage::Failed => {
-                let (queue, cx) = self.queue_context(now);
-                queue.activate(&cx, &eviction.preemptor().pods);
-            }
+        }
+        if !eviction.is_over() {
+            eviction.mark(&mut self.shared);
+            self.preempt_all_waiting(victims, now, host);
+            self.preemptions.push_front(eviction);
+        } else if victims.preempted.is_empty() {
+            // Not before the victim's events were delivered: that it was marked, the preemptor
+            // hears while its preemption still goes on.
+            self.preemptions.push_front(eviction);
+        } else {
+            self.end_eviction(&eviction, now);
+            self.preempt_all_waiting(victims, now, host);
         }
         true
+    }
+
+    /// Lets the preemptor back in. No event may ever come for it if a victim stayed.
+    fn end_eviction(&mut self, eviction: &Eviction, now: Time) {
+        eviction.mark(&mut self.shared);
+        if eviction.has_failed() {
+            let (queue, cx) = self.queue_context(now);
+            queue.activate(&cx, &eviction.preemptor().pods);
+        }
     }
 
     /// The preemptions under way, in the order decided.

@@ -296,6 +296,32 @@ fn a_pod_is_out_of_flight_before_pre_bind_and_not_while_it_waits_at_permit() {
     assert!(nothing_in_flight(&bench), "S-042");
 }
 
+/// Upstream's `IsPodRunningPreemption` counts the last victim until it goes, and the API call
+/// that marks it comes before the one that deletes it.
+#[test]
+fn a_preemptor_is_gated_while_its_last_victim_is_only_marked() {
+    let extender = "extenders:\n- urlPrefix: http://extender\n  filterVerb: filter\n  \
+                    nodeCacheCapable: true\n";
+    let mut bench = Bench::new(extender, &[]);
+    let victim = pod("victim").requests("cpu", "1").on("n1");
+    bench.add(node("n1").offers("cpu", "1"));
+    bench.add(node("n2").offers("cpu", "1"));
+    bench.add(victim.clone());
+    bench.add(pod("p").requests("cpu", "1").priority(9));
+    bench.host.extender_answers = vec![Ok(json!({"NodeNames": [], "FailedNodes": {"n2": "no"}}))];
+    assert_eq!(bench.step().preemption.unwrap().victims, [key("victim")]);
+    assert!(bench.scheduler.evict_next(Time(0), &mut bench.host)); // nothing but the last
+    assert!(bench.scheduler.evict_next(Time(0), &mut bench.host));
+    bench.update(victim.clone(), victim.clone().label("any", "event"));
+    assert_eq!(bench.place("p"), QueueName::Gated);
+    bench.delete(victim);
+    assert_eq!(bench.place("p"), QueueName::Backoff);
+    assert!(bench.scheduler.evict_next(Time(0), &mut bench.host));
+    assert!(bench.scheduler.preemptions().next().is_none());
+    let plugins = &bench.scheduler.queue().get(key("p")).unwrap().unschedulable_plugins;
+    assert!(plugins.contains(&Symbol::new("DefaultPreemption")));
+}
+
 #[test]
 fn a_pod_in_pre_bind_can_be_preempted() {
     let slow = Scripted {
@@ -408,9 +434,12 @@ fn pods_that_ended_are_not_there_for_the_scheduler() {
     let mut failed = running.clone();
     failed.status.phase = crate::api::PodPhase::Failed;
     failed.metadata.resource_version = "2".into();
-    bench.update(running, failed);
+    bench.update(running.clone(), failed.clone());
     assert_eq!(bench.scheduler.cache().pod_count(), 0);
     assert_eq!(bench.place("p"), QueueName::Backoff);
+    // A watch on pods that have not ended tells of one that runs again as of a new one.
+    bench.update(failed, running);
+    assert_eq!(bench.scheduler.cache().pod_count(), 1);
 }
 
 #[test]
@@ -458,6 +487,34 @@ fn an_extender_that_refuses_is_among_the_rejectors_and_any_event_helps() {
     bench.add(crate::engine::testing::object(claim));
     assert_eq!(bench.place("p"), QueueName::Backoff);
     assert!(record.node_hint.is_none());
+}
+
+#[test]
+fn what_an_extender_says_of_nodes_that_are_not_there_counts_too() {
+    let extender = "extenders:\n- urlPrefix: http://extender\n  filterVerb: filter\n";
+    let mut bench = Bench::new(extender, &[]);
+    bench.add(node("n1"));
+    bench.add(pod("p"));
+    let failed = json!({"n1": "no", "n9": "who?"});
+    bench.host.extender_answers = vec![Ok(json!({"FailedNodes": failed}))];
+    let text = "0/1 nodes are available: 1 no, 1 who?.";
+    assert!(bench.step().message.starts_with(text));
+    bench.add(pod("q"));
+    let named = |names: &[&str]| {
+        let items: Vec<_> = names.iter().map(|name| json!({"metadata": {"name": name}})).collect();
+        Ok(json!({"Nodes": {"items": items}}))
+    };
+    bench.host.extender_answers = vec![named(&["n9"])];
+    let record = bench.step();
+    assert_eq!((record.outcome, record.node), (Outcome::Scheduled, Some("n9".into())));
+    bench.add(pod("s"));
+    bench.host.extender_answers = vec![named(&["n8", "n9", "n1"])];
+    assert_eq!(bench.step().outcome, Outcome::Scheduled);
+    bench.add(pod("r"));
+    bench.host.extender_answers = vec![Ok(json!({"Nodes": []}))];
+    let text = "json: cannot unmarshal array into Go struct field ExtenderFilterResult.Nodes of \
+                type v1.NodeList";
+    assert_eq!(bench.step().message, text);
 }
 
 #[test]

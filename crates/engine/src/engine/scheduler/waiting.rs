@@ -9,7 +9,7 @@ use crate::config::duration::Duration;
 use crate::engine::framework::node_statuses::add_once;
 use crate::engine::host::Host;
 use crate::engine::pod::PodInfo;
-use crate::engine::record::{CycleRecord, Outcome};
+use crate::engine::record::{CycleRecord, Outcome, PluginStatus};
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::status::{Code, Status};
@@ -45,7 +45,7 @@ pub enum Stage {
 pub struct WaitingPod {
     cycle: Box<Cycle>,
     node: Symbol,
-    /// In PreBind the only hold is the plugin that waits, until it looks again.
+    /// In PreBind the holds are the plugins that wait, until they look again.
     holds: Vec<Hold>,
     stage: Stage,
 }
@@ -61,7 +61,7 @@ impl WaitingPod {
         self.node
     }
 
-    /// Whether it waits in PreBind, and then for which plugin.
+    /// Whether it waits in PreBind, and then for which plugin first.
     pub fn in_pre_bind(&self) -> Option<Symbol> {
         let hold = self.holds.first().filter(|_| self.stage == Stage::PreBind);
         hold.map(|hold| hold.plugin)
@@ -108,18 +108,15 @@ impl Scheduler {
         record
     }
 
-    /// Lets the pod wait until the plugin looks again.
-    pub(super) fn wait_on_pre_bind(
-        &mut self,
-        mut cycle: Cycle,
-        node: Symbol,
-        plugin: Symbol,
-    ) -> CycleRecord {
+    /// Lets the pod wait until the plugins that wait look again.
+    pub(super) fn wait_on_pre_bind(&mut self, mut cycle: Cycle, node: Symbol) -> CycleRecord {
         cycle.record.outcome = Outcome::Waiting;
         let record = cycle.record.clone();
         let poll = cycle.state.look_again.take().unwrap_or(POLL);
-        let hold = Hold { plugin, timeout: poll, deadline: Time(cycle.now.0 + poll) };
-        self.wait(cycle, node, vec![hold], Stage::PreBind);
+        let deadline = Time(cycle.now.0 + poll);
+        let waits = record.pre_bind.iter().filter(|answer| answer.status.is_wait());
+        let hold = |answer: &PluginStatus| Hold { plugin: answer.plugin, timeout: poll, deadline };
+        self.wait(cycle, node, waits.map(hold).collect(), Stage::PreBind);
         record
     }
 

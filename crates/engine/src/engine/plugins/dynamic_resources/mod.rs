@@ -198,6 +198,10 @@ impl Plugin for DynamicResources {
         }
     }
 
+    fn pre_binds_in_parallel(&self) -> bool {
+        true
+    }
+
     fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
         let Some(state) = state.read_mut::<ClaimState>() else { return not_found() };
         match pre_bind::bind_claims(cx, state) {

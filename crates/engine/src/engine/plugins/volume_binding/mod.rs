@@ -219,13 +219,19 @@ impl Plugin for VolumeBinding {
         }
     }
 
+    fn pre_binds_in_parallel(&self) -> bool {
+        true
+    }
+
     /// VB-032
     fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
-        state.look_again = Some(SECOND);
-        let Some(state) = state.read_mut::<BindingState>() else { return not_found() };
-        let Some(taken) = &state.taken else { return Status::SUCCESS };
-        match bind::bind(cx, taken, &mut state.progress, self.bind_timeout) {
-            Poll::Pending => Status::wait(),
+        let Some(binding) = state.read_mut::<BindingState>() else { return not_found() };
+        let Some(taken) = &binding.taken else { return Status::SUCCESS };
+        match bind::bind(cx, taken, &mut binding.progress, self.bind_timeout) {
+            Poll::Pending => {
+                state.look_again = Some(SECOND);
+                Status::wait()
+            }
             Poll::Ready(Ok(())) => Status::SUCCESS,
             Poll::Ready(Err(text)) => Status::error(&text),
         }

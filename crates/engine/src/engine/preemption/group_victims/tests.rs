@@ -294,7 +294,7 @@ fn unit(pods: usize, grouped: bool, priority: i32, started: i64) -> Unit {
         let pod = pod(&format!("p{at}"));
         info(if grouped { of_group(pod, "g") } else { pod })
     });
-    Unit { pods: pods.collect(), priority, started: Time(started) }
+    Unit { pods: pods.collect(), priority, started: (Time(started), 0) }
 }
 
 #[test]
@@ -321,5 +321,5 @@ fn a_group_is_as_old_as_the_first_of_its_pods_that_is_met() {
     cluster.objects.insert(whole("g1", LOW));
     let units = units(&cluster.snapshot, &cluster.objects, cluster.now);
     let [only] = units.as_slice() else { panic!("{units:?}") };
-    assert_eq!((only.pods.len(), only.started), (2, Time(7_000_000)));
+    assert_eq!((only.pods.len(), only.started.0), (2, Time(7_000_000)));
 }

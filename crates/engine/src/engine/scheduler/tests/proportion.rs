@@ -84,7 +84,10 @@ fn what_a_change_makes_anew_does_not_grow_with_the_cluster() {
         ),
         (
             "pod changed",
-            |cache| cache.update_pod(info(placed(3, 3).requests("cpu", "20m"))).unwrap(),
+            |cache| {
+                let changed = info(placed(3, 3).requests("cpu", "20m"));
+                cache.update_pod(&placed(3, 3), changed).unwrap();
+            },
             &["node"],
         ),
         (
