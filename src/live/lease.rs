@@ -152,19 +152,23 @@ impl Candidate {
     /// Renews until that fails for too long. Gives the reason.
     async fn renew(&mut self) -> String {
         let mut renewed = Instant::now();
+        let mut problem = String::new();
         loop {
             sleep(self.settings.retry).await;
             let left = self.settings.deadline.saturating_sub(renewed.elapsed());
             let begun = Instant::now();
-            let problem = match timeout(left, self.attempt()).await {
+            match timeout(left, self.attempt()).await {
                 Ok(Ok(true)) => {
                     renewed = begun;
+                    problem.clear();
                     continue;
                 }
-                Ok(Ok(false)) => "another replica has taken the lease".to_owned(),
-                Ok(Err(failure)) => failure.to_string(),
-                Err(_) => "no answer".to_owned(),
-            };
+                Ok(Ok(false)) => problem = "another replica has taken the lease".to_owned(),
+                Ok(Err(failure)) => problem = failure.to_string(),
+                // There may have been no time left for this one.
+                Err(_) if problem.is_empty() => problem = "no answer".to_owned(),
+                Err(_) => {}
+            }
             if renewed.elapsed() >= self.settings.deadline {
                 self.leads = false;
                 let seconds = self.settings.deadline.as_secs();

@@ -53,7 +53,7 @@ pub struct Done {
     pub look_at: Option<ViewId>,
     /// A window to open: its title and lines.
     pub window: Option<(String, Vec<String>)>,
-    /// A breakpoint stopped it.
+    /// A breakpoint stopped it, or there is nothing any more that could go on.
     pub stopped: bool,
     /// A search has begun: call `search_tick` now and then.
     pub searching: bool,
@@ -96,6 +96,8 @@ pub struct Driver {
     /// The same where the session's scheduler decides for real; what it has to say.
     attended: Option<Box<Attended>>,
     unsaid: Vec<Notice>,
+    /// Whether it was told to go on by itself.
+    runs: bool,
     /// Since when logging breakpoints have not been asked.
     log_from: Option<Moment>,
     /// What each breakpoint's last stop said.
@@ -123,6 +125,7 @@ impl Driver {
             following: None,
             attended: None,
             unsaid: Vec::new(),
+            runs: false,
             log_from: None,
             last_hits: BTreeMap::new(),
             searching: None,
@@ -140,10 +143,12 @@ impl Driver {
         if self.work.take().is_none() {
             self.came_from = place;
         }
-        let was_real = self.is_real();
+        let branch = self.branches.name().to_owned();
         let mut done = self.dispatch(request);
-        // A branch goes its own way only when it is told to.
-        done.stopped |= was_real && !self.is_real();
+        if branch != self.branches.name() {
+            // What was begun in one branch does not go on in another.
+            (done.stopped, self.runs) = (true, false);
+        }
         match self.session.timeline().steps().len() == before {
             true => self.position_changed(),
             false => self.world_changed(),
@@ -217,7 +222,7 @@ impl Driver {
         let (mut stop, mut sent) = (None, None);
         for _ in 0..count {
             let before = self.session.moment();
-            went = self.one_step(step);
+            went = self.one_step(way, step);
             let sends = way == Way::Over && self.is_real() && went.is_new_cycle();
             stop = match way {
                 Way::Back => self.stop_passed_back(before),

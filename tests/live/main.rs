@@ -14,6 +14,7 @@ mod mirror;
 mod objects;
 mod random;
 mod real;
+mod real_attended;
 mod real_schedule;
 mod real_writes;
 mod record;

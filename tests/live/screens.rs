@@ -64,6 +64,25 @@ fn a_live_cluster_is_followed_frozen_and_left() {
 }
 
 #[test]
+fn a_branch_of_a_followed_cluster_goes_its_own_way_and_the_original_misses_nothing() {
+    let server = StandIn::start();
+    node(&server, "node-a");
+    let mut terminal = follow(&server);
+    terminal.send("5:fork\r");
+    terminal.wait_for("[what-if-1]");
+    node(&server, "node-b");
+    // Its time passes when it is told to.
+    terminal.send("+");
+    terminal.wait_for("no timer is set");
+    assert!(!terminal.text().contains("node-b"));
+    terminal.send(":branch original\r");
+    terminal.wait_for("LIVE (shadow)");
+    terminal.wait_for("node-b");
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
 fn a_signal_ends_it_and_names_of_the_cluster_are_only_text() {
     let server = StandIn::start();
     let labels = json!({"metadata": {"labels": {"a": "\u{1b}]0;owned\u{7}"}}});

@@ -42,7 +42,7 @@ use screen::{Attendance, Beside};
 /// Schedule the pods of a live cluster in place of kube-scheduler
 ///
 /// The only command that writes to a cluster. It says what it will write and asks; where there is
-/// no terminal to ask on, --yes-write has to be given.
+/// no terminal to ask on, --yes-write has to be given. With --tui the debugger is shown on it.
 #[derive(Args, Debug)]
 pub(super) struct Schedule {
     /// The kubeconfig of the cluster; else the configuration's, KUBECONFIG, ~/.kube/config or the

@@ -95,9 +95,9 @@ impl Session {
 
     /// What is not sent yet, in a few words.
     pub fn unsent_words(&self) -> String {
-        let is_event = |open: &&Outgoing| matches!(open.request, Request::Event { .. });
         // Events tell what the others do.
-        let (events, writes): (Vec<_>, Vec<_>) = self.unsent().iter().partition(is_event);
+        let (events, writes): (Vec<_>, Vec<_>) =
+            self.unsent().iter().partition(|open| is_event(open));
         let named = if writes.is_empty() { &events } else { &writes };
         let words = named.iter().take(NAMED).map(|open| open.request.words());
         let more = named.len().saturating_sub(NAMED);
@@ -105,10 +105,16 @@ impl Session {
         words.join(", ")
     }
 
-    /// Takes what is to be sent, as a step; whoever stands at the end goes along.
+    /// Takes what is to be sent, as a step unless it is only events; whoever stands at the end
+    /// goes along.
     pub fn send(&mut self) -> Vec<Outgoing> {
+        if !self.acts() {
+            return Vec::new();
+        }
         let unsent = self.unsent().to_vec();
-        if !unsent.is_empty() {
+        if unsent.iter().all(is_event) {
+            self.world.api_mut().take_outbox();
+        } else {
             let sent = Sent(format!("sent: {}", self.unsent_words()));
             // Taking cannot fail.
             let _done = self.apply_beside(Input::Change(Arc::new(sent)));
@@ -124,6 +130,10 @@ impl Session {
             let _done = self.apply(Input::Change(Arc::new(Alone)));
         }
     }
+}
+
+fn is_event(open: &Outgoing) -> bool {
+    matches!(open.request, Request::Event { .. })
 }
 
 #[cfg(test)]

@@ -368,7 +368,7 @@ impl App {
 
     /// Takes over what a request led to.
     pub fn done(&mut self, done: Done) {
-        self.running |= done.running;
+        self.running = done.running || self.running && !done.stopped;
         self.searching |= done.searching;
         self.playing &= !done.stopped;
         if done.decided {

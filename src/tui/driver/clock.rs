@@ -389,7 +389,10 @@ impl Driver {
         match self.session.next_timer() {
             Some(timer) => {
                 let left = span((timer.due.0 - self.session.world().now().0).max(0));
-                format!("{state}; + lets {left} pass: {}", timer.words())
+                match self.is_real() {
+                    true => format!("{state}; in {left} {}", timer.words()),
+                    false => format!("{state}; + lets {left} pass: {}", timer.words()),
+                }
             }
             None if self.session.circle().is_some() => state,
             None => "idle, and nothing is due by itself: only a change would help".into(),

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Done, Driver, stopped};
+use super::{Done, Driver, Way, stopped};
 use crate::debug::breakpoint::Moment;
 use crate::debug::fork::ORIGINAL;
 use crate::debug::{Position, Ran, Session};
@@ -83,8 +83,13 @@ impl Driver {
         })
     }
 
-    /// One step; beyond what is recorded a real scheduler sends what is held, or else decides.
-    pub(super) fn one_step(&mut self, step: fn(&mut Session) -> Ran) -> Went {
+    /// One step. Beyond what is recorded a real scheduler sends what is held, or else decides:
+    /// who stands in the present steps into the next cycle, not into news that have just come.
+    pub(super) fn one_step(&mut self, way: Way, step: fn(&mut Session) -> Ran) -> Went {
+        let at_news = self.session.record().is_none();
+        if way != Way::Back && at_news && self.is_real() && self.held().is_none() {
+            return self.decide_next();
+        }
         match step(&mut self.session) {
             Ran::AtEnd => self.step_for_real(),
             ran => Went::Ran(ran),
@@ -154,6 +159,7 @@ impl Driver {
         }
         let sent = self.send().map(|words| format!("; sent: {words}")).unwrap_or_default();
         self.session.go_to_end();
+        self.runs = true;
         match self.attended.as_mut().map(|attended| attended.may_write()) {
             Some(Err(text)) => {
                 let text = format!("it goes on as soon as it may{sent}; {text}");
@@ -167,7 +173,7 @@ impl Driver {
     /// what is to be said if a breakpoint stopped it.
     pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<Done>) {
         let start = Instant::now();
-        while self.held().is_none() && start.elapsed() < budget {
+        while self.runs && self.held().is_none() && start.elapsed() < budget {
             let since = Moment::after(self.session.entries_past());
             if !self.decide_next().is_new_cycle() {
                 return (false, None);
@@ -177,7 +183,7 @@ impl Driver {
             }
             self.send();
         }
-        (self.held().is_none(), None)
+        (self.runs && self.held().is_none(), None)
     }
 
     /// The end of what is recorded.

@@ -18,6 +18,7 @@ use crate::live::attended::stand_in::StandIn;
 use crate::live::replay::replay;
 use crate::sim::{self, World};
 use crate::source::{self, Filter};
+use crate::tui::action::Key;
 use crate::tui::app::{App, Effect};
 use crate::tui::color::Depth;
 use crate::tui::driver::Driver;
@@ -134,20 +135,30 @@ impl Live {
         }
     }
 
+    /// Types so fast that a long run, if one begins, does not get to its end.
+    pub fn keys_in_a_hurry(mut self, keys: &str) -> Live {
+        parse_keys(keys).into_iter().for_each(|key| self.press(key));
+        self
+    }
+
+    fn press(&mut self, key: Key) {
+        let model = self.driver.model(self.app.view());
+        let effect = self.app.key(key, model);
+        if !self.app.is_playing() {
+            self.driver.pause();
+        }
+        if !self.app.is_searching() {
+            self.driver.stop_search();
+        }
+        if let Effect::Session(request) = effect {
+            let done = self.driver.perform(&request);
+            self.app.done(done);
+        }
+    }
+
     fn type_keys(mut self, keys: &str, waits: bool) -> Live {
         for key in parse_keys(keys) {
-            let model = self.driver.model(self.app.view());
-            let effect = self.app.key(key, model);
-            if !self.app.is_playing() {
-                self.driver.pause();
-            }
-            if !self.app.is_searching() {
-                self.driver.stop_search();
-            }
-            if let Effect::Session(request) = effect {
-                let done = self.driver.perform(&request);
-                self.app.done(done);
-            }
+            self.press(key);
             self.finish_work(waits);
             self.finish_search(waits);
             while self.app.is_running() {

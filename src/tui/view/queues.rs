@@ -142,10 +142,12 @@ impl View for QueuesView<'_> {
         let text = format!("{} {key} is {within}{queue}", sign.glyph());
         let mut lines = vec![Line::text(text).scoped(sign.scope())];
         if let Some(left) = self.left(pod) {
-            lines.push(Line::field(
-                "leaves in",
-                format!("{left}; + lets time pass to the next timer"),
-            ));
+            // A cluster's own time passes by itself.
+            let hint = match self.0.followed() {
+                Some(_) => "",
+                None => "; + lets time pass to the next timer",
+            };
+            lines.push(Line::field("leaves in", format!("{left}{hint}")));
         }
         if let Some(node) = self.0.nomination_of(key) {
             lines.push(Line::field("nominated", format!("{node} keeps room for it; 5 shows it")));

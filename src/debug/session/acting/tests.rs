@@ -1,25 +1,33 @@
 //! A session that acts on a cluster elsewhere, its copies and its branches: only the one sends.
 
+use std::sync::Mutex;
+
 use super::*;
 use crate::config::{self, FeatureGates};
 use crate::debug::edit::Edit;
 use crate::debug::fork::Branches;
 use crate::debug::session::Ran;
 use crate::engine::framework::registry::Registry;
+use crate::engine::host::ExtenderCall;
+use crate::engine::objects::Objects;
 use crate::engine::testing::{key, node, pod};
 
 /// A session that acts, on a cluster elsewhere with a node and pods `a` and `b`.
 fn session() -> Session {
+    let mut session = session_with(None);
+    session.act(None);
+    session
+}
+
+fn session_with(config: Option<&str>) -> Session {
     let (registry, features) = (Registry::in_tree(), FeatureGates::default());
-    let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+    let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.write_elsewhere();
     world.accept(node("n1").into());
     world.accept(pod("a").into());
     world.accept(pod("b").into());
-    let mut session = Session::new(world);
-    session.act(None);
-    session
+    Session::new(world)
 }
 
 fn words(sent: &[Outgoing]) -> Vec<String> {
@@ -61,6 +69,35 @@ fn no_copy_sends_anything_wherever_it_began() {
     session.go_to_stop(0);
     assert!(session.unsent().is_empty());
     assert!(session.world_here().api().outbox().is_empty());
+}
+
+#[test]
+fn extenders_bind_for_the_one_session_alone() {
+    let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                  extenders: [{urlPrefix: \"http://x\", bindVerb: bind}]";
+    let calls: Arc<Mutex<Vec<String>>> = Arc::default();
+    let answers = |who: &'static str| -> ExtenderFn {
+        let calls = calls.clone();
+        Arc::new(move |call: &ExtenderCall, _: &Objects| {
+            calls.lock().unwrap().push(format!("{who} {}", call.verb));
+            Ok(serde_json::json!({}))
+        })
+    };
+    let mut session = session_with(Some(config));
+    session.world.api_mut().set_extenders(answers("copies"));
+    session.act(Some(answers("real")));
+    session.run_cycle();
+    assert_eq!(*calls.lock().unwrap(), ["real bind"]);
+    session.clone().run_cycle();
+    session.fork().run_cycle();
+    session.world_here().clone().step();
+    assert_eq!(calls.lock().unwrap()[1..], ["copies bind"; 3]);
+    session.run_cycle();
+    assert_eq!(calls.lock().unwrap()[4..], ["real bind"]);
+    // What is done again is answered from the tape.
+    session.go_to_stop(1);
+    session.world_here();
+    assert_eq!(calls.lock().unwrap().len(), 5);
 }
 
 #[test]

@@ -198,6 +198,20 @@ fn a_branch_writes_nothing_and_the_original_goes_on_where_it_was() {
 }
 
 #[test]
+fn what_was_begun_in_a_branch_does_not_go_on_for_real() {
+    let (live, server) = start(&["a", "b"]);
+    let live = live.keys(":fork<Enter>").keys_in_a_hurry("c");
+    assert!(live.app.is_running());
+    let live = live.keys_in_a_hurry(":branch original<Enter>");
+    assert!(!live.app.is_running());
+    let live = live.turn().keys(":branch what-if-1<Enter> ");
+    assert!(live.app.is_playing());
+    let mut live = live.keys(":branch original<Enter>").turn();
+    assert_chip(&mut live, "LIVE SCHEDULING lab: paused");
+    assert!(server.writes().is_empty());
+}
+
+#[test]
 fn an_edit_of_an_object_never_reaches_the_cluster() {
     let (live, server) = start(&["a"]);
     let mut live = live.keys(":what-if delete pod default/a<Enter>").turn();
