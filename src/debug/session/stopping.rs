@@ -104,14 +104,16 @@ impl Session {
             }
             self.go_to_end();
             after = Moment::after(self.history.len());
-            if self.run_on() != Ran::NewCycle {
-                return Continued::Idle;
-            }
-            if self.circle().is_some() || !more() {
+            let over = self.run_on() != Ran::NewCycle || self.circle().is_some();
+            if over || !more() {
                 return match self.stop_after(after, &mut || true) {
                     Search::Found(hit) => self.stopped(hit),
-                    _ if self.circle().is_some() => Continued::Idle,
-                    _ => Continued::Paused,
+                    _ if !over => Continued::Paused,
+                    _ => {
+                        // The last of the pods, if a group was tried.
+                        self.go_to_end();
+                        Continued::Idle
+                    }
                 };
             }
         }

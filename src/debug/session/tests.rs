@@ -198,6 +198,7 @@ fn a_gang_that_never_fits_is_tried_in_a_circle_and_running_on_ends_there() {
     // Five tries of a group of three; a step tries the whole group.
     assert_eq!((ran, circle.tries, session.history().cycle_count()), (5, 5, 15));
     assert_eq!(session.continue_on(|| true), Continued::Idle, "one cycle more, and no end");
+    assert!(session.is_at_newest());
     // Time that passes is a change: the next cycle may come to something else.
     session.advance(1_000_000);
     assert_eq!(session.circle(), None);

@@ -309,6 +309,10 @@ impl Driver {
                 self.send();
             }
             if over {
+                if self.goal == Goal::Idle {
+                    // The last of the pods, if a group was tried.
+                    self.session.go_to_end();
+                }
                 return Continued::Idle;
             }
             if ran && !more() {

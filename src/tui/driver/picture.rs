@@ -143,7 +143,8 @@ impl Driver {
         self.model.events.extend(new.map(|(at, entry)| (at as u32, entry.clone())));
         picture.seen = history.len();
         picture.step = None;
-        self.model.idle = rows::is_idle(self.session.world().scheduler().queue());
+        self.model.idle = rows::is_idle(self.session.world().scheduler().queue())
+            || self.session.circle().is_some();
         self.take_cycles();
         self.position_changed();
     }

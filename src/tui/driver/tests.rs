@@ -115,6 +115,15 @@ fn every_story_can_be_walked_through_every_view() {
     }
 }
 
+#[test]
+fn running_on_ends_where_a_gang_is_tried_in_a_circle() {
+    let mut live = Live::demo("gang-short").keys("c");
+    assert!(live.text().contains("IDLE"), "{}", live.text());
+    assert!(live.text().contains("was tried 5 times and nothing changed"), "{}", live.text());
+    let mut live = live.keys("+");
+    assert!(!live.text().contains("nothing changed"), "{}", live.text());
+}
+
 /// The rows of the view on screen, without the frame around them.
 fn body(live: &mut Live) -> Vec<String> {
     live.lines()[3..14].to_vec()

@@ -38,7 +38,7 @@ pub fn session(cluster: &str) -> Session {
     session_with(cluster, "")
 }
 
-/// The same with feature gates as the command line takes them.
+/// The same with feature gates as the command line takes them, unless the cluster names some.
 pub fn session_with(cluster: &str, gates: &str) -> Session {
     Session::new(world(read(cluster), gates, |_| {}))
 }
@@ -53,7 +53,8 @@ fn read(text: &str) -> source::Input {
 }
 
 fn world(read: source::Input, gates: &str, prepare: fn(&mut World)) -> World {
-    let features = FeatureGates::parse(gates).unwrap();
+    let written = read.captured.feature_gates.as_deref().unwrap_or(gates);
+    let features = FeatureGates::parse(written).unwrap();
     let registry = Registry::in_tree();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
