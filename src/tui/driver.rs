@@ -210,6 +210,7 @@ impl Driver {
             Request::Hold(line) => self.hold(line),
             Request::WhatIf(wish) => self.what_if(wish),
             Request::Why(pod) => self.why(*pod),
+            Request::Node(cycle, node) => self.why_node(*cycle, *node),
             Request::Fixes(pod) => self.fixes(*pod),
             Request::Outline(pod) => self.outline(*pod),
             Request::Fold(view, key) => self.fold(*view, *key),

@@ -216,7 +216,12 @@ fn draw_popup(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) -> 
     };
     let inner = popup::draw(buffer, area, size, &title, window.footer, paint);
     let source = window.source(size.0.saturating_sub(4));
-    grid::draw(buffer, inner, &*source, &mut window.grid, paint, true)
+    let cursor = grid::draw(buffer, inner, &*source, &mut window.grid, paint, true);
+    match window.grid.lines_below() {
+        0 => {}
+        below => popup::note(buffer, inner, &count(below, "more line"), paint),
+    }
+    cursor
 }
 
 /// After the beginning of a key sequence: what could follow, in the lower right corner.

@@ -37,6 +37,22 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
     .answer()
 }
 
+/// What a cycle found: the same for its pod, told of the state before it. `nodes` are looked at in
+/// any case. `None` if there is no such cycle.
+pub fn ask_of_cycle(session: &mut Session, cycle: u64, nodes: &[Symbol]) -> Option<Why> {
+    let record = session.history().cycles().find(|record| record.cycle == cycle)?.clone();
+    let (world, record) = state_before(session, &record)?;
+    Question {
+        world: &world,
+        history: session.history(),
+        pod: record.pod,
+        before: Some((world.as_ref(), record.as_ref())),
+        preempting: None,
+        nodes,
+    }
+    .answer()
+}
+
 /// The state before a cycle.
 fn state_before(
     session: &mut Session,

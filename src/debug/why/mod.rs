@@ -32,7 +32,7 @@ use crate::intern::Symbol;
 use crate::sim::World;
 use crate::trace::History;
 
-pub use asking::ask;
+pub use asking::{ask, ask_of_cycle};
 pub use model::*;
 pub use nominated::Nomination;
 pub use preemption::PreemptionWhy;

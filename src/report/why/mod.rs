@@ -30,6 +30,18 @@ pub struct Detail {
     pub why_not: Option<Symbol>,
 }
 
+/// What a cycle found of one node: all that is in the way, or its scores with inputs and
+/// formulas, beside those of the node that was chosen.
+pub fn of_node(why: &Why, node: Symbol) -> Vec<String> {
+    let mut lines = nodes::one(why, node);
+    let scores = placement::versus(why, node, true);
+    if !scores.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(scores);
+    lines
+}
+
 /// The answer as text, with a line break at the end.
 pub fn text(why: &Why, detail: &Detail) -> String {
     let mut lines = head::lines(why);

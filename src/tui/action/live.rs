@@ -37,7 +37,9 @@ pub const SPECS: &[Spec] = &[
 pub fn apply(action: Live, app: &mut App, model: &Model) -> Effect {
     match action {
         Live::Dump => Effect::Session(Request::Dump),
-        _ if model.live.is_none() => app.fail("this is no live cluster".into()),
+        _ if model.live.is_none() => {
+            app.fail("no live cluster is behind this: kubestep without -f follows one".into())
+        }
         Live::Freeze if model.live.as_ref().is_some_and(|live| live.away) => {
             app.fail("a branch follows no cluster: :branch original goes back to it".into())
         }

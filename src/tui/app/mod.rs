@@ -36,6 +36,7 @@ use super::widget::grid::GridState;
 use super::widget::status_line::Severity;
 use crate::debug::decision::Decision;
 use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
 
 pub(in crate::tui) use ask::argument_name;
 pub use messages::{Message, Messages};
@@ -136,6 +137,8 @@ pub enum Request {
     Why(NamespacedName),
     /// The smallest changes that would make it fit.
     Fixes(NamespacedName),
+    /// What a cycle found of a node, with causes and formulas.
+    Node(u64, Symbol),
     /// Why a pod is where it is, as a view.
     Outline(NamespacedName),
     /// Folds a line of a view, or unfolds it.

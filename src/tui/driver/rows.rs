@@ -64,6 +64,31 @@ pub fn queued(world: &World, said: LastWords) -> Vec<QueuedPod> {
     for (name, pods, until) in queues {
         rows.extend(pods.into_iter().map(|pod| row(world, said, (name, pod, until(pod)))));
     }
+    rows.extend(unserved(world));
+    rows
+}
+
+/// Pods that are in no queue because no profile has their scheduler name: whoever looks for a
+/// pending pod looks in the queues.
+fn unserved(world: &World) -> Vec<QueuedPod> {
+    let served = world.scheduler().frameworks();
+    let pods = world.api().objects().pods.iter().map(|(_, pod)| pod);
+    let pending = pods.filter(|pod| pod.spec.node_name.is_empty() && !pod.is_terminal());
+    let unserved = pending.filter(|pod| !served.contains_key(&pod.spec.scheduler_name));
+    let row = |pod: &Arc<Pod>| QueuedPod {
+        info: Arc::new(PodInfo::new(pod.clone())),
+        queue: QueueName::None,
+        attempts: 0,
+        since: world.now(),
+        until: None,
+        rejected_by: Vec::new(),
+        reason: format!(
+            "no profile serves the scheduler name {:?}: nobody ever tries the pod; W tells more",
+            pod.spec.scheduler_name.as_str()
+        ),
+    };
+    let mut rows: Vec<QueuedPod> = unserved.map(row).collect();
+    rows.sort_by_key(|row| row.info.key());
     rows
 }
 

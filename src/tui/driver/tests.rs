@@ -96,6 +96,15 @@ fn a_pod_that_nobody_serves_is_named_in_the_pods_view() {
 }
 
 #[test]
+fn a_pod_that_nobody_serves_is_seen_where_one_looks_first() {
+    let mut live = Live::demo("wrong-scheduler").keys("c");
+    let text = live.text();
+    assert!(text.contains("default/analytics") && text.contains("! not served"), "{text}");
+    assert!(text.contains("serves the scheduler name \"volcanoo\""), "{text}");
+    assert!(live.keys("W").text().contains("no scheduler ever looks"), "{text}");
+}
+
+#[test]
 fn every_story_can_be_walked_through_every_view() {
     for story in fixtures::STORIES {
         let mut live = Live::demo(story.name).keys("ssssc");

@@ -4,9 +4,10 @@
 mod tests;
 
 use super::{Done, Driver, Open};
-use crate::debug::why::ask;
+use crate::debug::why::{ask, ask_of_cycle};
 use crate::engine::pod::NamespacedName;
-use crate::report::why::{Detail, text};
+use crate::intern::Symbol;
+use crate::report::why::{Detail, of_node, text};
 use crate::tui::widget::status_line::Severity;
 
 impl Driver {
@@ -16,6 +17,15 @@ impl Driver {
             Some(why) => window(format!("Why {pod}?"), &text(&why, &Detail::default())),
             None => gone(pod),
         }
+    }
+
+    /// What a cycle found of a node: every cause, every input of its scores.
+    pub(super) fn why_node(&mut self, cycle: u64, node: Symbol) -> Done {
+        let Some(why) = ask_of_cycle(&mut self.session, cycle, &[node]) else {
+            return Done::said(format!("cycle {cycle} is not there at this position"));
+        };
+        let title = format!("{} on {node} in cycle {cycle}", why.pod);
+        Done { open: Some(Open::Lines(title, of_node(&why, node))), ..Done::default() }
     }
 }
 

@@ -10,12 +10,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::verdict;
-use super::{View, cycle::filter_summary};
+use super::{Open, View, cycle::filter_summary};
 use crate::config::ExtensionPoint;
 use crate::debug::Position as Frame;
 use crate::engine::column::Column as Verdicts;
 use crate::engine::node::NodeId;
 use crate::engine::record::{CycleRecord, VerdictId};
+use crate::tui::app::Request;
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
@@ -266,11 +267,20 @@ impl View for FilterView<'_> {
             lines.push(official(cycle, id));
         }
         lines.extend(extender_line(cycle, node));
-        lines.extend(all_failures(cycle, node));
+        let failures = all_failures(cycle, node);
+        if !failures.is_empty() {
+            lines.extend(failures);
+            lines.push(Line::field("Enter", "what exactly is in the way, by taint, label, amount"));
+        }
         if self.width < WORDS && column < FIXED {
             lines.push(legend());
         }
         lines
+    }
+
+    fn open(&self, row: usize, _column: usize) -> Open {
+        let node = self.cycle.zip(self.node(row)).map(|(c, node)| (c.cycle, c.nodes.name(node)));
+        node.map_or(Open::Describe, |(cycle, node)| Open::Ask(Request::Node(cycle, node)))
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {
@@ -293,17 +303,13 @@ fn said(cycle: &CycleRecord, who: &str, id: VerdictId) -> Line {
     Line::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
 }
 
-/// What the signs in narrow columns stand for.
+/// What the signs in narrow columns stand for: the words that are there where they fit.
 fn legend() -> Line {
-    let signs = [
-        (Verdict::Success, "passes"),
-        (Verdict::Unschedulable, "refuses"),
-        (Verdict::Unresolvable, "refuses, whoever is evicted"),
-        (Verdict::Skip, "has nothing to say"),
-        (Verdict::NotEvaluated, "was not asked"),
-    ];
-    let signs = signs.map(|(verdict, words)| format!("{} {words}", verdict.glyph()));
-    Line::field("signs", format!("{}; Ctrl-w shows words", signs.join(", ")))
+    use Verdict::{Skip, Success, Unresolvable, Unschedulable};
+    let signs = [Success, Unschedulable, Unresolvable, Skip];
+    let signs = signs.map(|verdict| format!("{} {}", verdict.glyph(), verdict.word()));
+    let unasked = Verdict::NotEvaluated.glyph();
+    Line::field("signs", format!("{}, {unasked} not asked; Ctrl-w shows words", signs.join(", ")))
 }
 
 /// The scheduler's own verdict with the plugin that gave it.

@@ -29,6 +29,17 @@ impl<'a> PreemptionView<'a> {
         self.cycle?.candidates.get(row)
     }
 
+    /// The last cycle up to the position in which a pod pushed others out.
+    fn elsewhere(&self) -> String {
+        let cycles = self.model.position.map_or(0, |position| position.cycle + 1);
+        let mut cycles = self.model.cycles.iter().take(cycles).rev();
+        let found = cycles.find(|cycle| cycle.preemption.is_some());
+        found.map_or(String::new(), |cycle| {
+            let (number, pod) = (cycle.cycle, cycle.pod);
+            format!(" It did in cycle {number} of {pod}; :cycle {number} goes there.")
+        })
+    }
+
     fn is_taken(&self, candidate: &Candidate) -> bool {
         let taken = self.cycle.and_then(|c| c.preemption.as_ref());
         taken.is_some_and(|t| t.node == candidate.node)
@@ -104,7 +115,7 @@ impl View for PreemptionView<'_> {
     fn empty(&self) -> String {
         let Some(cycle) = self.cycle else { return "No cycle yet: n runs the next one.".into() };
         if cycle.post_filter.is_empty() {
-            return "Preemption did not run in this cycle.".into();
+            return format!("Preemption did not run in this cycle.{}", self.elsewhere());
         }
         let said = |a: &PluginStatus| format!("\n{}: {}", a.plugin, verdict::reasons(&a.status));
         let answers: String = cycle.post_filter.iter().map(said).collect();
@@ -122,6 +133,7 @@ impl View for PreemptionView<'_> {
         let answers = self.cycle.map_or(&[][..], |c| c.post_filter.as_slice());
         let said = answers.iter().filter(|a| !a.status.message().is_empty());
         lines.extend(said.map(|a| Line::field(&a.plugin, a.status.message())));
+        lines.push(Line::field("Enter", "what decides between them, and why other nodes are none"));
         lines
     }
     /// What decides between the candidates, and why other nodes are none.

@@ -42,6 +42,15 @@ pub(super) fn sign(queue: QueueName) -> Verdict {
     }
 }
 
+/// A queue's sign and name as they stand in the list: who is in none is there because no profile
+/// serves it.
+fn shown(queue: QueueName) -> (Verdict, &'static str) {
+    match queue {
+        QueueName::None => (Verdict::Error, "not served"),
+        queue => (sign(queue), queue.as_str()),
+    }
+}
+
 impl GridSource for QueuesView<'_> {
     fn rows(&self) -> usize {
         self.0.queued.len()
@@ -66,13 +75,13 @@ impl GridSource for QueuesView<'_> {
 
     fn cell(&self, row: usize, column: usize, out: &mut CellOut) {
         let Some(pod) = self.pod(row) else { return };
-        let sign = sign(pod.queue);
+        let (sign, queue) = shown(pod.queue);
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", pod.info.key()),
             1 => {
                 out.set(sign.glyph(), sign.scope());
-                write!(out, " {}", pod.queue.as_str())
+                write!(out, " {queue}")
             }
             2 => write!(out, "{}", pod.info.priority()),
             3 => write!(out, "{}", pod.attempts),
@@ -99,8 +108,8 @@ impl GridSource for QueuesView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        use QueueName::{Backoff, Gated, Unschedulable};
-        self.pod(row).is_some_and(|p| matches!(p.queue, Unschedulable | Gated | Backoff))
+        use QueueName::{Backoff, Gated, None, Unschedulable};
+        self.pod(row).is_some_and(|p| matches!(p.queue, Unschedulable | Gated | Backoff | None))
     }
 
     fn has_labels(&self) -> bool {
@@ -136,8 +145,8 @@ impl View for QueuesView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<Line> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
-        let sign = sign(pod.queue);
-        let (key, queue) = (pod.info.key(), pod.queue.as_str());
+        let (sign, queue) = shown(pod.queue);
+        let key = pod.info.key();
         let within = if pod.queue == QueueName::Backoff { "in " } else { "" };
         let text = format!("{} {key} is {within}{queue}", sign.glyph());
         let mut lines = vec![Line::text(text).scoped(sign.scope())];

@@ -4,13 +4,14 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::View;
 use super::cycle::tie_break_words;
+use super::{Open, View};
 use crate::config::ExtensionPoint;
 use crate::debug::Position as Frame;
 use crate::debug::preview;
 use crate::engine::record::{CycleRecord, ScoreColumn};
 use crate::intern::Symbol;
+use crate::tui::app::Request;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::text::{Align, Cut};
@@ -137,7 +138,9 @@ impl GridSource for ScoresView<'_> {
                 Column { align: Align::Right, cut: Cut::Middle, ..Column::text(&plugin.plugin, 16) }
                     .with_note(format!("raw→norm→×{}", self.weight(plugin)))
             }
-            _ => Column::text("", 15),
+            // "chosen", and "of tie" only where there is one.
+            _ if self.cycle.is_some_and(|cycle| cycle.tie.len() > 1) => Column::text("", 15),
+            _ => Column::text("", 8),
         }
     }
 
@@ -249,7 +252,16 @@ impl View for ScoresView<'_> {
         let sum: Vec<String> = plugins.map(|p| term(p, at, self.weight(p))).collect();
         lines.push(Line::field("total", format!("{} = {total}", sum.join(" + "))));
         lines.extend(tie_line(cycle));
+        lines.push(Line::field(
+            "Enter",
+            "each score's inputs and formula, beside the chosen node's",
+        ));
         lines
+    }
+
+    fn open(&self, row: usize, _column: usize) -> Open {
+        let node = self.cycle.map(|c| c.cycle).zip(self.node_name(row));
+        node.map_or(Open::Describe, |(cycle, node)| Open::Ask(Request::Node(cycle, node)))
     }
 
     fn current(&self) -> Option<(usize, Option<usize>)> {

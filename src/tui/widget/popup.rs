@@ -30,6 +30,16 @@ pub fn draw(
     Rect { x: window.x + 2, y: window.y + 1, width: window.width - 4, height: window.height - 2 }
 }
 
+/// Says at the lower right of a window how much of it is out of sight.
+pub fn note(buffer: &mut Buffer, inside: Rect, text: &str, paint: &Paint) {
+    let needed = width(text) as u16 + 2;
+    if needed <= inside.width / 2 {
+        let x = inside.right() - needed;
+        let room = Rect { x, width: needed, height: 1, y: inside.bottom() };
+        paint.put(buffer, room, x, room.y, &format!(" {text} "), Scope::HintText);
+    }
+}
+
 fn label(buffer: &mut Buffer, window: Rect, y: u16, text: &str, scope: Scope, paint: &Paint) {
     if !text.is_empty() {
         let clean = sanitize::clean(text);

@@ -96,3 +96,43 @@ fn windows_look_as_they_should() {
     let mut live = live.keys("<Enter>cD");
     crate::tui::testing::golden(&live.draw(), "what-if-differences");
 }
+
+/// Every kind of change: what is typed behind `:what-if`, and what the status line says.
+const CHANGES: &[(&str, &str)] = &[
+    ("cordon node a-0", "cordon node a-0"),
+    ("untaint node gpu-0 dedicated:NoSchedule", "untaint node gpu-0"),
+    ("label node a-0 disktype=sdd", "label node a-0 disktype=sdd"),
+    ("resize pod train cpu=100m", "resize pod default/train cpu=100m"),
+    ("add 2 nodes like b-0", "add 2 nodes like b-0"),
+    ("delete pod train", "delete pod default/train"),
+    ("weight NodeResourcesFit=5", "weight NodeResourcesFit=5"),
+    ("disable TaintToleration at Filter", "disable TaintToleration at Filter"),
+    ("feature GenericWorkload=true", "feature GenericWorkload=true"),
+    ("choose node a-0 for pod web-1", "choose node a-0 for pod default/web-1"),
+    ("force node a-1 for pod web-1", "force node a-1 for pod default/web-1"),
+    ("veto node a-0 for pod web-1", "veto node a-0 for pod default/web-1"),
+    ("activate pod payment", "activate pod default/payment"),
+    ("fail bind for pod web-1", "fail bind for pod default/web-1"),
+    ("fail plugin NodeName at Filter", "fail plugin NodeName at Filter"),
+    ("ungate pod gated example.com/quota", "gate"),
+];
+
+#[test]
+fn every_kind_of_change_is_done_undone_and_compared_and_leaves_the_original() {
+    let mut untouched = Live::wide("tour").keys("c1");
+    for (typed, said) in CHANGES {
+        let status = |live: &mut Live| live.lines()[28].trim().to_owned();
+        // After two cycles there is something to change, and something left to come.
+        let mut live = Live::wide("tour").keys(&format!("nn:what-if {typed}<Enter>"));
+        assert!(status(&mut live).contains(said), "{typed}: {}", status(&mut live));
+        assert!(live.lines()[1].contains("[what-if-1]"), "{typed}: {}", live.lines()[1]);
+        let mut live = live.keys("cD");
+        assert!(live.text().contains("What differs from original"), "{typed}: {}", live.text());
+        let mut live = live.keys("<Esc>u");
+        assert!(status(&mut live).starts_with("undone: "), "{typed}: {}", status(&mut live));
+        let mut live = live.keys("U");
+        assert!(status(&mut live).starts_with("done again: "), "{typed}: {}", status(&mut live));
+        let mut live = live.keys(":branch original<Enter>c1");
+        assert_eq!(live.lines()[3..14], untouched.lines()[3..14], "{typed}");
+    }
+}

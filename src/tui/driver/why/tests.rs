@@ -45,3 +45,20 @@ fn without_a_pod_it_says_where_to_find_one() {
     let mut live = Live::demo("cordoned").keys("5W");
     assert!(live.text().contains("choose a pod first"), "{}", live.text());
 }
+
+#[test]
+fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
+    let mut live = Live::demo("tour").keys("n3<Enter>");
+    let text = live.text();
+    assert!(text.contains("default/payment on a-0 in cycle 1"), "{text}");
+    assert!(text.contains("4 allocatable − 1.5 requested = 2.5 free, 3 needed"), "{text}");
+    // The state before the cycle is told, also where the cycle made room itself.
+    let mut live = live.keys("<Esc>j<Enter>");
+    assert!(live.text().contains("b-0: refused"), "{}", live.text());
+    let mut live = live.keys("<Esc>n4j<Enter>");
+    let text = live.text();
+    assert!(text.contains("default/web-0 on a-0 in cycle 2"), "{text}");
+    assert!(text.contains("b-0 has 468 points, a-0 has 447: 21 fewer"), "{text}");
+    assert!(text.contains("NodeResourcesFit on a-0:"), "{text}");
+    live.golden("score-formulas-80x24");
+}

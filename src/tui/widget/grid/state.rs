@@ -265,6 +265,12 @@ impl GridState {
         (inside && line < self.order.len()).then_some(Hit::Line(line, column))
     }
 
+    /// Lines below those that the last frame drew.
+    pub fn lines_below(&self) -> usize {
+        let drawn = self.geometry.top + usize::from(self.geometry.lines.height);
+        self.order.len().saturating_sub(drawn)
+    }
+
     /// Columns that the last frame left out.
     pub fn hidden_columns(&self) -> Hidden {
         self.geometry.hidden
