@@ -157,6 +157,37 @@ fn examples_are_printed_by_the_program() {
     assert!(examples > 0 && text.matches(FENCE).count() == examples);
 }
 
+/// The README's pictures of the screen, each with what is rendered in it.
+const PICTURES: &[(&str, &str)] = &[
+    ("filter", "--demo tour --keys nnss3jjjj --size 110x26"),
+    ("scores", "--demo tour --keys nn4 --size 110x20"),
+    ("why", "--demo spread-skew --keys cgw --size 110x26"),
+    ("preemption", "--demo preemption-budget --keys n8 --size 110x20"),
+];
+
+#[test]
+fn pictures_are_those_of_the_program() {
+    let text = readme();
+    for (name, screen) in PICTURES {
+        let file = path(&format!("docs/{name}.svg"));
+        assert!(text.contains(&format!("(docs/{name}.svg)")), "{name}");
+        let line = format!("render {screen} -o svg");
+        let output = assert_cmd::Command::cargo_bin("kubestep")
+            .unwrap()
+            .env_clear()
+            .args(words(&line))
+            .output()
+            .unwrap();
+        let picture = String::from_utf8(output.stdout).unwrap();
+        assert!(picture.starts_with("<svg"), "kubestep {line}");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&file, &picture).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap_or_default(), picture, "kubestep {line}");
+    }
+    assert_eq!(names("docs", ".svg").len(), PICTURES.len());
+}
+
 /// What the table of features names is there: keys, words after a colon, commands and options.
 #[test]
 fn the_features_name_what_is_there() {
