@@ -15,6 +15,8 @@ use kubestep::source::{self, Filter, Progress};
 
 /// Cycles unless said otherwise.
 const CYCLES: usize = 1_000;
+/// Copies by which their size is measured.
+const COPIES: u64 = 20;
 
 fn session(file: &str) -> Result<Session, String> {
     let read = source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
@@ -27,12 +29,41 @@ fn session(file: &str) -> Result<Session, String> {
     Ok(Session::new(world))
 }
 
-/// Memory of this process in MiB, where the system tells.
+/// Memory of this process in KiB, where the system tells.
+fn resident_kib() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// The same in MiB, in words.
 fn resident() -> String {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kib.map_or("unknown".into(), |kib| format!("{} MiB", kib / 1024))
+    resident_kib().map_or("unknown".into(), |kib| format!("{} MiB", kib / 1024))
+}
+
+/// What copies of a cluster take that are made so many cycles after one another, measured and
+/// as the cluster says itself.
+fn measure_copies(world: &World, cycles: usize) {
+    let mut world = world.clone();
+    world.run(cycles);
+    let mut copies = vec![world.clone()];
+    let before = resident_kib().unwrap_or_default();
+    for _ in 0..COPIES {
+        world.run(cycles);
+        collect(&mut world);
+        copies.push(world.clone());
+    }
+    let took = resident_kib().unwrap_or_default().saturating_sub(before) / COPIES;
+    let said = world.copy_bytes(cycles) / 1024;
+    println!("a copy after {cycles} cycles: {took} KiB, by its own estimate {said} KiB");
+}
+
+/// Throws away what a session would take over.
+fn collect(world: &mut World) {
+    world.api_mut().take_events();
+    let queue = world.scheduler_mut().queue_mut();
+    queue.drain_moves();
+    queue.drain_hints();
 }
 
 /// What is recorded, and how much of it are matrices.
@@ -65,6 +96,8 @@ fn main() -> Result<(), String> {
         session.set_history_memory(mib << 20);
     }
     println!("loaded: {}", resident());
+    measure_copies(session.world(), 32);
+    measure_copies(session.world(), 256);
     let copied = session.world().clone();
     measure("copy of the cluster", 20, |_| session.world().clone());
     measure("first cycle after a copy", 1, |_| session.run_cycle());

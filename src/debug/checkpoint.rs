@@ -1,35 +1,64 @@
 //! Copies of the cluster along a session, from which any of its states is reached again by
 //! doing the inputs after the copy once more.
 //!
-//! A copy shares what does not change after it, and still holds what changed since, so there
-//! is a budget: when it is used up, the copy that is missed least goes. That is the one whose
-//! neighbours are close in relation to how long ago it is; copies get sparser with age. Where
-//! somebody looks around in the past, some states more are kept for a while.
+//! How far that is, is told as work: a cycle that is known takes one unit, because it is done
+//! again without its matrices, and anything else [`WHOLE`]. Copies are made at even distances in
+//! work, not in time. A copy shares what does not change after it, and still holds what changed
+//! since, so there is a budget: when it is used up, the copy goes whose neighbours are closest to
+//! each other. So the longest way between two copies is never more than about twice what it
+//! would be if they lay as evenly as can be, and that, not how long ago it was, says how long a
+//! jump takes at most. Only the newest copies stay as close as they were made: most steps
+//! back are there.
+//!
+//! Where somebody looks around in the past, some states more are kept for a while: those right
+//! before the wanted one, and some on the way to it. They count within the budget.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::sim::World;
 
-/// Steps between two copies at first. A copy costs a fraction of a cycle, and so many are done
-/// again before anybody notices.
-const INTERVAL: usize = 32;
+/// Work of a step that is no known cycle: about so many times the time of one that is.
+pub(super) const WHOLE: u32 = 8;
+/// Work between two copies at first: a small part of the time that a step may take.
+const INTERVAL: u32 = 256;
 /// Copies kept at least, whatever their size.
 const FEWEST: usize = 8;
+/// The newest copies, which stay as close as they were made.
+const NEWEST: usize = 4;
 /// States kept of where somebody looks around.
 const VISITED: usize = 16;
 /// The steps right before a wanted state that are kept with it.
 const CLOSE: usize = 4;
+/// Steps between two states that are kept on the way to a wanted one.
+const ON_THE_WAY: usize = 32;
+
+/// A copy of the cluster.
+#[derive(Clone)]
+struct Copy {
+    /// The step after which it was made.
+    step: usize,
+    /// The work from the copy before to this one.
+    work: u32,
+    world: Arc<World>,
+}
+
+impl Copy {
+    fn new(step: usize, work: u32, world: &World) -> Copy {
+        Copy { step, work, world: Arc::new(world.clone()) }
+    }
+}
 
 /// The copies of a session.
 #[derive(Clone)]
 pub(super) struct Checkpoints {
-    /// The step after which each copy was made, rising, and the copy. The first is the loaded
-    /// cluster.
-    kept: Vec<(usize, Arc<World>)>,
+    /// By step, rising. The first is the loaded cluster.
+    kept: Vec<Copy>,
+    /// Work since the last of them.
+    since: u32,
     /// States that were reached again, the oldest visit first.
-    visited: VecDeque<(usize, Arc<World>)>,
-    /// How much memory the kept ones may take, in bytes.
+    visited: VecDeque<Copy>,
+    /// How much memory all of them may take, in bytes.
     budget: usize,
     /// Whether there are to be copies at all.
     wanted: bool,
@@ -38,8 +67,8 @@ pub(super) struct Checkpoints {
 impl Checkpoints {
     /// Starts with the loaded cluster.
     pub fn new(loaded: &World, budget: usize) -> Checkpoints {
-        let kept = vec![(0, Arc::new(loaded.clone()))];
-        Checkpoints { kept, visited: VecDeque::new(), budget, wanted: true }
+        let kept = vec![Copy::new(0, 0, loaded)];
+        Checkpoints { kept, since: 0, visited: VecDeque::new(), budget, wanted: true }
     }
 
     /// Changes the budget.
@@ -53,22 +82,30 @@ impl Checkpoints {
         (self.kept, self.visited, self.wanted) = (Vec::new(), VecDeque::new(), false);
     }
 
-    /// The state after `step` is `world`: it is kept if the last copy is old enough.
-    pub fn offer(&mut self, step: usize, world: &World) {
-        let last = self.kept.last().map_or(0, |(step, _)| *step);
-        if self.wanted && step >= last + INTERVAL {
-            self.kept.push((step, Arc::new(world.clone())));
+    /// The state after `step`, which took so much work, is `world`: it is kept if the last copy
+    /// is far enough.
+    pub fn offer(&mut self, step: usize, work: u32, world: &World) {
+        self.since += work;
+        if self.wanted && self.since >= INTERVAL {
+            let work = std::mem::take(&mut self.since);
+            self.kept.push(Copy::new(step, work, world));
             self.thin();
         }
     }
 
     /// The state after `step` was reached again, `left` steps before the wanted one.
     pub fn revisit(&mut self, step: usize, left: usize, world: &World) {
-        let on_the_way = step.is_multiple_of(INTERVAL) && left / INTERVAL < VISITED / 2;
-        if self.wanted && (left < CLOSE || on_the_way) && self.at(step).is_none() {
-            self.visited.push_back((step, Arc::new(world.clone())));
+        if self.keeps(step, left) && self.at(step).is_none() {
+            self.visited.push_back(Copy::new(step, 0, world));
             self.visited.drain(..self.visited.len().saturating_sub(VISITED));
+            self.thin();
         }
+    }
+
+    /// Whether a state that is reached again is kept, `left` steps before the wanted one.
+    pub fn keeps(&self, step: usize, left: usize) -> bool {
+        let on_the_way = step.is_multiple_of(ON_THE_WAY) && left / ON_THE_WAY < VISITED / 2;
+        self.wanted && (left < CLOSE || on_the_way)
     }
 
     /// The copy made after exactly that step.
@@ -79,38 +116,49 @@ impl Checkpoints {
 
     /// The nearest copy that is not after `step`.
     pub fn before(&self, step: usize) -> Option<(usize, &Arc<World>)> {
-        let at = self.kept.partition_point(|(kept, _)| *kept <= step);
+        let at = self.kept.partition_point(|copy| copy.step <= step);
         let kept = at.checked_sub(1).and_then(|at| self.kept.get(at));
-        let visited = self.visited.iter().filter(|(visited, _)| *visited <= step);
-        let nearest = visited.chain(kept).max_by_key(|(at, _)| *at)?;
-        Some((nearest.0, &nearest.1))
+        let visited = self.visited.iter().filter(|copy| copy.step <= step);
+        let nearest = visited.chain(kept).max_by_key(|copy| copy.step)?;
+        Some((nearest.step, &nearest.world))
     }
 
     /// Forgets the copies after `step`.
     pub fn truncate(&mut self, step: usize) {
-        self.kept.retain(|(kept, _)| *kept <= step);
-        self.visited.retain(|(visited, _)| *visited <= step);
+        self.kept.retain(|copy| copy.step <= step);
+        self.visited.retain(|copy| copy.step <= step);
+        let last = self.kept.last().map_or(0, |copy| copy.step);
+        // At most; it only means that the next copy may come a little early.
+        self.since = u32::try_from(step - last).unwrap_or(u32::MAX).saturating_mul(WHOLE);
+    }
+
+    /// How many copies there are, those of where somebody looked around included.
+    pub fn count(&self) -> usize {
+        self.kept.len() + self.visited.len()
+    }
+
+    /// About how much memory the copies take, in bytes.
+    pub fn bytes(&self) -> usize {
+        let steps = |pair: &[Copy]| pair[1].world.copy_bytes(pair[1].step - pair[0].step);
+        let kept: usize = self.kept.windows(2).map(steps).sum();
+        kept + self.visited.iter().map(|copy| copy.world.copy_bytes(ON_THE_WAY)).sum::<usize>()
     }
 
     fn thin(&mut self) {
-        let Some((newest, world)) = self.kept.last() else { return };
-        let (newest, most) = (*newest, (self.budget / world.copy_bytes().max(1)).max(FEWEST));
-        while self.kept.len() > most {
-            let Some(at) = least_missed(&self.kept, newest) else { return };
-            self.kept.remove(at);
+        while self.kept.len() > FEWEST && self.bytes() > self.budget {
+            let Some(at) = self.least_missed() else { return };
+            let gone = self.kept.remove(at);
+            if let Some(next) = self.kept.get_mut(at) {
+                next.work += gone.work;
+            }
         }
     }
-}
 
-/// Which copy but the first and the last leaves the smallest gap for its age.
-fn least_missed(kept: &[(usize, Arc<World>)], newest: usize) -> Option<usize> {
-    let gap_for_age = |at: &usize| {
-        let gap = kept[at + 1].0 - kept[at - 1].0;
-        let age = newest - kept[*at].0 + INTERVAL;
-        // In thousandths, so that it can be compared.
-        gap * 1_000 / age
-    };
-    (1..kept.len().saturating_sub(1)).min_by_key(gap_for_age)
+    /// Which copy but the first and the newest leaves the least work between its neighbours.
+    fn least_missed(&self) -> Option<usize> {
+        let between = |at: &usize| self.kept[*at].work + self.kept[at + 1].work;
+        (1..self.kept.len().saturating_sub(NEWEST)).min_by_key(between)
+    }
 }
 
 #[cfg(test)]
@@ -126,21 +174,25 @@ mod tests {
     }
 
     #[test]
-    fn copies_stay_within_the_budget_and_get_sparser_with_age() {
+    fn copies_stay_within_the_budget_and_lie_evenly() {
         let world = world();
-        let mut copies = Checkpoints::new(&world, 20 * world.copy_bytes());
-        for step in 1..=20_000 {
-            copies.offer(step, &world);
-            assert!(copies.kept.len() <= 20, "{step}");
+        let budget = 40 * world.copy_bytes(100_000);
+        let mut copies = Checkpoints::new(&world, budget);
+        for step in 1..=100_000 {
+            // The first half of the session is work for people who wait.
+            copies.offer(step, if step < 50_000 { WHOLE } else { 1 }, &world);
+            assert!(copies.bytes() <= budget, "{step}");
         }
-        let kept: Vec<usize> = copies.kept.iter().map(|(step, _)| *step).collect();
-        assert_eq!(kept[0], 0);
-        assert!(kept.last().unwrap() + INTERVAL > 20_000, "{kept:?}");
-        for pair in kept.windows(2).skip(1) {
-            // However long ago, at most about half of that time has to be run again.
-            let (gap, age) = (pair[1] - pair[0], 20_000 - pair[0]);
-            assert!(gap <= age / 2 + 2 * INTERVAL, "{kept:?}");
-        }
+        let works: Vec<u32> = copies.kept.iter().skip(1).map(|copy| copy.work).collect();
+        let all: u32 = works.iter().sum::<u32>() + copies.since;
+        assert_eq!(all, 49_999 * WHOLE + 50_001);
+        let even = all as usize / works.len();
+        assert!(
+            works.iter().all(|work| *work as usize <= 2 * even + INTERVAL as usize),
+            "{works:?}"
+        );
+        let newest = &works[works.len() - NEWEST + 1..];
+        assert!(newest.iter().all(|work| *work == INTERVAL), "{works:?}");
     }
 
     #[test]
@@ -154,8 +206,8 @@ mod tests {
         assert!(copies.at(500).is_some() && copies.at(499).is_some());
         assert!(copies.at(300).is_none());
         let near = copies.before(450).map(|(step, _)| step).unwrap();
-        assert!((450 - INTERVAL..=450).contains(&near), "{near}");
-        copies.truncate(INTERVAL - 1);
+        assert!((450 - ON_THE_WAY..=450).contains(&near), "{near}");
+        copies.truncate(ON_THE_WAY - 1);
         assert_eq!(copies.before(500).map(|(step, _)| step), Some(0));
     }
 }

@@ -14,11 +14,15 @@ use crate::debug::session::Session;
 
 /// The name of the root.
 pub const ORIGINAL: &str = "original";
+/// Branches kept at most: each has its own list of what was done.
+const KEPT: usize = 24;
 
 /// A branch.
 #[derive(Clone)]
 struct Branch {
     name: String,
+    /// Whether somebody chose the name.
+    named: bool,
     /// The branch it was forked from, by its place.
     parent: Option<usize>,
     /// Steps that it shares with the branch it was forked from.
@@ -47,18 +51,23 @@ pub struct BranchInfo {
 pub struct Branches {
     branches: Vec<Branch>,
     current: usize,
+    /// The names of those that were given up, which are not given again, and of how many of
+    /// them somebody was told.
+    given_up: Vec<String>,
+    told: usize,
 }
 
 impl Default for Branches {
     fn default() -> Branches {
         let root = Branch {
             name: ORIGINAL.into(),
+            named: true,
             parent: None,
             shared: 0,
             session: None,
             undone: Vec::new(),
         };
-        Branches { branches: vec![root], current: 0 }
+        Branches { branches: vec![root], current: 0, given_up: Vec::new(), told: 0 }
     }
 }
 
@@ -96,6 +105,7 @@ impl Branches {
     /// There is a branch of that name already.
     pub fn fork(&mut self, session: &mut Session, name: Option<&str>) -> Result<String, EditError> {
         let taken = |name: &str| self.branches.iter().any(|branch| branch.name == name);
+        let named = name.is_some();
         let name = match name {
             Some(name) if taken(name) => {
                 return Err(EditError(format!("there is a branch {name:?} already")));
@@ -106,6 +116,7 @@ impl Branches {
         let fork = session.fork();
         let branch = Branch {
             name: name.clone(),
+            named,
             parent: Some(self.current),
             shared: fork.timeline().steps().len(),
             session: None,
@@ -115,6 +126,7 @@ impl Branches {
         self.leave(left);
         self.branches.push(branch);
         self.current = self.branches.len() - 1;
+        self.give_up_oldest();
         Ok(name)
     }
 
@@ -148,18 +160,52 @@ impl Branches {
         let name = self.free_name("future");
         let kept = Branch {
             name: name.clone(),
+            named: false,
             parent: Some(self.current),
             shared,
             session: Some(session.clone()),
             undone: Vec::new(),
         };
         self.branches.push(kept);
+        self.give_up_oldest();
         session.cut();
         Some(name)
     }
 
+    /// The names of branches that were given up since the last call, because there were too
+    /// many.
+    pub fn take_given_up(&mut self) -> &[String] {
+        let told = std::mem::replace(&mut self.told, self.given_up.len());
+        self.given_up.get(told..).unwrap_or_default()
+    }
+
+    /// Gives up the oldest branch if there are too many; one that somebody named only if all
+    /// are. Never the original, the one that is worked on, or the newest.
+    fn give_up_oldest(&mut self) {
+        let newest = self.branches.len() - 1;
+        if newest < KEPT {
+            return;
+        }
+        let old = (1..newest).filter(|at| *at != self.current);
+        let Some(at) = old.min_by_key(|at| self.branches[*at].named) else { return };
+        let gone = self.branches.remove(at);
+        for branch in &mut self.branches {
+            match branch.parent {
+                Some(parent) if parent == at => {
+                    branch.parent = gone.parent;
+                    branch.shared = branch.shared.min(gone.shared);
+                }
+                Some(parent) if parent > at => branch.parent = Some(parent - 1),
+                _ => {}
+            }
+        }
+        self.current -= usize::from(self.current > at);
+        self.given_up.push(gone.name);
+    }
+
     fn free_name(&self, stem: &str) -> String {
-        let taken = |name: &str| self.branches.iter().any(|branch| branch.name == name);
+        let there = |name: &str| self.branches.iter().any(|branch| branch.name == name);
+        let taken = |name: &str| there(name) || self.given_up.iter().any(|gone| gone == name);
         let mut names = (1..).map(|number| format!("{stem}-{number}"));
         names.find(|name| !taken(name)).unwrap_or_default()
     }

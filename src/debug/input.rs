@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use crate::engine::record::{CycleRecord, HintRecord, QueueMove, QueueName};
+use crate::engine::scheduler::Known;
 use crate::intern::Symbol;
 use crate::sim::{ExtenderFn, World};
 use crate::trace::Entry;
@@ -135,6 +136,13 @@ pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Ef
         world.api_mut().set_extenders(original);
     }
     effect
+}
+
+/// Does a cycle again of which enough is known to leave its matrices out.
+pub(super) fn repeat_known(world: &mut World, known: &Known) {
+    world.step_again(known);
+    // What it tells is recorded already.
+    collect(world, None);
 }
 
 fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, String> {

@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 use crate::api::Node;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::resource::Resource;
+use crate::engine::shards::Shards;
 use crate::intern::Symbol;
 
 /// The amounts of a node, and its object.
@@ -48,12 +49,13 @@ impl NodeAmounts {
 /// What became of a node: from how many entries on it had which amounts; none once it is gone.
 type Changes = Vec<(usize, Option<NodeAmounts>)>;
 
-/// The amounts of all nodes through the recording.
+/// The amounts of all nodes through the recording. A copy, for a branch, shares what does not
+/// change after it.
 #[derive(Clone, Default, Debug)]
 pub struct Ledger {
-    nodes: HashMap<Symbol, Changes>,
+    nodes: Shards<Symbol, Arc<Changes>>,
     /// The name of the last node in each slot.
-    names: HashMap<NodeId, Symbol>,
+    names: Arc<HashMap<NodeId, Symbol>>,
 }
 
 impl Ledger {
@@ -62,21 +64,33 @@ impl Ledger {
         let Some(name) = node.map(|node| node.name).or_else(|| self.names.get(&id).copied()) else {
             return;
         };
-        self.names.insert(id, name);
-        let amounts = node.map(NodeAmounts::of);
-        let changes = self.nodes.entry(name).or_default();
-        match changes.last_mut() {
-            Some((_, before)) if *before == amounts => {}
-            Some((at, before)) if *at >= len => *before = amounts,
-            _ => changes.push((len, amounts)),
+        if self.names.get(&id) != Some(&name) {
+            Arc::make_mut(&mut self.names).insert(id, name);
         }
+        let amounts = node.map(NodeAmounts::of);
+        let last = self.nodes.get(&name).and_then(|changes| changes.last());
+        if last.is_some_and(|(_, before)| *before == amounts) {
+            return;
+        }
+        let mut changes = self.nodes.remove(&name).unwrap_or_default();
+        let writable = Arc::make_mut(&mut changes);
+        match writable.last_mut() {
+            Some((at, before)) if *at >= len => *before = amounts,
+            _ => writable.push((len, amounts)),
+        }
+        self.nodes.insert(name, changes);
     }
 
     /// Forgets what was noted after the first `len` entries.
     pub fn truncate(&mut self, len: usize) {
-        for changes in self.nodes.values_mut() {
+        let is_later = |changes: &Changes| changes.last().is_some_and(|(at, _)| *at > len);
+        let later = self.nodes.iter().filter(|(_, changes)| is_later(changes));
+        let later: Vec<Symbol> = later.map(|(name, _)| *name).collect();
+        for name in later {
+            let Some(mut changes) = self.nodes.remove(&name) else { continue };
             let keep = changes.partition_point(|(at, _)| *at <= len);
-            changes.truncate(keep);
+            Arc::make_mut(&mut changes).truncate(keep);
+            self.nodes.insert(name, changes);
         }
     }
 

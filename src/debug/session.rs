@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::api::Time;
 use crate::debug::breakpoint::Breakpoints;
-use crate::debug::checkpoint::Checkpoints;
+use crate::debug::checkpoint::{self, Checkpoints};
 use crate::debug::frames::{Position, Tree};
 use crate::debug::input::{self, Change, Effect, Input};
 use crate::debug::ledger::Ledger;
@@ -20,6 +20,7 @@ use crate::debug::timeline::{Step, Stop, Timeline};
 use crate::debug::timer::{self, Timer};
 use crate::debug::times::Times;
 use crate::engine::record::CycleRecord;
+use crate::engine::scheduler::Known;
 use crate::engine::stopwatch::Clock;
 use crate::intern::Symbol;
 use crate::sim::{World, Write};
@@ -32,7 +33,7 @@ pub use restoring::Restoring;
 pub use stopping::{Continued, Search};
 
 /// Memory for copies of the cluster unless said otherwise, in bytes.
-const CHECKPOINT_BYTES: usize = 128 << 20;
+const CHECKPOINT_BYTES: usize = 96 << 20;
 
 /// A debugging session.
 #[derive(Clone)]
@@ -233,7 +234,9 @@ impl Session {
         let first = self.timeline.stops().len();
         self.record_step(Some(input), effect);
         (self.stop, self.position) = (first, Position::START);
-        self.checkpoints.offer(self.last_step(), &self.world);
+        let step = self.last_step();
+        let known = self.timeline.steps().get(step).is_some_and(|step| step.known.is_some());
+        self.checkpoints.offer(step, if known { 1 } else { checkpoint::WHOLE }, &self.world);
         Ok(true)
     }
 
@@ -251,7 +254,12 @@ impl Session {
     fn record_step(&mut self, input: Option<Input>, effect: Effect) {
         let start = self.history.len() as u32;
         let (mut cycles, mut completed) = (Vec::new(), Vec::new());
+        let (mut known, mut proposed) = (None, false);
         if let Some(record) = effect.record {
+            // What extenders said is given again only to a whole cycle.
+            let alone = matches!(input, Some(Input::Cycle)) && effect.answers.is_empty();
+            known = Known::of(&record).filter(|_| alone);
+            proposed = record.node_hint.is_some();
             let number = record.cycle;
             cycles.push((self.history.push(Entry::Cycle(record)), number));
         }
@@ -272,8 +280,12 @@ impl Session {
             entries: start..self.history.len() as u32,
             answers: effect.answers.into(),
             completed: completed.clone().into(),
+            known,
         };
         self.timeline.push(step, &cycles);
+        if proposed {
+            self.timeline.follows_ranking();
+        }
         let replaced = completed.iter().map(|record| record.cycle).collect();
         self.look_at_step(&cycles, replaced);
     }
@@ -297,17 +309,23 @@ impl Session {
         }
     }
 
-    /// Says how much memory the past may take, in bytes: half for what is recorded, half
-    /// for copies of the cluster. Unless this is said, no matrix is left out.
+    /// Says how much memory the past may take, in bytes: three eighths for copies of the
+    /// cluster, the rest for what is recorded. Unless this is said, no matrix is left out.
     pub fn set_history_memory(&mut self, bytes: usize) {
-        self.history.set_budget(Some(bytes / 2));
-        self.checkpoints.set_budget(bytes / 2);
+        let copies = bytes / 8 * 3;
+        self.history.set_budget(Some(bytes - copies));
+        self.checkpoints.set_budget(copies);
     }
 
     /// Keeps no copies of the cluster from now on, which costs less. The recording stays, but
     /// earlier states cannot be reached any more: for runs that only go forward.
     pub fn only_forward(&mut self) {
         self.checkpoints.give_up();
+    }
+
+    /// How many copies of the cluster are kept, and about how much memory they take, in bytes.
+    pub fn copies(&self) -> (usize, usize) {
+        (self.checkpoints.count(), self.checkpoints.bytes())
     }
 
     /// Another session that begins as this one up to the position, and goes on from there. It

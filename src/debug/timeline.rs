@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::api::Time;
 use crate::debug::input::{Answer, Input};
 use crate::engine::record::CycleRecord;
+use crate::engine::scheduler::Known;
 use crate::trace::EntryId;
 
 /// An input with what is needed to do it again and to take it back.
@@ -26,6 +27,8 @@ pub struct Step {
     pub(super) answers: Arc<[Answer]>,
     /// Records of earlier cycles as they were before this step completed them.
     pub(super) completed: Arc<[Arc<CycleRecord>]>,
+    /// What is known of the cycle, if it can be done again without its matrices.
+    pub(super) known: Option<Known>,
 }
 
 impl Step {
@@ -74,6 +77,15 @@ impl Timeline {
             self.stops.push(Stop { step: number, cycle, newest_cycle: newest, entries });
         }
         self.steps.push(step);
+    }
+
+    /// Says that the newest step was proposed a node by the ranking of the cycle before it,
+    /// which therefore has to be run whole again.
+    pub(super) fn follows_ranking(&mut self) {
+        let is_cycle = |step: &&mut Step| matches!(step.input, Some(Input::Cycle));
+        if let Some(before) = self.steps.iter_mut().rev().skip(1).find(is_cycle) {
+            before.known = None;
+        }
     }
 
     /// The steps.

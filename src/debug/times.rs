@@ -13,7 +13,8 @@ const KEPT: usize = 2_000;
 pub struct Times {
     stopwatch: Option<Arc<Stopwatch>>,
     sum: Vec<Spent>,
-    cycles: VecDeque<(u64, Vec<Spent>)>,
+    /// Shared with branches.
+    cycles: VecDeque<(u64, Arc<[Spent]>)>,
 }
 
 impl Times {
@@ -36,7 +37,7 @@ impl Times {
         while self.cycles.back().is_some_and(|(last, _)| *last >= cycle) {
             self.cycles.pop_back();
         }
-        self.cycles.push_back((cycle, spent));
+        self.cycles.push_back((cycle, spent.into()));
         if self.cycles.len() > KEPT {
             self.cycles.pop_front();
         }
@@ -55,6 +56,6 @@ impl Times {
     /// What was measured of a cycle; `None` if it was not measured, or too long ago.
     pub fn of_cycle(&self, cycle: u64) -> Option<&[Spent]> {
         let at = self.cycles.binary_search_by_key(&cycle, |(number, _)| *number).ok()?;
-        self.cycles.get(at).map(|(_, spent)| spent.as_slice())
+        self.cycles.get(at).map(|(_, spent)| spent.as_ref())
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::framework::registry::Registry;
 use crate::engine::holds::PodSelection;
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::CycleRecord;
-use crate::engine::scheduler::Scheduler;
+use crate::engine::scheduler::{Known, Scheduler};
 use crate::intern::Symbol;
 use crate::sim::api_server::ApiServer;
 
@@ -17,9 +17,13 @@ pub const START: Time = Time(1_767_225_600_000_000);
 /// How far apart pending pods are created: one millisecond, so that their order is one of time.
 const PENDING_POD_STEP: i64 = 1_000;
 
-/// Bytes that a copy and its original come to have each for itself within some dozens of cycles:
-/// by node, by pod, and whatever the size of the cluster.
-const COPY_BYTES: [usize; 3] = [40, 10, 250_000];
+/// Bytes that a copy has for itself at once: by node, by pod in the active queue, and whatever
+/// the size of the cluster.
+const COPY_BYTES: [usize; 3] = [100, 36, 100_000];
+/// Bytes that each step makes two copies differ further.
+const STEP_BYTES: usize = 1_700;
+/// Bytes by which two copies differ at most, by node and by pod.
+const MOST_BYTES: [usize; 2] = [2_500, 200];
 
 /// A cluster in memory. A copy goes on exactly as the original would.
 #[derive(Clone)]
@@ -60,11 +64,15 @@ impl World {
         self.now
     }
 
-    /// About how much memory a copy takes once the original has gone on, in bytes.
-    pub fn copy_bytes(&self) -> usize {
-        let [node, pod, fixed] = COPY_BYTES;
-        let nodes = self.scheduler.cache().node_count();
-        fixed + nodes * node + self.api.objects().pods.len() * pod
+    /// About how much memory a copy takes that was made so many steps after another one, in
+    /// bytes. Measured with the bench `time`.
+    pub fn copy_bytes(&self, steps: usize) -> usize {
+        let [nodes, pods] = [self.scheduler.snapshot().len(), self.api.objects().pods.len()];
+        let [active, ..] = self.scheduler.queue().lengths();
+        let [node, queued, fixed] = COPY_BYTES;
+        let [most_of_node, most_of_pod] = MOST_BYTES;
+        let most = nodes * most_of_node + pods * most_of_pod;
+        fixed + nodes * node + active * queued + (steps * STEP_BYTES).min(most)
     }
 
     /// The scheduler.
@@ -145,6 +153,17 @@ impl World {
         self.evictions_due = true;
         self.settle();
         Some(Arc::new(record))
+    }
+
+    /// Runs a cycle again that is known, without its matrices; see [`Scheduler::schedule_again`].
+    /// `false` when no pod can be popped.
+    pub fn step_again(&mut self, known: &Known) -> bool {
+        if self.scheduler.schedule_again(known, self.now, &mut self.api).is_none() {
+            return false;
+        }
+        self.evictions_due = true;
+        self.settle();
+        true
     }
 
     /// Runs the cycle of one pod ahead of all others; `None` if it is in no queue, or gated.

@@ -8,18 +8,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
 use crate::api::Time;
 use crate::engine::host::ApiEvent;
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, HintRecord, QueueMove};
+use crate::engine::shards::Shards;
 use crate::trace::thin::{self, Weights};
 
 /// About what an entry takes that is no matrix, a thin record of a cycle among them, in bytes.
-const ENTRY_BYTES: usize = 950;
+const ENTRY_BYTES: usize = 1_300;
 /// Records that stay whole, whatever they take.
 const WHOLE: usize = 8;
+/// Replaced records that are remembered at most.
+const REPLACED: usize = 8_192;
 
 /// The place of an entry in the timeline, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -80,11 +81,15 @@ pub struct History {
     entries: Vec<Arc<Entry>>,
     /// Cycle entries in order; their cycle numbers rise.
     cycles: Vec<EntryId>,
-    by_pod: HashMap<NamespacedName, Vec<EntryId>>,
+    by_pod: Shards<NamespacedName, Vec<EntryId>>,
     /// Numbers of the cycles whose records are whole, in the order they were put here. A
     /// number may be there that was cut off since.
     whole: VecDeque<u64>,
     weights: Weights,
+    /// Places among the cycles of records that were replaced, in that order; so many before
+    /// them are forgotten.
+    replaced: Vec<u32>,
+    forgotten: u64,
     /// Most bytes of entries and matrices; `None`: any.
     budget: Option<usize>,
 }
@@ -93,7 +98,10 @@ impl History {
     /// Appends what happened and says where it is.
     pub fn push(&mut self, entry: Entry) -> EntryId {
         let id = EntryId(self.entries.len() as u32);
-        self.by_pod.entry(entry.pod()).or_default().push(id);
+        let pod = entry.pod();
+        let mut of_pod = self.by_pod.remove(&pod).unwrap_or_default();
+        of_pod.push(id);
+        self.by_pod.insert(pod, of_pod);
         if let Entry::Cycle(record) = &entry {
             self.cycles.push(id);
             self.count_in(&record.clone());
@@ -168,8 +176,29 @@ impl History {
         };
         self.count_out(&before);
         self.count_in(&record);
+        self.note_replaced(id);
         self.entries[id.index()] = Arc::new(Entry::Cycle(record));
         (id, Some(before))
+    }
+
+    fn note_replaced(&mut self, id: EntryId) {
+        if self.replaced.len() >= REPLACED {
+            let forgotten = self.replaced.drain(..REPLACED / 2).count();
+            self.forgotten += forgotten as u64;
+        }
+        self.replaced.extend(self.cycles.binary_search(&id).map(|place| place as u32));
+    }
+
+    /// How many records were replaced so far, as [`History::replaced_since`] counts them.
+    pub fn replaced(&self) -> u64 {
+        self.forgotten + self.replaced.len() as u64
+    }
+
+    /// The places among the cycles of all records that were replaced after the first `count`.
+    /// `None`: that is too long ago, or cycles were cut off since.
+    pub fn replaced_since(&self, count: u64) -> Option<&[u32]> {
+        let first = usize::try_from(count.checked_sub(self.forgotten)?).ok()?;
+        self.replaced.get(first..)
     }
 
     /// Puts the record back that a cycle had before it was completed. It may be thin.
@@ -199,14 +228,16 @@ impl History {
 
     /// Forgets all entries from `len` on: the debugger went back to when there were so many.
     pub fn truncate(&mut self, len: usize) {
+        self.forgotten += self.replaced.drain(..).count() as u64 + 1;
         let dropped = self.entries.split_off(len.min(self.entries.len()));
         for entry in dropped.iter().rev() {
             if let Entry::Cycle(record) = entry.as_ref() {
                 self.cycles.pop();
                 self.count_out(record);
             }
-            if let Some(ids) = self.by_pod.get_mut(&entry.pod()) {
+            if let Some(mut ids) = self.by_pod.remove(&entry.pod()) {
                 ids.pop();
+                self.by_pod.insert(entry.pod(), ids);
             }
         }
     }
@@ -233,6 +264,12 @@ impl History {
     /// The cycles in order.
     pub fn cycles(&self) -> impl DoubleEndedIterator<Item = &Arc<CycleRecord>> {
         self.cycles.iter().filter_map(|id| self.get(*id)?.as_cycle())
+    }
+
+    /// The cycles from a place among them on, in order.
+    pub fn cycles_from(&self, place: usize) -> impl Iterator<Item = &Arc<CycleRecord>> {
+        let ids = self.cycles.get(place..).unwrap_or_default();
+        ids.iter().filter_map(|id| self.get(*id)?.as_cycle())
     }
 
     /// The last cycle.
@@ -361,5 +398,32 @@ mod tests {
         assert_eq!(history.push(cycle(3, "web", "a")), EntryId(3));
         assert_eq!(history.last_cycle().map(|record| record.cycle), Some(3));
         assert_eq!(history.get(EntryId(0)).map(|entry| entry.time()), Some(Time(5)));
+    }
+
+    #[test]
+    fn what_was_replaced_is_told_from_any_moment_on() {
+        let mut history = sample();
+        let put = |history: &mut History, number: u64| {
+            let Entry::Cycle(record) = cycle(number, "web", "a") else { unreachable!() };
+            history.put_cycle(record);
+        };
+        let start = history.replaced();
+        put(&mut history, 3);
+        let later = history.replaced();
+        put(&mut history, 1);
+        put(&mut history, 5);
+        assert_eq!(history.replaced_since(start), Some(&[2, 0][..]));
+        assert_eq!(history.replaced_since(later), Some(&[0][..]));
+        assert_eq!(history.replaced_since(history.replaced()), Some(&[][..]));
+        assert_eq!(numbers(history.cycles_from(3)), [4, 5]);
+        for _ in 0..2 * REPLACED {
+            put(&mut history, 2);
+            assert!(history.replaced.len() <= REPLACED);
+        }
+        assert_eq!(history.replaced_since(later), None, "that is too long ago");
+        let before = history.replaced();
+        history.truncate(3);
+        assert_eq!(history.replaced_since(before), None, "cycles were cut off");
+        assert_eq!(history.replaced_since(history.replaced()), Some(&[][..]));
     }
 }

@@ -8,6 +8,8 @@ mod break_tests;
 pub mod breaks;
 mod clock;
 mod decide;
+#[cfg(test)]
+mod hour_tests;
 mod live;
 mod outline;
 mod picture;
@@ -21,6 +23,7 @@ mod tests;
 mod times;
 #[cfg(test)]
 mod times_tests;
+mod walk;
 mod whatif;
 mod why;
 
@@ -40,6 +43,7 @@ use clock::{Goal, Playing};
 use picture::Picture;
 use real::Went;
 pub use real::{DECIDING, Left};
+use walk::Walk;
 pub use whatif::Open;
 
 /// What doing a request led to.
@@ -88,9 +92,13 @@ pub struct Driver {
     /// What a long run is to reach, and how many cycles there were when it began.
     goal: Goal,
     run_from: usize,
+    /// How many recorded cycles it might have to run again.
+    unseen_from: usize,
     /// Why a real scheduler could not go on with it.
     refused: Option<String>,
     playing: Playing,
+    /// Steps that were asked for, and are not all done.
+    walk: Option<Walk>,
     /// The live cluster behind the session.
     following: Option<Following>,
     /// The same where the session's scheduler decides for real; what it has to say.
@@ -120,8 +128,10 @@ impl Driver {
             came_from: (0, Frame::START),
             goal: Goal::default(),
             run_from: 0,
+            unseen_from: 0,
             refused: None,
             playing: Playing::default(),
+            walk: None,
             following: None,
             attended: None,
             unsaid: Vec::new(),
@@ -218,40 +228,15 @@ impl Driver {
     }
 
     fn steps(&mut self, count: u32, way: Way, step: fn(&mut Session) -> Ran) -> Done {
-        let from = self.session.moment();
-        let mut went = Went::Ran(Ran::Moved);
-        let (mut stop, mut sent) = (None, None);
-        for _ in 0..count {
-            let before = self.session.moment();
-            went = self.one_step(way, step);
-            let sends = way == Way::Over && self.is_real() && went.is_new_cycle();
-            stop = match way {
-                Way::Back => self.stop_passed_back(before),
-                // All of the cycle is stepped over.
-                Way::Over if sends => self.stop_until(before, self.newest_moment()),
-                Way::Into | Way::Over => self.stop_passed(before),
-            };
-            if stop.is_some() || went.is_end() {
-                break;
-            }
-            if sends {
-                sent = self.send();
-            }
-        }
-        let notes = if way == Way::Back { Vec::new() } else { self.log_lines(from) };
-        let done = match stop {
-            Some(words) => stopped(words),
-            None => self.said_of(&went, sent),
-        };
-        Done { look_at: self.best_view(), notes, ..done }
+        self.walk(Walk { left: count, count, way, step, stays: false, from: None })
     }
 
     fn cycles(&mut self, count: u32, back: bool) -> Done {
-        let done = match back {
-            true => self.steps(count, Way::Back, Session::previous_cycle),
-            false => self.steps(count, Way::Over, Session::next_cycle),
+        let (way, step): (Way, fn(&mut Session) -> Ran) = match back {
+            true => (Way::Back, Session::previous_cycle),
+            false => (Way::Over, Session::next_cycle),
         };
-        Done { look_at: done.look_at.filter(|_| done.stopped), ..done }
+        self.walk(Walk { left: count, count, way, step, stays: true, from: None })
     }
 
     /// What a move has to say: a new cycle's outcome, or why there was none.
@@ -305,7 +290,8 @@ impl Driver {
             ),
         };
         self.future_forgotten();
-        Done { message: Some((Severity::Info, text)), ..Done::default() }
+        let notes = self.given_up();
+        Done { message: Some((Severity::Info, text)), notes, ..Done::default() }
     }
 
     fn go_to(&mut self, position: Position) -> Done {

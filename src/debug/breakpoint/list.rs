@@ -202,18 +202,25 @@ impl Item {
         self.counts.partition_point(|(at, _)| *at <= entry)
     }
 
-    /// The entries that were hit or could not be looked at, from one to another.
-    fn entries(&self, from: usize, to: usize) -> Vec<usize> {
-        let first = self.counts.partition_point(|(at, _)| *at < from);
-        let last = self.counts.partition_point(|(at, _)| *at <= to);
-        let hit = self.counts.get(first..last).unwrap_or_default().iter().map(|(at, _)| *at);
-        if self.unseen.is_empty() || from > to {
-            return hit.collect();
-        }
-        let mut all: Vec<usize> = hit.chain(self.unseen.range(from..=to).copied()).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+    /// The first entry that was hit or could not be looked at, from one to another.
+    fn first_in(&self, from: usize, to: usize) -> Option<usize> {
+        let place = self.counts.partition_point(|(at, _)| *at < from);
+        let hit = self.counts.get(place).map(|(at, _)| *at);
+        let unseen = self.unseen.range(from..).next().copied();
+        hit.into_iter().chain(unseen).min().filter(|at| *at <= to)
+    }
+
+    /// The last one.
+    fn last_in(&self, from: usize, to: usize) -> Option<usize> {
+        let place = self.counts.partition_point(|(at, _)| *at <= to);
+        let hit = place.checked_sub(1).map(|place| self.counts[place].0);
+        let unseen = self.unseen.range(..=to).next_back().copied();
+        hit.into_iter().chain(unseen).max().filter(|at| *at >= from)
+    }
+
+    /// How many entries up to one could not be looked at, and have to be for a stop.
+    fn unseen_until(&self, entry: EntryId) -> usize {
+        if self.stops() { self.unseen.range(..=entry.0 as usize).count() } else { 0 }
     }
 
     /// The hits at an entry that count; the entry itself if its record has to be whole first.
@@ -356,7 +363,13 @@ impl Breakpoints {
         self.items.iter_mut().for_each(|item| item.truncate(len));
     }
 
-    /// The first stop after a moment; of the whole recording with `None`.
+    /// How many cycles up to an entry have to be run again to know all stops.
+    pub fn unseen_until(&self, entry: EntryId) -> usize {
+        self.items.iter().map(|item| item.unseen_until(entry)).max().unwrap_or(0)
+    }
+
+    /// The first stop after a moment, of the whole recording with `None`; at the latest in the
+    /// entry `until`.
     ///
     /// # Errors
     /// The record of this entry has to be whole first, and counted again.
@@ -364,12 +377,13 @@ impl Breakpoints {
         &mut self,
         recording: &Recording<'_>,
         after: Option<Moment>,
+        until: EntryId,
     ) -> Result<Option<Hit>, EntryId> {
         let mut first: Option<Hit> = None;
         for item in self.items.iter_mut().filter(|item| item.stops()) {
-            let from = after.map_or(0, |after| after.entry().0 as usize);
-            let until = first.map_or(usize::MAX, |hit| hit.entry().0 as usize);
-            for at in item.entries(from, until) {
+            let mut from = after.map_or(0, |after| after.entry().0 as usize);
+            let until = first.map_or(until, |hit| hit.entry()).0 as usize;
+            while let Some(at) = item.first_in(from, until) {
                 let hits = item.whole_hits_at(recording, at)?.into_iter();
                 let found =
                     hits.into_iter().find(|hit| after.is_none_or(|after| hit.moment > after));
@@ -377,12 +391,14 @@ impl Breakpoints {
                     first = Some(first.filter(|hit| hit.moment <= found.moment).unwrap_or(found));
                     break;
                 }
+                from = at + 1;
             }
         }
         Ok(first)
     }
 
-    /// The last stop before a moment; none before everything.
+    /// The last stop before a moment, none before everything; at the earliest in the entry
+    /// `since`.
     ///
     /// # Errors
     /// The record of this entry has to be whole first, and counted again.
@@ -390,18 +406,21 @@ impl Breakpoints {
         &mut self,
         recording: &Recording<'_>,
         before: Option<Moment>,
+        since: EntryId,
     ) -> Result<Option<Hit>, EntryId> {
         let Some(before) = before else { return Ok(None) };
         let mut last: Option<Hit> = None;
         for item in self.items.iter_mut().filter(|item| item.stops()) {
-            let from = last.map_or(0, |hit| hit.entry().0 as usize);
-            for at in item.entries(from, before.entry().0 as usize).into_iter().rev() {
+            let since = last.map_or(since, |hit| hit.entry()).0 as usize;
+            let mut to = Some(before.entry().0 as usize);
+            while let Some(at) = to.and_then(|to| item.last_in(since, to)) {
                 let hits = item.whole_hits_at(recording, at)?;
                 let found = hits.into_iter().rfind(|hit| hit.moment < before);
                 if let Some(found) = found {
                     last = Some(last.filter(|hit| hit.moment >= found.moment).unwrap_or(found));
                     break;
                 }
+                to = at.checked_sub(1);
             }
         }
         Ok(last)

@@ -110,7 +110,7 @@ fn moments(hits: &[Hit]) -> Vec<Moment> {
 fn all_forward(session: &mut Session) -> Vec<Hit> {
     let mut from = None;
     let mut hits = Vec::new();
-    while let Search::Found(hit) = session.stop_after(from, &mut || true) {
+    while let Search::Found(hit) = session.stop_after(from, None, &mut || true) {
         from = Some(hit.moment);
         hits.push(hit);
     }
@@ -452,4 +452,34 @@ fn cycles_left_out_are_run_again_to_look_at_them() {
     let (all, again) = (all_forward(&mut whole), all_forward(&mut thin));
     assert!(moments(&all) == moments(&again) && !all.is_empty());
     assert_eq!(thin.breakpoints().get(id).unwrap().unseen(), 0);
+}
+
+#[test]
+fn a_look_at_a_stretch_runs_only_that_stretch_again() {
+    let mut thin = story("tour");
+    run(&mut thin);
+    while thin.history().cycle_count() < 120 {
+        thin.run_until_idle(120, |_| false);
+        assert!(thin.advance_to_next_timer().is_some());
+    }
+    thin.set_history_memory(0);
+    let id = set(&mut thin, "NodeResourcesFit if verdict == 'never'");
+    let unseen = |session: &Session| session.breakpoints().get(id).unwrap().unseen();
+    let all = unseen(&thin);
+    assert!(all > 100, "{all}");
+    assert!(thin.go_to_cycle(60));
+    let (from, to) = (thin.moment(), {
+        thin.go_to_cycle(61);
+        thin.moment()
+    });
+    assert_eq!(thin.stop_after(from, to, &mut || true), Search::None);
+    // With a cycle that is run again, some before it are.
+    assert!(unseen(&thin) < all && unseen(&thin) >= all - 40, "{} of {all}", unseen(&thin));
+    let left = unseen(&thin);
+    assert_eq!(thin.stop_before(to, from, &mut || true), Search::None);
+    assert_eq!(unseen(&thin), left);
+    let end = Moment::after(thin.history().len());
+    assert_eq!(thin.unseen_until(end), left);
+    assert_eq!(thin.stop_before(end, None, &mut || true), Search::None);
+    assert_eq!((unseen(&thin), thin.unseen_until(end)), (0, 0));
 }

@@ -199,3 +199,30 @@ fn branches_have_names_and_are_switched() {
     let wrong = branches.switch(&mut session, "theirs").unwrap_err().0;
     assert_eq!(wrong, "there is no branch \"theirs\"; there is original, mine");
 }
+
+#[test]
+fn too_many_branches_are_given_up_but_not_the_named_ones() {
+    let mut session = tour();
+    let mut branches = Branches::default();
+    branches.fork(&mut session, Some("mine")).unwrap();
+    for number in 1..=3 * KEPT {
+        session.run_cycle();
+        session.go_to_stop(0);
+        let name = match number % 2 {
+            0 => branches.cut(&mut session).unwrap(),
+            _ => branches.fork(&mut session, None).unwrap(),
+        };
+        let list = branches.list(&session);
+        assert!(list.len() <= KEPT && list.iter().any(|info| info.name == name), "{list:?}");
+        let current = list.iter().find(|info| info.current).unwrap();
+        assert_eq!(current.name, branches.name());
+        assert!(current.parent.is_some());
+    }
+    let names: Vec<String> = branches.list(&session).into_iter().map(|info| info.name).collect();
+    assert_eq!(&names[..2], ["original", "mine"]);
+    let gone = branches.take_given_up().to_vec();
+    assert_eq!(gone.len(), 3 * KEPT + 2 - KEPT);
+    assert!(gone.iter().all(|name| !names.contains(name)) && branches.take_given_up().is_empty());
+    branches.switch(&mut session, ORIGINAL).unwrap();
+    branches.switch(&mut session, &names[KEPT - 1]).unwrap();
+}

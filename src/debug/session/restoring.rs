@@ -101,14 +101,27 @@ impl Session {
     fn repeat_step(&mut self, work: &mut Restoring) {
         let Some(step) = self.timeline.steps().get(work.at) else { return };
         let Some(done) = &step.input else { return };
-        let effect = input::repeat(&mut work.world, done, &step.answers);
         let left = work.target - work.at;
-        if left < NEARBY {
-            for record in effect.record.iter().chain(&effect.finished) {
-                self.history.fill(record);
+        let fills = left < NEARBY && !self.has_whole_records(work.at);
+        match &step.known {
+            Some(known) if !fills && !self.leads_to_kept(work.at, work.target) => {
+                input::repeat_known(&mut work.world, known);
+            }
+            _ => {
+                let effect = input::repeat(&mut work.world, done, &step.answers);
+                let records = effect.record.iter().chain(&effect.finished);
+                records.filter(|_| left < NEARBY).for_each(|record| self.history.fill(record));
             }
         }
         self.checkpoints.revisit(work.at, left, &work.world);
+    }
+
+    /// Whether a state on the way to `target` is kept before the next known cycle after `step`.
+    /// Nothing may be missing in it, so its last cycle must be run whole.
+    fn leads_to_kept(&self, step: usize, target: usize) -> bool {
+        let later = self.timeline.steps().get(step + 1..=target).unwrap_or_default();
+        let alike = later.iter().take_while(|later| later.known.is_none()).count();
+        (step..=step + alike).any(|at| self.checkpoints.keeps(at, target - at))
     }
 
     fn finish(&mut self, work: Option<Restoring>) {

@@ -97,7 +97,7 @@ impl Session {
     pub fn continue_on(&mut self, mut more: impl FnMut() -> bool) -> Continued {
         let mut after = self.moment();
         loop {
-            match self.stop_after(after, &mut more) {
+            match self.stop_after(after, None, &mut more) {
                 Search::Found(hit) => return self.stopped(hit),
                 Search::Paused => return Continued::Paused,
                 Search::None => {}
@@ -106,7 +106,7 @@ impl Session {
             after = Moment::after(self.history.len());
             let over = self.run_on() != Ran::NewCycle || self.circle().is_some();
             if over || !more() {
-                return match self.stop_after(after, &mut || true) {
+                return match self.stop_after(after, None, &mut || true) {
                     Search::Found(hit) => self.stopped(hit),
                     _ if !over => Continued::Paused,
                     _ => {
@@ -122,7 +122,7 @@ impl Session {
     /// Goes back until a breakpoint stops it, or to the beginning. `more` is asked now and then
     /// whether to go on.
     pub fn continue_back(&mut self, mut more: impl FnMut() -> bool) -> Continued {
-        match self.stop_before(self.moment(), &mut more) {
+        match self.stop_before(self.moment(), None, &mut more) {
             Search::Found(hit) => self.stopped(hit),
             Search::Paused => Continued::Paused,
             Search::None => {
@@ -132,21 +132,25 @@ impl Session {
         }
     }
 
-    /// The last stop before a moment. `more` is asked now and then whether to go on.
+    /// The last stop before a moment and not before `since`. `more` is asked now and then
+    /// whether to go on.
     pub fn stop_before(
         &mut self,
         before: Option<Moment>,
+        since: Option<Moment>,
         more: &mut dyn FnMut() -> bool,
     ) -> Search {
         if !self.breakpoints.can_stop() {
             return Search::None;
         }
+        let first = since.map_or(EntryId(0), |since| since.entry());
         loop {
-            let found = self
-                .with_recording(|breakpoints, recording| breakpoints.previous(recording, before));
+            let found = self.with_recording(|breakpoints, recording| {
+                breakpoints.previous(recording, before, first)
+            });
             match found {
-                Ok(Some(hit)) => return Search::Found(hit),
-                Ok(None) => return Search::None,
+                Ok(Some(hit)) if Some(hit.moment) >= since => return Search::Found(hit),
+                Ok(_) => return Search::None,
                 Err(entry) => self.make_entry_whole(entry),
             }
             if !more() {
@@ -155,17 +159,26 @@ impl Session {
         }
     }
 
-    /// The first stop after a moment. `more` is asked now and then whether to go on.
-    pub fn stop_after(&mut self, after: Option<Moment>, more: &mut dyn FnMut() -> bool) -> Search {
+    /// The first stop after a moment and, with `until`, not after that one. `more` is asked now
+    /// and then whether to go on.
+    pub fn stop_after(
+        &mut self,
+        after: Option<Moment>,
+        until: Option<Moment>,
+        more: &mut dyn FnMut() -> bool,
+    ) -> Search {
         if !self.breakpoints.can_stop() {
             return Search::None;
         }
+        let last = until.map_or(EntryId(u32::MAX), |until| until.entry());
         loop {
-            let found =
-                self.with_recording(|breakpoints, recording| breakpoints.next(recording, after));
+            let found = self
+                .with_recording(|breakpoints, recording| breakpoints.next(recording, after, last));
             match found {
-                Ok(Some(hit)) => return Search::Found(hit),
-                Ok(None) => return Search::None,
+                Ok(Some(hit)) if until.is_none_or(|until| hit.moment <= until) => {
+                    return Search::Found(hit);
+                }
+                Ok(_) => return Search::None,
                 Err(entry) => self.make_entry_whole(entry),
             }
             if !more() {
@@ -174,15 +187,28 @@ impl Session {
         }
     }
 
-    /// Runs a cycle again whose lists by node were left out, and counts the hits in it.
+    /// Runs a cycle again whose lists by node were left out, and counts the hits in it and in
+    /// those that became whole with it.
     fn make_entry_whole(&mut self, entry: EntryId) {
         let record = self.history.get(entry).and_then(|entry| entry.as_cycle());
         let Some(number) = record.map(|record| record.cycle) else { return };
+        let replaced = self.history.replaced();
         self.whole_record(number);
+        let whole = self.history.replaced_since(replaced).unwrap_or_default().iter();
+        let records = whole.filter_map(|place| self.history.cycles_from(*place as usize).next());
+        let numbers: Vec<u64> = records.map(|record| record.cycle).collect();
+        let entries: Vec<EntryId> =
+            numbers.into_iter().filter_map(|number| self.history.entry_of_cycle(number)).collect();
         self.with_recording(|breakpoints, recording| {
+            entries.iter().for_each(|entry| breakpoints.recount(recording, *entry));
             breakpoints.recount(recording, entry);
             breakpoints.give_up_on(recording, entry);
         });
+    }
+
+    /// How many recorded cycles up to a moment have to be run again to know all stops.
+    pub fn unseen_until(&self, moment: Option<Moment>) -> usize {
+        moment.map_or(0, |moment| self.breakpoints.unseen_until(moment.entry()))
     }
 
     /// Goes to a hit and switches what stops only once off.

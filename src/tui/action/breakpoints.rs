@@ -1,6 +1,10 @@
 //! Setting breakpoints and watches, and what is done with those there are.
 
+use std::collections::BTreeSet;
+
 use super::{Action, Argument, Place, Spec};
+use crate::engine::pod::NamespacedName;
+use crate::engine::record::NodeNames;
 use crate::tui::app::{App, BreakRequest, Effect, Request};
 use crate::tui::model::{BreakpointRow, Model};
 use crate::tui::view::ViewId;
@@ -156,17 +160,12 @@ pub fn places(model: &Model) -> Vec<String> {
 }
 
 /// What `:watch` completes to: queues, nodes and the pods there are cycles of.
-pub fn subjects(model: &Model) -> Vec<String> {
+pub fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>) -> Vec<String> {
     use crate::debug::breakpoint::location;
     let queues = location::QUEUES.iter().filter(|(_, name)| *name != "none");
     let queues = queues.map(|(_, name)| format!("queue:{name}"));
-    let names = model.cycles.last().map(|cycle| cycle.nodes.clone());
-    let names = names.iter().flat_map(|nodes| nodes.order.iter().map(|node| nodes.name(*node)));
-    let nodes: Vec<String> = names.map(|name| format!("node:{name}")).collect();
-    let mut pods: Vec<String> =
-        model.cycles.iter().map(|cycle| format!("pod:{}", cycle.pod)).collect();
-    pods.sort_unstable();
-    pods.dedup();
+    let nodes = nodes.order.iter().map(|node| format!("node:{}", nodes.name(*node)));
+    let pods = pods.iter().map(|pod| format!("pod:{pod}"));
     queues.chain(nodes).chain(pods).collect()
 }
 

@@ -19,10 +19,14 @@ impl Arguments for ArgumentValues {
         match spec.action {
             Action::General(General::Theme) => self.themes.clone(),
             Action::General(General::Keys) => Preset::names().map(str::to_owned).collect(),
-            Action::Execution(Execution::Cycle) => self.cycles.clone(),
+            Action::Execution(Execution::Cycle) => {
+                self.cycles.iter().rev().map(u64::to_string).collect()
+            }
             Action::Waiting(Waiting::Allow) => self.plugins.clone(),
             Action::Breakpoints(Breakpoints::Break) => self.places.clone(),
-            Action::Breakpoints(Breakpoints::Watch) => self.watches.clone(),
+            Action::Breakpoints(Breakpoints::Watch) => {
+                action::breakpoints::subjects(&self.nodes, &self.pods)
+            }
             _ => Vec::new(),
         }
     }
@@ -167,14 +171,23 @@ impl App {
     }
 
     pub(super) fn refresh_arguments(&mut self, model: &Model) {
+        let types = self.prompt.as_ref().is_some_and(|p| p.purpose == Purpose::Command);
         let values = &mut self.argument_values;
-        if values.cycles.len() != model.cycles.len() {
-            values.cycles = model.cycles.iter().rev().map(|c| c.cycle.to_string()).collect();
+        if !types || values.as_of == Some(model.revision) {
+            return;
         }
-        if self.prompt.is_some() {
-            values.places = action::breakpoints::places(model);
-            values.watches = action::breakpoints::subjects(model);
+        values.as_of = Some(model.revision);
+        values.places = action::breakpoints::places(model);
+        values.nodes = model.cycles.last().map(|cycle| cycle.nodes.clone()).unwrap_or_default();
+        let known = values.cycles.last().zip(values.cycles.len().checked_sub(1));
+        if known.is_some_and(|(last, at)| model.cycles.get(at).is_none_or(|c| c.cycle != *last)) {
+            // Some were forgotten: another future.
+            values.cycles.clear();
+            values.pods.clear();
         }
+        let new = model.cycles.get(values.cycles.len()..).unwrap_or_default();
+        values.cycles.extend(new.iter().map(|cycle| cycle.cycle));
+        values.pods.extend(new.iter().map(|cycle| cycle.pod));
         values.plugins.clear();
         for (plugin, _) in model.waiting.iter().flat_map(|w| &w.plugins) {
             if !values.plugins.iter().any(|p| p == plugin.as_str()) {

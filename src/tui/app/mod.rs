@@ -21,7 +21,8 @@ mod silent_tests;
 mod tests;
 mod travel;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::action::{self, Action, Invocation, Key, Keymap, keymap::Match};
 use super::color::Depth;
@@ -36,6 +37,7 @@ use super::widget::grid::GridState;
 use super::widget::status_line::Severity;
 use crate::debug::decision::Decision;
 use crate::engine::pod::NamespacedName;
+use crate::engine::record::NodeNames;
 use crate::intern::Symbol;
 
 pub(in crate::tui) use ask::argument_name;
@@ -214,14 +216,18 @@ pub struct App {
     argument_values: ArgumentValues,
 }
 
-/// What arguments complete to, refreshed with the model.
+/// What arguments complete to, refreshed with the model while a command is typed.
 #[derive(Clone, Debug, Default)]
 struct ArgumentValues {
     themes: Vec<String>,
-    cycles: Vec<String>,
+    /// Numbers of the cycles, and the pods that they were of.
+    cycles: Vec<u64>,
+    pods: BTreeSet<NamespacedName>,
+    nodes: Arc<NodeNames>,
     plugins: Vec<String>,
     places: Vec<String>,
-    watches: Vec<String>,
+    /// The model's revision that they are of.
+    as_of: Option<u64>,
 }
 
 impl App {

@@ -134,8 +134,9 @@ impl Driver {
         since: Option<Moment>,
         until: Option<Moment>,
     ) -> Option<String> {
-        match self.session.stop_after(since, &mut || true) {
-            Search::Found(hit) if Some(hit.moment) <= until => Some(self.stop_at(hit)),
+        let until = Some(until?);
+        match self.session.stop_after(since, until, &mut || true) {
+            Search::Found(hit) => Some(self.stop_at(hit)),
             _ => None,
         }
     }
@@ -143,8 +144,8 @@ impl Driver {
     /// The same backward.
     pub(super) fn stop_passed_back(&mut self, since: Option<Moment>) -> Option<String> {
         let now = self.session.moment();
-        match self.session.stop_before(since, &mut || true) {
-            Search::Found(hit) if Some(hit.moment) >= now => Some(self.stop_at(hit)),
+        match self.session.stop_before(since, now, &mut || true) {
+            Search::Found(hit) => Some(self.stop_at(hit)),
             _ => None,
         }
     }

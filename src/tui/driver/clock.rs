@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Done, Driver, Went, rows, stopped};
+use super::{Done, Driver, Went, stopped};
 use crate::api::Time;
 use crate::debug::breakpoint::Moment;
 use crate::debug::timer::{self, Timer};
@@ -31,6 +31,8 @@ pub(super) enum Goal {
     Back,
     /// The end of what is recorded.
     End,
+    /// The end of the steps that were asked for.
+    Steps,
     /// The next cycle of a pod, whatever timers have to pass.
     Pod(NamespacedName),
     /// A moment, with all cycles and timers before it.
@@ -116,7 +118,7 @@ impl Driver {
             return if then > now { Next::In(then.0 - now.0) } else { Next::Now };
         }
         let queue = self.session.world().scheduler().queue();
-        if !rows::is_idle(queue) && self.session.circle().is_none() {
+        if !queue.is_idle() && self.session.circle().is_none() {
             return Next::Now;
         }
         self.session.next_timer().map_or(Next::Never, |timer| Next::In(timer.due.0 - now.0))
@@ -255,6 +257,7 @@ impl Driver {
         self.refused = None;
         self.goal = goal;
         self.run_from = self.session.history().cycle_count();
+        self.unseen_from = self.unseen_ahead();
         self.log_from = self.session.moment();
         Done { running: true, ..Done::default() }
     }
@@ -263,6 +266,12 @@ impl Driver {
     pub fn run_slice(&mut self, budget: Duration) -> Option<Done> {
         let start = Instant::now();
         let more = || start.elapsed() < budget;
+        if self.goal == Goal::Steps {
+            let done = self.walk_on(more);
+            self.model.progress = self.walk_words();
+            self.world_changed();
+            return done;
+        }
         let came_to = match self.goal {
             Goal::Back => self.session.continue_back(more),
             _ => self.go_on(more),
@@ -270,7 +279,17 @@ impl Driver {
         let over = came_to != Continued::Paused;
         let number = self.session.history().cycle_count() - self.run_from;
         let ran = count(number, "cycle");
-        self.model.progress = (!over).then(|| format!("{ran} ran; Esc stops"));
+        self.model.progress = (!over).then(|| match self.unseen_ahead() {
+            0 => format!("{ran} ran; Esc stops"),
+            left => {
+                let all = self.unseen_from.max(left);
+                let done = all - left;
+                format!(
+                    "looking for a stop: {done} of {} run again; Esc stops",
+                    count(all, "cycle")
+                )
+            }
+        });
         let notes = match over && self.goal != Goal::Back {
             true => self.log_lines(self.log_from),
             false => Vec::new(),
@@ -294,12 +313,25 @@ impl Driver {
         done
     }
 
+    /// How many recorded cycles a run has to run again, at most, to know whether to stop.
+    fn unseen_ahead(&self) -> usize {
+        let here = self.session.moment();
+        let before = self.session.unseen_until(here);
+        match self.goal {
+            Goal::Back => before,
+            _ => {
+                let all = Moment::after(self.session.history().len());
+                self.session.unseen_until(all) - before
+            }
+        }
+    }
+
     /// Through what is recorded, then on towards the goal, until a breakpoint stops it.
     fn go_on(&mut self, mut more: impl FnMut() -> bool) -> Continued {
         let mut after = self.session.moment();
         let (mut over, mut ran) = (false, false);
         loop {
-            match self.session.stop_after(after, &mut more) {
+            match self.session.stop_after(after, None, &mut more) {
                 Search::Found(hit) => return self.session.stopped(hit),
                 Search::Paused => return Continued::Paused,
                 Search::None => {}
@@ -339,7 +371,7 @@ impl Driver {
         }
         let due = self.session.next_timer().map(|timer| timer.due);
         match (self.goal, due) {
-            (Goal::Idle | Goal::Back | Goal::End, _) => false,
+            (Goal::Idle | Goal::Back | Goal::End | Goal::Steps, _) => false,
             // A real scheduler's time passes by itself.
             _ if self.is_real() => false,
             (Goal::Moment(moment), due) if due.is_none_or(|due| due > moment) => {

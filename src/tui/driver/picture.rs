@@ -23,8 +23,9 @@ const PATIENCE: Duration = Duration::from_millis(40);
 pub(super) struct Picture {
     /// How long the way to an earlier state may keep a key waiting.
     pub patience: Duration,
-    /// History entries taken in.
+    /// History entries taken in, and how many records had been replaced by then.
     seen: usize,
+    replaced: u64,
     /// Rows of the cluster that are of another state than the one at the position.
     old_queues: bool,
     old_pods: bool,
@@ -43,6 +44,7 @@ impl Default for Picture {
         Picture {
             patience: PATIENCE,
             seen: 0,
+            replaced: 0,
             old_queues: true,
             old_pods: true,
             old_groups: true,
@@ -143,8 +145,8 @@ impl Driver {
         self.model.events.extend(new.map(|(at, entry)| (at as u32, entry.clone())));
         picture.seen = history.len();
         picture.step = None;
-        self.model.idle = rows::is_idle(self.session.world().scheduler().queue())
-            || self.session.circle().is_some();
+        self.model.idle =
+            self.session.world().scheduler().queue().is_idle() || self.session.circle().is_some();
         self.take_cycles();
         self.position_changed();
     }
@@ -152,14 +154,27 @@ impl Driver {
     /// What was done to the cluster last was forgotten.
     pub(super) fn future_forgotten(&mut self) {
         self.model.events.clear();
+        self.model.cycles.clear();
         self.picture.seen = 0;
         self.world_changed();
     }
 
-    /// Takes the records over; some may have become whole or thin.
+    /// Takes the records over that are new, or became whole or thin.
     fn take_cycles(&mut self) {
-        self.model.cycles.clear();
-        self.model.cycles.extend(self.session.history().cycles().cloned());
+        let (history, cycles) = (self.session.history(), &mut self.model.cycles);
+        match history.replaced_since(self.picture.replaced) {
+            Some(replaced) if cycles.len() <= history.cycle_count() => {
+                for place in replaced.iter().map(|place| *place as usize) {
+                    let record = history.cycles_from(place).next();
+                    if let Some((shown, record)) = cycles.get_mut(place).zip(record) {
+                        shown.clone_from(record);
+                    }
+                }
+            }
+            _ => cycles.clear(),
+        }
+        cycles.extend(history.cycles_from(cycles.len()).cloned());
+        self.picture.replaced = history.replaced();
     }
 
     /// Takes over where the debugger is.

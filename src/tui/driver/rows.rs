@@ -4,20 +4,11 @@ use std::sync::Arc;
 
 use crate::api::{Pod, Time};
 use crate::engine::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
-use crate::engine::queue::SchedulingQueue;
 use crate::engine::record::QueueName;
 use crate::engine::scheduler::{Scheduler, Stage};
 use crate::intern::Symbol;
 use crate::sim::World;
 use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
-
-/// Whether no pod can be popped now. With the gate SchedulerPopFromBackoffQ, pods that plugins rejected are
-/// popped from backoff when nothing is active; those that failed with an error are not.
-pub fn is_idle(queue: &SchedulingQueue) -> bool {
-    let poppable = |pods: Vec<&Queued>| pods.iter().any(|pod| pod.consecutive_errors == 0);
-    let from_backoff = queue.settings().pop_from_backoff;
-    queue.lengths()[0] == 0 && !(from_backoff && poppable(queue.backoff()))
-}
 
 /// The pods held at Permit or in PreBind; not those whose binding is only to be answered.
 pub fn waiting(world: &World) -> Vec<WaitingPod> {

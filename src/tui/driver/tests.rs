@@ -326,7 +326,7 @@ fn waiting_pods_cannot_be_decided_about_in_the_past() {
 }
 
 /// Many nodes, and a pod for each.
-fn crowd(count: usize) -> String {
+pub(super) fn crowd(count: usize) -> String {
     let one = |i: usize| {
         format!(
             "---\napiVersion: v1\nkind: Node\nmetadata: {{name: n-{i}}}\n\
@@ -355,4 +355,41 @@ fn a_long_way_back_is_shown_and_can_be_stopped() {
     let mut live = live.keys(":cycle 9<Enter>");
     assert!(live.lines()[2].contains("active 391"), "{}", live.text());
     assert!(live.lines()[2].contains("as of cycle 9"), "{}", live.text());
+}
+
+#[test]
+fn many_steps_go_on_slice_by_slice_and_can_be_stopped() {
+    use crate::tui::app::Request;
+    use std::time::Duration;
+    let mut live = Live::new(session(&crowd(60)), (80, 24));
+    live.driver.picture.patience = Duration::ZERO;
+    let cycles = |live: &Live| live.driver.session().history().cycle_count();
+    let many = Request::Cycles { count: 50, back: false };
+    assert!(live.driver.perform(&many).running);
+    assert!(live.driver.run_slice(Duration::ZERO).is_none());
+    assert_eq!(cycles(&live), 2);
+    assert_eq!(live.driver.model.progress.as_deref(), Some("2 of 50 steps; Esc stops"));
+    // Another request ends it.
+    assert!(!live.driver.perform(&Request::Cycles { count: 1, back: true }).running);
+    assert!(live.driver.perform(&many).running);
+    while live.driver.run_slice(Duration::ZERO).is_none() {}
+    assert_eq!(live.driver.session().record().unwrap().cycle, 51);
+    assert_eq!(cycles(&live), 51);
+}
+
+#[test]
+fn looking_back_for_a_stop_says_how_far_it_is() {
+    use crate::tui::app::Request;
+    use std::time::Duration;
+    let mut session = session(&crowd(400));
+    session.set_history_memory(0);
+    let set = "c:break NodeResourcesFit if verdict == 'never'<Enter>";
+    let mut live = Live::new(session, (80, 24)).keys(set);
+    assert!(live.driver.perform(&Request::Continue { back: true }).running);
+    assert!(live.driver.run_slice(Duration::ZERO).is_none());
+    let words = live.driver.model.progress.clone().unwrap();
+    assert!(words.starts_with("looking for a stop: "), "{words}");
+    assert!(words.ends_with(" of 392 cycles run again; Esc stops"), "{words}");
+    while live.driver.run_slice(Duration::ZERO).is_none() {}
+    assert_eq!(live.driver.session().stop_index(), 0);
 }

@@ -59,10 +59,17 @@ impl Driver {
             self.model.branch = if name == ORIGINAL { String::new() } else { name.to_owned() };
             self.future_forgotten();
         }
-        done.unwrap_or_else(|EditError(text)| Done {
+        let notes = self.given_up();
+        done.map(|done| Done { notes, ..done }).unwrap_or_else(|EditError(text)| Done {
             message: Some((Severity::Error, text)),
             ..Done::default()
         })
+    }
+
+    /// What there is to say of branches that were given up.
+    pub(super) fn given_up(&mut self) -> Vec<String> {
+        let names = self.branches.take_given_up().iter();
+        names.map(|name| format!("branch {name} was given up: there were too many")).collect()
     }
 
     fn menu(&mut self, key: ObjectKey, pod: Option<NamespacedName>) -> Done {

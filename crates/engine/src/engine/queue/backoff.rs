@@ -89,6 +89,11 @@ impl BackoffQueue {
         self.rejected.len() + self.failed.len()
     }
 
+    /// Whether a pod could be popped ahead of its time, if that is allowed.
+    pub(super) fn has_early(&self) -> bool {
+        self.rejected.len() > 0
+    }
+
     /// The pod of that key.
     pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
         self.rejected.get(key).or_else(|| self.failed.get(key))

@@ -42,6 +42,13 @@ impl SchedulingQueue {
         [self.active.len(), self.backoff.len(), self.unschedulable.len(), self.in_flight.len()]
     }
 
+    /// Whether no pod can be popped now. If that is allowed, pods that plugins rejected are
+    /// popped from backoff when nothing is active; those that failed with an error are not.
+    pub fn is_idle(&self) -> bool {
+        let early = self.settings.pop_from_backoff && self.backoff.has_early();
+        self.active.len() == 0 && !early
+    }
+
     /// The pod of that key, in whatever queue or in flight.
     pub fn get(&self, key: NamespacedName) -> Option<&QueuedPod> {
         let queued = self.active.get(key).or_else(|| self.backoff.get(key));

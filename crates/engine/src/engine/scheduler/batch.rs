@@ -3,7 +3,6 @@
 //!
 //! Upstream: `pkg/scheduler/framework/runtime/batch.go`.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::api::Time;
@@ -25,11 +24,12 @@ pub(super) struct Batch {
     chosen: Symbol,
 }
 
-/// The nodes that were not chosen, best first.
+/// The nodes that were not chosen, best first; those before `next` were proposed already.
 #[derive(Clone)]
 struct Ranking {
     signature: Arc<String>,
-    nodes: VecDeque<Symbol>,
+    nodes: Arc<[Symbol]>,
+    next: usize,
     made: Time,
 }
 
@@ -51,7 +51,10 @@ impl Scheduler {
             return None;
         }
         let batch = self.batches.get_mut(&cycle.framework.name())?;
-        batch.ranking.as_mut()?.nodes.pop_front()
+        let ranking = batch.ranking.as_mut()?;
+        let proposed = ranking.nodes.get(ranking.next).copied();
+        ranking.next += usize::from(proposed.is_some());
+        proposed
     }
 
     /// Remembers what a successful cycle chose, and which nodes it would have taken next
@@ -60,7 +63,7 @@ impl Scheduler {
         &mut self,
         cycle: &Cycle,
         chosen: Symbol,
-        others: impl FnOnce() -> VecDeque<Symbol>,
+        others: impl FnOnce() -> Arc<[Symbol]>,
     ) {
         if !self.features.enabled(Feature::OpportunisticBatching) {
             return;
@@ -73,7 +76,7 @@ impl Scheduler {
         }
         batch.ranking = cycle.signature.clone().and_then(|signature| {
             let nodes = others();
-            (!nodes.is_empty()).then_some(Ranking { signature, nodes, made: cycle.now })
+            (!nodes.is_empty()).then_some(Ranking { signature, nodes, next: 0, made: cycle.now })
         });
     }
 }

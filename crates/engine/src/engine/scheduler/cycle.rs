@@ -1,6 +1,5 @@
 //! One scheduling cycle, from the pop to the start of the binding cycle (S-001…S-023).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::api::Time;
@@ -92,14 +91,23 @@ impl Scheduler {
         Some(self.schedule(queued, now, host))
     }
 
-    fn schedule(&mut self, queued: QueuedPod, now: Time, host: &mut dyn Host) -> CycleRecord {
+    pub(super) fn schedule(
+        &mut self,
+        queued: QueuedPod,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> CycleRecord {
         if let Some(group) = self.group(&queued.info.pod) {
             return self.schedule_group(queued, group, now, host);
         }
-        let mut cycle = match self.begin(queued, now, host) {
-            Ok(cycle) => cycle,
-            Err(dropped) => return *dropped,
-        };
+        match self.begin(queued, now, host) {
+            Ok(cycle) => self.schedule_begun(cycle, host),
+            Err(dropped) => *dropped,
+        }
+    }
+
+    /// Runs a cycle of one pod that has begun.
+    pub(super) fn schedule_begun(&mut self, mut cycle: Cycle, host: &mut dyn Host) -> CycleRecord {
         match self.scheduling_algorithm(&mut cycle, host) {
             Ok(node) => {
                 cycle.record.node = Some(node);
@@ -203,7 +211,7 @@ impl Scheduler {
             [] => Err(self.post_filter(cycle, found.diagnosis, host)),
             [only] => {
                 let only = cycle.record.nodes.name(*only); // S-016
-                self.remember_choice(cycle, only, VecDeque::new);
+                self.remember_choice(cycle, only, Arc::default);
                 Ok(only)
             }
             _ => self.prioritize(cycle, host).map_err(Failure::plain),

@@ -60,8 +60,8 @@ impl Scheduler {
     /// Runs PreFilter. The outer `None` means that it refused the pod (S-007); the inner one
     /// that all nodes are worth a look.
     #[allow(clippy::option_option)]
-    fn pre_filter(
-        &mut self,
+    pub(super) fn pre_filter(
+        &self,
         cycle: &mut Cycle,
         diagnosis: &mut Diagnosis,
     ) -> Result<Option<Option<Vec<Symbol>>>, Status> {

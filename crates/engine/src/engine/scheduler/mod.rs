@@ -4,6 +4,7 @@
 //! Changes of the cluster come in through [`Scheduler::handle`]; timers through
 //! [`Scheduler::flush`]. Upstream: `pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go`.
 
+mod again;
 mod aside;
 mod assume;
 mod batch;
@@ -56,6 +57,7 @@ use crate::engine::stopwatch::{Stopwatch, Timer};
 use crate::engine::tie_break::TieBreak;
 use crate::intern::Symbol;
 
+pub use again::Known;
 pub use events::Change;
 pub use probe::{PreemptionProbe, Probe, Refusal, Scored};
 pub use waiting::{Hold, Stage, WaitingPod};

@@ -1,6 +1,7 @@
 //! The edges of a cycle: pods that are not worth one, failures while the world changes, what
 //! plugins ask for other pods, how far the search goes (S-001…S-065).
 
+mod again;
 mod proportion;
 
 use serde_json::json;

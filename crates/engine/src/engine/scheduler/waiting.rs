@@ -43,7 +43,8 @@ pub enum Stage {
 /// A pod that waits. Its place on the node is taken meanwhile.
 #[derive(Clone)]
 pub struct WaitingPod {
-    cycle: Box<Cycle>,
+    /// Shared by the copies of a cluster: it holds matrices.
+    cycle: Arc<Cycle>,
     node: Symbol,
     /// In PreBind the holds are the plugins that wait, until they look again.
     holds: Vec<Hold>,
@@ -129,7 +130,7 @@ impl Scheduler {
     }
 
     fn wait(&mut self, cycle: Cycle, node: Symbol, holds: Vec<Hold>, stage: Stage) {
-        self.waiting.push(WaitingPod { cycle: Box::new(cycle), node, holds, stage });
+        self.waiting.push(WaitingPod { cycle: Arc::new(cycle), node, holds, stage });
     }
 
     /// Goes on with the pods in PreBind whose plugin looks again now.
@@ -154,7 +155,7 @@ impl Scheduler {
 
     fn resume(&mut self, due: Vec<WaitingPod>, now: Time, host: &mut dyn Host) {
         for WaitingPod { cycle, node, stage, .. } in due {
-            let mut cycle = *cycle;
+            let mut cycle = Arc::unwrap_or_clone(cycle);
             cycle.now = now;
             let record = match stage {
                 Stage::Bind => self.bind_and_tell(cycle, node, host),
@@ -170,7 +171,7 @@ impl Scheduler {
     fn cancel_pre_bind(&mut self, at: usize, by: Symbol, now: Time, host: &mut dyn Host) {
         let waiting = self.waiting.remove(at);
         let plugin = waiting.in_pre_bind().unwrap_or_default();
-        let mut cycle = *waiting.cycle;
+        let mut cycle = Arc::unwrap_or_clone(waiting.cycle);
         cycle.now = now;
         let text = format!("running PreBind plugin {plugin:?}: preempted by {by}");
         let failure = super::cycle::Failure::plain(Status::error(&text).by(plugin));
@@ -263,7 +264,7 @@ impl Scheduler {
     /// Ends the wait: the binding goes on, or fails (S-041).
     fn decide(&mut self, at: usize, status: Status, now: Time, host: &mut dyn Host) {
         let WaitingPod { cycle, node, .. } = self.waiting.remove(at);
-        let mut cycle = *cycle;
+        let mut cycle = Arc::unwrap_or_clone(cycle);
         cycle.now = now;
         cycle.record.permit_wait = Some(status.clone());
         let record = if status.is_success() {

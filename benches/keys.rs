@@ -1,0 +1,225 @@
+//! What a key and a frame cost in a cluster of your own, in every view.
+//!
+//! `cargo bench --bench keys -- FILE [CYCLES]`. Runs the cycles, sets a dozen breakpoints and
+//! watches, then presses keys as a person would and draws a frame after each. Prints one line
+//! for each thing tried: keys, then frames, then slices of long work, each with the time that
+//! half of them took at most, and the longest. Times are those of all threads' processors, so
+//! that other work on the machine does not count.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kubestep::config::{self, FeatureGates};
+use kubestep::debug::{Ran, Session};
+use kubestep::engine::framework::registry::Registry;
+use kubestep::sim::{World, load};
+use kubestep::source::{self, Filter, Progress};
+use kubestep::tui::action::Key;
+use kubestep::tui::app::{App, Effect};
+use kubestep::tui::driver::Driver;
+use kubestep::tui::offscreen::parse_keys;
+use kubestep::tui::render::render;
+use kubestep::tui::settings::{self, Options};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+/// Cycles unless said otherwise.
+const CYCLES: usize = 20_000;
+/// As in the program.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// What is set before keys are pressed.
+const SET: &[&str] = &[
+    "break Filter/NodeResourcesFit if node.free.cpu < 1500m",
+    "break pod:p-17",
+    "break node:node-00042",
+    "break on:unschedulable",
+    "break on:preemption",
+    "break queue:backoff",
+    "break Score/ImageLocality log if score > 90",
+    "break on:tie if cycle > 100000",
+    "break Filter/TaintToleration node:node-00009",
+    "watch node:node-00001 cpu",
+    "watch queue:active",
+    "watch pod:p-5",
+];
+
+/// What is tried: its name, and the keys.
+const TRIED: &[(&str, &str)] = &[
+    ("step over, back", "nnnnNNNN"),
+    ("step into, back", "ssssSSSS"),
+    ("cycles back", "0{{{{{{{{{{{{"),
+    ("cycles forward", "}}}}}}"),
+    ("jumps", ":cycle 17<enter>:cycle 9000<enter>:cycle 15321<enter>:cycle 4711<enter>"),
+    ("jumps, queues shown", "2:cycle 19000<enter>:cycle 12345<enter>{{{}}}"),
+    ("overview", "0jjjj<pagedown><pageup>"),
+    ("timeline", "1jjjj<pagedown><pageup>Gggo"),
+    ("timeline, search", "1/p-19999<enter><esc>"),
+    ("queues", "2jjjj<pagedown><pageup>Gggo"),
+    ("queues, search", "2/p-1999<enter><esc>"),
+    ("matrix", "3jjjj<pagedown><pageup>Ggglloz"),
+    ("matrix, search", "3/node-0442<enter><esc>"),
+    ("scores", "4jjjj<pagedown><pageup>Ggglo"),
+    ("weights", "4lll***%%%"),
+    ("nodes", "5jjjj<pagedown><pageup>Ggglo"),
+    ("nodes, search", "5/node-0442<enter><esc>"),
+    ("pods", "6jjjj<pagedown><pageup>Ggglo"),
+    ("pods, search", "6/p-19999<enter><esc>"),
+    ("pods in the past", "6:cycle 9001<enter>{{{{"),
+    ("why", "6GW<esc>"),
+    ("why, folded", "6Ggw<enter>jj"),
+    ("describe", "6Gd<esc>3Gd<esc>"),
+    ("waiting", "7jj"),
+    ("preemption", "8jj"),
+    ("events", "9jjjj<pagedown><pageup>Gggo"),
+    ("events, search", "9/p-19999<enter><esc>"),
+    ("breakpoints", "Bjjj"),
+    ("configuration", "gcjjj"),
+    ("times", "gtjj"),
+    ("continue back", "0:cycle 19000<enter>CCC"),
+    ("what-if", "0:cycle 20000<enter>:what-if cordon node node-00003<enter>u"),
+    ("what-if in the past", ":cycle 9000<enter>:what-if cordon node node-00007<enter>}}}D<esc>u"),
+    ("to the original", ":branch original<enter>"),
+    ("a new future", ":cycle 12000<enter>!"),
+];
+
+/// The interface, as the program runs it.
+struct Shown {
+    app: App,
+    driver: Driver,
+    terminal: Terminal<TestBackend>,
+    keys: Vec<Duration>,
+    frames: Vec<Duration>,
+    slices: Vec<Duration>,
+}
+
+/// What all threads of this process took of the processors, where the system tells.
+fn processor() -> Duration {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let took = tasks.filter_map(|task| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(took.sum())
+}
+
+/// Memory of this process in MiB, where the system tells.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or(0) / 1024
+}
+
+fn measured<R>(times: &mut Vec<Duration>, run: impl FnOnce() -> R) -> R {
+    let before = processor();
+    let result = run();
+    times.push(processor() - before);
+    result
+}
+
+impl Shown {
+    fn press(&mut self, key: Key) {
+        let Shown { app, driver, keys, .. } = self;
+        measured(keys, || {
+            let effect = app.key(key, driver.model(app.view()));
+            app.sync(driver.model(app.view()));
+            if let Effect::Session(request) = effect {
+                let done = driver.perform(&request);
+                app.done(done);
+                app.sync(driver.model(app.view()));
+            }
+        });
+        self.draw();
+        self.finish();
+    }
+
+    /// Draws a frame.
+    fn draw(&mut self) {
+        let Shown { app, driver, terminal, frames, .. } = self;
+        measured(frames, || {
+            let model = driver.model(app.view());
+            let drawn = terminal.draw(|frame| render(frame, app, model));
+            drawn.map(drop)
+        })
+        .unwrap_or_default();
+    }
+
+    /// Ends what a key has begun, slice by slice.
+    fn finish(&mut self) {
+        while self.app.is_running() || self.driver.is_working() {
+            let Shown { app, driver, slices, .. } = self;
+            measured(slices, || {
+                if driver.is_working() {
+                    driver.work_slice(SLICE);
+                } else if let Some(done) = driver.run_slice(SLICE) {
+                    app.set_running(false);
+                    app.done(done);
+                }
+                app.sync(driver.model(app.view()));
+            });
+            self.draw();
+        }
+    }
+
+    fn say(&mut self, what: &str) {
+        let part = |times: &mut Vec<Duration>| {
+            times.sort();
+            let (half, most) = (times.get(times.len() / 2), times.last());
+            let [half, most] = [half, most].map(|time| time.map_or(0.0, |t| t.as_secs_f64() * 1e3));
+            let text = format!("{:4} × {half:6.1} ≤ {most:7.1} ms", times.len());
+            times.clear();
+            text
+        };
+        let (keys, frames) = (part(&mut self.keys), part(&mut self.frames));
+        let slices = part(&mut self.slices);
+        println!("{what:22} keys {keys}  frames {frames}  slices {slices}  {} MiB", resident());
+    }
+}
+
+fn session(file: &str, cycles: usize) -> Result<Session, String> {
+    let read = source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
+    let read = read.map_err(|error| error.to_string())?;
+    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let config = config::resolve(None, &features, &registry.descriptors());
+    let config = config.map_err(|error| error.to_string())?;
+    let mut world = World::new(&config, features, &registry)?;
+    load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
+    let mut session = Session::new(world);
+    session.set_history_memory(256 << 20);
+    while session.history().cycle_count() < cycles {
+        if session.run_cycle() != Ran::NewCycle && session.advance_to_next_timer().is_none() {
+            break;
+        }
+    }
+    Ok(session)
+}
+
+fn main() -> Result<(), String> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let file = arguments.first().ok_or("name a file with a cluster")?;
+    let cycles = arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(CYCLES);
+    let only = arguments.get(2);
+    let session = session(file, cycles)?;
+    println!("{} cycles, {} MiB", session.history().cycle_count(), resident());
+    let settings = settings::load(&Options::default(), |_| None);
+    let mut app = App::new(settings.appearance, settings.keymap).map_err(|e| e.to_string())?;
+    app.resize(160, 50);
+    let driver = Driver::new(session, "bench".into());
+    let terminal = Terminal::new(TestBackend::new(160, 50)).map_err(|e| e.to_string())?;
+    let [keys, frames, slices] = [const { Vec::new() }; 3];
+    let mut shown = Shown { app, driver, terminal, keys, frames, slices };
+    shown.draw();
+    for set in SET {
+        let typed = format!(":{set}<enter>");
+        parse_keys(&typed).map_err(|e| e.to_string())?.into_iter().for_each(|key| shown.press(key));
+        shown.say(set);
+    }
+    for (what, keys) in TRIED.iter().filter(|(what, _)| only.is_none_or(|only| what.contains(only)))
+    {
+        parse_keys(keys).map_err(|e| e.to_string())?.into_iter().for_each(|key| shown.press(key));
+        shown.say(what);
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! What hours of use leave behind: nothing that grows with them. Counted, not timed.
+
+use super::tests::crowd;
+use crate::tui::testing::{Live, session};
+
+/// Pods of the cluster, and nodes.
+const PODS: usize = 40;
+const ROUNDS: usize = 36;
+/// Copies of the cluster kept at most where there is no memory for them: those that are kept
+/// whatever they take, and those of where somebody looks around.
+const COPIES: usize = 8 + 16;
+/// Records with matrices where there is no memory for them.
+const WHOLE: usize = 8;
+/// Branches kept at most.
+const BRANCHES: usize = 24;
+
+/// What one of the rounds of a person does: looks around, goes back and forth, asks what if.
+fn round(number: usize) -> String {
+    let (cycle, node) = (number * 7 % PODS + 1, number % PODS);
+    let around = format!(":cycle {cycle}<Enter>ssSSnNfF}}}}{{{{)(0123456789BM");
+    let searched = format!("5/n-{node}<Enter>/<Esc>6jjW<Esc>3lloo");
+    let what_if = format!(":what-if cordon node n-{node}<Enter>cuU}}D<Esc>");
+    let later = if number.is_multiple_of(3) { "!c" } else { "" };
+    format!("{around}{searched}{what_if}:branch original<Enter>{later}")
+}
+
+#[test]
+fn nothing_grows_however_long_it_is_used() {
+    let mut session = session(&crowd(PODS));
+    session.set_history_memory(0);
+    let mut live = Live::new(session, (100, 30)).keys("c");
+    let entries = live.driver.session().history().len();
+    let mut said = 0;
+    for number in 0..ROUNDS {
+        live = live.keys(&round(number));
+        let session = live.driver.session();
+        let (copies, bytes) = session.copies();
+        assert!(copies <= COPIES && bytes > 0, "round {number}: {copies} copies");
+        let whole = session.history().cycles().filter(|record| record.is_whole()).count();
+        assert!(whole <= WHOLE, "round {number}: {whole} whole records");
+        let branches = live.driver.branches.list(session).len();
+        assert!(branches <= BRANCHES, "round {number}: {branches} branches");
+        assert!(session.history().len() <= entries, "round {number}");
+        let (shown, cycles) = (live.driver.model.cycles.len(), session.history().cycle_count());
+        assert_eq!((shown, cycles), (PODS, PODS), "round {number}");
+        assert_eq!(live.driver.model.events.len(), session.history().len() - cycles);
+        said = live.driver.branches.list(session).len().max(said);
+    }
+    assert_eq!(said, BRANCHES, "the rounds made more branches than are kept");
+    let text = live.keys("M").text();
+    assert!(text.contains("was given up"), "{text}");
+}
