@@ -36,6 +36,20 @@ pub fn set_time_limits(extenders: &mut [Extender]) {
     }
 }
 
+/// Whether each extender's client can be made, as far as the document tells: an authority that
+/// nothing is verified with is refused (X-002). Files are not looked at.
+pub fn check_clients(extenders: &[Extender]) -> Result<(), Problem> {
+    let contradicts = |extender: &Extender| {
+        let tls = extender.tls_config.as_ref();
+        tls.is_some_and(|tls| tls.insecure && !(tls.ca_file.is_empty() && tls.ca_data.is_empty()))
+    };
+    let Some(at) = extenders.iter().position(contradicts) else { return Ok(()) };
+    let path = FieldPath::root().field("extenders").index(at).field("tlsConfig");
+    let message = "couldn't build extenders: specifying a root certificates file with the \
+                   insecure flag is not allowed";
+    Err(Problem::new(&path.field("insecure"), message).help("remove it, or the authority"))
+}
+
 /// All resources that an extender wants the scheduler to ignore.
 pub fn ignored_resources(extenders: &[Extender]) -> Vec<Symbol> {
     let managed = extenders.iter().flat_map(|extender| &extender.managed_resources);

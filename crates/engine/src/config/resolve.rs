@@ -140,7 +140,8 @@ pub fn build(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<ResolvedConfig, ConfigError> {
-    let profiles = construct::profiles(&document, features, registry)
+    let profiles = construct::check_clients(&document.extenders)
+        .and_then(|()| construct::profiles(&document, features, registry))
         .map_err(|problem| ConfigError::one(Stage::Build, problem))?;
     Ok(ResolvedConfig {
         features: *features,

@@ -146,7 +146,7 @@ fn node_args(extender: &Extender, pod: &Pod, nodes: &[Arc<NodeInfo>]) -> Value {
                 .iter()
                 .filter_map(|node| serde_json::to_value(node.node.as_deref()?).ok())
                 .collect();
-            (Value::Null, json!({ "items": items }))
+            (Value::Null, json!({ "metadata": {}, "items": items }))
         }
     };
     args.insert("Nodes".into(), whole);

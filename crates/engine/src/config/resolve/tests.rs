@@ -209,6 +209,16 @@ fn what_cannot_be_built_is_refused_in_upstreams_words() {
              valid range (0, 100]]"
         )
     );
+    let extender = "extenders:\n- urlPrefix: https://e\n  \
+                    tlsConfig: {insecure: true, caFile: ca.pem}\n";
+    assert_eq!(
+        refused(extender),
+        format!(
+            "{start}extenders[0].tlsConfig.insecure (line 5, column 15): couldn't build extenders: \
+             specifying a root certificates file with the insecure flag is not allowed; remove \
+             it, or the authority"
+        )
+    );
 }
 
 #[test]

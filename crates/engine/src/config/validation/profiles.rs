@@ -101,11 +101,12 @@ fn common_queue_sort(found: &mut Findings, profiles: &[KubeSchedulerProfile], pa
         let path = path.index(0).field("plugins").field("queueSort").field("Enabled");
         found.invalid(&path, count, "only one queue sort plugin can be enabled");
     }
-    let sorter = canon.enabled.first().map(|plugin| plugin.name);
-    let args_of = |profile: &KubeSchedulerProfile| {
-        let own = |config: &&PluginConfig| Some(config.name) == sorter;
-        profile.plugin_config.iter().rfind(own).map(|config| config.args.clone())
-    };
+    // Without a sorter upstream looks for arguments under the empty name, but not in the first
+    // profile.
+    let sorter = canon.enabled.first().map(|plugin| plugin.name).unwrap_or_default();
+    let own = |config: &&PluginConfig| config.name == sorter;
+    let own_of_first = first.plugin_config.iter().rfind(own).filter(|_| !sorter.is_empty());
+    let wanted = own_of_first.and_then(|config| config.args.as_ref());
     for (i, profile) in others.iter().enumerate() {
         let path = path.index(i + 1);
         let set = profile.plugins.at(ExtensionPoint::QueueSort);
@@ -113,8 +114,8 @@ fn common_queue_sort(found: &mut Findings, profiles: &[KubeSchedulerProfile], pa
             let path = path.field("plugins").field("queueSort");
             found.invalid(&path, set_value(set), "must be the same for all profiles");
         }
-        let args = args_of(profile);
-        if args.is_some() && args != args_of(first) {
+        let configs = profile.plugin_config.iter().filter(own);
+        for _ in configs.filter(|config| config.args.as_ref() != wanted) {
             let path = path.field("pluginConfig").field("args");
             found.invalid(&path, Value::Null, "queueSort must be the same for all profiles");
         }

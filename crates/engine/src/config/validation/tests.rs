@@ -131,6 +131,16 @@ fn queue_sort_is_common() {
          queueSort must be the same for all profiles",
         ]
     );
+    // validateCommonQueueSort compares every entry, and without a sorter those without a name.
+    let unnamed = "{name: '', args: {x: 1}}";
+    let body = format!(
+        "profiles: [{{schedulerName: a, pluginConfig: [{unnamed}]}}, \
+         {{schedulerName: b, pluginConfig: [{unnamed}, {unnamed}]}}]"
+    );
+    let differs = "profiles[1].pluginConfig.args: Invalid value: null: queueSort must be the same \
+                   for all profiles";
+    let found = problems(&body);
+    assert_eq!(found.iter().filter(|text| *text == differs).count(), 2, "{found:?}");
 }
 
 #[test]
