@@ -21,9 +21,11 @@ use crate::engine::framework::registry::Registry;
 use crate::live::record::{Output, Recorder};
 use crate::live::redact::Redactor;
 use crate::live::replay::event;
+use crate::live::told::Told;
+use crate::live::{Event, Notice};
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
-use crate::source::recording::{Header, Line, Recorded, SCHEMA};
+use crate::source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
 use crate::source::{self, Loaded, Progress};
 
 /// Pack a cluster, its scheduler's configuration and a recording into one file that -f and
@@ -61,7 +63,9 @@ impl Subcommand for Bundle {
             false => None,
         };
         let changes = read.recording.as_ref().map_or(&[][..], |recording| recording.until(until));
-        let count = self.write(&header, expect.as_ref(), &read.objects, changes);
+        let notes = read.recording.iter().flat_map(|recording| recording.notes_until(until));
+        let notes: Vec<&Noted> = notes.collect();
+        let count = self.write(&header, expect.as_ref(), &read.objects, (changes, &notes));
         let count = count.with_context(|| self.output.display().to_string())?;
         let expected = match expect.map(|expect| expect.pods.len()) {
             Some(pods) => format!(", what is expected of {pods} pods"),
@@ -146,17 +150,34 @@ impl Bundle {
         header: &Header,
         expect: Option<&Expect>,
         objects: &[Loaded],
-        changes: &[Recorded],
+        (changes, notes): (&[Recorded], &[&Noted]),
     ) -> std::io::Result<usize> {
         let mut recorder = Recorder::new(Output::create(&self.output)?, header)?;
         if let Some(expect) = expect {
             recorder.line(&Line::Expect { expect: serde_json::to_value(expect)? })?;
         }
         let count = recorder.lists(objects.iter().map(|loaded| &loaded.object))?;
+        let mut notes = notes.iter().peekable();
         for change in changes {
+            while let Some(noted) = notes.next_if(|noted| noted.line < change.line) {
+                note(&mut recorder, noted)?;
+            }
             recorder.take(change.at, &event(change))?;
         }
+        notes.try_for_each(|noted| note(&mut recorder, noted))?;
         recorder.end(changes.last().map(|change| change.at).or(header.listed_at))?.finish()?;
         Ok(count)
+    }
+}
+
+/// Writes what was told beside the changes.
+fn note(recorder: &mut Recorder<Output>, noted: &Noted) -> std::io::Result<()> {
+    match noted.note.clone() {
+        Note::Event { pod, uid, reporter, reason, message } => {
+            recorder.told(noted.at, Told { pod, uid, reporter, reason, message })
+        }
+        Note::Notice { serious, text } => {
+            recorder.take(noted.at, &Event::Notice(Notice { serious, text }))
+        }
     }
 }

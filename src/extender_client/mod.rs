@@ -110,14 +110,18 @@ fn ask(questions: &UnboundedSender<Question>, call: &ExtenderCall) -> Result<Val
     answered.recv().map_err(|_| GONE)?
 }
 
-/// Asks one after the other: the engine waits for each answer. Between questions, connections
-/// that are kept open are looked after.
+/// Asks as many at once as are to be asked: a cycle waits for its answer, bindings beside it for
+/// theirs. Between questions, connections that are kept open are looked after.
 async fn serve(targets: Vec<Target>, mut inbox: UnboundedReceiver<Question>) {
+    let targets = Arc::new(targets);
     while let Some(question) = inbox.recv().await {
-        let Some(target) = targets.get(question.extender) else { continue };
-        let answer = target.post(&question.verb, question.body).await;
-        // Whoever asked is still waiting, unless the program ends.
-        let _delivered = question.answer.send(answer);
+        let targets = targets.clone();
+        tokio::spawn(async move {
+            let Some(target) = targets.get(question.extender) else { return };
+            let answer = target.post(&question.verb, question.body).await;
+            // Whoever asked is still waiting, unless the program ends.
+            let _delivered = question.answer.send(answer);
+        });
     }
 }
 

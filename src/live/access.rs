@@ -61,19 +61,36 @@ pub fn notices(missing: &[Missing]) -> Vec<String> {
     notices
 }
 
+/// What only a recording reads.
+const EVENTS: &str =
+    "  - events  # may be left out: recordings do not tell what the cluster's schedulers said\n";
+
+/// What the scheduler's port asks; nothing of it stays.
+const REVIEWS: &str = "\
+# whose token a caller of the port shows, with --authentication-kubeconfig; may be left out
+- apiGroups: [\"authentication.k8s.io\"]
+  resources: [tokenreviews]
+  verbs: [create]
+# what a caller of the port may see, with --authorization-kubeconfig; may be left out
+- apiGroups: [\"authorization.k8s.io\"]
+  resources: [subjectaccessreviews]
+  verbs: [create]
+";
+
 /// The smallest role to watch a cluster with, as YAML.
 pub fn cluster_role(name: &str) -> String {
     let what = "# What kubestep reads of a cluster. There is no verb in here that writes.";
-    role(name, what)
+    role(name, what, &[EVENTS])
 }
 
 /// The smallest role to schedule in a cluster with, as YAML.
 pub fn scheduler_role(name: &str) -> String {
     let what = "# What \"kubestep schedule\" reads and writes in a cluster.";
-    role(name, what) + &rights::rules()
+    role(name, what, &[]) + &rights::rules() + REVIEWS
 }
 
-fn role(name: &str, what: &str) -> String {
+/// `more` are lines for resources of the core group that are no kinds of the scheduler.
+fn role(name: &str, what: &str, more: &[&str]) -> String {
     let mut yaml = format!(
         "{what}\n\
          apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {name}\nrules:\n"
@@ -92,6 +109,7 @@ fn role(name: &str, what: &str) -> String {
             };
             yaml += &format!("  - {}{comment}\n", row.kind.plural());
         }
+        more.iter().filter(|_| group.is_empty()).for_each(|line| yaml += line);
         yaml += "  verbs: [list, watch]\n";
     }
     yaml
@@ -132,6 +150,6 @@ mod tests {
             assert_eq!(serde_yaml::to_string(&rule["verbs"]).unwrap(), "- list\n- watch\n");
             resources += rule["resources"].as_sequence().unwrap().len();
         }
-        assert_eq!(resources, Kind::all().count());
+        assert_eq!(resources, Kind::all().count() + 1, "all kinds and events");
     }
 }

@@ -12,6 +12,24 @@ use crate::live::failure::Failure;
 /// The longest line; an object cannot be larger than what etcd takes.
 const LONGEST: usize = 64 << 20;
 
+/// How it goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next<'a> {
+    /// A line, without its end.
+    Line(&'a [u8]),
+    /// Nothing came for a while.
+    Quiet,
+    /// The answer ended, maybe within a line.
+    End,
+}
+
+/// What was read.
+enum Read {
+    More,
+    Quiet,
+    End,
+}
+
 /// The lines of an answer.
 pub struct Lines {
     body: Body,
@@ -28,42 +46,42 @@ impl Lines {
         Lines { body, buffer: Vec::new(), used: 0, searched: 0 }
     }
 
-    /// The next line without its end; `None` at the end of the answer, also within a line.
+    /// The next line, if it comes within `idle`.
     ///
     /// # Errors
-    /// The connection broke, nothing came for `idle`, or a line has no end.
-    pub async fn next(&mut self, idle: Duration) -> Result<Option<&[u8]>, Failure> {
+    /// The connection broke, or a line has no end.
+    pub async fn next(&mut self, idle: Duration) -> Result<Next<'_>, Failure> {
         let end = loop {
             let from = self.searched;
             match self.buffer[from..].iter().position(|byte| *byte == b'\n') {
                 Some(at) => break from + at,
                 None => self.searched = self.buffer.len(),
             }
-            if !self.read(idle).await? {
-                return Ok(None);
+            match self.read(idle).await? {
+                Read::More => {}
+                Read::Quiet => return Ok(Next::Quiet),
+                Read::End => return Ok(Next::End),
             }
         };
         let start = std::mem::replace(&mut self.used, end + 1);
         self.searched = end + 1;
-        Ok(Some(&self.buffer[start..end]))
+        Ok(Next::Line(&self.buffer[start..end]))
     }
 
-    /// Reads on; `false` at the end.
-    async fn read(&mut self, idle: Duration) -> Result<bool, Failure> {
+    /// Reads on.
+    async fn read(&mut self, idle: Duration) -> Result<Read, Failure> {
         self.buffer.drain(..self.used);
         self.searched -= self.used;
         self.used = 0;
         if self.buffer.len() > LONGEST {
             return Err(Failure::Malformed(format!("a line of more than {LONGEST} bytes")));
         }
-        let quiet = |_| Failure::Unreachable(format!("nothing was heard for {} s", idle.as_secs()));
-        let Some(frame) = timeout(idle, self.body.frame()).await.map_err(quiet)? else {
-            return Ok(false);
-        };
+        let Ok(next) = timeout(idle, self.body.frame()).await else { return Ok(Read::Quiet) };
+        let Some(frame) = next else { return Ok(Read::End) };
         if let Ok(data) = frame.map_err(Failure::of_client)?.into_data() {
             self.buffer.extend_from_slice(&data);
         }
-        Ok(true)
+        Ok(Read::More)
     }
 }
 
@@ -77,10 +95,10 @@ mod tests {
         runtime.block_on(async {
             let mut lines = Lines::new(Body::from(b"one\n\nthree\nfo".to_vec()));
             for expected in ["one", "", "three"] {
-                let line = lines.next(Duration::from_secs(1)).await.unwrap().unwrap();
-                assert_eq!(line, expected.as_bytes());
+                let line = lines.next(Duration::from_secs(1)).await;
+                assert_eq!(line, Ok(Next::Line(expected.as_bytes())));
             }
-            assert_eq!(lines.next(Duration::from_secs(1)).await, Ok(None));
+            assert_eq!(lines.next(Duration::from_secs(1)).await, Ok(Next::End));
         });
     }
 }

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::header::{DATE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Request};
@@ -21,6 +21,7 @@ use crate::api::Time;
 use crate::live::clock;
 use crate::live::failure::{Failure, root_cause};
 use crate::live::lines::Lines;
+use crate::live::traffic;
 
 /// How long a whole answer may take.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -34,6 +35,8 @@ pub struct Target {
     pub kubeconfig: Option<PathBuf>,
     /// The context; without it the current one.
     pub context: Option<String>,
+    /// The server's address, whatever the kubeconfig says.
+    pub server: Option<String>,
 }
 
 /// Why there is no way to a cluster.
@@ -102,6 +105,7 @@ impl Target {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let home = || std::env::home_dir().is_some_and(|home| home.join(".kube/config").is_file());
         self.kubeconfig.is_some()
+            || self.server.is_some()
             || self.context.is_some()
             || set("KUBECONFIG")
             || set("KUBERNETES_SERVICE_HOST")
@@ -123,6 +127,12 @@ impl Target {
             from: self.from(),
             problem: root_cause(&error),
         };
+        if let (None, None, Some(server)) = (&self.kubeconfig, &self.context, &self.server)
+            && !Target::default().is_there()
+        {
+            // The address is set afterwards.
+            return Ok((Config::new(http::Uri::from_static("http://localhost")), server.clone()));
+        }
         let read = match &self.kubeconfig {
             Some(path) => Kubeconfig::read_from(path).map_err(wrong)?,
             None => match Kubeconfig::read() {
@@ -145,6 +155,11 @@ impl Target {
 
     async fn client(&self) -> Result<(Client, Config, String), LinkError> {
         let (mut config, name) = self.config().await?;
+        if let Some(server) = &self.server {
+            config.cluster_url = server.parse().map_err(|error: http::uri::InvalidUri| {
+                LinkError::Config { from: "--master".into(), problem: error.to_string() }
+            })?;
+        }
         // An outage is to be seen, not to be waited out behind our back.
         config.default_retry = false;
         let agent = concat!("kubestep/", env!("CARGO_PKG_VERSION"));
@@ -184,6 +199,12 @@ impl Link {
     /// The server's address.
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The server with its port, as metrics name it.
+    pub(in crate::live) fn host(&self) -> &str {
+        let rest = self.server.split_once("://").map_or(self.server.as_str(), |(_, rest)| rest);
+        rest.split('/').next().unwrap_or(rest)
     }
 
     /// The context's namespace.
@@ -233,6 +254,7 @@ impl Link {
         let whole = async {
             let answer = self.ask(path).await?;
             let body = answer.into_body().collect_bytes().await.map_err(Failure::of_client)?;
+            traffic::received(self.host(), "GET", body.len());
             Ok(body.to_vec())
         };
         let late = |_| Failure::Unreachable(format!("no answer within {} s", ANSWER.as_secs()));
@@ -266,7 +288,11 @@ impl Link {
         let request = Request::get(path).header("accept", "application/json");
         let request =
             request.body(Body::empty()).map_err(|error| Failure::Malformed(error.to_string()))?;
-        let answer = client.send(request).await.map_err(Failure::of_client)?;
+        let began = Instant::now();
+        let answer = client.send(request).await;
+        let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+        traffic::asked(self.host(), "GET", code, began.elapsed(), 0);
+        let answer = answer.map_err(Failure::of_client)?;
         self.note_time(answer.headers());
         if answer.status().is_success() {
             return Ok(answer);

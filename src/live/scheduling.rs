@@ -14,7 +14,10 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
+use crate::api::{Kind, Object};
+use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, Outcome, QueueMove};
+use crate::engine::stopwatch::{Clock, Spent, Stopwatch};
 use crate::live::feed::{Delta, Event, Feed, Notice};
 use crate::live::write::{Answered, Writer};
 use crate::sim::World;
@@ -75,6 +78,15 @@ pub enum Told {
     Decided(Arc<CycleRecord>),
     /// A pod changed its place in the queue.
     Moved(QueueMove),
+    /// What plugins took: for the cycle that was told before, or beside the cycles.
+    Spent(Option<Arc<CycleRecord>>, Vec<Spent>),
+    /// A change of the cluster was taken in.
+    Handled {
+        /// What happened, as upstream names it.
+        event: String,
+        /// How long it took.
+        took: Duration,
+    },
     /// A moment passed.
     Tick {
         /// Whether the cluster is followed.
@@ -94,14 +106,27 @@ pub struct Scheduling {
     world: World,
     feed: Feed,
     writer: Writer,
+    stopwatch: Arc<Stopwatch>,
     ticked: Instant,
+}
+
+/// The computer's own clock.
+struct WallClock(Instant);
+
+impl Clock for WallClock {
+    fn nanos(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
 }
 
 impl Scheduling {
     /// Schedules in the cluster that `feed` follows and whose lists were loaded into `world`,
     /// which writes elsewhere.
-    pub fn new(world: World, feed: Feed, writer: Writer) -> Scheduling {
-        Scheduling { world, feed, writer, ticked: Instant::now() }
+    pub fn new(mut world: World, feed: Feed, writer: Writer) -> Scheduling {
+        let now = Instant::now();
+        let stopwatch = Arc::new(Stopwatch::new(Arc::new(WallClock(now))));
+        world.scheduler_mut().measure(Some(stopwatch.clone()));
+        Scheduling { world, feed, writer, stopwatch, ticked: now }
     }
 
     /// The cluster as the scheduler sees it.
@@ -193,7 +218,8 @@ impl Scheduling {
             let Some(record) = self.world.step() else { return false };
             let took = began.elapsed();
             self.write();
-            tell(&self.world, Told::Cycle(record, took));
+            tell(&self.world, Told::Cycle(record.clone(), took));
+            tell(&self.world, Told::Spent(Some(record), self.stopwatch.take()));
         }
         true
     }
@@ -206,11 +232,24 @@ impl Scheduling {
     }
 
     fn take(&mut self, event: Event, tell: &mut impl FnMut(&World, Told)) {
-        match event {
-            Event::Delta(Delta::Put(object)) => self.world.accept(object),
-            Event::Delta(Delta::Delete { kind, key }) => self.world.forget(kind, key),
-            Event::Notice(notice) => tell(&self.world, Told::Notice(notice)),
-        }
+        let began = Instant::now();
+        let event = match event {
+            Event::Delta(Delta::Put(object)) => {
+                let (kind, key) = (object.kind(), NamespacedName::of(&object));
+                let known = self.world.api().get(kind, key);
+                let event =
+                    name(if known.is_some() { "Update" } else { "Add" }, kind, Some(&object));
+                self.world.accept(object);
+                event
+            }
+            Event::Delta(Delta::Delete { kind, key }) => {
+                let event = name("Delete", kind, self.world.api().get(kind, key).as_ref());
+                self.world.forget(kind, key);
+                event
+            }
+            Event::Notice(notice) => return tell(&self.world, Told::Notice(notice)),
+        };
+        tell(&self.world, Told::Handled { event, took: began.elapsed() });
     }
 
     fn answer(&mut self, answered: Answered, tell: &mut impl FnMut(&World, Told)) {
@@ -254,7 +293,21 @@ impl Scheduling {
         for moved in moves {
             tell(&self.world, Told::Moved(moved));
         }
+        let spent = self.stopwatch.take();
+        if !spent.is_empty() {
+            tell(&self.world, Told::Spent(None, spent));
+        }
     }
+}
+
+/// What happened to an object, as upstream names it: `NodeAdd`, `AssignedPodUpdate`.
+fn name(action: &str, kind: Kind, object: Option<&Object>) -> String {
+    let which = match object {
+        Some(Object::Pod(pod)) if pod.spec.node_name.is_empty() => "Unschedulable",
+        Some(Object::Pod(_)) => "Assigned",
+        _ => "",
+    };
+    format!("{which}{kind}{action}")
 }
 
 /// What a rest ended with.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use crate::live::failure::Failure;
+use crate::live::lines::Next;
 use crate::live::link::Link;
 use crate::live::watch::Pace;
 
@@ -110,7 +111,7 @@ async fn watch(
         Ok(lines) => lines,
         Err(failure) => return Some(failure),
     };
-    while let Ok(Some(line)) = lines.next(pace.idle).await {
+    while let Ok(Next::Line(line)) = lines.next(pace.idle).await {
         if let Some(told) = read(line) {
             tell(told);
         }

@@ -17,6 +17,7 @@ use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::live::failure::Failure;
 use crate::live::feed::{Delta, Teller};
+use crate::live::lines::Next;
 use crate::live::link::Link;
 use crate::live::list::{Listed, Place, read};
 
@@ -25,8 +26,9 @@ use crate::live::list::{Listed, Place, read};
 pub struct Pace {
     /// The server ends a watch after so many seconds.
     pub watch_seconds: u32,
-    /// A watch in which nothing is heard for so long is taken for dead: bookmarks come every
-    /// minute.
+    /// A watch in which nothing is heard for so long is asked for anew: its connection may be
+    /// dead. Bookmarks come every minute, but not for a kind of which the server has seen no
+    /// change since it was started.
     pub idle: Duration,
     /// The pause after a failure, doubled each time.
     pub pause: Duration,
@@ -193,7 +195,7 @@ impl Watcher {
         );
         let mut lines = link.lines(&path).await?;
         self.well();
-        while let Some(line) = lines.next(self.pace.idle).await? {
+        while let Next::Line(line) = lines.next(self.pace.idle).await? {
             self.take(line)?;
             if self.teller.is_alone() {
                 break;

@@ -3,8 +3,10 @@
 
 use std::task::Poll;
 
+use crate::engine::extender::binding_in;
 use crate::engine::host::Host;
-use crate::sim::remote::{Answer, Request, Written};
+use crate::intern::Symbol;
+use crate::sim::remote::{Answer, PodRef, Request, Written};
 use crate::sim::{ApiServer, World};
 
 impl World {
@@ -33,13 +35,22 @@ impl ApiServer {
         answer
     }
 
+    /// It may have been told already that it is bound.
+    fn bind_if_open(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
+        match self.objects.pod(pod.key) {
+            Some(known) if known.spec.node_name == node => Ok(()),
+            _ => self.bind_here(pod, node),
+        }
+    }
+
     fn make(&mut self, request: Request) -> Answer {
         let done = |()| Written::Done;
         match request {
-            // It may have been told already that it is.
-            Request::Bind { pod, node } => match self.objects.pod(pod.key) {
-                Some(known) if known.spec.node_name == node => Ok(Written::Done),
-                _ => self.bind_here(pod, node).map(done),
+            Request::Bind { pod, node } => self.bind_if_open(pod, node).map(done),
+            // Nobody outside is asked any more.
+            Request::ExtenderBind { pod, call } => match binding_in(&call) {
+                Some((_, _, node)) => self.bind_if_open(pod, node).map(done),
+                None => Err("the call to the extender names no node".into()),
             },
             Request::PodStatus { pod, patch } => self.patch_pod_status(pod.key, patch).map(done),
             Request::Evict { pod, condition } => {

@@ -101,16 +101,20 @@ impl ApiServer {
     /// Takes the answer to a write elsewhere in. Gives the question that it answers.
     pub(super) fn answered(&mut self, ticket: u64, answer: Answer) -> Option<Question> {
         let key = match &answer {
-            Ok(Written::Object(object)) => Some(object.key()),
+            Ok(Written::Object(object) | Written::Conflict { newest: object, .. }) => {
+                Some(object.key())
+            }
             _ => None,
         };
         let question = self.remote.as_mut()?.answer(ticket, answer);
-        // A watch may have been faster.
-        if let Some(key) = key
-            && let Some(stored) = self.get(key.kind, NamespacedName::new(key.namespace, key.name))
-            && let Some(remote) = &mut self.remote
-        {
-            remote.heard(key, Some(&stored));
+        // A watch may have been faster: it told a newer version, or that the object is gone.
+        if let Some(key) = key {
+            let stored = self.get(key.kind, NamespacedName::new(key.namespace, key.name));
+            let is_new = matches!(question, Some(Question::Create(..)));
+            let heard = stored.is_some() || !is_new;
+            if let Some(remote) = self.remote.as_mut().filter(|_| heard) {
+                remote.heard(key, stored.as_ref());
+            }
         }
         question
     }

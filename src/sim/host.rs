@@ -257,6 +257,16 @@ impl Host for ApiServer {
         Ok(answer)
     }
 
+    /// Elsewhere the extender is asked beside the cycles: it may take its time.
+    fn bind_by_extender(&mut self, call: ExtenderCall) -> Poll<Result<serde_json::Value, String>> {
+        let binding = extender::binding_in(&call).filter(|_| self.remote.is_some());
+        let Some((key, uid, _)) = binding else { return Poll::Ready(self.call_extender(call)) };
+        self.faults.extender(call.extender)?;
+        let request = Request::ExtenderBind { pod: PodRef { key, uid }, call };
+        let asked = self.ask(Question::Bind(uid), request);
+        asked.unwrap_or(Poll::Pending).map_ok(|_| serde_json::Value::Null)
+    }
+
     fn others_may_act(&self) -> bool {
         self.remote.is_some()
     }
@@ -272,5 +282,6 @@ fn object_of(
         Written::Object(object) => Ok(object),
         Written::Done => Ok(sent),
         Written::Gone => Err(format!("{} not found", sent.key())),
+        Written::Conflict { problem, .. } => Err(problem),
     })
 }

@@ -10,7 +10,7 @@ use std::task::Poll;
 
 use crate::api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object};
 use crate::api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceVersion};
-use crate::engine::host::{ApiEvent, PodStatusPatch};
+use crate::engine::host::{ApiEvent, ExtenderCall, PodStatusPatch};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
@@ -32,6 +32,13 @@ pub enum Request {
         pod: PodRef,
         /// The node.
         node: Symbol,
+    },
+    /// Lets an extender bind a pod.
+    ExtenderBind {
+        /// The pod.
+        pod: PodRef,
+        /// What to ask the extender.
+        call: ExtenderCall,
     },
     /// Sets a condition of a pod and its nominated node.
     PodStatus {
@@ -93,6 +100,9 @@ impl Request {
     pub fn words(&self) -> String {
         match self {
             Request::Bind { pod, node } => format!("bind {} to {node}", pod.key),
+            Request::ExtenderBind { pod, call } => {
+                format!("bind {} through extender {}", pod.key, call.extender)
+            }
             Request::PodStatus { pod, patch } => match (&patch.condition, patch.nominated_node) {
                 (Some(condition), _) => format!("condition {} of pod {}", condition.type_, pod.key),
                 (None, Some(node)) if !node.is_empty() => {
@@ -131,6 +141,13 @@ pub enum Written {
     Gone,
     /// It is done, and this is the object now.
     Object(Object),
+    /// Somebody else was faster.
+    Conflict {
+        /// The server's words.
+        problem: String,
+        /// The object as they left it.
+        newest: Object,
+    },
 }
 
 /// An answer: what became of it, or what went wrong, in the server's words.
@@ -195,7 +212,7 @@ impl Remote {
 
     /// Takes an answer in. Gives the question that it answers, if it was asked and not dropped.
     pub fn answer(&mut self, ticket: u64, answer: Answer) -> Option<Question> {
-        if let Ok(Written::Object(object)) = &answer {
+        if let Ok(Written::Object(object) | Written::Conflict { newest: object, .. }) = &answer {
             self.newer.insert(object.key(), object.clone());
         }
         let question = self.waiting.remove(&ticket)?;
@@ -244,12 +261,13 @@ impl Remote {
         }
     }
 
-    /// The newest version: as an answer told it, or as it is stored.
+    /// The newest version: as an answer told it, or as it is stored. What was made elsewhere is
+    /// there as soon as the answer says so.
     pub fn newest(&self, key: ObjectKey, stored: Option<Object>) -> Option<Object> {
-        let stored = stored?;
-        match self.newer.get(&key) {
-            Some(newer) if is_newer(newer, &stored) => Some(newer.clone()),
-            _ => Some(stored),
+        match (self.newer.get(&key), stored) {
+            (Some(newer), Some(stored)) if !is_newer(newer, &stored) => Some(stored),
+            (Some(newer), _) => Some(newer.clone()),
+            (None, stored) => stored,
         }
     }
 }
@@ -326,6 +344,7 @@ mod tests {
         assert_eq!(volume(&remote, claim("9", "old")), "v");
         remote.heard(key, Some(&claim("9", "old")));
         assert_eq!(volume(&remote, claim("9", "old")), "v");
+        assert!(remote.newest(key, None).is_some(), "no watch has told of it");
         remote.heard(key, Some(&claim("11", "new")));
         assert_eq!(volume(&remote, claim("11", "new")), "new");
         assert_eq!(remote.newest(key, None), None);

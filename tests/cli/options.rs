@@ -82,6 +82,7 @@ fn a_story_needs_a_terminal() {
 #[test]
 fn every_command_refuses_what_it_does_not_know() {
     says("rbac-unknown", "rbac --nmae x");
+    Call::new().says("rbac", "rbac --name viewer");
     says("rbac-schedule", "rbac --schedule");
     says("info-unknown", "info -o toml");
     says("capture-nowhere", "capture -o cluster.json --kubeconfig nowhere");

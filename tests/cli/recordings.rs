@@ -116,6 +116,26 @@ fn a_recording_is_an_input_like_others() {
     assert!(at_start.pods().starts_with("default/old  pending"), "{}", at_start.stdout);
 }
 
+/// What was told stays between the changes where it was, and in a redacted one by other names.
+#[test]
+fn a_bundle_keeps_what_was_told() {
+    let call = call();
+    call.run("bundle -f lab.jsonl -o bug.jsonl");
+    let written = call.written("bug.jsonl");
+    schema::check_lines("kubestep/recording/v1", &written);
+    let records = written.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let records: Vec<Value> = records.filter(|line| line["record"] != "decision").collect();
+    let told = records.iter().position(|line| line["record"] == "event").unwrap();
+    assert_eq!(records[told]["reason"], "FailedScheduling");
+    assert_eq!(records[told - 1]["object"]["metadata"]["name"], "strange");
+    assert_eq!(records[told + 1]["record"], "delete");
+    call.run("bundle -f lab.jsonl --redact -o other.jsonl");
+    let redacted = call.written("other.jsonl");
+    assert!(redacted.contains("FailedScheduling") && !redacted.contains("strange"), "{redacted}");
+    call.run("bundle -f lab.jsonl --until 5s -o early.jsonl");
+    assert!(!call.written("early.jsonl").contains("FailedScheduling"));
+}
+
 #[test]
 fn one_that_was_cut_off_says_so() {
     let lab = lab();

@@ -77,7 +77,7 @@ impl ControlPlane {
 
     /// The cluster as the library takes it.
     pub fn target(&self, user: &str) -> Target {
-        Target { kubeconfig: Some(self.kubeconfig(user)), context: None }
+        Target { kubeconfig: Some(self.kubeconfig(user)), context: None, server: None }
     }
 
     /// A way to run kubectl from another thread.
@@ -172,7 +172,8 @@ impl Drop for ControlPlane {
     }
 }
 
-fn free_port() -> u16 {
+/// A port of this machine that nobody listens on.
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 

@@ -7,14 +7,17 @@
 )]
 
 mod attended;
+mod beside;
 mod consent;
 mod control_plane;
+mod extender;
 mod follow;
 mod mirror;
 mod objects;
 mod random;
 mod real;
 mod real_attended;
+mod real_port;
 mod real_schedule;
 mod real_writes;
 mod record;

@@ -121,8 +121,18 @@ fn the_printed_role_is_enough_and_without_it_nothing_is_shown() {
     while kubestep(&plane, "viewer", "run").2 != Some(0) {
         assert!(Instant::now() < until, "{:?}", kubestep(&plane, "viewer", "run"));
     }
-    let (_, told, _) = kubestep(&plane, "viewer", "run");
-    assert!(!told.contains("cannot be read"), "{told}");
+    let folder = tempfile::tempdir().unwrap();
+    let [snapshot, stream] = ["snapshot", "stream"].map(|name| folder.path().join(name));
+    let (snapshot, stream) = (snapshot.display(), stream.display());
+    let lines =
+        ["run".into(), format!("capture -o {snapshot}"), format!("record --for 2s -o {stream}")];
+    for line in lines {
+        let (_, told, code) = kubestep(&plane, "viewer", &line);
+        assert_eq!(code, Some(0), "{line}: {told}");
+        assert!(!told.contains("cannot be read"), "{line}: {told}");
+    }
+    let verbs = plane.verbs_of("kubestep/");
+    assert!(verbs.iter().all(|verb| ["get", "list", "watch"].contains(&&**verb)), "{verbs:?}");
 }
 
 #[test]

@@ -114,6 +114,28 @@ fn real_a_dry_run_changes_nothing_and_without_a_word_nothing_is_tried() {
 }
 
 #[test]
+fn real_the_printed_role_is_enough_to_schedule() {
+    let Some(plane) = ControlPlane::start() else { return };
+    let mut printing = std::process::Command::new(env!("CARGO_BIN_EXE_kubestep"));
+    let role = printing.args(["rbac", "--schedule"]).output().unwrap().stdout;
+    plane.kubectl("apply -f -", &String::from_utf8(role).unwrap());
+    plane.kubectl("create clusterrolebinding viewer --clusterrole=kubestep --user=viewer", "");
+    create(&plane, vec![node("node-0", "2"), pod("small", "1"), pod("large", "64")]);
+    let scheduler = Running::start_on(&plane.kubeconfig("viewer"), FAST);
+    let has_node = || get_pod(&plane, "small")["spec"]["nodeName"] == "node-0";
+    until("the pod is bound", has_node);
+    let told = || {
+        let events = get(&plane, "/apis/events.k8s.io/v1/namespaces/default/events");
+        events["items"].as_array().unwrap().iter().any(|it| it["reason"] == "FailedScheduling")
+    };
+    until("the other is told why", told);
+    assert!(!scheduler.told().contains("forbidden"), "{}", scheduler.told());
+    let refused = plane.audited().into_iter().filter(|it| it.code == 403);
+    let refused: Vec<_> = refused.filter(|it| it.agent.starts_with("kubestep/")).collect();
+    assert!(refused.is_empty(), "{refused:?}");
+}
+
+#[test]
 fn real_conditions_events_and_gates_are_as_upstream_has_them() {
     let Some(plane) = ControlPlane::start() else { return };
     let mut gated = pod("gated", "1");
@@ -195,5 +217,6 @@ fn real_a_victim_is_marked_and_deleted_and_the_preemptor_takes_its_place() {
         events["items"].as_array().unwrap().iter().find(|it| it["reason"] == "Preempted");
     let preempted = preempted.unwrap();
     assert_eq!(preempted["regarding"]["name"], "victim");
-    assert_eq!(preempted["related"]["name"], "preemptor");
+    // Upstream has no kind for its wrapper of the preemptor, and so leaves it out.
+    assert_eq!(preempted["related"], Value::Null);
 }

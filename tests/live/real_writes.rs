@@ -1,13 +1,13 @@
 //! What the scheduler writes before it binds a pod, on a real API server: volumes, claims of
 //! devices, groups; and extenders that bind in its place.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::control_plane::ControlPlane;
+use crate::extender;
 use crate::objects::{FAST, create, get, get_pod, node, pod};
 use crate::running::{Running, until};
 
@@ -155,80 +155,12 @@ fn real_a_gang_is_bound_together_behind_its_gates() {
     });
 }
 
-/// An extender that leaves one node, and binds with kubectl.
-fn extender(kubectl: impl Fn() -> Command + Send + 'static) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let Some((path, body)) = read(&mut stream) else { continue };
-            let answer = match path.as_str() {
-                "/filter" => json!({"nodenames": ["node-1"]}),
-                _ => {
-                    bind(kubectl(), &body);
-                    json!({})
-                }
-            };
-            let text = answer.to_string();
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
-            let _sent = write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len());
-        }
-    });
-    port
-}
-
-fn read(stream: &mut TcpStream) -> Option<(String, Value)> {
-    let mut reader = BufReader::new(stream);
-    let (mut first, mut length) = (String::new(), 0);
-    reader.read_line(&mut first).ok()?;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some((first.split(' ').nth(1)?.to_owned(), serde_json::from_slice(&body).ok()?))
-}
-
-fn bind(mut kubectl: Command, args: &Value) {
-    let (name, namespace) = (&args["PodName"], &args["PodNamespace"]);
-    let path = format!(
-        "/api/v1/namespaces/{}/pods/{}/binding",
-        namespace.as_str().unwrap(),
-        name.as_str().unwrap()
-    );
-    let body = json!({
-        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": namespace},
-        "target": {"kind": "Node", "name": args["Node"]},
-    });
-    let mut child = kubectl
-        .args(["create", "--raw", &path, "-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(body.to_string().as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
-}
-
 #[test]
 fn real_an_extender_chooses_and_binds() {
     let Some(plane) = ControlPlane::start() else { return };
     create(&plane, vec![node("node-0", "4"), node("node-1", "4"), pod("user", "1")]);
-    let mut lent = plane.kubectl_command();
-    lent.env("HOME", std::env::temp_dir());
-    let (program, args): (_, Vec<_>) =
-        (lent.get_program().to_owned(), lent.get_args().map(ToOwned::to_owned).collect());
-    let port = extender(move || {
-        let mut command = Command::new(&program);
-        command.args(&args);
-        command
+    let port = extender::start(&plane, |verb, _| {
+        (verb == "/filter").then(|| json!({"nodenames": ["node-1"]}))
     });
     let config = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
     let text = format!(

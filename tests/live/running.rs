@@ -22,15 +22,15 @@ impl Running {
 
     /// Starts one on a cluster.
     pub fn start_on(kubeconfig: &Path, line: &str) -> Running {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kubestep"))
-            .arg("schedule")
-            .args(line.split_whitespace())
-            .env("KUBECONFIG", kubeconfig)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubestep"));
+        command.arg("schedule").args(line.split_whitespace()).env("KUBECONFIG", kubeconfig);
+        Running::of(command)
+    }
+
+    /// Starts any program and listens to its standard error.
+    pub fn of(mut command: Command) -> Running {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let told = Arc::new(Mutex::new(String::new()));
         let (mut from, to) = (child.stderr.take().unwrap(), told.clone());
         std::thread::spawn(move || {

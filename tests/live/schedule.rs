@@ -60,6 +60,11 @@ fn lease(server: &StandIn) -> Value {
 
 #[test]
 fn whatever_becomes_of_writes_and_watches_every_pod_is_bound_once() {
+    // The time that pods wait after a failure is not what is tested.
+    let config = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+    let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                podMaxBackoffSeconds: 1\n";
+    std::fs::write(config.path(), text).unwrap();
     for seed in 1..=3 {
         let server = StandIn::start();
         cluster(&server, 12, 40);
@@ -67,8 +72,11 @@ fn whatever_becomes_of_writes_and_watches_every_pod_is_bound_once() {
             faults.seed = Some(seed);
             faults.writes = Some(seed);
         });
-        let mut scheduler =
-            Running::start_on(&server.kubeconfig(), "--yes-write --kube-api-qps=-1 --v 2");
+        let line = format!(
+            "--yes-write --kube-api-qps=-1 --secure-port 0 --v 2 --config {}",
+            config.path().display()
+        );
+        let mut scheduler = Running::start_on(&server.kubeconfig(), &line);
         until("all pods are bound", || nodes_of(&server).len() == 40);
         let mut nodes = nodes_of(&server);
         nodes.sort();

@@ -54,7 +54,8 @@ pub(super) struct LeaderElection {
     leader_elect_resource_namespace: Option<String>,
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+/// A time as Go writes it.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     let written = Written::parse(text).and_then(positive);
     written.ok_or_else(|| "a time longer than nothing is needed, as in 15s or 1m30s".to_owned())
 }

@@ -5,11 +5,15 @@
 
 mod consent;
 mod flags;
+mod gates;
 mod log;
 mod port;
+mod reviews;
 mod screen;
+mod upstream;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -22,6 +26,7 @@ use crate::cli::exit::Exit;
 use crate::cli::open::{self, Built, Writes};
 use crate::cli::options::{Cluster, Input};
 use crate::cli::registry::Subcommand;
+use crate::config;
 use crate::engine::tie_break::TieBreak;
 use crate::extender_client::Reach;
 use crate::live::attended::Wire;
@@ -38,12 +43,16 @@ use flags::{Client, LeaderElection};
 use log::Log;
 use port::{Ports, Watched};
 use screen::{Attendance, Beside};
+use upstream::Upstream;
 
 /// Schedule the pods of a live cluster in place of kube-scheduler
 ///
 /// The only command that writes to a cluster. It says what it will write and asks; where there is
 /// no terminal to ask on, --yes-write has to be given. With --tui the debugger is shown on it.
+///
+/// It takes kube-scheduler's flags, so that it can stand in its place.
 #[derive(Args, Debug)]
+#[command(after_long_help = upstream::help())]
 pub(super) struct Schedule {
     /// The kubeconfig of the cluster; else the configuration's, KUBECONFIG, ~/.kube/config or the
     /// pod's own credentials
@@ -52,12 +61,21 @@ pub(super) struct Schedule {
     /// The kubeconfig's context
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+    /// The API server's address, whatever the kubeconfig says
+    #[arg(long, value_name = "URL")]
+    master: Option<String>,
     /// The scheduler's configuration (KubeSchedulerConfiguration, v1)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
+    /// Write the configuration with everything filled in to this file, and end
+    #[arg(long, value_name = "FILE")]
+    write_config_to: Option<PathBuf>,
+    /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false; may be repeated
     #[arg(long, value_name = "GATES")]
-    feature_gates: Option<String>,
+    feature_gates: Vec<String>,
+    /// How long a pod may stay unschedulable before it is tried again without an event
+    #[arg(long, value_name = "TIME", value_parser = flags::time, default_value = "5m")]
+    pod_max_in_unschedulable_pods_duration: Duration,
     /// How ties between the best nodes are broken: upstream, first or seed:N
     #[arg(long, value_name = "HOW", default_value = "upstream")]
     tie_break: TieBreak,
@@ -79,12 +97,17 @@ pub(super) struct Schedule {
     ports: Ports,
     #[command(flatten)]
     attendance: Attendance,
+    #[command(flatten)]
+    upstream: Upstream,
 }
 
 impl Subcommand for Schedule {
     const NAME: &'static str = "schedule";
 
     fn run(&self) -> Result<Exit> {
+        if let Some(path) = &self.write_config_to {
+            return self.write_config(path);
+        }
         if self.attendance.tui {
             open::require_screen()?;
         }
@@ -92,7 +115,7 @@ impl Subcommand for Schedule {
         let opened = Feed::open(target.clone(), Scope::default(), Pace::default());
         let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
         require_reading(&snapshot)?;
-        let built = self.world(&mut snapshot, feed.link().name())?;
+        let mut built = self.world(&mut snapshot, feed.link().name())?;
         let election = match self.dry_run {
             true => None,
             false => self.election.settings(&built.world.config().document.leader_election)?,
@@ -110,12 +133,16 @@ impl Subcommand for Schedule {
         let manner = self.client.manner(&built.world.config().document.client_connection);
         let manner = Manner { dry_run: self.dry_run, ..manner };
         let writer = Writer::start(target.clone(), manner).map_err(cluster::explained)?;
+        if let Some(extenders) = built.world.api().extenders() {
+            writer.bind_through(extenders.clone());
+        }
+        let lease = election.as_ref().map_or("", |settings| &settings.name);
+        let (watched, unserved) = self.ports.serve(lease, &built.world)?;
+        built.notices.extend(unserved);
         let log = Log::new(self.verbosity);
         if !self.attendance.tui {
             built.notices.iter().for_each(|notice| log.line(1, notice));
         }
-        let lease = election.as_ref().map_or("", |settings| &settings.name);
-        let watched = self.ports.serve(lease)?;
         let election = election
             .map(|settings| Election::start(target, settings, writer.gate().clone()))
             .transpose()
@@ -137,12 +164,23 @@ impl Schedule {
     /// The cluster: the flags', else the configuration's.
     fn target(&self) -> Result<Target> {
         let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
+        if let (None, None, Some(_)) = (&kubeconfig, &context, &self.master) {
+            return Ok(Target { server: self.master.clone(), ..Target::default() });
+        }
         let mut options = Cluster { kubeconfig, context, all_namespaces: true };
         if let (None, Some(path)) = (&options.kubeconfig, &self.config) {
             let text = open::read_config(path)?;
             options.kubeconfig = flags::kubeconfig_in(&text);
         }
-        cluster::target(&options)
+        Ok(Target { server: self.master.clone(), ..cluster::target(&options)? })
+    }
+
+    /// Writes the configuration with everything filled in.
+    fn write_config(&self, path: &Path) -> Result<Exit> {
+        let built = self.build(source::Input::default())?;
+        let text = config::to_yaml(&built.world.config().completed());
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Exit::Fine)
     }
 
     /// Whether a scheduler reads that kind, with the gates as they are.
@@ -151,7 +189,7 @@ impl Schedule {
             Reader::Scheduler => true,
             Reader::Debugger => false,
             Reader::Gate(name) => {
-                let gates = self.feature_gates.as_deref().unwrap_or_default();
+                let gates = gates::own(&self.feature_gates).0.unwrap_or_default();
                 gates.split(',').any(|gate| gate.trim() == format!("{name}=true"))
             }
         }
@@ -165,14 +203,27 @@ impl Schedule {
         read.listed_at = Some(snapshot.taken_at);
         read.warnings.retain(|warning| warning != source::NOTHING_PENDING);
         read.warnings.extend(notices);
+        self.build(read)
+    }
+
+    /// The cluster with its scheduler.
+    fn build(&self, read: source::Input) -> Result<Built> {
+        let (feature_gates, others) = gates::own(&self.feature_gates);
         let input = Input {
             config: self.config.clone(),
-            feature_gates: self.feature_gates.clone(),
+            feature_gates,
             tie_break: self.tie_break,
             ..Input::default()
         };
         let reach = if self.dry_run { Reach::Reads } else { Reach::Everything };
-        open::world(read, &input, (reach, Writes::Elsewhere), |_| Vec::new())
+        let mut built = open::world(read, &input, (reach, Writes::Elsewhere), |_| Vec::new())?;
+        let longest = self.pod_max_in_unschedulable_pods_duration.as_micros();
+        let longest = i64::try_from(longest).unwrap_or(i64::MAX);
+        built.world.scheduler_mut().queue_mut().set_max_unschedulable_duration(longest);
+        built.notices.extend(self.upstream.notices());
+        let other = |name: String| format!("--feature-gates {name}: it changes nothing here");
+        built.notices.extend(others.into_iter().map(other));
+        Ok(built)
     }
 }
 

@@ -1,38 +1,59 @@
 //! Where health and metrics are served, as kube-scheduler's flags say it, and by whom.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result};
 use clap::Args;
 
+use crate::config;
 use crate::live::metrics::Metrics;
 use crate::live::scheduling::{Lead, Told};
-use crate::live::serve::{self, Health};
+use crate::live::serve::certificate::{Allowed, Certificate};
+use crate::live::serve::{self, Door, Health};
+use crate::live::write::hostname;
 use crate::sim::World;
+
+use super::reviews::Reviews;
+
+/// kube-scheduler's port for HTTPS.
+const PORT: u16 = 10259;
 
 /// Where health and metrics are served.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Health and metrics")]
 pub(super) struct Ports {
-    /// The address to serve on: /healthz, /livez, /readyz, /metrics with kube-scheduler's names
+    /// The address to serve on: /healthz, /livez, /readyz, /metrics with kube-scheduler's names,
+    /// /configz
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind_address: IpAddr,
-    /// The port for HTTPS, as kube-scheduler's 10259; it needs a certificate. Callers need not
-    /// say who they are. 0: none
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
-    secure_port: u16,
-    /// The port for plain HTTP; 0: none
+    /// The port for HTTPS; 0: none. Without this flag it is 10259 if that is free
+    #[arg(long, value_name = "PORT")]
+    secure_port: Option<u16>,
+    /// The port for plain HTTP, where everybody may see everything; 0: none
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     http_port: u16,
-    /// The certificate for HTTPS, with those that signed it (PEM)
+    /// The certificate for HTTPS, with those that signed it (PEM); without one and --cert-dir it
+    /// is made for this run and signed by itself
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
     /// The key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     tls_private_key_file: Option<PathBuf>,
+    /// A folder with kube-scheduler.crt and kube-scheduler.key, where no files are named
+    #[arg(long, value_name = "FOLDER")]
+    cert_dir: Option<PathBuf>,
+    /// The oldest version of TLS: VersionTLS12 or VersionTLS13
+    #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
+    tls_min_version: String,
+    /// The ciphers for TLS 1.2; all that are safe if none is named
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tls_cipher_suites: Vec<String>,
+    #[command(flatten)]
+    reviews: Reviews,
 }
 
 /// Who counts, and says how it is.
@@ -42,37 +63,66 @@ pub(super) struct Watched {
 }
 
 impl Ports {
-    /// Begins to serve. `lease` is the lease's name.
+    /// Begins to serve. `lease` is the lease's name; "": there is none. With what is to be said.
     ///
     /// # Errors
-    /// A port cannot be had, or the certificate not be used.
-    pub fn serve(&self, lease: &str) -> Result<Watched> {
+    /// A port that was named cannot be had, or the certificate not be used.
+    pub fn serve(&self, lease: &str, world: &World) -> Result<(Watched, Vec<String>)> {
         let metrics = Metrics::new(lease)?;
-        let health = Arc::new(Health::default());
-        health.alive.store(true, Ordering::Relaxed);
-        let start = |port, tls| {
-            let address = SocketAddr::new(self.bind_address, port);
-            serve::start(address, tls, health.clone(), metrics.registry())
-                .with_context(|| format!("health and metrics on {address}"))
-        };
-        if self.secure_port != 0 {
-            let (Some(certificate), Some(key)) = (&self.tls_cert_file, &self.tls_private_key_file)
-            else {
-                bail!(
-                    "--secure-port needs a certificate: --tls-cert-file and \
-                     --tls-private-key-file; --http-port serves without"
-                );
-            };
-            start(
-                self.secure_port,
-                Some(serve::tls(certificate, key).map_err(anyhow::Error::msg)?),
-            )?;
+        metrics.tell_features(world.scheduler().features());
+        let health = Arc::new(Health::new(!lease.is_empty()));
+        let told = Arc::new(serve::Told {
+            health: health.clone(),
+            registry: metrics.registry(),
+            config: config::to_json(&world.config().completed()),
+        });
+        let mut notices = Vec::new();
+        let secure = self.secure_port.unwrap_or(PORT);
+        if secure != 0 {
+            let address = SocketAddr::new(self.bind_address, secure);
+            let (tls, access) = (Some(self.tls()?), Some(self.reviews.access()));
+            match serve::start(Door { address, tls, access }, told.clone()) {
+                Err(error) if self.secure_port.is_none() => notices.push(not_there(&error)),
+                started => drop(started.with_context(|| at(address))?),
+            }
         }
         if self.http_port != 0 {
-            start(self.http_port, None)?;
+            let address = SocketAddr::new(self.bind_address, self.http_port);
+            let door = Door { address, tls: None, access: None };
+            serve::start(door, told).with_context(|| at(address))?;
         }
-        Ok(Watched { metrics, health })
+        Ok((Watched { metrics, health }, notices))
     }
+
+    fn tls(&self) -> Result<Arc<tokio_rustls::rustls::ServerConfig>> {
+        let named = self.tls_cert_file.clone().zip(self.tls_private_key_file.clone());
+        let named = named.or_else(|| {
+            let folder = self.cert_dir.as_ref()?;
+            let [certificate, key] = ["kube-scheduler.crt", "kube-scheduler.key"];
+            Some((folder.join(certificate), folder.join(key)))
+        });
+        let certificate = match named {
+            Some((certificate, key)) => Certificate::read(&certificate, &key),
+            None => {
+                let address = self.bind_address.to_string();
+                Certificate::own(vec!["localhost".into(), hostname(), address])
+            }
+        };
+        let (oldest, ciphers) = (self.tls_min_version.clone(), self.tls_cipher_suites.clone());
+        let allowed = Allowed { oldest, ciphers };
+        certificate.and_then(|made| made.server(&allowed)).map_err(Error::msg)
+    }
+}
+
+fn at(address: SocketAddr) -> String {
+    format!("health and metrics on {address}")
+}
+
+fn not_there(error: &io::Error) -> String {
+    format!(
+        "health and metrics are not served: port {PORT}: {error} (--secure-port names another, 0 \
+         none)"
+    )
 }
 
 impl Watched {

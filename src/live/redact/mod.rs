@@ -23,7 +23,7 @@ use crate::engine::framework::registry::Registry;
 use crate::engine::pod::NamespacedName;
 use crate::live::feed::{Delta, Event, Notice};
 use crate::live::told::Told;
-use crate::source::recording::{Header, Recorded, What};
+use crate::source::recording::{Header, Note, Recorded, What};
 use crate::source::{self, MissingKind, Origin, SchedulerConfigText};
 use names::Names;
 
@@ -212,6 +212,7 @@ impl Redactor {
         }
         if let Some(recording) = &mut read.recording {
             recording.changes.iter_mut().for_each(|change| redactor.change(change));
+            recording.notes.iter_mut().for_each(|noted| redactor.note(&mut noted.note));
         }
         redactor.header(header);
         let (file, line) = (source::STDIN.into(), 1);
@@ -219,6 +220,17 @@ impl Redactor {
         let config = header.scheduler_config.as_ref().map(Value::to_string);
         read.scheduler_config = config.map(|text| SchedulerConfigText { text, origin });
         read.captured.missing = redactor.missing(&read.captured.missing);
+    }
+
+    fn note(&mut self, note: &mut Note) {
+        *note = match note.clone() {
+            Note::Event { pod, uid, reporter, reason, message } => {
+                let told = self.told(&Told { pod, uid, reporter, reason, message });
+                let Told { pod, uid, reporter, reason, message } = told;
+                Note::Event { pod, uid, reporter, reason, message }
+            }
+            Note::Notice { serious, text } => Note::Notice { serious, text: self.message(&text) },
+        };
     }
 
     fn change(&mut self, change: &mut Recorded) {

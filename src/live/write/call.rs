@@ -5,11 +5,12 @@ use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
 use crate::live::failure::Failure;
 use crate::live::link::Link;
+use crate::live::traffic;
 use crate::live::write::limiter::Limiter;
 use crate::live::write::{Gate, Manner};
 
@@ -111,7 +112,9 @@ impl Calls {
 
     async fn patiently(&self, call: &Call) -> Result<Vec<u8>, Failure> {
         for _ in 0..PATIENCE {
+            let began = Instant::now();
             self.limiter.turn().await;
+            traffic::waited(self.link.host(), call.method.as_str(), began.elapsed());
             match self.renewed(call).await {
                 Err(Failure::Busy { after, .. }) => {
                     sleep(after.unwrap_or(Duration::from_secs(1))).await;
@@ -144,13 +147,19 @@ impl Calls {
             .header("content-type", call.content.as_str());
         let body = serde_json::to_vec(&call.body)
             .map_err(|error| Failure::Malformed(error.to_string()))?;
+        let (host, method, size) = (self.link.host(), call.method.as_str(), body.len());
         let request = request
             .body(Body::from(body))
             .map_err(|error| Failure::Malformed(error.to_string()))?;
         let whole = async {
-            let answer = client.send(request).await.map_err(Failure::of_client)?;
+            let began = Instant::now();
+            let answer = client.send(request).await;
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            traffic::asked(host, method, code, began.elapsed(), size);
+            let answer = answer.map_err(Failure::of_client)?;
             let (code, headers) = (answer.status(), answer.headers().clone());
             let body = answer.into_body().collect_bytes().await.map_err(Failure::of_client)?;
+            traffic::received(host, method, body.len());
             match code.is_success() {
                 true => Ok(body.to_vec()),
                 false => Err(Failure::of_answer(code, &headers, &body)),

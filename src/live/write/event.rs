@@ -30,6 +30,8 @@ const QUEUE: usize = 1_000;
 const TRIES: u32 = 12;
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_secs(10);
+/// The API version of pod groups.
+const GROUPS: &str = "scheduling.k8s.io/v1alpha2";
 /// Between two looks for series that ended.
 const FINISH: Duration = Duration::from_secs(6 * 60);
 
@@ -143,8 +145,10 @@ fn event_json(told: &Told, host: &str) -> Value {
         "regarding": pod_json(event.regarding, event.uid),
     });
     json["regarding"]["resourceVersion"] = told.version.to_string().into();
-    if let Some((pod, uid)) = event.related {
-        json["related"] = pod_json(pod, uid);
+    if let Some((group, uid)) = event.related {
+        json["related"] = pod_json(group, uid);
+        json["related"]["kind"] = "PodGroup".into();
+        json["related"]["apiVersion"] = GROUPS.into();
     }
     if told.series.is_some() {
         json["series"] = series_json(told);
@@ -210,7 +214,7 @@ mod tests {
         assert_eq!(json["eventTime"], "2026-01-01T00:00:00.000000Z");
         assert_eq!(json["reportingInstance"], "s-host");
         assert_eq!(json["regarding"]["resourceVersion"], "7");
-        assert_eq!(json["related"]["uid"], "2");
+        assert_eq!([&json["related"]["uid"], &json["related"]["kind"]], ["2", "PodGroup"]);
         let last = "2026-01-01T00:00:00.000005Z";
         assert_eq!(json["series"], json!({"count": 2, "lastObservedTime": last}));
         assert_eq!(patch(&told).path, format!("{}/{}", path(&told), told.name));

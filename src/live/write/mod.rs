@@ -11,6 +11,7 @@ mod call;
 mod creation;
 mod event;
 mod eviction;
+mod extender;
 mod gate;
 mod lanes;
 mod limiter;
@@ -32,6 +33,7 @@ use tokio::task::JoinSet;
 
 use crate::live::failure::Failure;
 use crate::live::link::{Link, LinkError, Target};
+use crate::sim::ExtenderFn;
 use crate::sim::remote::{Answer, Outgoing, Request, Written};
 
 pub use event::hostname;
@@ -40,6 +42,7 @@ pub use gate::Gate;
 pub(in crate::live) use call::{Call, Calls, Content};
 use event::Events;
 pub(in crate::live) use event::micros;
+use extender::Extenders;
 use lanes::{Lane, Lanes};
 
 /// Writes at once. Upstream has no limit but its rate; API servers have.
@@ -74,6 +77,7 @@ pub struct Writer {
     inbox: Option<UnboundedSender<Outgoing>>,
     answers: UnboundedReceiver<Answered>,
     gate: Gate,
+    extenders: Extenders,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -88,6 +92,8 @@ impl Writer {
         let gate = Gate::closed("nothing is written yet");
         let (opened, opening) = mpsc::channel();
         let passed = gate.clone();
+        let extenders = Extenders::default();
+        let asked = extenders.clone();
         let work = move || {
             let runtime = match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
@@ -102,7 +108,7 @@ impl Writer {
                         let (main, events) = (calls(main), calls(events));
                         // Nobody listens if the program ends just now.
                         let _told = opened.send(Ok(()));
-                        serve(main, Events::new(events), requests, answered).await;
+                        serve(main, Events::new(events), asked, requests, answered).await;
                     }
                     Err(error) => drop(opened.send(Err(error))),
                 }
@@ -112,12 +118,17 @@ impl Writer {
         let thread = thread.map_err(|error| no_thread(&error))?;
         let ended = |_| no_thread(&std::io::Error::other("it has ended"));
         opening.recv().map_err(ended)??;
-        Ok(Writer { inbox: Some(inbox), answers, gate, thread: Some(thread) })
+        Ok(Writer { inbox: Some(inbox), answers, gate, extenders, thread: Some(thread) })
     }
 
     /// What lets writes pass.
     pub fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// Says who is asked where an extender is to bind.
+    pub fn bind_through(&self, extenders: ExtenderFn) {
+        self.extenders.set(extenders);
     }
 
     /// Makes a write, some time soon.
@@ -167,6 +178,7 @@ fn no_thread(error: &std::io::Error) -> LinkError {
 async fn serve(
     calls: Arc<Calls>,
     events: Events,
+    extenders: Extenders,
     mut requests: UnboundedReceiver<Outgoing>,
     answers: UnboundedSender<Answered>,
 ) {
@@ -180,11 +192,13 @@ async fn serve(
         }
         let lane = lanes.enter(lane_of(&request));
         let (calls, places, answers) = (calls.clone(), places.clone(), answers.clone());
+        let extenders = extenders.clone();
         under_way.spawn(async move {
             let _turn = lane.turn().await;
             let _place = places.acquire_owned().await;
             let what = request.words();
-            let answer = make(&calls, request).await.map_err(|failure| failure.words());
+            let answer = make(&calls, &extenders, request).await;
+            let answer = answer.map_err(|failure| failure.words());
             // At the end nobody may listen any more.
             let _told = answers.send(Answered { ticket, answer, what });
         });
@@ -196,9 +210,10 @@ async fn serve(
     let _in_time = tokio::time::timeout(AT_END, end).await;
 }
 
-async fn make(calls: &Calls, request: Request) -> Result<Written, Failure> {
+async fn make(calls: &Calls, extenders: &Extenders, request: Request) -> Result<Written, Failure> {
     match request {
         Request::Bind { pod, node } => binding::bind(calls, pod, node).await,
+        Request::ExtenderBind { call, .. } => extender::bind(calls.gate(), extenders, call).await,
         Request::PodStatus { pod, patch } => pod_status::patch(calls, pod, &patch).await,
         Request::Evict { pod, condition } => eviction::evict(calls, pod, condition).await,
         Request::ExtendedResourceClaim { pod, status } => {
@@ -221,6 +236,7 @@ fn lane_of(request: &Request) -> Lane {
     let pod = |pod: &crate::sim::remote::PodRef| (Kind::Pod, pod.key);
     match request {
         Request::Bind { pod: of, .. }
+        | Request::ExtenderBind { pod: of, .. }
         | Request::PodStatus { pod: of, .. }
         | Request::Evict { pod: of, .. }
         | Request::ExtendedResourceClaim { pod: of, .. }

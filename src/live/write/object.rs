@@ -17,6 +17,8 @@ use crate::live::write::call::{Call, Calls, Content};
 use crate::live::write::merge::difference;
 use crate::sim::remote::Written;
 
+/// The answer's code when somebody else was faster.
+const CONFLICT: u16 = 409;
 /// The part of an object that has its own way to be written.
 const STATUS: &str = "status";
 
@@ -38,8 +40,10 @@ pub(super) async fn update(
     let mut written = Written::Done;
     if has_changes(&patch) {
         written = send(calls, after, "", patch, &version).await?;
-        if let Written::Object(object) = &written {
-            version = object.metadata().resource_version.to_string();
+        match &written {
+            Written::Object(object) => version = object.metadata().resource_version.to_string(),
+            Written::Conflict { .. } => return Ok(written),
+            _ => {}
         }
     }
     if let Some(status) = status {
@@ -70,7 +74,27 @@ async fn send(
     patch["metadata"]["uid"] = object.metadata().uid.as_str().into();
     let (method, content) = (Method::PATCH, Content::MergePatch);
     let call = Call { method, path: format!("{path}{part}"), content, body: patch };
-    read(row, &calls.make(&call).await?)
+    match calls.make(&call).await {
+        Err(Failure::Server { code: CONFLICT, message }) => {
+            newest(calls, row, &path, message).await
+        }
+        answer => read(row, &answer?),
+    }
+}
+
+/// What the object has become, for whoever wants to try again at once.
+async fn newest(
+    calls: &Calls,
+    row: &ReadKind,
+    path: &str,
+    problem: String,
+) -> Result<Written, Failure> {
+    let refused = |problem| Failure::Server { code: CONFLICT, message: problem };
+    let Ok(answer) = calls.get(path).await else { return Err(refused(problem)) };
+    match read(row, &answer) {
+        Ok(Written::Object(newest)) => Ok(Written::Conflict { problem, newest }),
+        _ => Err(refused(problem)),
+    }
 }
 
 /// The object that the server answers.

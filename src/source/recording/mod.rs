@@ -110,8 +110,46 @@ pub struct Recording {
     pub ended_at: Time,
     /// The changes, in the order of their arrival.
     pub changes: Vec<Recorded>,
+    /// What was told beside them, in the order of its arrival.
+    pub notes: Vec<Noted>,
     /// What is expected, as YAML: the `expect` of a test.
     pub expect: Option<String>,
+}
+
+/// Something that was told and changed nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noted {
+    /// When it arrived, by the server's clock.
+    pub at: Time,
+    /// The line of the file, from 1.
+    pub line: u32,
+    /// What was told.
+    pub note: Note,
+}
+
+/// What was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A scheduler told an event about a pod.
+    Event {
+        /// The pod, `namespace/name`.
+        pod: String,
+        /// Its UID.
+        uid: String,
+        /// Who told it.
+        reporter: String,
+        /// `Scheduled` and the like.
+        reason: String,
+        /// Its words.
+        message: String,
+    },
+    /// Something was to be said about the connection.
+    Notice {
+        /// Whether what was shown could be wrong or old from then on.
+        serious: bool,
+        /// One sentence.
+        text: String,
+    },
 }
 
 /// A change and when it arrived.
@@ -167,6 +205,11 @@ impl Recording {
             self.changes.iter().take_while(|change| change.at <= until).count()
         });
         self.changes.get(..end).unwrap_or_default()
+    }
+
+    /// What was told up to a time, all without.
+    pub fn notes_until(&self, until: Option<Time>) -> impl Iterator<Item = &Noted> {
+        self.notes.iter().filter(move |noted| until.is_none_or(|until| noted.at <= until))
     }
 }
 

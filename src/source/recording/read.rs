@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Header, Recorded, Recording, SCHEMA, What};
+use super::{Header, Note, Noted, Recorded, Recording, SCHEMA, What};
 use crate::api::decode::{Decoded, Text, decode};
 use crate::api::{Kind, Object, ObjectKey, Time};
 use crate::intern::Symbol;
@@ -46,6 +46,23 @@ struct Raw<'a> {
     expect: Option<&'a RawValue>,
 }
 
+/// An event as it is written.
+#[derive(Deserialize)]
+struct RawEvent {
+    pod: String,
+    uid: String,
+    reporter: String,
+    reason: String,
+    message: String,
+}
+
+/// A notice as it is written.
+#[derive(Deserialize)]
+struct RawNotice {
+    serious: bool,
+    text: String,
+}
+
 /// A line that was understood.
 enum Parsed {
     Header(Box<Header>),
@@ -53,6 +70,7 @@ enum Parsed {
     Listed,
     Put(Time, Object),
     Delete(Time, ObjectKey),
+    Note(Time, Note),
     Expect(String),
     End(Option<Time>),
     /// What is there for other programs, or is not known yet.
@@ -188,6 +206,7 @@ impl Building {
                 self.last = format!("{key}, gone at {at}");
                 self.change(at, What::Delete(key));
             }
+            Parsed::Note(at, note) => recording.notes.push(Noted { at, line, note }),
             Parsed::Expect(text) => recording.expect = Some(text),
             Parsed::End(at) => {
                 recording.ended_at = recording.ended_at.max(at.unwrap_or_default());
@@ -254,6 +273,8 @@ fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
         "object" => object(line, &raw)?.map(Parsed::Object),
         "put" => raw.at.zip(object(line, &raw)?).map(|(at, object)| Parsed::Put(at, object)),
         "delete" => raw.at.zip(key(&raw)).map(|(at, key)| Parsed::Delete(at, key)),
+        "event" => raw.at.zip(event(text)).map(|(at, note)| Parsed::Note(at, note)),
+        "notice" => raw.at.zip(notice(text)).map(|(at, note)| Parsed::Note(at, note)),
         "listed" => Some(Parsed::Listed),
         "expect" => raw.expect.map(|expect| Parsed::Expect(expect.get().to_owned())),
         "end" => Some(Parsed::End(raw.at)),
@@ -264,6 +285,16 @@ fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
         let error = SourceError::of_file(line.name, message, "was the file edited by hand?");
         Box::new(SourceError { line: line.start.line as usize, ..*error })
     })
+}
+
+fn event(text: &str) -> Option<Note> {
+    let RawEvent { pod, uid, reporter, reason, message } = serde_json::from_str(text).ok()?;
+    Some(Note::Event { pod, uid, reporter, reason, message })
+}
+
+fn notice(text: &str) -> Option<Note> {
+    let RawNotice { serious, text } = serde_json::from_str(text).ok()?;
+    Some(Note::Notice { serious, text })
 }
 
 fn key(raw: &Raw<'_>) -> Option<ObjectKey> {

@@ -29,7 +29,8 @@ pub struct ApiEvent {
     pub regarding: NamespacedName,
     /// Its UID.
     pub uid: Symbol,
-    /// The pod on whose behalf it happened, if that is another.
+    /// The pod group on whose behalf it happened. Upstream names pods, too, but by a wrapper of
+    /// no kind, which is left out.
     pub related: Option<(NamespacedName, Symbol)>,
     /// The scheduler that says it: the name of its profile.
     pub reporter: Symbol,

@@ -57,6 +57,8 @@ pub struct Preemptor {
     priority: i32,
     /// The pod, or the pods of the group.
     pub pods: Vec<NamespacedName>,
+    /// The group, if it is one.
+    group: Option<NamespacedName>,
 }
 
 impl Preemptor {
@@ -68,6 +70,7 @@ impl Preemptor {
             scheduler: pod.pod.spec.scheduler_name,
             priority: pod.priority(),
             pods: vec![pod.key()],
+            group: None,
         }
     }
 
@@ -80,6 +83,7 @@ impl Preemptor {
             scheduler: scheduler.unwrap_or_default(),
             priority: group_priority(group),
             pods: pods.iter().map(|pod| pod.key()).collect(),
+            group: Some(NamespacedName::new(group.metadata.namespace, group.metadata.name)),
         }
     }
 }
@@ -93,6 +97,8 @@ pub enum Stage {
     LastPending,
     /// All victims were evicted.
     Done,
+    /// All victims were evicted within the cycle, and some answers are not there yet.
+    Answering,
     /// A victim could not be evicted, or a nomination not be cleared. The preemptor is to be
     /// activated, because no event may ever come for it.
     Failed,
@@ -124,6 +130,17 @@ impl Eviction {
         (!eviction.victims.is_empty()).then_some(eviction)
     }
 
+    /// What is left of a preemption within the cycle: `victims` whose answers are not there yet.
+    pub fn unanswered(
+        preemptor: Preemptor,
+        preemption: Preemption,
+        victims: Vec<Arc<PodInfo>>,
+    ) -> Eviction {
+        let (stage, evicted) = (Stage::Answering, vec![false; victims.len()]);
+        let nominations_cleared = Some(true);
+        Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted }
+    }
+
     /// For whom a place is made.
     pub fn preemptor(&self) -> &Preemptor {
         &self.preemptor
@@ -151,6 +168,7 @@ impl Eviction {
         self.stage = match self.stage {
             Stage::Begun => ready!(self.evict_all_but_last(cx)),
             Stage::LastPending => ready!(self.evict_last(cx)),
+            Stage::Answering => ready!(self.evict_up_to(self.victims.len(), Stage::Done, cx)),
             ended => ended,
         };
         Poll::Ready(self.stage)
@@ -167,6 +185,7 @@ impl Eviction {
                 shared.preempting.insert(uid, Preempting { last_victim })
             }
             Stage::Done | Stage::Failed => shared.preempting.remove(&uid),
+            Stage::Answering => None,
         };
     }
 
@@ -177,8 +196,18 @@ impl Eviction {
             self.nominations_cleared = Some(cleared);
         }
         let others = self.victims.len().saturating_sub(1);
-        let mut answered = Poll::Ready(Stage::LastPending);
-        for at in 0..others {
+        self.evict_up_to(others, Stage::LastPending, cx)
+    }
+
+    /// Evicts the first victims, which ends in `stage`.
+    fn evict_up_to(
+        &mut self,
+        count: usize,
+        stage: Stage,
+        cx: &mut EvictionContext<'_>,
+    ) -> Poll<Stage> {
+        let mut answered = Poll::Ready(stage);
+        for at in 0..count {
             match self.evict(cx, at) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(_)) => return Poll::Ready(Stage::Failed),
@@ -213,16 +242,17 @@ pub fn evict_at_once(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
     preemption: &Preemption,
-) -> Result<(), String> {
+) -> Result<Vec<Arc<PodInfo>>, String> {
+    let mut unanswered = Vec::new();
     for victim in preemption.victims.iter().filter(|victim| !victim.pod.is_terminating()) {
-        // Whose answer is not there yet is on its way: nobody can wait for it here.
-        if let Poll::Ready(Err(text)) = evict(cx, preemptor, preemption, victim) {
-            return Err(text);
+        match evict(cx, preemptor, preemption, victim) {
+            Poll::Ready(evicted) => evicted?,
+            Poll::Pending => unanswered.push(victim.clone()),
         }
     }
     // Pods that keep their nomination only find a place later, so this may fail.
     let _not_critical = clear_nominations(cx, preemptor, preemption.node);
-    Ok(())
+    Ok(unanswered)
 }
 
 /// Whether a preemption of the pod (or pod group) is under way, so that it must not enter the
@@ -268,7 +298,7 @@ fn evict(
     cx.host.event(ApiEvent {
         regarding: victim.key(),
         uid: victim.uid(),
-        related: preemptor.pods.first().filter(|_| *kind == "pod").map(|pod| (*pod, *uid)),
+        related: preemptor.group.map(|group| (group, *uid)),
         reporter: preemptor.scheduler,
         kind: "Normal",
         reason: "Preempted",

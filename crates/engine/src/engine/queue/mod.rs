@@ -132,6 +132,12 @@ impl SchedulingQueue {
         }
     }
 
+    /// Says how long a pod may stay unschedulable before it is tried again without an event, in
+    /// microseconds.
+    pub fn set_max_unschedulable_duration(&mut self, micros: i64) {
+        self.settings.max_unschedulable_duration = micros;
+    }
+
     /// Says what the order is chosen by in which one event moves several pods.
     pub fn set_tie_break(&mut self, tie_break: TieBreak) {
         self.tie_break = tie_break;

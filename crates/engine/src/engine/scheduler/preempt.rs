@@ -38,7 +38,11 @@ impl Scheduler {
         let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
         let outcome = evict_at_once(&mut cx, &preemptor, &preemption);
         self.preempt_all_waiting(victims, now, host);
-        outcome
+        let unanswered = outcome?;
+        if !unanswered.is_empty() {
+            self.preemptions.push_back(Eviction::unanswered(preemptor, preemption, unanswered));
+        }
+        Ok(())
     }
 
     /// Takes the next step of the preemptions under way; `false` when there is none to take.

@@ -16,9 +16,11 @@ use super::extended::IN_MEMORY_NAME;
 use super::node_resources;
 use super::post_filter::key;
 use super::reserve::add_finalizer;
-use super::state::{ClaimState, Writing};
+use super::state::{ClaimOfPod, ClaimState, Writing};
 use super::workload::is_reserved_for_pod_or_group;
 
+/// How often a claim is written that others keep changing.
+const MOST_TRIES: u32 = 5;
 /// Microseconds.
 const SECOND: i64 = 1_000_000;
 
@@ -52,8 +54,13 @@ fn bind_claim(
     if is_extended && allocation.is_none() && claim.spec.devices.requests.is_empty() {
         return Poll::Ready(Ok(()));
     }
-    let written = ready!(write_claim(cx, state, at, is_extended, allocation.as_ref()));
-    state.claims[at].writing = None;
+    let written = loop {
+        let written = ready!(write_claim(cx, state, at, is_extended, allocation.as_ref()));
+        let writing = state.claims[at].writing.take();
+        if written.is_ok() || !may_try_again(cx.host, &mut state.claims[at], writing) {
+            break written;
+        }
+    };
     let mut assumed = false;
     if let Ok(written) = &written {
         assumed = cx.shared.claims.assume(cx.objects, written.clone());
@@ -64,6 +71,15 @@ fn bind_claim(
     state.claims[at].claim = written?;
     state.announces |= is_extended;
     Poll::Ready(Ok(()))
+}
+
+/// Whether a write that failed was too late, as somebody else had changed the claim: then it is
+/// tried at once on what they left (client-go's `RetryOnConflict`), but not for ever.
+fn may_try_again(host: &dyn Host, claim: &mut ClaimOfPod, writing: Option<Writing>) -> bool {
+    let Some(writing) = writing else { return false };
+    let newest = current(host, claim.claim.clone()).metadata.resource_version;
+    claim.conflicts += 1;
+    newest != writing.version() && claim.conflicts < MOST_TRIES
 }
 
 fn write_claim(

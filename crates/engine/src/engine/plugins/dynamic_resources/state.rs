@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use crate::api::selector::NodeMatcher;
 use crate::api::{
     AllocationResult, ContainerExtendedResourceRequest, NodeAllocatableResourceClaimStatus,
-    ResourceClaim, ResourceClaimConsumerReference, Time,
+    ResourceClaim, ResourceClaimConsumerReference, ResourceVersion, Time,
 };
 use crate::engine::dra::Allocator;
 use crate::engine::status::Status;
@@ -51,6 +51,8 @@ pub struct ClaimOfPod {
     pub allocation: Option<AllocationResult>,
     /// What is being written.
     pub writing: Option<Writing>,
+    /// How often somebody else was faster.
+    pub conflicts: u32,
 }
 
 /// A write of a claim that is under way, as it was begun: what a watch tells meanwhile may
@@ -63,10 +65,18 @@ pub enum Writing {
     Status(ResourceClaim),
 }
 
+impl Writing {
+    /// The version that it is based on.
+    pub fn version(&self) -> ResourceVersion {
+        let (Writing::Finalizer(claim) | Writing::Status(claim)) = self;
+        claim.metadata.resource_version
+    }
+}
+
 impl ClaimOfPod {
     /// Nothing is known of it yet.
     pub fn new(claim: Arc<ResourceClaim>) -> ClaimOfPod {
-        ClaimOfPod { claim, available_on: None, allocation: None, writing: None }
+        ClaimOfPod { claim, available_on: None, allocation: None, writing: None, conflicts: 0 }
     }
 
     /// Whether it has no allocation.

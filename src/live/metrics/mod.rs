@@ -1,22 +1,36 @@
 //! Metrics with kube-scheduler's names, labels and buckets, for what there is here: upstream's
-//! goroutines and the time of each plugin are not.
+//! goroutines are not. [`plugins`] has the time of each plugin, [`process`] what the process takes;
+//! requests are counted in [`traffic`].
 //!
 //! Upstream: `pkg/scheduler/metrics/metrics.go`.
 
-use std::collections::HashMap;
+mod make;
+mod plugins;
+mod process;
+
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts,
-    Registry, TextEncoder, exponential_buckets,
+    Encoder, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 use crate::api::Time;
+use crate::config::{Feature, FeatureGates};
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, Outcome, QueueMove, QueueName};
+use crate::intern::Symbol;
 use crate::live::scheduling::{Lead, Told};
+use crate::live::traffic;
 use crate::sim::World;
 
+use make::{Maker, gauges};
+use plugins::Plugins;
+use process::Process;
+
+/// How the words for a write begin that makes an object.
+const CREATE: &str = "create ";
 /// From here on attempts are one label.
 const MANY_ATTEMPTS: u32 = 15;
 
@@ -35,12 +49,53 @@ pub struct Metrics {
     permit_seconds: HistogramVec,
     cache: IntGaugeVec,
     unschedulable: IntGaugeVec,
-    master: IntGaugeVec,
-    lease: String,
+    plugins: Plugins,
+    state: State,
+    /// How many pods each plugin refuses, by profile. One that refuses none any more stays, as
+    /// upstream: a series that ends looks like a gap.
+    refusing: BTreeMap<(Symbol, Symbol), i64>,
     /// When the cycles under way began.
     under_way: HashMap<u64, Instant>,
     /// When pods came into the queue first.
     queued: HashMap<NamespacedName, Time>,
+}
+
+/// What is told of the scheduler itself.
+struct State {
+    handled: HistogramVec,
+    features: IntGaugeVec,
+    master: IntGaugeVec,
+    creates: IntCounterVec,
+    lease: String,
+}
+
+impl State {
+    fn new(make: &Maker<'_>, lease: &str) -> prometheus::Result<State> {
+        Ok(State {
+            handled: make.histograms(
+                "event_handling_duration_seconds",
+                "Time that a change of the cluster took",
+                &["event"],
+                (0.000_1, 2.0, 12),
+            )?,
+            features: gauges(
+                make.registry,
+                Opts::new("kubernetes_feature_enabled", "1 if a feature gate is on"),
+                &["name", "stage"],
+            )?,
+            master: gauges(
+                make.registry,
+                Opts::new("leader_election_master_status", "1 while this replica leads"),
+                &["name"],
+            )?,
+            creates: make.counters(
+                "resourceclaim_creates_total",
+                "Claims that were made for extended resources",
+                &["status"],
+            )?,
+            lease: lease.to_owned(),
+        })
+    }
 }
 
 impl Metrics {
@@ -51,6 +106,8 @@ impl Metrics {
     pub fn new(lease: &str) -> prometheus::Result<Metrics> {
         let registry = Registry::new();
         let make = Maker { registry: &registry };
+        registry.register(Box::new(Process::new()?))?;
+        traffic::register(&registry)?;
         let attempt = (0.001, 2.0, 15);
         Ok(Metrics {
             attempts: make.counters(
@@ -100,12 +157,9 @@ impl Metrics {
                 "Pods that a plugin refused",
                 &["plugin", "profile"],
             )?,
-            master: gauges(
-                &registry,
-                Opts::new("leader_election_master_status", "1 while this replica leads"),
-                &["name"],
-            )?,
-            lease: lease.to_owned(),
+            plugins: Plugins::new(&make)?,
+            state: State::new(&make, lease)?,
+            refusing: BTreeMap::new(),
             under_way: HashMap::new(),
             queued: HashMap::new(),
             registry,
@@ -123,16 +177,34 @@ impl Metrics {
             Told::Cycle(record, took) => self.cycle(record, *took),
             Told::Decided(record) => self.decided(record),
             Told::Moved(moved) => self.moved(moved),
+            Told::Spent(record, spent) => self.plugins.spent(record.as_deref(), spent),
+            Told::Handled { event, took } => {
+                self.state.handled.with_label_values(&[event]).observe(took.as_secs_f64());
+            }
             Told::Lead(lead) => {
                 let leads = i64::from(*lead == Lead::Leading);
-                self.master.with_label_values(&[&self.lease]).set(leads);
+                self.state.master.with_label_values(&[&self.state.lease]).set(leads);
+            }
+            // Nothing else is created than claims for extended resources.
+            Told::Answered { what, error } if what.starts_with(CREATE) => {
+                let status = if error.is_none() { "success" } else { "failure" };
+                self.state.creates.with_label_values(&[status]).inc();
             }
             Told::Notice(_) | Told::Answered { .. } | Told::Tick { .. } => {}
         }
     }
 
+    /// Tells which feature gates are on.
+    pub fn tell_features(&self, gates: &FeatureGates) {
+        for feature in Feature::all() {
+            let stage = feature.stage().name();
+            let labels = [feature.name(), if stage == "GA" { "" } else { stage }];
+            self.state.features.with_label_values(&labels).set(i64::from(gates.enabled(feature)));
+        }
+    }
+
     /// Measures what is there now.
-    pub fn measure(&self, world: &World) {
+    pub fn measure(&mut self, world: &World) {
         let scheduler = world.scheduler();
         let names = ["active", "backoff", "unschedulable", "gated"];
         for (name, length) in names.iter().zip(scheduler.queue().lengths()) {
@@ -143,13 +215,15 @@ impl Metrics {
         size("nodes", cache.node_count());
         size("pods", cache.pod_count());
         size("assumed_pods", scheduler.waiting().len());
-        self.unschedulable.reset();
+        self.refusing.values_mut().for_each(|pods| *pods = 0);
         for pod in scheduler.queue().unschedulable() {
             for plugin in &pod.unschedulable_plugins {
                 let profile = pod.info.pod.spec.scheduler_name;
-                let labels = [plugin.as_str(), profile.as_str()];
-                self.unschedulable.with_label_values(&labels).inc();
+                *self.refusing.entry((*plugin, profile)).or_default() += 1;
             }
+        }
+        for ((plugin, profile), pods) in &self.refusing {
+            self.unschedulable.with_label_values(&[plugin.as_str(), profile.as_str()]).set(*pods);
         }
     }
 
@@ -232,71 +306,6 @@ pub fn text(registry: &Registry) -> Vec<u8> {
     // Writing to memory does not fail; a metric that cannot be written is left out.
     let _written = TextEncoder::new().encode(&registry.gather(), &mut text);
     text
-}
-
-/// Start, factor and number of buckets.
-type Buckets = (f64, f64, usize);
-
-struct Maker<'a> {
-    registry: &'a Registry,
-}
-
-impl Maker<'_> {
-    fn opts(name: &str, help: &str) -> Opts {
-        Opts::new(format!("scheduler_{name}"), help)
-    }
-
-    fn histogram_opts(
-        name: &str,
-        help: &str,
-        buckets: Buckets,
-    ) -> prometheus::Result<HistogramOpts> {
-        let (start, factor, count) = buckets;
-        let buckets = exponential_buckets(start, factor, count)?;
-        Ok(HistogramOpts::new(format!("scheduler_{name}"), help).buckets(buckets))
-    }
-
-    fn counter(&self, name: &str, help: &str) -> prometheus::Result<IntCounter> {
-        let counter = IntCounter::with_opts(Maker::opts(name, help))?;
-        self.registry.register(Box::new(counter.clone()))?;
-        Ok(counter)
-    }
-
-    fn counters(&self, name: &str, help: &str, by: &[&str]) -> prometheus::Result<IntCounterVec> {
-        let counters = IntCounterVec::new(Maker::opts(name, help), by)?;
-        self.registry.register(Box::new(counters.clone()))?;
-        Ok(counters)
-    }
-
-    fn gauges(&self, name: &str, help: &str, by: &[&str]) -> prometheus::Result<IntGaugeVec> {
-        gauges(self.registry, Maker::opts(name, help), by)
-    }
-
-    fn histogram(&self, name: &str, help: &str, buckets: Buckets) -> prometheus::Result<Histogram> {
-        let opts = Maker::histogram_opts(name, help, buckets)?;
-        let histogram = Histogram::with_opts(opts)?;
-        self.registry.register(Box::new(histogram.clone()))?;
-        Ok(histogram)
-    }
-
-    fn histograms(
-        &self,
-        name: &str,
-        help: &str,
-        by: &[&str],
-        buckets: Buckets,
-    ) -> prometheus::Result<HistogramVec> {
-        let opts = Maker::histogram_opts(name, help, buckets)?;
-        let histograms = HistogramVec::new(opts, by)?;
-        self.registry.register(Box::new(histograms.clone()))?;
-        Ok(histograms)
-    }
-}
-
-fn gauges(registry: &Registry, opts: Opts, by: &[&str]) -> prometheus::Result<IntGaugeVec> {
-    let gauges = IntGaugeVec::new(opts, by)?;
-    registry.register(Box::new(gauges.clone()))?;
-    Ok(gauges)
 }
 
 #[cfg(test)]

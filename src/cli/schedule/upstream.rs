@@ -1,0 +1,210 @@
+//! Every flag of kube-scheduler 1.36 and what becomes of it here, so that the command line of one
+//! can be given to the other: taken, taken without effect, or refused, with the reason.
+
+use clap::builder::{Arg, ArgAction};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+/// What becomes of a flag.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Use {
+    /// It does what it does there.
+    Taken,
+    /// It is taken, and changes nothing.
+    Idle(&'static str),
+    /// It is refused: leaving it out quietly would be worse.
+    Refused(&'static str),
+}
+
+use Use::{Idle, Refused, Taken};
+
+const CERTIFICATES: &str = "certificates of callers are not looked at here: callers show a token \
+                            (--authentication-kubeconfig)";
+const LOGS: &str = "lines of the log are written at once, as text, to standard error";
+const GO: &str = "there is no Go program in here whose goroutines could be looked at";
+const HTTP2: &str = "HTTP/1.1 is spoken";
+const VERSION: &str = "the scheduler in here is that of 1.36 and cannot be an older one";
+const METRICS: &str = "metrics and their labels cannot be chosen here";
+const SHARING: &str = "the port is not shared with other programs";
+
+/// The flags, in the order of `kube-scheduler --help`.
+pub(super) const TABLE: &[(&str, Use)] = &[
+    ("config", Taken),
+    ("master", Taken),
+    ("unsupported-kube-api-over-localhost", Refused("name the server with --master")),
+    ("write-config-to", Taken),
+    ("bind-address", Taken),
+    ("cert-dir", Taken),
+    ("disable-http2-serving", Idle(HTTP2)),
+    ("http2-max-streams-per-connection", Idle(HTTP2)),
+    ("permit-address-sharing", Refused(SHARING)),
+    ("permit-port-sharing", Refused(SHARING)),
+    ("secure-port", Taken),
+    ("tls-cert-file", Taken),
+    ("tls-cipher-suites", Taken),
+    ("tls-curve-preferences", Refused("key exchanges cannot be chosen here")),
+    ("tls-min-version", Taken),
+    ("tls-private-key-file", Taken),
+    ("tls-sni-cert-key", Refused("one certificate is served: --tls-cert-file")),
+    ("authentication-kubeconfig", Taken),
+    ("authentication-skip-lookup", Idle("nothing is looked up in the cluster")),
+    ("authentication-token-webhook-cache-ttl", Taken),
+    ("authentication-tolerate-lookup-failure", Idle("nothing is looked up in the cluster")),
+    ("client-ca-file", Refused(CERTIFICATES)),
+    ("requestheader-allowed-names", Refused(CERTIFICATES)),
+    ("requestheader-client-ca-file", Refused(CERTIFICATES)),
+    ("requestheader-extra-headers-prefix", Refused(CERTIFICATES)),
+    ("requestheader-group-headers", Refused(CERTIFICATES)),
+    ("requestheader-uid-headers", Refused(CERTIFICATES)),
+    ("requestheader-username-headers", Refused(CERTIFICATES)),
+    ("authorization-always-allow-paths", Taken),
+    ("authorization-kubeconfig", Taken),
+    ("authorization-webhook-cache-authorized-ttl", Taken),
+    ("authorization-webhook-cache-unauthorized-ttl", Taken),
+    ("contention-profiling", Idle(GO)),
+    ("kube-api-burst", Taken),
+    ("kube-api-content-type", Idle("JSON is sent and asked for")),
+    ("kube-api-qps", Taken),
+    ("kubeconfig", Taken),
+    ("pod-max-in-unschedulable-pods-duration", Taken),
+    ("profiling", Idle(GO)),
+    ("leader-elect", Taken),
+    ("leader-elect-lease-duration", Taken),
+    ("leader-elect-renew-deadline", Taken),
+    ("leader-elect-resource-lock", Taken),
+    ("leader-elect-resource-name", Taken),
+    ("leader-elect-resource-namespace", Taken),
+    ("leader-elect-retry-period", Taken),
+    ("emulated-version", Refused(VERSION)),
+    ("feature-gates", Taken),
+    ("min-compatibility-version", Refused(VERSION)),
+    ("allow-metric-labels", Refused(METRICS)),
+    ("allow-metric-labels-manifest", Refused(METRICS)),
+    ("disabled-metrics", Refused(METRICS)),
+    ("show-hidden-metrics-for-version", Idle("there are no hidden metrics")),
+    ("log-flush-frequency", Idle(LOGS)),
+    ("log-json-info-buffer-size", Idle(LOGS)),
+    ("log-json-split-stream", Idle(LOGS)),
+    ("log-text-info-buffer-size", Idle(LOGS)),
+    ("log-text-split-stream", Idle(LOGS)),
+    ("logging-format", Idle(LOGS)),
+    ("v", Taken),
+    ("vmodule", Idle("one level counts for all of the log: --v")),
+    ("help", Taken),
+    ("version", Refused("\"kubestep --version\" prints it")),
+];
+
+/// The flags that were given and change nothing.
+#[derive(Debug, Default)]
+pub(super) struct Upstream {
+    idle: Vec<&'static str>,
+}
+
+impl Upstream {
+    /// A sentence for each flag that changes nothing.
+    pub fn notices(&self) -> impl Iterator<Item = String> {
+        let reason = |name: &str| match TABLE.iter().find(|row| row.0 == name) {
+            Some((_, Idle(reason))) => *reason,
+            _ => "",
+        };
+        self.idle.iter().map(move |name| format!("--{name} changes nothing: {}", reason(name)))
+    }
+}
+
+/// All that is not taken, for the end of the help.
+pub(super) fn help() -> String {
+    let mut text = "kube-scheduler's other flags:\n".to_owned();
+    for (name, kind) in TABLE {
+        match kind {
+            Taken => {}
+            Idle(reason) => text += &format!("  --{name}: changes nothing, as {reason}\n"),
+            Refused(reason) => text += &format!("  --{name}: refused: {reason}\n"),
+        }
+    }
+    text
+}
+
+impl FromArgMatches for Upstream {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Upstream, clap::Error> {
+        let mut idle = Vec::new();
+        for (name, kind) in TABLE {
+            let (reason, refused) = match kind {
+                Taken => continue,
+                Idle(reason) => (reason, false),
+                Refused(reason) => (reason, true),
+            };
+            if matches.value_source(name).is_none() {
+                continue;
+            }
+            if refused {
+                let text = format!("--{name} is not taken: {reason}\n");
+                return Err(clap::Error::raw(ErrorKind::UnknownArgument, text));
+            }
+            idle.push(*name);
+        }
+        Ok(Upstream { idle })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Upstream::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Upstream {
+    fn augment_args(command: Command) -> Command {
+        let others = TABLE.iter().filter(|(_, kind)| !matches!(kind, Taken));
+        others.fold(command, |command, (name, _)| {
+            // Whether a flag of kube-scheduler has a value does not matter here.
+            let arg = Arg::new(*name).long(*name).hide(true);
+            command.arg(arg.num_args(0..=1).action(ArgAction::Append).default_missing_value(""))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Upstream::augment_args(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::schedule::Schedule;
+
+    fn command() -> Command {
+        Schedule::augment_args(Command::new("schedule").disable_version_flag(true))
+    }
+
+    fn parse(flags: &str) -> Result<Schedule, clap::Error> {
+        let matches = command()
+            .try_get_matches_from(std::iter::once("schedule").chain(flags.split_whitespace()))?;
+        Schedule::from_arg_matches(&matches)
+    }
+
+    #[test]
+    fn every_flag_that_is_taken_is_one() {
+        let command = command();
+        for (name, kind) in TABLE.iter().filter(|(name, _)| *name != "help") {
+            let arg = command.get_arguments().find(|arg| arg.get_long() == Some(name));
+            let arg = arg.unwrap_or_else(|| panic!("--{name}"));
+            assert_eq!(arg.is_hide_set(), !matches!(kind, Taken), "--{name}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_of_a_cluster_is_understood() {
+        let line = "--authentication-kubeconfig=/etc/kubernetes/scheduler.conf \
+                    --authorization-kubeconfig=/etc/kubernetes/scheduler.conf \
+                    --bind-address=127.0.0.1 --kubeconfig=/etc/kubernetes/scheduler.conf \
+                    --leader-elect=true --profiling=false --logging-format json --v=2";
+        let notices: Vec<String> = parse(line).unwrap().upstream.notices().collect();
+        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert!(notices[0].starts_with("--profiling changes nothing: "), "{notices:?}");
+    }
+
+    #[test]
+    fn what_would_be_missed_is_refused() {
+        let error = parse("--client-ca-file=ca.crt").unwrap_err().to_string();
+        assert!(error.contains("--client-ca-file is not taken: certificates"), "{error}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Making metrics in one registry: names, help, labels, buckets.
+
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
+    exponential_buckets,
+};
+
+/// Start, factor and number of buckets.
+pub type Buckets = (f64, f64, usize);
+
+/// Who makes them. Names get `scheduler_` in front.
+pub struct Maker<'a> {
+    /// Where they are registered.
+    pub registry: &'a Registry,
+}
+
+impl Maker<'_> {
+    fn opts(name: &str, help: &str) -> Opts {
+        Opts::new(format!("scheduler_{name}"), help)
+    }
+
+    fn histogram_opts(
+        name: &str,
+        help: &str,
+        (start, factor, count): Buckets,
+    ) -> prometheus::Result<HistogramOpts> {
+        let buckets = exponential_buckets(start, factor, count)?;
+        Ok(HistogramOpts::new(format!("scheduler_{name}"), help).buckets(buckets))
+    }
+
+    /// A counter.
+    pub fn counter(&self, name: &str, help: &str) -> prometheus::Result<IntCounter> {
+        let counter = IntCounter::with_opts(Maker::opts(name, help))?;
+        self.registry.register(Box::new(counter.clone()))?;
+        Ok(counter)
+    }
+
+    /// A counter with labels.
+    pub fn counters(
+        &self,
+        name: &str,
+        help: &str,
+        by: &[&str],
+    ) -> prometheus::Result<IntCounterVec> {
+        let counters = IntCounterVec::new(Maker::opts(name, help), by)?;
+        self.registry.register(Box::new(counters.clone()))?;
+        Ok(counters)
+    }
+
+    /// A gauge with labels.
+    pub fn gauges(&self, name: &str, help: &str, by: &[&str]) -> prometheus::Result<IntGaugeVec> {
+        gauges(self.registry, Maker::opts(name, help), by)
+    }
+
+    /// A histogram.
+    pub fn histogram(
+        &self,
+        name: &str,
+        help: &str,
+        buckets: Buckets,
+    ) -> prometheus::Result<Histogram> {
+        let histogram = Histogram::with_opts(Maker::histogram_opts(name, help, buckets)?)?;
+        self.registry.register(Box::new(histogram.clone()))?;
+        Ok(histogram)
+    }
+
+    /// A histogram with labels.
+    pub fn histograms(
+        &self,
+        name: &str,
+        help: &str,
+        by: &[&str],
+        buckets: Buckets,
+    ) -> prometheus::Result<HistogramVec> {
+        let opts = Maker::histogram_opts(name, help, buckets)?;
+        let histograms = HistogramVec::new(opts, by)?;
+        self.registry.register(Box::new(histograms.clone()))?;
+        Ok(histograms)
+    }
+}
+
+/// A gauge with labels and any name.
+pub fn gauges(registry: &Registry, opts: Opts, by: &[&str]) -> prometheus::Result<IntGaugeVec> {
+    let gauges = IntGaugeVec::new(opts, by)?;
+    registry.register(Box::new(gauges.clone()))?;
+    Ok(gauges)
+}

@@ -1,0 +1,143 @@
+//! What HTTPS needs: the certificate that was given, or one of our own that lives as long as the
+//! program, and which versions and ciphers are allowed.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{ServerConfig, SupportedProtocolVersion};
+
+/// Ciphers that upstream's flag knows and that are too weak to be offered here.
+const NOT_OFFERED: [&str; 2] = ["_CBC_", "_RC4_"];
+
+/// A certificate with its key.
+pub struct Certificate {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+/// Which versions and ciphers are allowed.
+#[derive(Clone, Debug, Default)]
+pub struct Allowed {
+    /// The oldest version, as upstream writes it: `VersionTLS12`; empty: the oldest there is.
+    pub oldest: String,
+    /// Names of ciphers for TLS 1.2; empty: all there are.
+    pub ciphers: Vec<String>,
+}
+
+impl Certificate {
+    /// Reads one from PEM files.
+    ///
+    /// # Errors
+    /// A file cannot be read or does not hold what it should; which, and why.
+    pub fn read(certificate: &Path, key: &Path) -> Result<Certificate, String> {
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
+            .and_then(Iterator::collect)
+            .map_err(|error| wrong(certificate, &error))?;
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
+        Ok(Certificate { chain, key: private })
+    }
+
+    /// Makes one, signed by itself, for names of this machine.
+    ///
+    /// # Errors
+    /// There is no source of random numbers, or a name cannot be in a certificate.
+    pub fn own(names: Vec<String>) -> Result<Certificate, String> {
+        let made = rcgen::generate_simple_self_signed(names)
+            .map_err(|error| format!("no certificate can be made: {error}"))?;
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        Ok(Certificate { chain: vec![made.cert.der().clone()], key: key.into() })
+    }
+
+    /// What a server needs.
+    ///
+    /// # Errors
+    /// The key is not the certificate's, or what is allowed is unknown.
+    pub fn server(self, allowed: &Allowed) -> Result<Arc<ServerConfig>, String> {
+        let mut provider = default_provider();
+        let names: Vec<&str> = allowed.ciphers.iter().map(|name| name.trim()).collect();
+        if !names.is_empty() {
+            let offered: Vec<String> =
+                provider.cipher_suites.iter().map(|suite| name(suite)).collect();
+            let weak = |name: &str| NOT_OFFERED.iter().any(|part| name.contains(part));
+            let unknown =
+                names.iter().find(|name| !weak(name) && !offered.iter().any(|it| it == *name));
+            if let Some(unknown) = unknown {
+                let known = offered.join(", ");
+                return Err(format!("--tls-cipher-suites: {unknown} is not one of {known}"));
+            }
+            // Those of TLS 1.3 cannot be chosen, as upstream.
+            let chosen = |suite: &_| is_of_tls13(suite) || names.contains(&name(suite).as_str());
+            provider.cipher_suites.retain(chosen);
+        }
+        let config = ServerConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(versions(&allowed.oldest)?)
+            .and_then(|builder| {
+                builder.with_no_client_auth().with_single_cert(self.chain, self.key)
+            })
+            .map_err(|error| format!("the certificate cannot be used: {error}"))?;
+        Ok(Arc::new(config))
+    }
+}
+
+fn wrong(path: &Path, error: &dyn Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// A cipher as upstream's flag names it.
+fn name(suite: &tokio_rustls::rustls::SupportedCipherSuite) -> String {
+    format!("{:?}", suite.suite()).replace("TLS13_", "TLS_")
+}
+
+fn is_of_tls13(suite: &tokio_rustls::rustls::SupportedCipherSuite) -> bool {
+    suite.tls13().is_some()
+}
+
+static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+static NEWEST: [&SupportedProtocolVersion; 1] = [&TLS13];
+
+fn versions(oldest: &str) -> Result<&'static [&'static SupportedProtocolVersion], String> {
+    match oldest {
+        "" | "VersionTLS12" => Ok(&BOTH),
+        "VersionTLS13" => Ok(&NEWEST),
+        "VersionTLS10" | "VersionTLS11" => Err(format!(
+            "--tls-min-version {oldest}: versions before TLS 1.2 are broken and not spoken here; \
+             VersionTLS12 and VersionTLS13 are"
+        )),
+        other => Err(format!("--tls-min-version {other}: it can be VersionTLS12 or VersionTLS13")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own() -> Certificate {
+        Certificate::own(vec!["localhost".into(), "127.0.0.1".into()]).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_that_is_none_is_named() {
+        let missing = Certificate::read(Path::new("nowhere.pem"), Path::new("key.pem"));
+        let text = missing.map(drop).unwrap_err();
+        assert!(text.starts_with("nowhere.pem: "), "{text}");
+    }
+
+    #[test]
+    fn what_is_allowed_has_upstreams_names() {
+        let with = |oldest: &str, ciphers: &[&str]| {
+            let ciphers = ciphers.iter().map(ToString::to_string).collect();
+            own().server(&Allowed { oldest: oldest.into(), ciphers }).map(drop)
+        };
+        let gcm = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
+        assert_eq!(with("", &[]), Ok(()));
+        assert_eq!(with("VersionTLS13", &["TLS_AES_128_GCM_SHA256"]), Ok(()));
+        assert_eq!(with("VersionTLS12", &[gcm, "TLS_RSA_WITH_AES_128_CBC_SHA"]), Ok(()));
+        assert!(with("VersionTLS11", &[]).unwrap_err().contains("TLS 1.2"));
+        assert!(with("", &["TLS_NOTHING"]).unwrap_err().contains(gcm));
+    }
+}

@@ -1,0 +1,78 @@
+//! kube-scheduler and `kubestep schedule` side by side: the same story on two real API servers,
+//! and what each of the two has left there.
+//!
+//! It needs a `kube-scheduler` beside the API server in the folder that `KUBEBUILDER_ASSETS`
+//! names; see [`crate::control_plane`]. A story avoids what upstream leaves to chance, such as
+//! nodes of equal scores.
+
+mod devices;
+mod extended;
+mod flags;
+mod gang;
+mod metrics;
+mod plain;
+mod preemption;
+mod profiles;
+mod seen;
+mod stage;
+mod volumes;
+
+use std::path::PathBuf;
+
+use stage::Stage;
+
+/// A story: what is created and waited for, on both sides.
+type Story = (&'static str, fn(&mut Stage));
+
+/// kube-scheduler, or a word that it is missing.
+fn upstream() -> Option<PathBuf> {
+    let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+    let program = assets.map(|assets| assets.join("kube-scheduler"));
+    let program = program.filter(|program| program.is_file());
+    if program.is_none() {
+        eprintln!("skipped: KUBEBUILDER_ASSETS names no folder with kube-scheduler");
+    }
+    program
+}
+
+/// Plays stories with one configuration, and says all that differs.
+fn play(config: &str, gates: &str, stories: &[Story]) {
+    let Some(program) = upstream() else { return };
+    let chosen = std::env::var("BESIDE_STORY").ok();
+    let mut stage = Stage::new(&program, config, gates);
+    let mut differences = String::new();
+    for (name, story) in stories {
+        if chosen.as_deref().is_some_and(|chosen| chosen != *name) {
+            continue;
+        }
+        stage.begin(name);
+        story(&mut stage);
+        differences += &stage.end();
+    }
+    differences += &stage.metrics();
+    differences += &stage.leave();
+    assert!(differences.is_empty(), "kube-scheduler (-) and kubestep (+) differ:\n{differences}");
+}
+
+#[test]
+fn real_beside_kube_scheduler_with_the_defaults() {
+    let stories: Vec<Story> =
+        [plain::STORIES, preemption::STORIES, volumes::STORIES, devices::STORIES].concat();
+    play("", "", &stories);
+}
+
+#[test]
+fn real_beside_kube_scheduler_with_preemption_in_the_cycle() {
+    play("", "SchedulerAsyncPreemption=false", preemption::STORIES);
+}
+
+#[test]
+fn real_beside_kube_scheduler_with_profiles_and_an_extender() {
+    play(profiles::CONFIG, "", profiles::STORIES);
+}
+
+#[test]
+fn real_beside_kube_scheduler_with_gangs_and_devices_as_resources() {
+    let stories: Vec<Story> = [gang::STORIES, extended::STORIES].concat();
+    play("", "GenericWorkload=true,GangScheduling=true,DRAExtendedResource=true", &stories);
+}
