@@ -3,11 +3,11 @@
 //! Upstream: `pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go` and
 //! `…/structured/schedulerapi/types.go`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::api::{Quantity, ResourceClaim};
+use crate::api::{DeviceRequestAllocationResult, Quantity, ResourceClaim};
 use crate::engine::dra::DeviceId;
 use crate::intern::Symbol;
 
@@ -19,8 +19,8 @@ pub type Capacities = BTreeMap<Symbol, Quantity>;
 pub struct AllocatedDevices {
     /// Devices that belong to one claim.
     pub dedicated: HashSet<DeviceId>,
-    /// Devices of which claims have shares.
-    pub shared: HashSet<DeviceId>,
+    /// Devices of which claims have shares, with these.
+    pub shared: HashMap<DeviceId, BTreeSet<Symbol>>,
     /// What is taken of shared devices.
     pub consumed: HashMap<DeviceId, Capacities>,
 }
@@ -29,25 +29,57 @@ impl AllocatedDevices {
     /// Adds what a claim has got. Admin access takes nothing away. Without `shares`
     /// (DRAConsumableCapacity off) a shared device counts as dedicated.
     pub fn add(&mut self, claim: &ResourceClaim, shares: bool) {
-        let Some(allocation) = &claim.status.allocation else { return };
-        let results = allocation.devices.results.iter();
-        for result in results.filter(|result| result.admin_access != Some(true)) {
-            let id = DeviceId { driver: result.driver, pool: result.pool, device: result.device };
-            if !shares || result.share_id.is_none() {
+        for (id, result) in taken(claim) {
+            let Some(share) = result.share_id.filter(|_| shares) else {
                 self.dedicated.insert(id);
                 continue;
-            }
-            self.shared.insert(id);
+            };
+            self.shared.entry(id).or_default().insert(share);
             if !result.consumed_capacity.is_empty() {
                 add(self.consumed.entry(id).or_default(), &result.consumed_capacity);
             }
         }
     }
 
+    /// Takes away what a claim has got, even if another claim has it too (DRA-003).
+    pub fn remove(&mut self, claim: &ResourceClaim, shares: bool) {
+        for (id, result) in taken(claim) {
+            let Some(share) = result.share_id.filter(|_| shares) else {
+                self.dedicated.remove(&id);
+                continue;
+            };
+            if let Some(known) = self.shared.get_mut(&id) {
+                known.remove(&share);
+                if known.is_empty() {
+                    self.shared.remove(&id);
+                }
+            }
+            if let Some(consumed) = self.consumed.get_mut(&id) {
+                subtract(consumed, &result.consumed_capacity);
+                if consumed.values().all(Quantity::is_zero) {
+                    self.consumed.remove(&id);
+                }
+            }
+        }
+    }
+
     /// Whether any claim has the device or a share of it.
     pub fn contains(&self, id: &DeviceId) -> bool {
-        self.dedicated.contains(id) || self.shared.contains(id) || self.consumed.contains_key(id)
+        self.dedicated.contains(id)
+            || self.shared.contains_key(id)
+            || self.consumed.contains_key(id)
     }
+}
+
+/// The devices that a claim has for itself, or a share of.
+fn taken(
+    claim: &ResourceClaim,
+) -> impl Iterator<Item = (DeviceId, &DeviceRequestAllocationResult)> {
+    let results = claim.status.allocation.iter().flat_map(|of| &of.devices.results);
+    results.filter(|result| result.admin_access != Some(true)).map(|result| {
+        let id = DeviceId { driver: result.driver, pool: result.pool, device: result.device };
+        (id, result)
+    })
 }
 
 /// Adds amounts.
@@ -111,5 +143,22 @@ mod tests {
         allocated.add(&claim(), false);
         assert!(allocated.dedicated.contains(&id("part")));
         assert!(allocated.consumed.is_empty());
+    }
+
+    #[test]
+    fn what_goes_leaves_the_shares_of_others() {
+        let mut other = claim();
+        let results = &mut other.status.allocation.as_mut().unwrap().devices.results;
+        results[2].share_id = Some("3".into());
+        results.remove(3);
+        let mut allocated = AllocatedDevices::default();
+        allocated.add(&claim(), true);
+        allocated.add(&other, true);
+        allocated.remove(&claim(), true);
+        // A set of devices does not count who has them.
+        assert!(!allocated.contains(&id("whole")));
+        assert_eq!(allocated.consumed[&id("part")][&Symbol::new("memory")].to_string(), "3Gi");
+        allocated.remove(&other, true);
+        assert_eq!(allocated, AllocatedDevices::default());
     }
 }

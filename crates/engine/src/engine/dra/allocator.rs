@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
                 )));
             }
             self.requests.push(requests);
-            self.constraints.push(constraints(claim)?);
+            self.constraints.push(constraints(claim, self.allocator.features())?);
         }
         Ok(())
     }
@@ -190,7 +190,8 @@ impl<'a> Search<'a> {
             )));
         }
         let asks = views.iter().find(|view| view.capacity.is_some());
-        match asks.filter(|_| !features.consumable_capacity) {
+        let refuses = !features.consumable_capacity && !features.is_stable();
+        match asks.filter(|_| refuses) {
             None => Ok(()),
             Some(view) => Err(Stop::Failed(format!(
                 "claim {claim}, {} {}: has capacity requests, but the DRAConsumableCapacity \
@@ -230,12 +231,12 @@ impl<'a> Search<'a> {
             let missing = format!("deviceclass.resource.k8s.io {:?} not found", name.as_str());
             fail(format!(": could not retrieve device class {name}: {missing}"))
         })?;
-        let lists = allocator.features.lists;
+        let options = allocator.features.cel();
         let mut data = RequestData {
             view,
             class,
-            class_selectors: compile(&class.spec.selectors, lists),
-            selectors: compile(view.selectors, lists),
+            class_selectors: compile(&class.spec.selectors, options),
+            selectors: compile(view.selectors, options),
             wanted: usize::try_from(view.count).unwrap_or(0),
             all: Vec::new().into(),
         };
@@ -286,17 +287,17 @@ fn unusable(pool: &Pool<'_>) -> Option<String> {
 
 fn compile(
     selectors: &[crate::api::DeviceSelector],
-    lists: bool,
+    options: cel::Options,
 ) -> std::rc::Rc<[Arc<Expression>]> {
     let texts = selectors.iter().filter_map(|selector| selector.cel.as_ref());
-    texts.map(|cel| cel::compile(cel.expression, lists)).collect()
+    texts.map(|cel| cel::compile(cel.expression, options)).collect()
 }
 
-fn constraints(claim: &ResourceClaim) -> Result<Vec<Constraint>, Stop> {
+fn constraints(claim: &ResourceClaim, features: Features) -> Result<Vec<Constraint>, Stop> {
     let written = claim.spec.devices.constraints.iter().enumerate();
     written
         .map(|(at, constraint)| {
-            Constraint::new(constraint).ok_or_else(|| {
+            Constraint::new(constraint, !features.is_stable()).ok_or_else(|| {
                 let claim = full_name(claim);
                 let text = "empty constraint (unsupported constraint type?)";
                 Stop::Failed(format!("claim {claim}, constraint #{at}: {text}"))

@@ -1,6 +1,7 @@
 //! Constraints across the devices of a claim: an attribute they share, or differ in (AL-016).
 //!
-//! Upstream: `constraint.go` and `matchAttributeConstraint` in `allocator_incubating.go`.
+//! Upstream: `constraint.go` and `matchAttributeConstraint` in `allocator_incubating.go`. Lists
+//! never compare: the plugin does not tell upstream's allocator of DRAListTypeAttributes.
 
 use std::collections::BTreeMap;
 
@@ -45,12 +46,13 @@ enum Rule {
 }
 
 impl Constraint {
-    /// The constraint as written; `None` if it is of no known type.
-    pub fn new(written: &DeviceConstraint) -> Option<Constraint> {
+    /// The constraint as written; `None` if it is of no known type. Without `distinct`, values
+    /// that differ are no known type.
+    pub fn new(written: &DeviceConstraint, distinct: bool) -> Option<Constraint> {
         let (attribute, rule) = match (written.match_attribute, written.distinct_attribute) {
             (Some(attribute), _) => (attribute, Rule::Same(None)),
-            (None, Some(attribute)) => (attribute, Rule::Distinct(BTreeMap::new())),
-            (None, None) => return None,
+            (None, Some(attribute)) if distinct => (attribute, Rule::Distinct(BTreeMap::new())),
+            (None, _) => return None,
         };
         Some(Constraint { requests: written.requests.clone(), attribute, rule, devices: 0 })
     }
@@ -143,7 +145,7 @@ mod tests {
     }
 
     fn constraint(json: Value) -> Constraint {
-        Constraint::new(&serde_json::from_value(json).unwrap()).unwrap()
+        Constraint::new(&serde_json::from_value(json).unwrap(), true).unwrap()
     }
 
     fn request(base: &str) -> RequestName {
@@ -190,5 +192,11 @@ mod tests {
         assert!(distinct.add(request("a"), &two, "d".into()));
         // The value 1 of the same request is forgotten.
         assert!(distinct.add(request("b"), &one, "d".into()));
+    }
+
+    #[test]
+    fn the_stable_allocator_knows_no_distinct_values() {
+        let written = serde_json::from_value(json!({"distinctAttribute": "d/x"})).unwrap();
+        assert!(Constraint::new(&written, false).is_none());
     }
 }

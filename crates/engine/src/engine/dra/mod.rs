@@ -78,7 +78,7 @@ impl Features {
     /// As the feature gates say.
     pub fn of(gates: &FeatureGates) -> Features {
         Features {
-            consumable_capacity: gates.enabled(Feature::DRAConsumableCapacity),
+            consumable_capacity: counts_shares(gates),
             binding_conditions: binding_conditions(gates),
             taints: gates.enabled(Feature::DRADeviceTaints),
             lists: gates.enabled(Feature::DRAListTypeAttributes),
@@ -87,10 +87,26 @@ impl Features {
             prioritized_list: gates.enabled(Feature::DRAPrioritizedList),
         }
     }
+
+    /// Whether upstream takes its stable allocator, which ignores what it does not know
+    /// (DRA-016).
+    pub fn is_stable(&self) -> bool {
+        !(self.consumable_capacity || self.binding_conditions)
+    }
+
+    /// What expressions see of devices.
+    pub fn cel(&self) -> cel::Options {
+        cel::Options { lists: self.lists, sharing: !self.is_stable() }
+    }
 }
 
 /// Whether devices may have conditions to be met before binding.
 pub fn binding_conditions(gates: &FeatureGates) -> bool {
     gates.enabled(Feature::DRADeviceBindingConditions)
         && gates.enabled(Feature::DRAResourceClaimDeviceStatus)
+}
+
+/// Whether shares of a device count one by one.
+pub fn counts_shares(gates: &FeatureGates) -> bool {
+    gates.enabled(Feature::DRAConsumableCapacity)
 }

@@ -8,13 +8,15 @@ use crate::api::{NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, No
 use crate::engine::dra::device::DeviceRef;
 use crate::intern::Symbol;
 
-/// The selector for a claim whose devices these are; `None` if any node will do.
+/// The selector for a claim whose devices these are; `None` if any node will do. Without
+/// `binds`, a device that binds to the node is as any other.
 ///
 /// # Errors
 /// A slice's selector has several terms.
 pub fn node_selector<'a>(
     devices: impl Iterator<Item = DeviceRef<'a>>,
     node: Symbol,
+    binds: bool,
 ) -> Result<Option<NodeSelector>, String> {
     let mut term = NodeSelectorTerm::default();
     for device in devices {
@@ -23,7 +25,7 @@ pub fn node_selector<'a>(
             Some(true) => (device.device.node_name, &device.device.node_selector),
             _ => (spec.node_name, &spec.node_selector),
         };
-        if name.is_some() || device.device.binds_to_node == Some(true) {
+        if name.is_some() || (binds && device.device.binds_to_node == Some(true)) {
             return Ok(Some(only(node)));
         }
         let terms = selector.iter().flat_map(|selector| &selector.node_selector_terms);
@@ -90,7 +92,7 @@ mod tests {
             let device = &slice.slice.spec.devices[0];
             DeviceRef { id: slice.id(device), device, slice, index: 0, pool: 0 }
         });
-        let selector = node_selector(devices, "n".into())?;
+        let selector = node_selector(devices, "n".into(), true)?;
         Ok(serde_json::to_value(selector).unwrap())
     }
 

@@ -26,10 +26,11 @@ impl Search<'_> {
         claims
             .map(|((claim, picks), requests)| {
                 let devices = picks.iter().map(|pick| pick.device);
-                let selector =
-                    node_selector(devices, self.node.metadata.name).map_err(|error| {
-                        format!("create NodeSelector for claim {}: {error}", claim.metadata.name)
-                    })?;
+                let binds = !self.allocator.features().is_stable();
+                let selector = node_selector(devices, self.node.metadata.name, binds);
+                let selector = selector.map_err(|error| {
+                    format!("create NodeSelector for claim {}: {error}", claim.metadata.name)
+                })?;
                 let results = picks.iter().enumerate();
                 let results = results.map(|(at, pick)| self.result(claim, at, pick)).collect();
                 let mut config = class_config(requests);

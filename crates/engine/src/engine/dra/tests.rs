@@ -55,10 +55,10 @@ fn features(names: &Value) -> Features {
 }
 
 fn allocator(situation: &Value) -> Allocator {
-    let ids = |list: &Value| each(list).map(|id| device_id(id.as_str().unwrap())).collect();
+    let ids = |name: &str| each(&situation[name]).map(|id| device_id(id.as_str().unwrap()));
     let mut allocated = AllocatedDevices {
-        dedicated: ids(&situation["dedicated"]),
-        shared: ids(&situation["shared"]),
+        dedicated: ids("dedicated").collect(),
+        shared: ids("shared").map(|id| (id, ["FIXED".into()].into())).collect(),
         ..AllocatedDevices::default()
     };
     for (id, amounts) in situation["consumed"].as_object().into_iter().flatten() {

@@ -20,6 +20,10 @@ pub struct ClaimTracker {
     assumed: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
     /// Allocations that are decided but not written, by the claim's UID.
     in_flight: BTreeMap<Symbol, InFlight>,
+    /// The claims that have been seen, as they were last.
+    seen: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
+    /// What became allocated and was not given back, as far as that was seen.
+    allocated: AllocatedDevices,
 }
 
 /// An allocation that is decided but not written.
@@ -53,14 +57,41 @@ impl ClaimTracker {
     /// All devices that are allocated, written or not. Without `shares` a shared device counts
     /// as taken whole.
     pub fn allocated(&self, objects: &Objects, shares: bool) -> AllocatedDevices {
-        let mut allocated = AllocatedDevices::default();
-        for claim in self.all(objects) {
-            allocated.add(claim, shares);
+        let mut allocated = self.allocated.clone();
+        for (key, listed) in objects.resource_claims.iter() {
+            if !self.seen.contains_key(key) {
+                allocated.add(self.newest(*key, listed), shares);
+            }
         }
         for in_flight in self.in_flight.values() {
             allocated.add(&in_flight.claim, shares);
         }
         allocated
+    }
+
+    /// Looks whether the claim got an allocation or lost it. Another allocation in the place of
+    /// the one that it had is not noticed, as it cannot be: allocations do not change (DRA-003).
+    pub fn observe(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
+        let new = self.get(objects, key);
+        let old = match &new {
+            Some(new) => self.seen.insert(key, new.clone()),
+            None => self.seen.remove(&key),
+        };
+        let has_devices = |claim: &Arc<ResourceClaim>| claim.status.allocation.is_some();
+        match (old.filter(has_devices), new.filter(has_devices)) {
+            (None, Some(new)) => self.allocated.add(&new, shares),
+            (Some(old), None) => self.allocated.remove(&old, shares),
+            _ => {}
+        }
+    }
+
+    /// Forgets what was seen and looks at all claims anew, as after a start.
+    pub fn observe_all(&mut self, objects: &Objects, shares: bool) {
+        self.seen.clear();
+        self.allocated = AllocatedDevices::default();
+        for key in objects.resource_claims.keys() {
+            self.observe(objects, *key, shares);
+        }
     }
 
     /// The allocation that is decided for the claim but not written.
@@ -93,7 +124,7 @@ impl ClaimTracker {
     }
 
     /// Remembers a claim as the API server gave it back. `false` if the list knows better.
-    pub fn assume(&mut self, objects: &Objects, claim: Arc<ResourceClaim>) -> bool {
+    pub fn assume(&mut self, objects: &Objects, claim: Arc<ResourceClaim>, shares: bool) -> bool {
         let newer = |key: &NamespacedName, claim: &ResourceClaim| {
             let listed = objects.resource_claims.get(key);
             listed.is_none_or(|listed| version(claim) >= version(listed))
@@ -104,12 +135,15 @@ impl ClaimTracker {
             return false;
         }
         self.assumed.insert(key, claim);
+        self.observe(objects, key, shares);
         true
     }
 
     /// Forgets what was assumed of a claim.
-    pub fn restore(&mut self, key: NamespacedName) {
-        self.assumed.remove(&key);
+    pub fn restore(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
+        if self.assumed.remove(&key).is_some() {
+            self.observe(objects, key, shares);
+        }
     }
 }
 
@@ -164,14 +198,14 @@ mod tests {
         let mut objects = Objects::default();
         objects.insert(Object::ResourceClaim(claim("5", &[])));
         let mut tracker = ClaimTracker::default();
-        assert!(!tracker.assume(&objects, claim("4", &["old"])));
-        assert!(tracker.assume(&objects, claim("6", &["a"])));
+        assert!(!tracker.assume(&objects, claim("4", &["old"]), true));
+        assert!(tracker.assume(&objects, claim("6", &["a"]), true));
         assert_eq!(tracker.get(&objects, key()), Some(claim("6", &["a"])));
         assert_eq!(tracker.allocated(&objects, true).dedicated.len(), 1);
         objects.insert(Object::ResourceClaim(claim("7", &[])));
         assert_eq!(tracker.get(&objects, key()), Some(claim("7", &[])));
-        tracker.assume(&objects, claim("8", &["a"]));
-        tracker.restore(key());
+        tracker.assume(&objects, claim("8", &["a"]), true);
+        tracker.restore(&objects, key(), true);
         assert_eq!(tracker.get(&objects, key()), Some(claim("7", &[])));
     }
 
@@ -180,5 +214,25 @@ mod tests {
         let mut tracker = ClaimTracker::default();
         tracker.signal_pending("u".into(), claim("1", &["a", "b"]));
         assert_eq!(tracker.allocated(&Objects::default(), true).dedicated.len(), 2);
+    }
+
+    /// allocatedDevices.onUpdate and onDelete
+    #[test]
+    fn only_getting_and_losing_an_allocation_counts() {
+        let (mut objects, mut tracker) = (Objects::default(), ClaimTracker::default());
+        let mut see = |claim: Arc<ResourceClaim>| {
+            objects.insert(Object::ResourceClaim(claim));
+            tracker.observe(&objects, key(), true);
+            let allocated = tracker.allocated(&objects, true);
+            let mut names: Vec<_> = allocated.dedicated.iter().map(|id| id.device).collect();
+            names.sort_unstable();
+            names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(see(claim("1", &[])), "");
+        assert_eq!(see(claim("2", &["a"])), "a");
+        assert_eq!(see(claim("3", &["b"])), "a");
+        assert_eq!(see(claim("4", &[])), "a");
+        assert_eq!(see(claim("5", &["a"])), "a");
+        assert_eq!(see(claim("6", &[])), "");
     }
 }

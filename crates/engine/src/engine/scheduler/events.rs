@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use crate::api::{Kind, Node, Object, Pod, Time};
 use crate::config::Feature;
+use crate::engine::dra::counts_shares;
 use crate::engine::dra::taint_rules::changed_slices;
 use crate::engine::framework::events::{Action, ClusterEvent, EventObjects, EventResource};
 use crate::engine::host::Host;
-use crate::engine::pod::PodInfo;
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::queue::node_events::node_update_events;
 use crate::engine::queue::pod_events::pod_update_events;
 use crate::engine::scheduler::Scheduler;
@@ -239,6 +240,10 @@ impl Scheduler {
         let kind = objects.new.as_ref().or(objects.old.as_ref()).map(Object::kind);
         if matches!(kind, Some(Kind::DeviceClass | Kind::ResourceSlice | Kind::ResourceClaim)) {
             self.kept.clear(); // NodeResourcesFit leaves some resources to devices
+        }
+        if let Some(Object::ResourceClaim(claim)) = objects.new.as_ref().or(objects.old.as_ref()) {
+            let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+            self.shared.claims.observe(&self.objects, key, counts_shares(&self.features));
         }
         self.taint_rule_changed(&objects, now);
         if let Some(resource) = kind.and_then(resource_of) {

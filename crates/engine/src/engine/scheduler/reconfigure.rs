@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::api::{Kind, Time};
 use crate::config::types::Extender;
 use crate::config::{Feature, FeatureGates, ResolvedConfig};
+use crate::engine::dra::counts_shares;
 use crate::engine::framework::registry::Registry;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::pod::PodInfo;
@@ -67,6 +68,9 @@ impl Scheduler {
         let (frameworks, extenders) = frameworks(config, &features, registry)?;
         if COUNTING.iter().any(|gate| features.enabled(*gate) != self.features.enabled(*gate)) {
             self.cache.recount(&features);
+        }
+        if counts_shares(&features) != counts_shares(&self.features) {
+            self.shared.claims.observe_all(&self.objects, counts_shares(&features));
         }
         (self.features, self.extenders) = (features, extenders);
         self.frameworks = Arc::new(frameworks);

@@ -1,5 +1,5 @@
-//! `value.includes(other)`: whether an attribute is, or as a list contains, a value (CEL-002;
-//! alpha, behind DRAListTypeAttributes).
+//! `value.includes(other)`: whether an attribute is, or as a list contains, a value (CEL-002).
+//! The gate of such lists, DRAListTypeAttributes, does not keep stored expressions from it.
 //!
 //! Upstream: `includesFunc` in `staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go`.
 
@@ -9,8 +9,7 @@ use ::cel::{DeclarationError, Env, ExecutionError};
 
 use crate::engine::dra::cel::quantity::{answer, failed};
 
-/// The name of the function.
-pub const NAME: &str = "includes";
+const NAME: &str = "includes";
 
 /// The longest list that it looks through: as many values as a device may have.
 const LONGEST: usize = 48;

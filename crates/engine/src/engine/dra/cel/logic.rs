@@ -30,7 +30,7 @@ pub fn evaluate(expression: &IdedExpr, context: &Context<'_, '_>) -> Result<Outc
             (operators::LOGICAL_NOT, [negated]) => {
                 return match evaluate(negated, context)? {
                     Outcome::Answer(answer) => Ok(Outcome::Answer(!answer)),
-                    Outcome::Other(kind) => Err(format!("no such overload: !_({kind})")),
+                    Outcome::Other(_) => Err(error::NO_OVERLOAD.to_owned()),
                 };
             }
             _ => {}
@@ -60,9 +60,10 @@ fn join(
     if right == settled {
         return settled;
     }
-    match (left, right) {
-        (Ok(Outcome::Answer(_)), Ok(Outcome::Answer(_))) => Ok(Outcome::Answer(!decisive)),
-        (Err(error), _) | (_, Err(error)) => Err(error),
-        _ => Err("no such overload".to_owned()),
+    for side in [left, right] {
+        if let Outcome::Other(_) = side? {
+            return Err(error::NO_OVERLOAD.to_owned());
+        }
     }
+    Ok(Outcome::Answer(!decisive))
 }

@@ -48,11 +48,12 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_type(QUANTITY.to_owned())?;
     env.add_overload("quantity", "string_to_quantity", vec![STRING_TYPE], parse)?;
     env.add_overload("isQuantity", "is_quantity_string", vec![STRING_TYPE], is_quantity)?;
+    let this_alone = vec![QUANTITY.to_owned()];
+    env.add_overload("sign", "quantity_sign", this_alone, |args| number(sign(&this(&args)?)))?;
     let mut member = |name: &str, id: &str, args: Vec<Type>, op| {
         env.add_member_overload(name, id, QUANTITY.to_owned(), args, op)
     };
     let other = || vec![QUANTITY.to_owned()];
-    member("sign", "quantity_sign", vec![], |args| number(sign(&this(&args)?)))?;
     member("isInteger", "quantity_is_integer", vec![], |args| {
         answer(this(&args)?.as_i64().is_some())
     })?;

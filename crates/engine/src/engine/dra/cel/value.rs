@@ -9,14 +9,12 @@ use ::cel::common::types::{CelBool, CelInt, CelList, CelString, MAP_TYPE, Type};
 use ::cel::common::value::{CowVal, Val};
 
 use crate::api::{Device, DeviceAttribute, DeviceCapacity};
+use crate::engine::dra::cel::Options;
 use crate::engine::dra::cel::quantity::QuantityValue;
 use crate::engine::dra::cel::version::{self, VersionValue};
 use crate::intern::Symbol;
 
 static DEVICE: Type = Type::new_unspecified_type("kubernetes.DRADevice");
-
-/// The fields of `device`.
-pub const FIELDS: [&str; 4] = ["driver", "attributes", "capacity", "allowMultipleAllocations"];
 
 /// Whether all attributes can be shown to expressions, used or not.
 ///
@@ -108,13 +106,13 @@ impl Shown for DeviceCapacity {
 pub struct DeviceValue<'a> {
     driver: Symbol,
     device: &'a Device,
-    lists: bool,
+    options: Options,
 }
 
 impl<'a> DeviceValue<'a> {
-    /// A device of that driver; with `lists`, its attributes may be lists.
-    pub fn new(driver: Symbol, device: &'a Device, lists: bool) -> DeviceValue<'a> {
-        DeviceValue { driver, device, lists }
+    /// What can be seen of a device of that driver.
+    pub fn new(driver: Symbol, device: &'a Device, options: Options) -> DeviceValue<'a> {
+        DeviceValue { driver, device, options }
     }
 }
 
@@ -147,11 +145,12 @@ impl Indexer for DeviceValue<'_> {
     where
         Self: 'v,
     {
-        let (driver, device, lists) = (self.driver, self.device, self.lists);
+        let (driver, device, Options { lists, sharing }) = (self.driver, self.device, self.options);
         Ok(match text(field)? {
             "driver" => CowVal::owned(CelString::from(driver.as_str())),
             "allowMultipleAllocations" => {
-                CowVal::owned(CelBool::from(device.allow_multiple_allocations == Some(true)))
+                let is_shared = sharing && device.allow_multiple_allocations == Some(true);
+                CowVal::owned(CelBool::from(is_shared))
             }
             "attributes" => CowVal::owned(Names::new(driver, &device.attributes, None, lists)),
             "capacity" => CowVal::owned(Names::new(driver, &device.capacity, None, lists)),
@@ -234,6 +233,15 @@ impl<T: Shown + Clone> Val for Names<'_, T> {
 
     fn as_sizer(&self) -> Option<&dyn Sizer> {
         Some(self)
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        let (Some(sizer), Some(map)) = (other.as_sizer(), other.as_indexer()) else { return false };
+        let same = |key: &CelString<'static>| match (self.get(key), map.get(key)) {
+            (Ok(own), Ok(others)) => own.equals(&*others),
+            _ => false,
+        };
+        other.get_type() == &MAP_TYPE && sizer.size() == self.size() && self.keys.iter().all(same)
     }
 
     fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>

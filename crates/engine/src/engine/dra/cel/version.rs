@@ -70,7 +70,7 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     member("patch", "semver_patch", vec![], |args| number(at(&args, 0)?.patch as i64))
 }
 
-/// Reads a version as strictly as upstream.
+/// Reads a version as strictly as upstream, whose words the errors are.
 ///
 /// # Errors
 /// It is none.
@@ -78,10 +78,71 @@ pub fn parse(text: &str) -> Result<Version, String> {
     if text.is_empty() {
         return Err("Version string empty".to_owned());
     }
-    if text.splitn(3, '.').count() < 3 {
+    let mut parts = text.splitn(3, '.');
+    let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
         return Err("No Major.Minor.Patch elements found".to_owned());
-    }
+    };
+    check_number("major", "Major", major)?;
+    check_number("minor", "Minor", minor)?;
+    let (rest, build) = rest.split_once('+').map_or((rest, None), |(rest, b)| (rest, Some(b)));
+    let (patch, pre) = rest.split_once('-').map_or((rest, None), |(patch, p)| (patch, Some(p)));
+    check_number("patch", "Patch", patch)?;
+    pre.into_iter().flat_map(|pre| pre.split('.')).try_for_each(check_prerelease)?;
+    build.into_iter().flat_map(|build| build.split('.')).try_for_each(check_build)?;
     Version::parse(text).map_err(|error| error.to_string())
+}
+
+fn check_number(name: &str, title: &str, text: &str) -> Result<(), String> {
+    if !is_number(text) {
+        return Err(format!("Invalid character(s) found in {name} number {text:?}"));
+    }
+    if has_leading_zeros(text) {
+        return Err(format!("{title} number must not contain leading zeroes {text:?}"));
+    }
+    check_range(text)
+}
+
+fn check_range(text: &str) -> Result<(), String> {
+    let why = match text.parse::<u64>() {
+        Ok(_) => return Ok(()),
+        Err(_) if text.is_empty() => "invalid syntax",
+        Err(_) => "value out of range",
+    };
+    Err(format!("strconv.ParseUint: parsing {text:?}: {why}"))
+}
+
+fn check_prerelease(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("Prerelease is empty".to_owned());
+    }
+    if !is_number(text) {
+        let invalid = || format!("Invalid character(s) found in prerelease {text:?}");
+        return is_identifier(text).then_some(()).ok_or_else(invalid);
+    }
+    if has_leading_zeros(text) {
+        return Err(format!("Numeric PreRelease version must not contain leading zeroes {text:?}"));
+    }
+    check_range(text)
+}
+
+fn check_build(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("Build meta data is empty".to_owned());
+    }
+    let invalid = || format!("Invalid character(s) found in build meta data {text:?}");
+    is_identifier(text).then_some(()).ok_or_else(invalid)
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn has_leading_zeros(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0')
 }
 
 /// The version in the arguments; a second argument `true` relaxes the rules.

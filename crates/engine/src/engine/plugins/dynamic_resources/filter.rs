@@ -21,7 +21,10 @@ pub fn filter(
     binding_timeout: i64,
 ) -> Status {
     let Some(object) = &node.node else { return Status::SUCCESS };
-    if let Some(known) = state.found().statuses.get(&node.name) {
+    // What claims take of a node's own resources depends on the pods there, which nominated pods
+    // and preemption change.
+    let is_known = !node_resources::is_on(cx.features);
+    if let Some(known) = state.found().statuses.get(&node.name).filter(|_| is_known) {
         return known.clone();
     }
     let status = match evaluate(cx, state, node, object, binding_timeout) {

@@ -7,7 +7,7 @@ use crate::api::{
     AllocationResult, Kind, Object, PodExtendedResourceClaimStatus, ResourceClaim,
     ResourceClaimConsumerReference, Time,
 };
-use crate::engine::dra::binding_conditions;
+use crate::engine::dra::{binding_conditions, counts_shares};
 use crate::engine::framework::plugin::BindContext;
 use crate::engine::host::Host;
 use crate::intern::Symbol;
@@ -63,7 +63,8 @@ fn bind_claim(
     };
     let mut assumed = false;
     if let Ok(written) = &written {
-        assumed = cx.shared.claims.assume(cx.objects, written.clone());
+        let shares = counts_shares(cx.features);
+        assumed = cx.shared.claims.assume(cx.objects, written.clone(), shares);
     }
     if allocation.is_some() {
         cx.shared.claims.remove_pending(claim.metadata.uid, assumed && !is_extended);

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::selector::NodeMatcher;
-use crate::config::Feature;
-use crate::engine::dra::{Allocator, Features};
+use crate::engine::dra::{Allocator, Features, counts_shares};
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::status::Status;
 
@@ -34,7 +33,7 @@ pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status
         prepare_claim(cx, claim, Some(at) == extended)?;
     }
     if state.claims.iter().any(ClaimOfPod::is_unallocated) {
-        let shares = cx.features.enabled(Feature::DRAConsumableCapacity);
+        let shares = counts_shares(cx.features);
         let allocated = cx.shared.claims.allocated(cx.objects, shares);
         let features = Features::of(cx.features);
         state.allocator = Some(Arc::new(Allocator::new(features, allocated, cx.objects, seconds)));

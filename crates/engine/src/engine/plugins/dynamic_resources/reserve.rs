@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::{AllocationResult, ResourceClaim};
+use crate::engine::dra::counts_shares;
 use crate::engine::framework::plugin::BindContext;
 use crate::engine::status::Status;
 use crate::intern::Symbol;
@@ -73,10 +74,10 @@ pub fn add_finalizer(claim: &mut ResourceClaim) -> bool {
 /// Gives everything back. Claims that are reserved for the pod's group stay so: its other pods
 /// may need them.
 pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
-    let pod = &cx.pod.pod;
+    let (pod, shares) = (&cx.pod.pod, counts_shares(cx.features));
     for claim in state.claims.iter().take(state.user_owned).map(|claim| &claim.claim) {
         if cx.shared.claims.remove_pending(claim.metadata.uid, false) {
-            cx.shared.claims.restore(key(claim));
+            cx.shared.claims.restore(cx.objects, key(claim), shares);
             if let Some(group) = &mut cx.shared.group_cycle {
                 group.pending_claims.remove(&claim.metadata.uid);
             }
@@ -95,7 +96,8 @@ pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
 fn unreserve_extended(cx: &mut BindContext<'_>, state: &ClaimState) {
     let Some(extended) = state.extended() else { return };
     if cx.shared.claims.remove_pending(state.initial_uid, false) {
-        cx.shared.claims.restore(key(extended));
+        let shares = counts_shares(cx.features);
+        cx.shared.claims.restore(cx.objects, key(extended), shares);
     }
     if extended.metadata.name != IN_MEMORY_NAME {
         let _deleted = delete_claim(extended, cx.host);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::api::selector::NodeMatcher;
 use crate::api::{Device, DeviceClass, Node, NodeSelector, ResourceSlice, ResourceSliceSpec};
 use crate::config::Feature;
-use crate::engine::dra::{AllocatedDevices, DeviceId, cel};
+use crate::engine::dra::{AllocatedDevices, DeviceId, cel, counts_shares};
 use crate::engine::extended_resources::DEVICE_CLASS_PREFIX;
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::node::NodeInfo;
@@ -20,18 +20,19 @@ use crate::intern::Symbol;
 pub struct DeviceTotals {
     slices: Arc<Vec<Arc<ResourceSlice>>>,
     allocated: Arc<AllocatedDevices>,
-    /// Whether attributes of devices may be lists.
-    lists: bool,
+    /// What selectors see of devices.
+    options: cel::Options,
 }
 
 impl DeviceTotals {
     /// As of now.
     pub fn new(cx: &CycleContext<'_>) -> DeviceTotals {
-        let shares = cx.features.enabled(Feature::DRAConsumableCapacity);
+        let shares = counts_shares(cx.features);
         let allocated = cx.shared.claims.allocated(cx.objects, shares);
         let slices = cx.objects.resource_slices.values().cloned().collect();
         let lists = cx.features.enabled(Feature::DRAListTypeAttributes);
-        DeviceTotals { slices: Arc::new(slices), allocated: Arc::new(allocated), lists }
+        let options = cel::Options { lists, sharing: false };
+        DeviceTotals { slices: Arc::new(slices), allocated: Arc::new(allocated), options }
     }
 
     /// Devices on the node that serve `resource`, and how many of them are allocated. 0 and 0
@@ -47,7 +48,7 @@ impl DeviceTotals {
         for slice in self.slices.iter() {
             let spec = &slice.spec;
             for device in devices_on(spec, node)? {
-                if !is_in_class(spec.driver, device, class, self.lists)? {
+                if !is_in_class(spec.driver, device, class, self.options)? {
                     continue;
                 }
                 capacity += 1;
@@ -120,15 +121,10 @@ fn is_in_class(
     driver: Symbol,
     device: &Device,
     class: &DeviceClass,
-    lists: bool,
+    options: cel::Options,
 ) -> Result<bool, String> {
-    let mut unshared = None;
-    if device.allow_multiple_allocations.is_some() {
-        unshared = Some(Device { allow_multiple_allocations: None, ..device.clone() });
-    }
-    let device = unshared.as_ref().unwrap_or(device);
     for cel in class.spec.selectors.iter().filter_map(|selector| selector.cel.as_ref()) {
-        if !cel::compile(cel.expression, lists).matches(driver, device)? {
+        if !cel::compile(cel.expression, options).matches(driver, device)? {
             return Ok(false);
         }
     }
