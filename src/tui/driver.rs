@@ -163,9 +163,6 @@ impl Driver {
             true => self.position_changed(),
             false => self.world_changed(),
         }
-        if self.following.is_some() || self.attended.is_some() {
-            self.live_changed();
-        }
         done
     }
 

@@ -69,6 +69,11 @@ impl Standing {
         }
     }
 
+    /// Whether writes will never be allowed again.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Standing::Lost(_))
+    }
+
     fn lead(&self) -> Option<Lead> {
         Some(match self {
             Standing::Leads => Lead::Leading,

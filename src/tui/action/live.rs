@@ -40,7 +40,7 @@ pub fn apply(action: Live, app: &mut App, model: &Model) -> Effect {
         _ if model.live.is_none() => {
             app.fail("no live cluster is behind this: kubestep without -f follows one".into())
         }
-        Live::Freeze if model.live.as_ref().is_some_and(|live| live.away) => {
+        Live::Freeze if model.live.as_ref().is_some_and(|live| live.away && !live.recorded) => {
             app.fail("a branch follows no cluster: :branch original goes back to it".into())
         }
         Live::Freeze if model.followed().is_none() => {

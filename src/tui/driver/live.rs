@@ -157,23 +157,26 @@ impl Driver {
         Done { window: Some((title, debugger::dump(&self.session))), ..Done::default() }
     }
 
+    /// Takes over whether what is shown is the live cluster, and whether a real scheduler is held.
+    pub(super) fn place_changed(&mut self) {
+        let (away, real) = (!self.branches.on_original(), self.real_model());
+        if let Some(live) = &mut self.model.live {
+            (live.away, live.real) = (away, real);
+        }
+    }
+
     pub(super) fn live_changed(&mut self) {
-        let away = !self.branches.on_original();
         self.model.live = match (&self.following, &self.attended) {
             (Some(following), _) => Some(LiveModel {
                 frozen: following.is_frozen(),
                 cut_off: following.is_cut_off(),
                 waiting: following.waiting(),
                 decisions: following.shadow().decisions().to_vec(),
-                away,
                 ..LiveModel::default()
             }),
-            (None, Some(attended)) => Some(LiveModel {
-                waiting: attended.waiting(),
-                real: self.real_model(),
-                away,
-                ..LiveModel::default()
-            }),
+            (None, Some(attended)) => {
+                Some(LiveModel { waiting: attended.waiting(), ..LiveModel::default() })
+            }
             (None, None) => self.model.live.take().filter(|live| live.recorded),
         };
         self.world_changed();

@@ -182,6 +182,7 @@ impl Driver {
         let number = self.session.latest_record().map(|record| record.cycle);
         let cycles = &self.model.cycles;
         let index = number.and_then(|n| cycles.binary_search_by_key(&n, |c| c.cycle).ok());
+        self.place_changed();
         let frame = self.session.position();
         self.model.position = index.map(|cycle| Position { cycle, frame });
         self.model.aside = aside(&self.session);

@@ -97,12 +97,22 @@ impl Driver {
     }
 
     fn step_for_real(&mut self) -> Went {
-        if let Some(words) = self.send() {
-            self.session.go_to_end();
-            return Went::Sent(words);
-        }
+        let sends = !self.session.unsent().is_empty();
         self.session.go_to_end();
-        self.decide_next()
+        match self.send() {
+            Some(words) => {
+                self.session.go_to_end();
+                Went::Sent(words)
+            }
+            None if sends => Went::Refused(self.stays_held()),
+            None => self.decide_next(),
+        }
+    }
+
+    /// Why a cycle stays held.
+    fn stays_held(&mut self) -> String {
+        let why = self.attended.as_mut().and_then(|attended| attended.may_write().err());
+        format!("{} stays held; {}", self.cycle_words(), why.unwrap_or_default())
     }
 
     /// Decides about the next pod for real.
@@ -119,10 +129,13 @@ impl Driver {
         }
     }
 
-    /// Sends what a real scheduler wants written. Gives it in a few words.
+    /// Sends what a real scheduler wants written, unless that has to wait. Gives it in a few
+    /// words.
     pub(super) fn send(&mut self) -> Option<String> {
         let attended = self.attended.as_mut().filter(|_| self.session.acts())?;
-        attended.send(&mut self.session)
+        // Without the lease it never may again: then it fails, and one can look on.
+        let waits = attended.may_write().is_err() && !attended.standing().is_lost();
+        if waits { None } else { attended.send(&mut self.session) }
     }
 
     /// What stepping on has to say: of a cycle for real, what of it is held or was sent.
@@ -157,7 +170,13 @@ impl Driver {
             let message = Some((Severity::Error, text));
             return Done { message, stopped: true, ..Done::default() };
         }
-        let sent = self.send().map(|words| format!("; sent: {words}")).unwrap_or_default();
+        let sends = !self.session.unsent().is_empty();
+        let sent = self.send().map(|words| format!("; sent: {words}"));
+        if sends && sent.is_none() {
+            let message = Some((Severity::Error, self.stays_held()));
+            return Done { message, stopped: true, ..Done::default() };
+        }
+        let sent = sent.unwrap_or_default();
         self.session.go_to_end();
         self.runs = true;
         match self.attended.as_mut().map(|attended| attended.may_write()) {
@@ -244,7 +263,7 @@ impl Driver {
         let original = here.or_else(|| self.branches.other(ORIGINAL));
         let unsent = original.map(Session::unsent_words).unwrap_or_default();
         let standing = self.attended.as_ref().map(|attended| attended.standing());
-        Left { unsent, lost: matches!(standing, Some(Standing::Lost(_))) }
+        Left { unsent, lost: standing.is_some_and(Standing::is_lost) }
     }
 }
 

@@ -172,7 +172,10 @@ fn in_the_past_all_is_held_and_what_comes_waits() {
     assert!(status(&mut live).contains("this is the present"), "{}", status(&mut live));
     assert_chip(&mut live, "LIVE SCHEDULING lab: paused");
     assert_eq!(server.writes().len(), 2);
-    assert!(live.keys("2").turn().text().contains("default/d"));
+    let mut live = live.keys("2").turn();
+    assert!(live.text().contains("default/d"));
+    let mut live = live.keys("C");
+    assert_chip(&mut live, "HELD: 0 news wait");
 }
 
 #[test]
@@ -268,6 +271,15 @@ fn without_the_lease_or_the_connection_nothing_is_decided_wherever_one_stands() 
     server.with(|server| server.standing = Some(Standing::CutOff));
     let mut live = live.turn();
     assert_chip(&mut live, "CONNECTION LOST: writes stopped");
+    for keys in ["n", " ", "Zn", "Zc"] {
+        live = live.keys(keys).turn();
+        assert!(server.writes().is_empty(), "{keys}");
+        assert_eq!(live.driver.left().unsent, "bind default/a to n1", "it is kept: {keys}");
+        assert!(!live.app.is_playing(), "{keys}");
+    }
+    assert!(live.keys("n").turn().text().contains("cycle 1 of default/a stays held; the connec"));
+    let (live, server) = start(&["a", "b"]);
+    let live = live.keys("s").turn();
     server.with(|server| server.standing = Some(Standing::Lost("late".into())));
     let mut live = live.turn();
     assert_chip(&mut live, "LEASE LOST: writes stopped");
@@ -302,4 +314,75 @@ fn a_hold_that_runs_out_is_written_when_its_time_has_come() {
     assert_eq!(server.writes(), ["nominate n1 for default/a"]);
     live.keys("c").turn();
     assert_eq!(server.writes()[1..], ["condition PodScheduled of pod default/a"]);
+}
+
+/// What people may type, and what happens in the cluster meanwhile.
+const ANYTHING: [&str; 26] = [
+    "s",
+    "s",
+    "s",
+    "n",
+    "f",
+    "}",
+    "{",
+    "S",
+    "N",
+    "c",
+    "C",
+    " ",
+    " ",
+    "Z",
+    "+",
+    "7aA<Esc>",
+    "7xno<Enter><Esc>",
+    ":hold *<Enter>",
+    ":release<Enter>",
+    ":fork<Enter>",
+    ":branch original<Enter>",
+    ":branch what-if-1<Enter>",
+    ":what-if cordon node n1<Enter>",
+    "u",
+    "!",
+    ":break Filter<Enter>",
+];
+
+#[test]
+fn whatever_is_typed_each_pod_is_bound_once_and_branches_write_nothing() {
+    for seed in 0..12 {
+        let (mut live, server) = start(&["a", "b", "c"]);
+        let mut random = seed * 2 + 1;
+        for turn in 0..40 {
+            random = 6_364_136_223_846_793_005_u64.wrapping_mul(random).wrapping_add(1_442_695_041);
+            let keys = ANYTHING[(random >> 33) as usize % ANYTHING.len()];
+            if turn % 10 == 5 {
+                server.put(new_pod(&format!("late-{turn}")));
+            }
+            server.with(|server| server.passed += 400_000);
+            let was_real = live.driver.is_real();
+            let before = server.writes();
+            live = live.keys(keys).turn();
+            if !was_real && !live.driver.is_real() {
+                assert_eq!(server.writes(), before, "seed {seed}: {keys}");
+            }
+        }
+        let back = "<Esc><Esc>:branch original<Enter>:break clear<Enter>";
+        live = live.keys(back).turn();
+        if live.driver.held() == Some(crate::tui::model::Held::Frozen) {
+            live = live.keys("Z").turn();
+        }
+        // To the present, then until nothing is left to decide.
+        live = live.keys("c").turn().keys("c").turn().keys(":release<Enter>").turn();
+        // Those that were rejected are tried again after five minutes.
+        for _ in 0..3 {
+            server.with(|server| server.passed += 400_000_000);
+            live = live.turn().keys("c").turn().keys("c").turn();
+        }
+        let mut bound = server.writes();
+        bound.retain(|line| line.starts_with("bind"));
+        bound.sort();
+        let pods = ["a", "b", "c", "late-15", "late-25", "late-35", "late-5"];
+        let expected: Vec<String> =
+            pods.iter().map(|pod| format!("bind default/{pod} to n1")).collect();
+        assert_eq!(bound, expected, "seed {seed}: {}", live.text());
+    }
 }
