@@ -13,8 +13,11 @@ use kubestep::cli::EXITS;
 use crate::harness::words;
 
 /// What is told by other tests, as it shows in a terminal only or is different each time.
-const ELSEWHERE: &[(&str, &str)] =
-    &[("timings", "tests/cli/run.rs"), ("shell", "tests/cli/render.rs")];
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("timings", "tests/cli/run.rs"),
+    ("shell", "tests/cli/render.rs"),
+    ("tui", "tests/live/attended.rs"),
+];
 
 /// Exit codes of calls that need a cluster, with the tests that see them.
 const WITH_A_CLUSTER: &[(u8, &str)] = &[(5, "tests/live/real_schedule.rs")];
