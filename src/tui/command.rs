@@ -86,8 +86,8 @@ fn find(name: &str) -> Result<&'static Spec, CommandError> {
 
 /// What an argument may be, by the word that stands for it in the table (`NAME` of `theme [NAME]`).
 pub trait Arguments {
-    /// The possible values for the argument of `spec`, best first.
-    fn values(&self, spec: &Spec) -> Vec<String>;
+    /// The possible values for the argument of `spec` that begin with `typed`, best first.
+    fn values(&self, spec: &Spec, typed: &str) -> Vec<String>;
 }
 
 /// Whole lines that `line` can be completed to, in table order.
@@ -101,7 +101,7 @@ pub fn completions(line: &str, arguments: &dyn Arguments) -> Vec<String> {
         Some((name, typed)) => {
             let Ok(spec) = find(name) else { return Vec::new() };
             let typed = typed.trim_start();
-            let values = arguments.values(spec).into_iter().filter(|v| v.starts_with(typed));
+            let values = arguments.values(spec, typed).into_iter();
             values.map(|value| format!("{} {value}", spec.name)).collect()
         }
     }
@@ -148,9 +148,11 @@ mod tests {
     fn completes_names_then_arguments() {
         struct Themes;
         impl Arguments for Themes {
-            fn values(&self, spec: &Spec) -> Vec<String> {
+            fn values(&self, spec: &Spec, typed: &str) -> Vec<String> {
                 let themes = spec.action == Action::General(General::Theme);
-                if themes { vec!["dark".into(), "light".into()] } else { Vec::new() }
+                let names = if themes { vec!["dark", "light"] } else { Vec::new() };
+                let fitting = names.into_iter().filter(|name| name.starts_with(typed));
+                fitting.map(str::to_owned).collect()
             }
         }
         assert_eq!(completions("qu", &Themes), ["queues", "quit"]);

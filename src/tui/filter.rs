@@ -78,6 +78,15 @@ impl Filter {
         self.terms.is_empty()
     }
 
+    /// Whether it is another one, typed further, that keeps no row which that one did not.
+    pub fn narrows(&self, other: &Filter) -> bool {
+        let is_plain =
+            |term: &Term| matches!(term, Term::Text { pieces, keep: true } if pieces.len() == 1);
+        self.text.starts_with(&other.text)
+            && !self.text.contains('*')
+            && self.terms.iter().chain(&other.terms).all(is_plain)
+    }
+
     /// Whether `row` stays.
     pub fn keeps(&self, row: &dyn Filterable) -> bool {
         let needs_text = self.terms.iter().any(|t| matches!(t, Term::Text { .. }));
@@ -261,5 +270,15 @@ mod tests {
         for broken in ["-l", "-l ", "-l =a", "-l zone in a", "-l a b"] {
             assert!(Filter::parse(broken).is_err(), "{broken}");
         }
+    }
+
+    #[test]
+    fn what_is_typed_further_narrows() {
+        let narrows = |now: &str, before: &str| {
+            Filter::parse(now).unwrap().narrows(&Filter::parse(before).unwrap())
+        };
+        assert!(narrows("web", "we") && narrows("web a", "web") && narrows("w", ""));
+        assert!(!narrows("wb", "we") && !narrows("w", "web"));
+        assert!(!narrows("!web", "!we") && !narrows("a*b", "a*") && !narrows("-l a=b", "-l a"));
     }
 }

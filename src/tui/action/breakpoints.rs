@@ -1,6 +1,7 @@
 //! Setting breakpoints and watches, and what is done with those there are.
 
 use std::collections::BTreeSet;
+use std::fmt::{Display, Write as _};
 
 use super::{Action, Argument, Place, Spec};
 use crate::engine::pod::NamespacedName;
@@ -159,14 +160,24 @@ pub fn places(model: &Model) -> Vec<String> {
     points.chain(plugins).chain(outcomes).chain(queues).chain(words).collect()
 }
 
-/// What `:watch` completes to: queues, nodes and the pods there are cycles of.
-pub fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>) -> Vec<String> {
+/// What `:watch` completes to, of what begins with `typed`: queues, nodes and the pods there are
+/// cycles of. There can be tens of thousands, of which few are meant.
+pub fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>, typed: &str) -> Vec<String> {
     use crate::debug::breakpoint::location;
+    let (mut found, mut text) = (Vec::new(), String::new());
+    let mut add = |kind: &str, name: &dyn Display| {
+        text.clear();
+        // Writing into a text cannot fail.
+        let _ = write!(text, "{kind}:{name}");
+        if text.starts_with(typed) {
+            found.push(text.clone());
+        }
+    };
     let queues = location::QUEUES.iter().filter(|(_, name)| *name != "none");
-    let queues = queues.map(|(_, name)| format!("queue:{name}"));
-    let nodes = nodes.order.iter().map(|node| format!("node:{}", nodes.name(*node)));
-    let pods = pods.iter().map(|pod| format!("pod:{pod}"));
-    queues.chain(nodes).chain(pods).collect()
+    queues.for_each(|(_, name)| add("queue", name));
+    nodes.order.iter().for_each(|node| add("node", &nodes.name(*node)));
+    pods.iter().for_each(|pod| add("pod", pod));
+    found
 }
 
 /// The command line that writes a breakpoint anew, with its present text.

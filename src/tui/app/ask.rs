@@ -15,17 +15,20 @@ use crate::tui::widget::grid::GridState;
 const COMMANDS: usize = 200;
 
 impl Arguments for ArgumentValues {
-    fn values(&self, spec: &Spec) -> Vec<String> {
+    fn values(&self, spec: &Spec, typed: &str) -> Vec<String> {
+        let fitting = |values: &mut dyn Iterator<Item = String>| -> Vec<String> {
+            values.filter(|value| value.starts_with(typed)).collect()
+        };
         match spec.action {
-            Action::General(General::Theme) => self.themes.clone(),
-            Action::General(General::Keys) => Preset::names().map(str::to_owned).collect(),
+            Action::General(General::Theme) => fitting(&mut self.themes.iter().cloned()),
+            Action::General(General::Keys) => fitting(&mut Preset::names().map(str::to_owned)),
             Action::Execution(Execution::Cycle) => {
-                self.cycles.iter().rev().map(u64::to_string).collect()
+                fitting(&mut self.cycles.iter().rev().map(u64::to_string))
             }
-            Action::Waiting(Waiting::Allow) => self.plugins.clone(),
-            Action::Breakpoints(Breakpoints::Break) => self.places.clone(),
+            Action::Waiting(Waiting::Allow) => fitting(&mut self.plugins.iter().cloned()),
+            Action::Breakpoints(Breakpoints::Break) => fitting(&mut self.places.iter().cloned()),
             Action::Breakpoints(Breakpoints::Watch) => {
-                action::breakpoints::subjects(&self.nodes, &self.pods)
+                action::breakpoints::subjects(&self.nodes, &self.pods, typed)
             }
             _ => Vec::new(),
         }

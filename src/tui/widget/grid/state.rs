@@ -88,6 +88,14 @@ struct Stamp {
     failures_only: bool,
 }
 
+impl Stamp {
+    /// Whether only the filter is another, and leaves nothing that the one before did not.
+    fn narrows(&self, before: &Stamp) -> bool {
+        let same = Stamp { filter: before.filter.clone(), ..self.clone() } == *before;
+        same && self.filter.narrows(&before.filter)
+    }
+}
+
 struct Row<'a>(&'a dyn GridSource, usize);
 
 impl Filterable for Row<'_> {
@@ -126,9 +134,16 @@ impl GridState {
         if self.stamp.as_ref() == Some(&stamp) {
             return;
         }
-        self.stamp = Some(stamp);
+        let before = self.stamp.replace(stamp);
         self.total = source.rows();
-        self.order = self.ordered_rows(source);
+        match self.stamp.as_ref().zip(before).is_some_and(|(now, before)| now.narrows(&before)) {
+            true => {
+                let mut order = std::mem::take(&mut self.order);
+                order.retain(|row| self.filter.keeps(&Row(source, *row as usize)));
+                self.order = order;
+            }
+            false => self.order = self.ordered_rows(source),
+        }
         self.column = self.column.min(source.columns().saturating_sub(1));
         let kept = self.selected_key.and_then(|key| self.line_of(source, key));
         self.select(source, kept.unwrap_or(self.selected));
