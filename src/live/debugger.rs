@@ -2,18 +2,22 @@
 //! about nodes and queues, and where its cache is not what the API server has.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::debug::Session;
 use crate::engine::node::NodeInfo;
-use crate::engine::pod::NamespacedName;
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::scheduler::Scheduler;
 use crate::intern::Symbol;
+use crate::words::count;
 
 /// The whole dump, line by line.
 pub fn dump(session: &Session) -> Vec<String> {
     let world = session.world();
     let mut lines = vec![format!("Dump of cached node info at {}", world.now())];
-    lines.extend(world.scheduler().cache().nodes().flat_map(|node| of_node(node)));
+    let nominated = world.scheduler().queue().nominated_pods();
+    let nodes = world.scheduler().cache().nodes();
+    lines.extend(nodes.flat_map(|node| of_node(node, nominated.for_node(node.name))));
     lines.push("Dump of scheduling queues".into());
     lines.extend(queues(world.scheduler()));
     lines.push("Comparison of the cache with the API server's objects".into());
@@ -21,19 +25,21 @@ pub fn dump(session: &Session) -> Vec<String> {
     lines
 }
 
-fn of_node(node: &NodeInfo) -> Vec<String> {
+fn of_node(node: &NodeInfo, nominated: &[Arc<PodInfo>]) -> Vec<String> {
     let deleted = if node.node.is_none() { " (deleted)" } else { "" };
     let amounts = |resource: &crate::engine::resource::Resource| {
         format!("{}m cpu, {} bytes of memory", resource.milli_cpu, resource.memory)
     };
     let mut lines = vec![format!(
-        "  Node {}{deleted}: requested {}; allocatable {}; {} pods",
+        "  Node {}{deleted}: requested {}; allocatable {}; {}",
         node.name,
         amounts(&node.requested),
         amounts(&node.allocatable),
-        node.pods.len()
+        count(node.pods.len(), "pod")
     )];
     lines.extend(node.pods.iter().map(|pod| format!("    {} uid {}", pod.key(), pod.uid())));
+    let kept = |pod: &Arc<PodInfo>| format!("    nominated: {} uid {}", pod.key(), pod.uid());
+    lines.extend(nominated.iter().map(kept));
     lines
 }
 
@@ -48,7 +54,7 @@ fn queues(scheduler: &Scheduler) -> Vec<String> {
     ];
     let mut lines = Vec::new();
     for (name, pods) in parts {
-        lines.push(format!("  {name}: {} pods", pods.len()));
+        lines.push(format!("  {name}: {}", count(pods.len(), "pod")));
         lines.extend(pods.iter().map(|pod| format!("    {} attempts {}", pod.key(), pod.attempts)));
     }
     lines

@@ -101,7 +101,8 @@ fn a_pod_that_nobody_serves_is_seen_where_one_looks_first() {
     let text = live.text();
     assert!(text.contains("default/analytics") && text.contains("! not served"), "{text}");
     assert!(text.contains("serves the scheduler name \"volcanoo\""), "{text}");
-    assert!(live.keys("W").text().contains("no scheduler ever looks"), "{text}");
+    let mut live = live.resized(120, 40).keys("W");
+    assert!(live.text().contains("no scheduler ever looks"), "{}", live.text());
 }
 
 #[test]

@@ -272,6 +272,9 @@ fn where_words_do_not_fit_plugins_have_signs_and_say_what_is_hidden() {
     let mut live = live.keys("<Esc><Ctrl-w>hhhhhhhhhhhhhhhhh");
     assert!(live.text().contains("✓ pass"), "{}", live.text());
     Live::demo("tour").resized(120, 40).keys("n3").golden("filter-of-a-story-120x40");
+    // Where there is no room for whole names, their last words tell the plugins apart.
+    let mut small = Live::demo("tour").resized(60, 15).keys("n3");
+    assert!(small.lines()[3].contains("Unsc Name Tole Affi Port Fit  Rest"), "{}", small.text());
 }
 
 #[test]
@@ -294,6 +297,9 @@ fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
     assert!(live.text().contains("node-1 keeps room for it"), "{}", live.text());
     let mut live = live.keys("n5<Esc>");
     assert!(!live.text().contains("nominated"), "it has its node: {}", live.text());
+    let mut dump = Live::demo("preemption-budget").resized(120, 40).keys("nK");
+    assert!(dump.text().contains("nominated: default/payment"), "{}", dump.text());
+    assert!(dump.text().contains("the cache is what the API server has"), "{}", dump.text());
 }
 
 #[test]

@@ -75,7 +75,10 @@ fn draw_header(
         let mark = mark.map_or("", |s| if s.descending { DESCENDING } else { ASCENDING });
         let note = &placed.column.note;
         let titles = area.height.saturating_sub(u16::from(!note.is_empty())).max(1);
-        for (y, title) in (area.y..area.y + titles).zip(placed.column.title.split('\n')) {
+        // Of a name that is too high, the last words tell most.
+        let lines: Vec<&str> = placed.column.title.split('\n').collect();
+        let above = lines.len().saturating_sub(usize::from(titles));
+        for (y, title) in (area.y..area.y + titles).zip(&lines[above..]) {
             let mark = if y == area.y { mark } else { "" };
             let room = usize::from(placed.width).saturating_sub(width(mark));
             let title = format!("{}{mark}", fit(title, room, Cut::Middle));
