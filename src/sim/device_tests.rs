@@ -231,6 +231,23 @@ fn a_claim_on_the_wrong_node_is_deallocated() {
     assert_eq!(allocated(&world, "one"), (vec!["a"], vec!["p"]));
 }
 
+/// ER-005: the claim that the plugin makes is waited for until it is listed.
+#[test]
+fn a_claim_for_extended_resources_waits_for_its_devices_too() {
+    let mut world = world(None, json!([{"name": "a", "bindingConditions": ["Ready"]}]));
+    world.create(pod("p").requests("example.com/gpu", "1").into());
+    assert_eq!(world.step().unwrap().outcome, Outcome::Waiting);
+    let claim = *world.api().objects().resource_claims.keys().next().unwrap();
+    world.advance(5_000_000);
+    assert_eq!(world.scheduler().waiting().len(), 1);
+    world.delete(Kind::ResourceClaim, claim);
+    world.advance(5_000_000);
+    let text = format!("could not find ResourceClaim \"{claim}\"");
+    let (outcome, message) = ending(&mut world);
+    assert_eq!(outcome, Outcome::SchedulerError);
+    assert!(message.ends_with(&text), "{message}");
+}
+
 #[test]
 fn devices_stand_in_for_an_extended_resource() {
     let mut world = world(None, json!([{"name": "a"}, {"name": "b"}]));

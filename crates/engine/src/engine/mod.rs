@@ -11,8 +11,6 @@ pub mod conditions;
 pub mod dra;
 pub mod extended_resources;
 pub mod extender;
-#[cfg(test)]
-pub mod fixture;
 pub mod framework;
 pub mod go_sort;
 pub mod holds;

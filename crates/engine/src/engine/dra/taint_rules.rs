@@ -3,6 +3,10 @@
 //!
 //! Upstream: `staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker`. Several
 //! rules for a device count in the order of their names, where upstream leaves it to chance.
+//!
+//! This is what upstream means, not what 1.36.2 does: its tracker watches rules of version v1beta2
+//! and handles those of v1alpha3, so that a rule has no effect, and the next slice to change while
+//! there is one ends the scheduler with a panic.
 
 use std::sync::Arc;
 

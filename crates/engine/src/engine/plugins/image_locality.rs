@@ -102,12 +102,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::engine::fixture::{Fixture, plugin, pod};
+    use crate::engine::testing::{Cluster, info_of, plugin};
 
     /// A cluster of `total` nodes, of which the first has the given images.
-    fn cluster(total: usize, images: &[(&str, i64, u32)]) -> Fixture {
+    fn cluster(total: usize, images: &[(&str, i64, u32)]) -> Cluster {
         let nodes = (0..total).map(|i| json!({"metadata": {"name": format!("n{i}")}}));
-        let mut cluster = Fixture::new(nodes.collect(), vec![]);
+        let mut cluster = Cluster::of(nodes.collect(), vec![]);
         cluster.edit_node(0, |node| {
             let state = |(name, mib, nodes): &(&str, i64, u32)| ImageState {
                 name: Symbol::new(name),
@@ -125,7 +125,7 @@ mod tests {
         };
         let volumes: Vec<Value> =
             volumes.iter().map(|image| json!({"image": {"reference": image}})).collect();
-        pod(json!({"spec": {"initContainers": containers(init), "containers": containers(main),
+        info_of(json!({"spec": {"initContainers": containers(init), "containers": containers(main),
             "volumes": volumes}}))
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn the_signature_names_every_image_once_in_order() {
         let locality = plugin(build, &ProfileArgs::default());
         let pod = images(&["b"], &["a:1", "b:latest"], &["volume"]);
-        let fragments = locality.sign(&Fixture::default().queue(), &pod).unwrap();
+        let fragments = locality.sign(&Cluster::default().queue(), &pod).unwrap();
         assert_eq!(
             fragments,
             [("v1.Pod.Spec.CanonicalImageNames()", r#"["a:1","b:latest"]"#.to_owned())]

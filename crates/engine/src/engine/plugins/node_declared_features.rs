@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
     use crate::api::{Node, Object, Pod};
-    use crate::engine::fixture::{Fixture, object, plugin, pod};
+    use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
     const RESTART: &str = "RestartAllContainersOnContainerExits";
     const USERS: &str = "UserNamespacesHostNetworkSupport";
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_pod_without_needs_skips() {
         let features = plugin(build, &ProfileArgs::default());
-        let cluster = Fixture::new(vec![node("n", &[])], vec![]);
+        let cluster = Cluster::of(vec![node("n", &[])], vec![]);
         for spec in [
             json!({}),
             json!({"hostNetwork": true}),
@@ -209,7 +209,7 @@ mod tests {
             json!({"hostUsers": false}),
             json!({"containers": [{"restartPolicyRules": [{"action": "Restart"}]}]}),
         ] {
-            let status = cluster.filter(&features, &pod(json!({"spec": spec}))).unwrap_err();
+            let status = cluster.filter(&features, &info_of(json!({"spec": spec}))).unwrap_err();
             assert!(status.is_skip(), "{spec}");
         }
     }
@@ -223,9 +223,9 @@ mod tests {
             node("unsorted", &[USERS, RESTART]),
             node("none", &[]),
         ];
-        let cluster = Fixture::new(nodes, vec![]);
+        let cluster = Cluster::of(nodes, vec![]);
         let lacks = "node(s) didn't match Pod's required features";
-        let refusals = |json| cluster.refusals(&features, &pod(json));
+        let refusals = |json| cluster.refusals(&features, &info_of(json));
         assert_eq!(refusals(needs_users("1")), ["", "", "", lacks]);
         let rules = json!([{"action": "Restart"}, {"action": "RestartAllContainers"}]);
         let restarting =
@@ -239,20 +239,20 @@ mod tests {
     #[test]
     fn a_changed_list_or_changed_needs_are_worth_a_retry() {
         let features = plugin(build, &ProfileArgs::default());
-        let waiting = pod(needs_users("1"));
+        let waiting = info_of(needs_users("1"));
         let on_node = |old: Option<&[&str]>, new: &[&str]| {
             let event = ClusterEvent::new(EventResource::Node, Action::ADD);
-            let node = |features: &[&str]| Object::from(object::<Node>(node("n", features)));
+            let node = |features: &[&str]| Object::from(decoded::<Node>(node("n", features)));
             let old = old.map(node);
-            Fixture::default().hint(&features, &waiting, event, old, Some(node(new)))
+            Cluster::default().hint(&features, &waiting, event, old, Some(node(new)))
         };
         assert_eq!(on_node(None, &[]), Hint::Queue);
         assert_eq!(on_node(Some(&[]), &[USERS]), Hint::Queue);
         assert_eq!(on_node(Some(&[USERS]), &[USERS]), Hint::Skip);
         let on_pod = |old: Value, new: Value| {
             let event = ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_LABEL);
-            let pod = |json| Some(Object::from(object::<Pod>(json)));
-            Fixture::default().hint(&features, &waiting, event, pod(old), pod(new))
+            let pod = |json| Some(Object::from(decoded::<Pod>(json)));
+            Cluster::default().hint(&features, &waiting, event, pod(old), pod(new))
         };
         let plain = |uid: &str| json!({"metadata": {"uid": uid}});
         assert_eq!(on_pod(needs_users("1"), plain("1")), Hint::Queue);
@@ -263,7 +263,8 @@ mod tests {
     #[test]
     fn the_signature_is_the_set_as_bits() {
         let features = plugin(build, &ProfileArgs::default());
-        let fragments = features.sign(&Fixture::default().queue(), &pod(needs_users("1"))).unwrap();
+        let fragments =
+            features.sign(&Cluster::default().queue(), &info_of(needs_users("1"))).unwrap();
         assert_eq!(fragments, [("v1.Pod.Spec.RequiredFeatures()", "\"00001\"".to_owned())]);
     }
 }

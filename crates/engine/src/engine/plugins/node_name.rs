@@ -58,16 +58,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::fixture::{Fixture, plugin, pod};
+    use crate::engine::testing::{Cluster, info_of, plugin};
 
     #[test]
     fn only_the_named_node_passes() {
         let nodes = ["a", "b"].map(|name| json!({"metadata": {"name": name}}));
-        let cluster = Fixture::new(nodes.to_vec(), vec![]);
+        let cluster = Cluster::of(nodes.to_vec(), vec![]);
         let name = plugin(build, &ProfileArgs::default());
         let other = "node(s) didn't match the requested node name";
         for (wanted, expected) in [("", ["", ""]), ("b", [other, ""]), ("c", [other, other])] {
-            let new = pod(json!({"spec": {"nodeName": wanted}}));
+            let new = info_of(json!({"spec": {"nodeName": wanted}}));
             assert_eq!(cluster.refusals(&name, &new), expected);
         }
     }

@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
     use crate::api::{Object, Pod};
-    use crate::engine::fixture::{Fixture, object, plugin, pod};
+    use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
     /// A pod with ports given as `protocol/address/number`; `node` may be empty.
     fn with_ports(node: &str, ports: &[&str]) -> Value {
@@ -126,11 +126,9 @@ mod tests {
             (vec!["TCP//8001", "UDP//8080"], vec!["TCP/127.0.0.1/8001"], true),
             (vec!["TCP//80", "SCTP//8080"], vec!["SCTP/10.1.1.1/8080"], true),
         ] {
-            let cluster = Fixture::new(
-                vec![json!({"metadata": {"name": "n"}})],
-                vec![with_ports("n", &used)],
-            );
-            let refusals = cluster.refusals(&ports, &pod(with_ports("", &wanted)));
+            let cluster =
+                Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![with_ports("n", &used)]);
+            let refusals = cluster.refusals(&ports, &info_of(with_ports("", &wanted)));
             let reason = "node(s) didn't have free ports for the requested pod ports";
             assert_eq!(refusals, [if clash { reason } else { "" }], "{wanted:?} {used:?}");
         }
@@ -139,11 +137,11 @@ mod tests {
     #[test]
     fn pods_without_host_ports_skip_and_only_sidecars_count_of_init_containers() {
         let ports = plugin(build, &ProfileArgs::default());
-        let cluster = Fixture::new(vec![json!({"metadata": {"name": "n"}})], vec![]);
+        let cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
         let plain = with_ports("", &["TCP//0"]);
-        assert!(cluster.filter(&ports, &pod(plain)).unwrap_err().is_skip());
+        assert!(cluster.filter(&ports, &info_of(plain)).unwrap_err().is_skip());
         let init = |policy: Value| {
-            pod(json!({"spec": {"initContainers": [
+            info_of(json!({"spec": {"initContainers": [
                 {"name": "i", "restartPolicy": policy, "ports": [{"hostPort": 80}]}]}}))
         };
         assert!(cluster.filter(&ports, &init(Value::Null)).unwrap_err().is_skip());
@@ -153,11 +151,11 @@ mod tests {
     #[test]
     fn a_deleted_pod_matters_if_it_held_a_wanted_port_on_a_node() {
         let ports = plugin(build, &ProfileArgs::default());
-        let waiting = pod(with_ports("", &["TCP//80"]));
+        let waiting = info_of(with_ports("", &["TCP//80"]));
         let hint = |deleted: Value| {
             let event = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
-            let old = Object::from(object::<Pod>(deleted));
-            Fixture::default().hint(&ports, &waiting, event, Some(old), None)
+            let old = Object::from(decoded::<Pod>(deleted));
+            Cluster::default().hint(&ports, &waiting, event, Some(old), None)
         };
         assert_eq!(hint(with_ports("n", &["TCP/10.0.0.1/80"])), Hint::Queue);
         assert_eq!(hint(with_ports("n", &["UDP//80"])), Hint::Skip);

@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
     use crate::api::Object;
-    use crate::engine::fixture::{Fixture, object, plugin, pod};
+    use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
     fn node(cordoned: bool) -> Value {
         json!({"metadata": {"name": "n"}, "spec": {"unschedulable": cordoned}})
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn a_cordoned_node_takes_only_pods_that_tolerate_it() {
-        let cluster = Fixture::new(vec![node(true), node(false)], vec![]);
+        let cluster = Cluster::of(vec![node(true), node(false)], vec![]);
         let cordon = plugin(build, &ProfileArgs::default());
-        let refusals = |json| cluster.refusals(&cordon, &pod(json));
+        let refusals = |json| cluster.refusals(&cordon, &info_of(json));
         assert_eq!(refusals(json!({})), ["node(s) were unschedulable", ""]);
         assert_eq!(refusals(tolerating("node.kubernetes.io/unschedulable")), ["", ""]);
         assert_eq!(refusals(tolerating("other")), ["node(s) were unschedulable", ""]);
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_retry_is_worth_it_when_a_node_opens_or_the_pod_learns_to_tolerate() {
-        let cluster = Fixture::default();
+        let cluster = Cluster::default();
         let cordon = plugin(build, &ProfileArgs::default());
-        let waiting = pod(tolerating("other"));
+        let waiting = info_of(tolerating("other"));
         let hint = |old: Option<bool>, new: bool| {
             let event = ClusterEvent::new(EventResource::Node, Action::ADD);
-            let node = |cordoned| Object::from(object::<Node>(node(cordoned)));
+            let node = |cordoned| Object::from(decoded::<Node>(node(cordoned)));
             cluster.hint(&cordon, &waiting, event, old.map(node), Some(node(new)))
         };
         assert_eq!(hint(None, false), Hint::Queue);
@@ -144,7 +144,7 @@ mod tests {
             let event = ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_TOLERATION);
             let mut json = tolerating(key);
             json["metadata"]["uid"] = uid.into();
-            let new = Object::from(object::<Pod>(json));
+            let new = Object::from(decoded::<Pod>(json));
             cluster.hint(&cordon, &waiting, event, None, Some(new))
         };
         assert_eq!(changed("node.kubernetes.io/unschedulable", "1"), Hint::Queue);

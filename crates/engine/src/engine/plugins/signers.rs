@@ -83,7 +83,7 @@ fn requirement(requirement: &NodeSelectorRequirement) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::fixture::object;
+    use crate::engine::testing::decoded;
 
     #[test]
     fn order_of_tolerations_ports_and_terms_does_not_count() {
@@ -105,7 +105,7 @@ mod tests {
                 expressions.reverse();
                 expressions[1]["values"] = json!(["b", "a"]);
             }
-            object::<Pod>(json!({"spec": {
+            decoded::<Pod>(json!({"spec": {
                 "tolerations": tolerations,
                 "containers": [{"ports": ports}],
                 "affinity": {"nodeAffinity": {
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn what_counts_makes_a_difference() {
-        let base = object::<Pod>(json!({"spec": {"nodeSelector": {"zone": "a"}}}));
-        let other = object::<Pod>(json!({"spec": {"nodeSelector": {"zone": "b"}}}));
+        let base = decoded::<Pod>(json!({"spec": {"nodeSelector": {"zone": "a"}}}));
+        let other = decoded::<Pod>(json!({"spec": {"nodeSelector": {"zone": "b"}}}));
         assert_ne!(node_affinity(&base), node_affinity(&other));
         let fragments = node_affinity(&base).unwrap();
         assert_eq!(fragments[0], ("v1.Pod.Spec.Affinity.NodeAffinity", "null".to_owned()));

@@ -191,16 +191,16 @@ mod tests {
 
     use super::*;
     use crate::api::{Object, Pod};
-    use crate::engine::fixture::{Fixture, object, plugin, pod};
     use crate::engine::status::Code;
+    use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
     #[test]
     fn scoring_needs_what_pre_score_leaves() {
-        let fixture = cluster(&[&[]]);
-        let pod = pod(json!({"metadata": {"name": "p"}}));
+        let cluster = cluster(&[&[]]);
+        let pod = info_of(json!({"metadata": {"name": "p"}}));
         let plugin = plugin(build, &ProfileArgs::default());
-        let node = fixture.snapshot.by_name("n0".into()).unwrap();
-        let missing = plugin.score(&fixture.cycle(&pod), &CycleState::default(), node);
+        let node = cluster.snapshot.by_name("n0".into()).unwrap();
+        let missing = plugin.score(&cluster.cx(&pod), &CycleState::default(), node);
         let text = "failed to read \"PreScoreTaintToleration\" from cycleState: not found";
         assert_eq!(missing, Err(Status::error(text)));
     }
@@ -216,9 +216,9 @@ mod tests {
         json!({"metadata": {"name": format!("n{at}")}, "spec": {"taints": taints}})
     }
 
-    fn cluster(nodes: &[&[&str]]) -> Fixture {
+    fn cluster(nodes: &[&[&str]]) -> Cluster {
         let nodes = nodes.iter().enumerate().map(|(at, taints)| node(at, taints));
-        Fixture::new(nodes.collect(), vec![])
+        Cluster::of(nodes.collect(), vec![])
     }
 
     /// Tolerations written as `key operator value effect`, `-` for what is not set.
@@ -229,7 +229,7 @@ mod tests {
             json!({"key": parts[0], "operator": parts[1], "value": parts[2], "effect": parts[3]})
         };
         let tolerations: Vec<Value> = tolerations.iter().map(toleration).collect();
-        pod(json!({"metadata": {"uid": "1"}, "spec": {"tolerations": tolerations}}))
+        info_of(json!({"metadata": {"uid": "1"}, "spec": {"tolerations": tolerations}}))
     }
 
     fn taints() -> Arc<dyn Plugin> {
@@ -327,7 +327,7 @@ mod tests {
     fn score_without_pre_score_is_an_error() {
         let (cluster, pod) = (cluster(&[&[]]), tolerating(&[]));
         let node = cluster.snapshot.get(NodeId(0)).unwrap();
-        let status = taints().score(&cluster.cycle(&pod), &CycleState::default(), node);
+        let status = taints().score(&cluster.cx(&pod), &CycleState::default(), node);
         let status = status.unwrap_err();
         assert_eq!(status.code(), Code::Error);
         let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
@@ -337,10 +337,10 @@ mod tests {
     #[test]
     fn a_node_counts_when_its_taints_become_tolerated() {
         let hint = |old: Option<&[&str]>, new: &[&str]| {
-            let node = |taints: &[&str]| Object::from(object::<Node>(node(0, taints)));
+            let node = |taints: &[&str]| Object::from(decoded::<Node>(node(0, taints)));
             let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT);
             let pod = tolerating(&["foo Equal bar NoSchedule"]);
-            Fixture::default().hint(&taints(), &pod, event, old.map(node), Some(node(new)))
+            Cluster::default().hint(&taints(), &pod, event, old.map(node), Some(node(new)))
         };
         let (mine, other) = ("foo=bar:NoSchedule", "other=1:NoExecute");
         assert_eq!(hint(None, &[mine]), Hint::Queue);
@@ -355,10 +355,10 @@ mod tests {
     #[test]
     fn a_pod_counts_if_it_is_the_one_that_waits() {
         let hint = |uid: &str| {
-            let changed = Object::from(object::<Pod>(json!({"metadata": {"uid": uid}})));
+            let changed = Object::from(decoded::<Pod>(json!({"metadata": {"uid": uid}})));
             let event =
                 ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE_POD_TOLERATION);
-            Fixture::default().hint(&taints(), &tolerating(&[]), event, None, Some(changed))
+            Cluster::default().hint(&taints(), &tolerating(&[]), event, None, Some(changed))
         };
         assert_eq!((hint("1"), hint("2")), (Hint::Queue, Hint::Skip));
     }

@@ -3,24 +3,24 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::fixture::{list, object, sized_pod};
+use crate::engine::testing::{decoded, list, sized_pod};
 
 fn spec(containers: &[&str]) -> Value {
     sized_pod("p", "", containers)["spec"].take()
 }
 
 fn pod(containers: &[&str]) -> Pod {
-    object(json!({"spec": spec(containers)}))
+    decoded(json!({"spec": spec(containers)}))
 }
 
 fn pod_level(requests: &str, containers: &[&str]) -> Pod {
     let mut spec = spec(containers);
     spec["resources"] = json!({"requests": list(requests)});
-    object(json!({"spec": spec}))
+    decoded(json!({"spec": spec}))
 }
 
 fn resource_list(text: &str) -> ResourceList {
-    object(list(text))
+    decoded(list(text))
 }
 
 fn with_status() -> RequestOptions {
@@ -136,7 +136,7 @@ fn resized(kind: &str, spec_requests: &str, actuated: &str, allocated: &str, rea
     };
     let status = json!([{"name": "0", "resources": {"requests": list(actuated)},
         "allocatedResources": list(allocated)}]);
-    object(
+    decoded(
         json!({"spec": spec(&[&container]), "status": {field: status, "conditions": conditions}}),
     )
 }
@@ -165,7 +165,7 @@ fn a_resize_counts_the_largest_of_spec_actuated_and_allocated() {
 
 #[test]
 fn a_status_without_resources_changes_nothing() {
-    let pod: Pod = object(json!({"spec": spec(&["main cpu=1"]),
+    let pod: Pod = decoded(json!({"spec": spec(&["main cpu=1"]),
         "status": {"containerStatuses": [{"name": "0", "allocatedResources": {"cpu": "2"}}]}}));
     assert_eq!(pod_requests(&pod, &with_status()), resource_list("cpu=1"));
 }
@@ -175,7 +175,7 @@ fn a_resize_of_the_pod_as_a_whole() {
     let pod = |reason: &str| {
         let mut pod = resized("main", "cpu=9", "", "", reason);
         pod.spec.resources = pod_level("cpu=4 memory=4", &[]).spec.resources;
-        pod.status.resources = Some(object(json!({"requests": list("cpu=2 memory=6")})));
+        pod.status.resources = Some(decoded(json!({"requests": list("cpu=2 memory=6")})));
         pod.status.allocated_resources = Some(resource_list("cpu=3"));
         pod
     };
@@ -186,7 +186,7 @@ fn a_resize_of_the_pod_as_a_whole() {
     assert_eq!(pod_requests(&pod(""), &without), resource_list("cpu=4 memory=4"));
     // What an infeasible resize would add for the first time counts as nothing.
     let mut added = pod("Infeasible");
-    added.status.resources = Some(object(json!({"requests": list("cpu=2")})));
+    added.status.resources = Some(decoded(json!({"requests": list("cpu=2")})));
     assert_eq!(pod_requests(&added, &with_status), resource_list("cpu=3 memory=0"));
 }
 
@@ -194,8 +194,8 @@ fn a_resize_of_the_pod_as_a_whole() {
 fn claims_on_node_resources_are_added_to_the_containers() {
     let mut pod = pod(&["main cpu=100m", "main"]);
     pod.status.node_allocatable_resource_claim_statuses = vec![
-        object(json!({"resources": list("cpu=50m memory=1Gi")})),
-        object(json!({"resources": list("cpu=25m")})),
+        decoded(json!({"resources": list("cpu=50m memory=1Gi")})),
+        decoded(json!({"resources": list("cpu=25m")})),
     ];
     let gates = FeatureGates::default().with(Feature::DRANodeAllocatableResources, true);
     let accounted = accounted(&pod, &gates);
@@ -211,9 +211,9 @@ fn claims_on_node_resources_are_added_to_the_containers() {
 fn what_is_accounted_depends_on_the_feature_gates() {
     let mut pod = resized("main", "cpu=500m", "", "", "");
     pod.spec.resources = pod_level("cpu=3", &[]).spec.resources;
-    pod.status.resources = Some(object(json!({"requests": list("cpu=3500m")})));
+    pod.status.resources = Some(decoded(json!({"requests": list("cpu=3500m")})));
     pod.status.node_allocatable_resource_claim_statuses =
-        vec![object(json!({"resources": list("cpu=9 example.com/x=1")}))];
+        vec![decoded(json!({"resources": list("cpu=9 example.com/x=1")}))];
     let (whole, resize) =
         (Feature::PodLevelResources, Feature::InPlacePodLevelResourcesVerticalScaling);
     let all = FeatureGates::default();

@@ -101,7 +101,8 @@ impl Scheduler {
         for id in self.snapshot.placement().iter() {
             if names.binary_search(&cycle.record.nodes.name(*id)).is_ok() {
                 nodes.push(*id);
-            } else {
+            } else if cycle.official[id.index()] == VerdictId::CYCLE_ENDED {
+                // The nominated node keeps the verdict that it got.
                 cycle.official[id.index()] = VerdictId::NARROWED;
             }
         }

@@ -140,6 +140,26 @@ fn without_nodes_a_pod_goes_to_backoff_and_nothing_is_preempted() {
     assert!(cleared, "{:?}", bench.host.asked);
 }
 
+/// S-009, S-010
+#[test]
+fn a_nominated_node_outside_the_ones_left_keeps_its_verdict() {
+    let mut bench = Bench::new("", &[]);
+    for name in ["n1", "n2"] {
+        bench.add(node(name));
+    }
+    let named = json!([{"key": "metadata.name", "operator": "In", "values": ["n2"]}]);
+    let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+        {"nodeSelectorTerms": [{"matchFields": named}]}}});
+    let pod = pod("p").nominated("n1").requests("cpu", "9").spec(json!({"affinity": affinity}));
+    bench.add(pod);
+    let record = bench.step();
+    let refused_by = |at: usize| {
+        let verdict = record.filter.official.iter().nth(at).unwrap();
+        record.verdicts.get(verdict).unwrap().plugin()
+    };
+    assert_eq!([0, 1].map(refused_by), ["NodeAffinity", "NodeResourcesFit"].map(Symbol::new));
+}
+
 /// Fails the cycle of the pod `p` after `change`, and gives the events and where the pod is.
 fn failed_after(change: impl FnOnce(&mut Bench)) -> (Vec<String>, usize, QueueName) {
     let mut bench = Bench::new("", &[]);

@@ -107,7 +107,10 @@ fn pod_readiness(
 ) -> Result<Readiness, String> {
     for of_pod in &mut state.claims {
         let name = key(&of_pod.claim);
-        let claim = cx.shared.claims.get(cx.objects, name);
+        let listed = cx.shared.claims.get(cx.objects, name);
+        of_pod.unlisted &= listed.is_none();
+        // A claim that was just made may take a while to be listed: it is waited for (ER-005).
+        let claim = listed.or_else(|| of_pod.unlisted.then(|| of_pod.claim.clone()));
         let claim = claim.ok_or_else(|| format!("could not find ResourceClaim \"{name}\""))?;
         let found = readiness(&claim);
         if found == Readiness::Waiting && is_timed_out(&claim, timeout, cx.now) {

@@ -123,6 +123,7 @@ fn protected(
             if is_extended && claim.metadata.name == IN_MEMORY_NAME {
                 claim = ready!(create(cx, state))?;
                 state.claims[at].claim = claim.clone();
+                state.claims[at].unlisted = true;
             }
             let claim = current(cx.host, claim);
             let name = key(&claim);

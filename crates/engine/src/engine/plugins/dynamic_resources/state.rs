@@ -53,6 +53,8 @@ pub struct ClaimOfPod {
     pub writing: Option<Writing>,
     /// How often somebody else was faster.
     pub conflicts: u32,
+    /// Whether the plugin has made it and no list shows it yet.
+    pub unlisted: bool,
 }
 
 /// A write of a claim that is under way, as it was begun: what a watch tells meanwhile may
@@ -76,7 +78,14 @@ impl Writing {
 impl ClaimOfPod {
     /// Nothing is known of it yet.
     pub fn new(claim: Arc<ResourceClaim>) -> ClaimOfPod {
-        ClaimOfPod { claim, available_on: None, allocation: None, writing: None, conflicts: 0 }
+        ClaimOfPod {
+            claim,
+            available_on: None,
+            allocation: None,
+            writing: None,
+            conflicts: 0,
+            unlisted: false,
+        }
     }
 
     /// Whether it has no allocation.

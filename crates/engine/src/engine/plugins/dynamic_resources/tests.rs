@@ -5,16 +5,16 @@ use serde_json::json;
 use super::build;
 use crate::api::Object;
 use crate::config::ProfileArgs;
-use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
 use crate::engine::status::{Code, Status};
+use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
 fn claim(name: &str, allocated: bool) -> Object {
     let status = match allocated {
         true => json!({"allocation": {"devices": {}}}),
         false => json!({}),
     };
-    Object::ResourceClaim(std::sync::Arc::new(object(json!({
+    Object::ResourceClaim(std::sync::Arc::new(decoded(json!({
         "metadata": {"name": name, "namespace": "default", "uid": name},
         "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
         "status": status,
@@ -23,12 +23,12 @@ fn claim(name: &str, allocated: bool) -> Object {
 
 #[test]
 fn without_claims_all_nodes_score_nothing() {
-    let fixture = Fixture::new(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
     let plugin = plugin(build, &ProfileArgs::default());
-    let pod = pod(json!({"metadata": {"name": "p"}}));
-    let cx = fixture.cycle(&pod);
+    let pod = info_of(json!({"metadata": {"name": "p"}}));
+    let cx = cluster.cx(&pod);
     let mut state = Default::default();
-    let node = fixture.snapshot.by_name("n".into()).unwrap();
+    let node = cluster.snapshot.by_name("n".into()).unwrap();
     assert_eq!(plugin.score(&cx, &state, node).unwrap_err().message(), "not found");
     assert_eq!(plugin.pre_filter(&cx, &mut state).status.code(), Code::Skip);
     assert_eq!(plugin.score(&cx, &state, node), Ok(0));
@@ -36,60 +36,60 @@ fn without_claims_all_nodes_score_nothing() {
 
 #[test]
 fn a_claim_must_be_there_and_its_class_too() {
-    let mut fixture = Fixture::new(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
     let plugin = plugin(build, &ProfileArgs::default());
-    let pod = pod(json!({
+    let pod = info_of(json!({
         "metadata": {"name": "p", "namespace": "default"},
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
     let missing = "could not find ResourceClaim \"default/mine\"";
-    assert_eq!(plugin.pre_enqueue(&fixture.queue(), &pod).message(), missing);
-    fixture.objects.insert(claim("mine", false));
-    assert!(plugin.pre_enqueue(&fixture.queue(), &pod).is_success());
-    let refused = fixture.filter(&plugin, &pod).unwrap_err();
+    assert_eq!(plugin.pre_enqueue(&cluster.queue(), &pod).message(), missing);
+    cluster.objects.insert(claim("mine", false));
+    assert!(plugin.pre_enqueue(&cluster.queue(), &pod).is_success());
+    let refused = cluster.filter(&plugin, &pod).unwrap_err();
     assert_eq!(refused.message(), "request r: device class gpu does not exist");
     assert_eq!(refused.code(), Code::UnschedulableAndUnresolvable);
-    fixture.objects.insert(claim("mine", true));
-    assert_eq!(fixture.refusals(&plugin, &pod), [""]);
+    cluster.objects.insert(claim("mine", true));
+    assert_eq!(cluster.refusals(&plugin, &pod), [""]);
 }
 
 #[test]
 fn a_claim_that_was_freed_helps_any_pod() {
-    let mut fixture = Fixture::default();
+    let mut cluster = Cluster::default();
     let plugin = plugin(build, &ProfileArgs::default());
-    let pod = pod(json!({
+    let pod = info_of(json!({
         "metadata": {"name": "p", "namespace": "default"},
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
     let event = ClusterEvent::new(EventResource::ResourceClaim, Action::UPDATE);
-    let hint = |fixture: &Fixture, old, new| fixture.hint(&plugin, &pod, event, old, new);
+    let hint = |cluster: &Cluster, old, new| cluster.hint(&plugin, &pod, event, old, new);
     let freed = (Some(claim("other", true)), Some(claim("other", false)));
     // A pod whose own claims do not resolve cannot be helped by anything.
-    assert_eq!(hint(&fixture, freed.0.clone(), freed.1.clone()), Hint::Skip);
-    fixture.objects.insert(claim("mine", false));
-    assert_eq!(hint(&fixture, freed.0, freed.1), Hint::Queue);
-    assert_eq!(hint(&fixture, None, Some(claim("mine", false))), Hint::Queue);
-    assert_eq!(hint(&fixture, None, Some(claim("other", false))), Hint::Skip);
+    assert_eq!(hint(&cluster, freed.0.clone(), freed.1.clone()), Hint::Skip);
+    cluster.objects.insert(claim("mine", false));
+    assert_eq!(hint(&cluster, freed.0, freed.1), Hint::Queue);
+    assert_eq!(hint(&cluster, None, Some(claim("mine", false))), Hint::Queue);
+    assert_eq!(hint(&cluster, None, Some(claim("other", false))), Hint::Skip);
     let unchanged = Some(claim("mine", false));
-    assert_eq!(hint(&fixture, unchanged.clone(), unchanged), Hint::Skip);
+    assert_eq!(hint(&cluster, unchanged.clone(), unchanged), Hint::Skip);
 }
 
 /// The claim `mine` with an owner and a deletion time, as PreEnqueue sees it for a pod with this
 /// reference and this status.
 fn gate(reference: serde_json::Value, status: serde_json::Value, owner: &str) -> String {
-    let mut fixture = Fixture::default();
+    let mut cluster = Cluster::default();
     let mut claim = claim("mine", false);
     let owner = json!([{"uid": owner, "controller": true}]);
     claim.metadata_mut().owner_references = serde_json::from_value(owner).unwrap();
-    fixture.objects.insert(claim);
+    cluster.objects.insert(claim);
     let plugin = plugin(build, &ProfileArgs::default());
     let mut reference = reference;
     reference["name"] = json!("c");
-    let pod = pod(json!({
+    let pod = info_of(json!({
         "metadata": {"name": "p", "namespace": "default", "uid": "u"},
         "spec": {"resourceClaims": [reference]}, "status": {"resourceClaimStatuses": status},
     }));
-    plugin.pre_enqueue(&fixture.queue(), &pod).message()
+    plugin.pre_enqueue(&cluster.queue(), &pod).message()
 }
 
 #[test]
@@ -116,23 +116,23 @@ fn a_claim_from_a_template_must_be_there_and_be_the_pods_own() {
 
 #[test]
 fn a_claim_that_is_being_deleted_cannot_be_used() {
-    let mut fixture = Fixture::default();
+    let mut cluster = Cluster::default();
     let mut leaving = claim("mine", false);
     leaving.metadata_mut().deletion_timestamp = Some(crate::api::Time(1));
-    fixture.objects.insert(leaving);
-    let pod = pod(json!({
+    cluster.objects.insert(leaving);
+    let pod = info_of(json!({
         "metadata": {"name": "p", "namespace": "default"},
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
     let plugin = plugin(build, &ProfileArgs::default());
-    let refused = plugin.pre_enqueue(&fixture.queue(), &pod);
+    let refused = plugin.pre_enqueue(&cluster.queue(), &pod);
     assert_eq!(refused.message(), "resourceclaim \"mine\" is being deleted");
 }
 
 /// PreFilter's refusal for a claim with this request, or else Filter's on the only node, which
 /// has a device `a` of driver `d`.
 fn refusal(request: serde_json::Value) -> Status {
-    let mut fixture = Fixture::new(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
     let kinds = [
         (
             "ResourceClaim",
@@ -162,13 +162,13 @@ fn refusal(request: serde_json::Value) -> Status {
     ];
     for (kind, mut json) in kinds {
         json["kind"] = json!(kind);
-        fixture.objects.insert(crate::engine::testing::object(json));
+        cluster.objects.insert(crate::engine::testing::object(json));
     }
-    let pod = pod(json!({
+    let pod = info_of(json!({
         "metadata": {"name": "p", "namespace": "default"},
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
-    match fixture.filter(&plugin(build, &ProfileArgs::default()), &pod) {
+    match cluster.filter(&plugin(build, &ProfileArgs::default()), &pod) {
         Err(status) => status,
         Ok(statuses) => statuses[0].clone(),
     }
@@ -208,16 +208,16 @@ fn requests_are_checked_before_and_devices_on_each_node() {
 
 #[test]
 fn only_what_concerns_the_pods_claims_or_frees_devices_helps() {
-    let mut fixture = Fixture::default();
-    fixture.objects.insert(claim("mine", false));
+    let mut cluster = Cluster::default();
+    cluster.objects.insert(claim("mine", false));
     let plugin = plugin(build, &ProfileArgs::default());
-    let pod = pod(json!({
+    let pod = info_of(json!({
         "metadata": {"name": "p", "namespace": "default", "uid": "u"},
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
     let event = ClusterEvent::new(EventResource::ResourceClaim, Action::UPDATE);
     let hint =
-        |old: Option<Object>, new: Object| fixture.hint(&plugin, &pod, event, old, Some(new));
+        |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, event, old, Some(new));
     assert_eq!(hint(None, claim("mine", false)), Hint::Queue);
     assert_eq!(hint(None, claim("other", false)), Hint::Skip);
     assert_eq!(hint(Some(claim("mine", false)), claim("mine", true)), Hint::Queue);

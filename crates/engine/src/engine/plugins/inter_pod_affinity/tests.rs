@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::build;
 use crate::api::{Node, Object};
 use crate::config::ProfileArgs;
-use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{Action, ClusterEvent, EventObjects, EventResource, Hint};
 use crate::engine::framework::plugin::Plugin;
 use crate::engine::status::Code;
+use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
 const AFFINITY: &str = "node(s) didn't match pod affinity rules";
 const ANTI_AFFINITY: &str = "node(s) didn't match pod anti-affinity rules";
@@ -53,11 +53,11 @@ fn pod_json(name: &str, app: &str, node: &str, mut spec: Value) -> Value {
 
 #[test]
 fn affinity_needs_a_pod_in_the_domain() {
-    let fixture = Fixture::new(nodes(), vec![pod_json("db", "db", "a1", json!({}))]);
+    let cluster = Cluster::of(nodes(), vec![pod_json("db", "db", "a1", json!({}))]);
     let near_db = required("podAffinity", json!([term("db", "zone")]));
-    let pod = pod(pod_json("web", "web", "", near_db));
-    assert_eq!(fixture.refusals(&default_plugin(), &pod), ["", "", AFFINITY]);
-    let statuses = fixture.filter(&default_plugin(), &pod).unwrap();
+    let pod = info_of(pod_json("web", "web", "", near_db));
+    assert_eq!(cluster.refusals(&default_plugin(), &pod), ["", "", AFFINITY]);
+    let statuses = cluster.filter(&default_plugin(), &pod).unwrap();
     assert_eq!(statuses[2].code(), Code::UnschedulableAndUnresolvable);
 }
 
@@ -65,34 +65,36 @@ fn affinity_needs_a_pod_in_the_domain() {
 fn the_first_of_a_group_goes_anywhere_with_the_label() {
     let mut nodes = nodes();
     nodes.push(json!({"metadata": {"name": "bare"}}));
-    let own = pod(pod_json("w", "web", "", required("podAffinity", json!([term("web", "zone")]))));
-    let fixture = Fixture::new(nodes, vec![]);
-    assert_eq!(fixture.refusals(&default_plugin(), &own), ["", "", "", AFFINITY]);
+    let own =
+        info_of(pod_json("w", "web", "", required("podAffinity", json!([term("web", "zone")]))));
+    let cluster = Cluster::of(nodes, vec![]);
+    assert_eq!(cluster.refusals(&default_plugin(), &own), ["", "", "", AFFINITY]);
     // One pod that matches somewhere without the label changes nothing: nothing is counted there.
-    let other = pod(pod_json("w", "x", "", required("podAffinity", json!([term("web", "zone")]))));
-    assert_eq!(fixture.refusals(&default_plugin(), &other), [AFFINITY; 4]);
+    let other =
+        info_of(pod_json("w", "x", "", required("podAffinity", json!([term("web", "zone")]))));
+    assert_eq!(cluster.refusals(&default_plugin(), &other), [AFFINITY; 4]);
 }
 
 #[test]
 fn one_pod_must_match_all_terms() {
     let pods =
         vec![pod_json("p1", "db", "a1", json!({})), pod_json("p2", "cache", "a2", json!({}))];
-    let fixture = Fixture::new(nodes(), pods);
+    let cluster = Cluster::of(nodes(), pods);
     let both = json!([term("db", "zone"), term("cache", "zone")]);
-    let pod = pod(pod_json("web", "web", "", required("podAffinity", both)));
-    assert_eq!(fixture.refusals(&default_plugin(), &pod), [AFFINITY; 3]);
+    let pod = info_of(pod_json("web", "web", "", required("podAffinity", both)));
+    assert_eq!(cluster.refusals(&default_plugin(), &pod), [AFFINITY; 3]);
 }
 
 #[test]
 fn anti_affinity_works_both_ways() {
     let away = required("podAntiAffinity", json!([term("web", "host")]));
-    let fixture = Fixture::new(nodes(), vec![pod_json("w1", "web", "a1", away.clone())]);
-    let same = pod(pod_json("w2", "web", "", away));
-    assert_eq!(fixture.refusals(&default_plugin(), &same), [ANTI_AFFINITY, "", ""]);
-    let plain = pod(pod_json("w3", "web", "", json!({})));
-    assert_eq!(fixture.refusals(&default_plugin(), &plain), [EXISTING, "", ""]);
-    let other = pod(pod_json("d", "db", "", json!({})));
-    assert!(fixture.filter(&default_plugin(), &other).unwrap_err().is_skip());
+    let cluster = Cluster::of(nodes(), vec![pod_json("w1", "web", "a1", away.clone())]);
+    let same = info_of(pod_json("w2", "web", "", away));
+    assert_eq!(cluster.refusals(&default_plugin(), &same), [ANTI_AFFINITY, "", ""]);
+    let plain = info_of(pod_json("w3", "web", "", json!({})));
+    assert_eq!(cluster.refusals(&default_plugin(), &plain), [EXISTING, "", ""]);
+    let other = info_of(pod_json("d", "db", "", json!({})));
+    assert!(cluster.filter(&default_plugin(), &other).unwrap_err().is_skip());
 }
 
 #[test]
@@ -103,12 +105,12 @@ fn namespaces_are_selected_by_name_or_label() {
         "metadata": {"name": "db", "namespace": "other", "labels": {"app": "db"}},
         "spec": {"nodeName": "b1"},
     });
-    let mut fixture = Fixture::new(nodes(), vec![db]);
-    let pod = pod(pod_json("w", "web", "", required("podAffinity", json!([term]))));
-    assert_eq!(fixture.refusals(&default_plugin(), &pod), [AFFINITY; 3]);
+    let mut cluster = Cluster::of(nodes(), vec![db]);
+    let pod = info_of(pod_json("w", "web", "", required("podAffinity", json!([term]))));
+    assert_eq!(cluster.refusals(&default_plugin(), &pod), [AFFINITY; 3]);
     let namespace = json!({"metadata": {"name": "other", "labels": {"team": "x"}}});
-    fixture.objects.insert(Object::Namespace(Arc::new(object(namespace))));
-    assert_eq!(fixture.refusals(&default_plugin(), &pod), [AFFINITY, AFFINITY, ""]);
+    cluster.objects.insert(Object::Namespace(Arc::new(decoded(namespace))));
+    assert_eq!(cluster.refusals(&default_plugin(), &pod), [AFFINITY, AFFINITY, ""]);
 }
 
 #[test]
@@ -121,32 +123,32 @@ fn a_selector_that_accepts_no_labels_selects_every_namespace() {
         "metadata": {"name": "db", "namespace": "other", "labels": {"app": "db"}},
         "spec": {"nodeName": "b1"},
     });
-    let mut fixture = Fixture::new(nodes(), vec![db]);
+    let mut cluster = Cluster::of(nodes(), vec![db]);
     let namespace = json!({"metadata": {"name": "other", "labels": {"team": "x"}}});
-    fixture.objects.insert(Object::Namespace(Arc::new(object(namespace))));
-    let pod = pod(pod_json("w", "web", "", required("podAffinity", json!([term]))));
-    assert_eq!(fixture.refusals(&default_plugin(), &pod), [AFFINITY, AFFINITY, ""]);
+    cluster.objects.insert(Object::Namespace(Arc::new(decoded(namespace))));
+    let pod = info_of(pod_json("w", "web", "", required("podAffinity", json!([term]))));
+    assert_eq!(cluster.refusals(&default_plugin(), &pod), [AFFINITY, AFFINITY, ""]);
 }
 
 #[test]
 fn removing_and_adding_pods_changes_the_answer() {
     let near = required("podAffinity", json!([term("db", "zone")]));
     let db = pod_json("db", "db", "a1", required("podAntiAffinity", json!([term("web", "host")])));
-    let fixture = Fixture::new(nodes(), vec![db.clone()]);
-    let (plugin, web) = (default_plugin(), pod(pod_json("web", "web", "", near)));
-    let (cx, mut state) = (fixture.cycle(&web), CycleState::default());
+    let cluster = Cluster::of(nodes(), vec![db.clone()]);
+    let (plugin, web) = (default_plugin(), info_of(pod_json("web", "web", "", near)));
+    let (cx, mut state) = (cluster.cx(&web), CycleState::default());
     assert!(plugin.pre_filter(&cx, &mut state).status.is_success());
     let refusals = |state: &CycleState| -> Vec<String> {
-        fixture.snapshot.iter().map(|node| plugin.filter(&cx, state, node).message()).collect()
+        cluster.snapshot.iter().map(|node| plugin.filter(&cx, state, node).message()).collect()
     };
     assert_eq!(refusals(&state), [EXISTING, "", AFFINITY]);
-    let a1 = fixture.snapshot.by_name("a1".into()).unwrap();
+    let a1 = cluster.snapshot.by_name("a1".into()).unwrap();
     let mut without = state.clone();
-    assert!(plugin.remove_pod(&cx, &mut without, &pod(db.clone()), a1).is_success());
+    assert!(plugin.remove_pod(&cx, &mut without, &info_of(db.clone()), a1).is_success());
     // Nothing is left to match, and the pod does not match its own term.
     assert_eq!(refusals(&without), [AFFINITY; 3]);
-    let b1 = fixture.snapshot.by_name("b1".into()).unwrap();
-    assert!(plugin.add_pod(&cx, &mut without, &pod(db), b1).is_success());
+    let b1 = cluster.snapshot.by_name("b1".into()).unwrap();
+    assert!(plugin.add_pod(&cx, &mut without, &info_of(db), b1).is_success());
     assert_eq!(refusals(&without), [AFFINITY, AFFINITY, EXISTING]);
     assert_eq!(refusals(&state), [EXISTING, "", AFFINITY]);
 }
@@ -155,14 +157,14 @@ fn removing_and_adding_pods_changes_the_answer() {
 fn preferred_terms_weigh_by_domain() {
     let pods =
         vec![pod_json("db", "db", "a1", json!({})), pod_json("noisy", "noisy", "a2", json!({}))];
-    let fixture = Fixture::new(nodes(), pods);
+    let cluster = Cluster::of(nodes(), pods);
     let mut spec = preferred("podAffinity", 10, term("db", "zone"));
     spec["affinity"]["podAntiAffinity"] =
         preferred("podAntiAffinity", 4, term("noisy", "host"))["affinity"]["podAntiAffinity"]
             .take();
-    let pod = pod(pod_json("web", "web", "", spec));
-    assert_eq!(fixture.raw_scores(&default_plugin(), &pod), Ok(vec![10, 6, 0]));
-    assert_eq!(fixture.scores(&default_plugin(), &pod), Ok(vec![100, 60, 0]));
+    let pod = info_of(pod_json("web", "web", "", spec));
+    assert_eq!(cluster.raw_scores(&default_plugin(), &pod), Ok(vec![10, 6, 0]));
+    assert_eq!(cluster.scores(&default_plugin(), &pod), Ok(vec![100, 60, 0]));
 }
 
 #[test]
@@ -171,18 +173,18 @@ fn placed_pods_attract_the_pods_they_want() {
     let likes_web = preferred("podAffinity", 7, term("web", "host"));
     let pods =
         vec![pod_json("hard", "db", "a1", near_web), pod_json("soft", "db", "b1", likes_web)];
-    let fixture = Fixture::new(nodes(), pods);
-    let web = pod(pod_json("web", "web", "", json!({})));
-    assert_eq!(fixture.raw_scores(&default_plugin(), &web), Ok(vec![1, 1, 7]));
-    assert_eq!(fixture.scores(&default_plugin(), &web), Ok(vec![0, 0, 100]));
-    let other = pod(pod_json("x", "x", "", json!({})));
-    assert!(fixture.scores(&default_plugin(), &other).unwrap_err().is_skip());
+    let cluster = Cluster::of(nodes(), pods);
+    let web = info_of(pod_json("web", "web", "", json!({})));
+    assert_eq!(cluster.raw_scores(&default_plugin(), &web), Ok(vec![1, 1, 7]));
+    assert_eq!(cluster.scores(&default_plugin(), &web), Ok(vec![0, 0, 100]));
+    let other = info_of(pod_json("x", "x", "", json!({})));
+    assert!(cluster.scores(&default_plugin(), &other).unwrap_err().is_skip());
 
     let mut args = ProfileArgs::default();
     args.inter_pod_affinity.hard_pod_affinity_weight = 0;
-    assert_eq!(fixture.raw_scores(&plugin(build, &args), &web), Ok(vec![0, 0, 7]));
+    assert_eq!(cluster.raw_scores(&plugin(build, &args), &web), Ok(vec![0, 0, 7]));
     args.inter_pod_affinity.ignore_preferred_terms_of_existing_pods = true;
-    assert!(fixture.scores(&plugin(build, &args), &web).unwrap_err().is_skip());
+    assert!(cluster.scores(&plugin(build, &args), &web).unwrap_err().is_skip());
 }
 
 #[test]
@@ -196,7 +198,7 @@ fn normalizing_truncates() {
 }
 
 fn pod_event(old: Option<Value>, new: Option<Value>) -> (Option<Object>, Option<Object>) {
-    let object = |json: Value| Object::Pod(pod(json).pod.clone());
+    let object = |json: Value| Object::Pod(info_of(json).pod.clone());
     (old.map(object), new.map(object))
 }
 
@@ -206,12 +208,12 @@ fn hints_on_pods() {
     spec["affinity"]["podAntiAffinity"] =
         required("podAntiAffinity", json!([term("noisy", "zone")]))["affinity"]["podAntiAffinity"]
             .take();
-    let web = pod(pod_json("web", "web", "", spec));
-    let (fixture, plugin) = (Fixture::default(), default_plugin());
+    let web = info_of(pod_json("web", "web", "", spec));
+    let (cluster, plugin) = (Cluster::default(), default_plugin());
     let hint = |old: Option<Value>, new: Option<Value>| {
         let event = ClusterEvent::new(EventResource::AssignedPod, Action::UPDATE_POD_LABEL);
         let (old, new) = pod_event(old, new);
-        fixture.hint(&plugin, &web, event, old, new)
+        cluster.hint(&plugin, &web, event, old, new)
     };
     let other = |app: &str, node: &str| Some(pod_json("other", app, node, json!({})));
     assert_eq!(hint(None, other("db", "n")), Hint::Queue);
@@ -233,13 +235,13 @@ fn hints_on_pods() {
 fn a_preferred_term_that_cannot_be_parsed_does_not_disturb_hints() {
     let bad = json!({"topologyKey": "zone",
         "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Is"}]}});
-    let (fixture, plugin) = (Fixture::default(), default_plugin());
+    let (cluster, plugin) = (Cluster::default(), default_plugin());
     let event = ClusterEvent::new(EventResource::AssignedPod, Action::ADD);
     let hint = |spec: Value| {
-        let waiting = pod(pod_json("w", "web", "", spec));
+        let waiting = info_of(pod_json("w", "web", "", spec));
         let (old, new) = pod_event(None, Some(pod_json("o", "x", "n", json!({}))));
         let objects = EventObjects { old, new };
-        plugin.hint(&fixture.queue(), &waiting, &event, &objects)
+        plugin.hint(&cluster.queue(), &waiting, &event, &objects)
     };
     assert_eq!(hint(preferred("podAffinity", 1, bad.clone())), Ok(Hint::Skip));
     assert!(hint(required("podAffinity", json!([bad]))).is_err());
@@ -247,22 +249,23 @@ fn a_preferred_term_that_cannot_be_parsed_does_not_disturb_hints() {
 
 #[test]
 fn hints_on_nodes() {
-    let near = pod(pod_json("w", "web", "", required("podAffinity", json!([term("db", "zone")]))));
+    let near =
+        info_of(pod_json("w", "web", "", required("podAffinity", json!([term("db", "zone")]))));
     let far =
-        pod(pod_json("w", "web", "", required("podAntiAffinity", json!([term("d", "zone")]))));
-    let (fixture, plugin) = (Fixture::default(), default_plugin());
+        info_of(pod_json("w", "web", "", required("podAntiAffinity", json!([term("d", "zone")]))));
+    let (cluster, plugin) = (Cluster::default(), default_plugin());
     let labelled = |labels: Value| {
-        let node: Node = object(json!({"metadata": {"name": "n", "labels": labels}}));
+        let node: Node = decoded(json!({"metadata": {"name": "n", "labels": labels}}));
         Some(Object::Node(Arc::new(node)))
     };
     let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_LABEL);
     let (none, a, b) =
         (labelled(json!({})), labelled(json!({"zone": "a"})), labelled(json!({"zone": "b"})));
     let near = |old: &Option<Object>, new: &Option<Object>| {
-        fixture.hint(&plugin, &near, event, old.clone(), new.clone())
+        cluster.hint(&plugin, &near, event, old.clone(), new.clone())
     };
     let far = |old: &Option<Object>, new: &Option<Object>| {
-        fixture.hint(&plugin, &far, event, old.clone(), new.clone())
+        cluster.hint(&plugin, &far, event, old.clone(), new.clone())
     };
     assert_eq!([near(&None, &a), near(&None, &none)], [Hint::Queue, Hint::Skip]);
     assert_eq!([near(&none, &a), near(&a, &none)], [Hint::Queue, Hint::Skip]);
@@ -273,11 +276,11 @@ fn hints_on_nodes() {
 
 #[test]
 fn only_pods_without_affinity_are_signed() {
-    let (fixture, plugin) = (Fixture::default(), default_plugin());
-    let plain = pod(pod_json("w", "web", "", json!({})));
-    let signed = plugin.sign(&fixture.queue(), &plain).unwrap();
+    let (cluster, plugin) = (Cluster::default(), default_plugin());
+    let plain = info_of(pod_json("w", "web", "", json!({})));
+    let signed = plugin.sign(&cluster.queue(), &plain).unwrap();
     assert_eq!(signed, [("v1.Pod.Labels", r#"{"app":"web"}"#.to_owned())]);
-    let empty = pod(pod_json("w", "web", "", json!({"affinity": {"podAffinity": {}}})));
-    let refused = plugin.sign(&fixture.queue(), &empty).unwrap_err();
+    let empty = info_of(pod_json("w", "web", "", json!({"affinity": {"podAffinity": {}}})));
+    let refused = plugin.sign(&cluster.queue(), &empty).unwrap_err();
     assert_eq!(refused, "pods with InterPodAffinity are not signable");
 }

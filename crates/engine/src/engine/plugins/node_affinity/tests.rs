@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::Object;
-use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::status::Code;
+use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
 const NOT_MATCHED: &str = "node(s) didn't match Pod's node affinity/selector";
 const NOT_ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
@@ -46,7 +46,7 @@ fn preferred(terms: &[(i32, &[&str])]) -> Value {
 }
 
 fn with_affinity(affinity: Value) -> Arc<PodInfo> {
-    pod(json!({"spec": {"affinity": {"nodeAffinity": affinity}}}))
+    info_of(json!({"spec": {"affinity": {"nodeAffinity": affinity}}}))
 }
 
 fn affinity() -> Arc<dyn Plugin> {
@@ -55,12 +55,12 @@ fn affinity() -> Arc<dyn Plugin> {
 
 fn args(added: Value) -> ProfileArgs {
     let mut args = ProfileArgs::default();
-    args.node_affinity.added_affinity = Some(object(added));
+    args.node_affinity.added_affinity = Some(decoded(added));
     args
 }
 
 fn pre_filter(plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> PreFilterAnswer {
-    plugin.pre_filter(&Fixture::default().cycle(pod), &mut CycleState::default())
+    plugin.pre_filter(&Cluster::default().cx(pod), &mut CycleState::default())
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn expressions_are_anded_and_terms_ored() {
         (&[&["foo Exists bar"]], false),
         (&[&["size Gt big"]], false),
     ] {
-        let cluster = Fixture::new(vec![node.clone()], vec![]);
+        let cluster = Cluster::of(vec![node.clone()], vec![]);
         let refusals = cluster.refusals(&affinity(), &with_affinity(required(terms)));
         assert_eq!(refusals, [if fits { "" } else { NOT_MATCHED }], "{terms:?}");
     }
@@ -103,7 +103,7 @@ fn expressions_are_anded_and_terms_ored() {
 
 #[test]
 fn the_selector_and_the_affinity_must_both_match() {
-    let cluster = Fixture::new(vec![node("n", "foo=bar baz=x")], vec![]);
+    let cluster = Cluster::of(vec![node("n", "foo=bar baz=x")], vec![]);
     for (selector, terms, fits) in [
         ("foo=bar", None, true),
         ("foo=bar baz=x", None, true),
@@ -117,7 +117,7 @@ fn the_selector_and_the_affinity_must_both_match() {
         if let Some(expression) = terms {
             spec["affinity"] = json!({"nodeAffinity": required(&[&[expression]])});
         }
-        let refusals = cluster.refusals(&affinity(), &pod(json!({"spec": spec})));
+        let refusals = cluster.refusals(&affinity(), &info_of(json!({"spec": spec})));
         assert_eq!(refusals, [if fits { "" } else { NOT_MATCHED }], "{selector} {terms:?}");
     }
 }
@@ -125,10 +125,10 @@ fn the_selector_and_the_affinity_must_both_match() {
 #[test]
 fn without_requirements_there_is_nothing_to_do() {
     for spec in [json!({}), json!({"affinity": {}}), json!({"affinity": {"nodeAffinity": {}}})] {
-        assert!(pre_filter(&affinity(), &pod(json!({"spec": spec}))).status.is_skip());
+        assert!(pre_filter(&affinity(), &info_of(json!({"spec": spec}))).status.is_skip());
     }
     let enforcing = plugin(build, &args(required(&[&["foo Exists"]])));
-    assert!(pre_filter(&enforcing, &pod(json!({}))).status.is_success());
+    assert!(pre_filter(&enforcing, &info_of(json!({}))).status.is_success());
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn named_nodes_narrow_the_search() {
 
 #[test]
 fn fields_match_the_name_with_one_value() {
-    let cluster = Fixture::new(vec![node("n1", "foo=bar"), node("n2", "")], vec![]);
+    let cluster = Cluster::of(vec![node("n1", "foo=bar"), node("n2", "")], vec![]);
     for (terms, expected) in [
         (&[&["@metadata.name In n1"][..]][..], [true, false]),
         (&[&["@metadata.name NotIn n1"]], [false, true]),
@@ -177,21 +177,21 @@ fn fields_match_the_name_with_one_value() {
 fn the_profile_may_enforce_more() {
     let plugin = plugin(build, &args(required(&[&["zone In a"]])));
     let cluster =
-        Fixture::new(vec![node("n1", "zone=a foo=bar"), node("n2", "zone=b foo=bar")], vec![]);
+        Cluster::of(vec![node("n1", "zone=a foo=bar"), node("n2", "zone=b foo=bar")], vec![]);
     let refusals = |terms| cluster.refusals(&plugin, &with_affinity(required(terms)));
     assert_eq!(refusals(&[&["foo Exists"]]), ["", NOT_ENFORCED]);
     assert_eq!(refusals(&[&["gone Exists"]]), [NOT_MATCHED, NOT_ENFORCED]);
-    assert_eq!(cluster.refusals(&plugin, &pod(json!({}))), ["", NOT_ENFORCED]);
+    assert_eq!(cluster.refusals(&plugin, &info_of(json!({}))), ["", NOT_ENFORCED]);
 }
 
 #[test]
 fn filter_works_without_pre_filter() {
-    let cluster = Fixture::new(vec![node("n1", "foo=bar")], vec![]);
+    let cluster = Cluster::of(vec![node("n1", "foo=bar")], vec![]);
     let node = cluster.snapshot.get(NodeId(0)).unwrap();
     let filter = |pod: &Arc<PodInfo>| {
-        affinity().filter(&cluster.cycle(pod), &CycleState::default(), node).message()
+        affinity().filter(&cluster.cx(pod), &CycleState::default(), node).message()
     };
-    assert_eq!(filter(&pod(json!({"spec": {"nodeSelector": {"foo": "bar"}}}))), "");
+    assert_eq!(filter(&info_of(json!({"spec": {"nodeSelector": {"foo": "bar"}}}))), "");
     assert_eq!(filter(&with_affinity(required(&[&["foo In x"]]))), NOT_MATCHED);
 }
 
@@ -215,13 +215,13 @@ fn weights_of_matching_preferences_are_summed() {
         (["foo=bar", "", ""], Some(&[(0, &["foo Exists"][..]), (7, &[])][..]), None, [0, 0, 0]),
     ] {
         let nodes = nodes.iter().enumerate().map(|(at, text)| node(&format!("n{at}"), text));
-        let cluster = Fixture::new(nodes.collect(), vec![]);
-        let pod = own.map_or(pod(json!({})), |own| with_affinity(preferred(own)));
+        let cluster = Cluster::of(nodes.collect(), vec![]);
+        let pod = own.map_or(info_of(json!({})), |own| with_affinity(preferred(own)));
         let args = added.map_or(ProfileArgs::default(), |added| args(preferred(added)));
         let plugin = plugin(build, &args);
         assert_eq!(cluster.scores(&plugin, &pod).unwrap(), expected, "{own:?} {added:?}");
         // Without PreScore the same comes out.
-        let score = |node| plugin.score(&cluster.cycle(&pod), &CycleState::default(), node);
+        let score = |node| plugin.score(&cluster.cx(&pod), &CycleState::default(), node);
         let mut scores: Vec<i64> =
             cluster.snapshot.iter().map(|node| score(node).unwrap()).collect();
         relative_to_highest(&mut scores, false);
@@ -231,9 +231,9 @@ fn weights_of_matching_preferences_are_summed() {
 
 #[test]
 fn without_preferences_there_is_no_score_and_bad_ones_are_an_error() {
-    let cluster = Fixture::new(vec![node("n", "foo=bar")], vec![]);
+    let cluster = Cluster::of(vec![node("n", "foo=bar")], vec![]);
     let score = |pod| cluster.raw_scores(&affinity(), &pod);
-    assert!(score(pod(json!({}))).unwrap_err().is_skip());
+    assert!(score(info_of(json!({}))).unwrap_err().is_skip());
     assert!(score(with_affinity(required(&[&["foo Exists"]]))).unwrap_err().is_skip());
     let bad = with_affinity(json!({"preferredDuringSchedulingIgnoredDuringExecution": [
         {"weight": 2, "preference": {"matchExpressions": [
@@ -273,10 +273,10 @@ fn added_affinity_must_be_well_formed() {
 #[test]
 fn a_node_counts_when_it_comes_to_match() {
     let hint = |plugin: &Arc<dyn Plugin>, old: Option<&str>, new: &str| {
-        let node = |text: &str| Object::from(object::<Node>(node("n", text)));
+        let node = |text: &str| Object::from(decoded::<Node>(node("n", text)));
         let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_LABEL);
-        let pod = pod(json!({"spec": {"nodeSelector": {"foo": "bar"}}}));
-        Fixture::default().hint(plugin, &pod, event, old.map(node), Some(node(new)))
+        let pod = info_of(json!({"spec": {"nodeSelector": {"foo": "bar"}}}));
+        Cluster::default().hint(plugin, &pod, event, old.map(node), Some(node(new)))
     };
     let plain = affinity();
     assert_eq!(hint(&plain, None, ""), Hint::Skip);
@@ -294,9 +294,9 @@ fn a_node_counts_when_it_comes_to_match() {
 
 #[test]
 fn a_hint_on_an_affinity_that_cannot_be_parsed_is_an_error() {
-    let new = Some(Object::from(object::<Node>(node("n", ""))));
+    let new = Some(Object::from(decoded::<Node>(node("n", ""))));
     let objects = EventObjects { old: None, new };
     let event = ClusterEvent::new(EventResource::Node, Action::ADD);
     let pod = with_affinity(required(&[&["foo Near x"]]));
-    assert!(affinity().hint(&Fixture::default().queue(), &pod, &event, &objects).is_err());
+    assert!(affinity().hint(&Cluster::default().queue(), &pod, &event, &objects).is_err());
 }

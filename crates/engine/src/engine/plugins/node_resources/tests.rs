@@ -8,12 +8,12 @@ use super::*;
 use crate::api::{DeviceClass, Object, ResourceClaim, ResourceSlice};
 use crate::config::ProfileArgs;
 use crate::config::types::{ResourceSpec, UtilizationShapePoint};
-use crate::engine::fixture::{Fixture, list, object, plugin, pod, sized_node, sized_pod};
 use crate::engine::framework::plugin::Plugin;
 use crate::engine::status::Code;
+use crate::engine::testing::{Cluster, decoded, info_of, list, plugin, sized_node, sized_pod};
 
 /// Nodes `n0`, `n1`… and pods written as `n0 cpu=1`.
-fn cluster(nodes: &[&str], pods: &[&str]) -> Fixture {
+fn cluster(nodes: &[&str], pods: &[&str]) -> Cluster {
     let nodes = nodes.iter().enumerate().map(|(at, text)| sized_node(at, text)).collect();
     let pods = pods.iter().enumerate().map(|(at, text)| {
         let (node, requests) = text.split_once(' ').unwrap();
@@ -21,7 +21,7 @@ fn cluster(nodes: &[&str], pods: &[&str]) -> Fixture {
         let containers: Vec<&str> = containers.iter().map(String::as_str).collect();
         sized_pod(&at.to_string(), node, &containers)
     });
-    Fixture::new(nodes, pods.collect())
+    Cluster::of(nodes, pods.collect())
 }
 
 fn resources(text: &str) -> Vec<ResourceSpec> {
@@ -52,7 +52,7 @@ fn balanced(counted: &str) -> Arc<dyn Plugin> {
 }
 
 fn new_pod(containers: &[&str]) -> Arc<PodInfo> {
-    pod(sized_pod("new", "", containers))
+    info_of(sized_pod("new", "", containers))
 }
 
 const BOTH: &str = "cpu=1 memory=1";
@@ -160,7 +160,7 @@ fn most_allocated_and_curves() {
         assert_eq!(cluster.raw_scores(&plugin, pod).unwrap(), expected, "{strategy}");
         // Without PreScore the same comes out.
         let state = crate::engine::framework::cycle_state::CycleState::default();
-        let score = |node| plugin.score(&cluster.cycle(pod), &state, node).unwrap();
+        let score = |node| plugin.score(&cluster.cx(pod), &state, node).unwrap();
         let scores: Vec<i64> = cluster.snapshot.iter().map(|node| score(node)).collect();
         assert_eq!(scores, expected, "{strategy}");
     }
@@ -192,9 +192,9 @@ fn scores_ignore_requests_of_the_pod_as_a_whole() {
     json["spec"]["resources"] = json!({"requests": list("cpu=3000 memory=8000")});
     let cluster = cluster(&["cpu=4000 memory=10000"], &[]);
     let least = fit("LeastAllocated", BOTH, &[]);
-    assert_eq!(cluster.raw_scores(&least, &pod(json.clone())).unwrap(), [77]);
+    assert_eq!(cluster.raw_scores(&least, &info_of(json.clone())).unwrap(), [77]);
     // BalancedAllocation counts them: shares 0.75 and 0.8.
-    assert_eq!(cluster.raw_scores(&balanced(BOTH), &pod(json)).unwrap(), [73]);
+    assert_eq!(cluster.raw_scores(&balanced(BOTH), &info_of(json)).unwrap(), [73]);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_pod_without_requests_is_not_balanced() {
 
 fn class(resource: Option<&str>) -> Object {
     let class = json!({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": resource}});
-    Object::from(object::<DeviceClass>(class))
+    Object::from(decoded::<DeviceClass>(class))
 }
 
 fn slice(name: &str, spec: Value, devices: &[&str]) -> Object {
@@ -271,7 +271,7 @@ fn slice(name: &str, spec: Value, devices: &[&str]) -> Object {
     for (key, value) in spec.as_object().unwrap() {
         all[key] = value.clone();
     }
-    Object::from(object::<ResourceSlice>(json!({"metadata": {"name": name}, "spec": all})))
+    Object::from(decoded::<ResourceSlice>(json!({"metadata": {"name": name}, "spec": all})))
 }
 
 fn allocated(name: &str, pool: &str, device: &str, extra: Value) -> Object {
@@ -279,7 +279,7 @@ fn allocated(name: &str, pool: &str, device: &str, extra: Value) -> Object {
     for (key, value) in extra.as_object().unwrap() {
         result[key] = value.clone();
     }
-    Object::from(object::<ResourceClaim>(json!({"metadata": {"name": name, "namespace": "x"},
+    Object::from(decoded::<ResourceClaim>(json!({"metadata": {"name": name, "namespace": "x"},
         "status": {"allocation": {"devices": {"results": [result]}}}})))
 }
 
@@ -321,7 +321,7 @@ fn devices_may_be_bound_to_nodes_one_by_one_or_by_selector() {
             {"name": "4", "allNodes": true},
             {"name": "5"}]}});
     cluster.objects.insert(class(None));
-    cluster.objects.insert(Object::from(object::<ResourceSlice>(one_by_one.clone())));
+    cluster.objects.insert(Object::from(decoded::<ResourceSlice>(one_by_one.clone())));
     let pod = new_pod(&["main deviceclass.resource.kubernetes.io/gpu=1"]);
     assert_eq!(cluster.raw_scores(&least, &pod).unwrap(), [50, 50]);
     cluster.objects.insert(slice("t", json!({"nodeSelector": zone_b}), &["1", "2"]));
@@ -329,7 +329,7 @@ fn devices_may_be_bound_to_nodes_one_by_one_or_by_selector() {
     // What cannot be parsed makes the whole node count as without devices.
     one_by_one["spec"]["devices"][2]["nodeSelector"]["nodeSelectorTerms"][0]["matchExpressions"]
         [0]["operator"] = json!("Near");
-    cluster.objects.insert(Object::from(object::<ResourceSlice>(one_by_one)));
+    cluster.objects.insert(Object::from(decoded::<ResourceSlice>(one_by_one)));
     assert_eq!(cluster.raw_scores(&least, &pod).unwrap(), [0, 0]);
 }
 
@@ -349,7 +349,7 @@ fn balance_counts_devices_too() {
 fn pods_with_the_same_requests_sign_alike() {
     let mut cluster = cluster(&[], &[]);
     let plugins = [fit("LeastAllocated", BOTH, &[]), balanced(BOTH)];
-    let sign = |cluster: &Fixture, pod: &PodInfo| {
+    let sign = |cluster: &Cluster, pod: &PodInfo| {
         plugins.each_ref().map(|plugin| plugin.sign(&cluster.queue(), pod))
     };
     let one = new_pod(&["main cpu=500m memory=1000", "main cpu=1500m memory=3000"]);

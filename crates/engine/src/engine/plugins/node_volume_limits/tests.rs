@@ -10,11 +10,11 @@ use crate::api::{
     VolumeAttachment,
 };
 use crate::config::{Feature, FeatureGates, ProfileArgs};
-use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
 use crate::engine::framework::plugin::Plugin;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Code;
+use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
 const EXCEEDED: &str = "node(s) exceed max volume count";
 const DRIVER: &str = "csi.example.com";
@@ -34,11 +34,11 @@ fn pod_json(name: &str, node: &str, claims: &[&str]) -> Value {
 
 fn claim(name: &str, spec: Value) -> Object {
     let json = json!({"metadata": {"name": name, "namespace": "d"}, "spec": spec});
-    Object::from(object::<PersistentVolumeClaim>(json))
+    Object::from(decoded::<PersistentVolumeClaim>(json))
 }
 
 fn csi_node(drivers: Value) -> CsiNode {
-    object(json!({"metadata": {"name": "n"}, "spec": {"drivers": drivers}}))
+    decoded(json!({"metadata": {"name": "n"}, "spec": {"drivers": drivers}}))
 }
 
 fn limited(driver: &str, count: i32) -> Value {
@@ -46,29 +46,29 @@ fn limited(driver: &str, count: i32) -> Value {
 }
 
 /// A node with a pod that uses the claim `used`; claims named like their volumes.
-fn cluster(limit: Option<i32>) -> Fixture {
+fn cluster(limit: Option<i32>) -> Cluster {
     let node = json!({"metadata": {"name": "n"}});
-    let mut fixture = Fixture::new(vec![node], vec![pod_json("there", "n", &["used"])]);
+    let mut cluster = Cluster::of(vec![node], vec![pod_json("there", "n", &["used"])]);
     for name in ["used", "new", "more"] {
-        fixture.objects.insert(claim(name, json!({"volumeName": name})));
-        fixture.objects.insert(Object::from(object::<PersistentVolume>(json!({
+        cluster.objects.insert(claim(name, json!({"volumeName": name})));
+        cluster.objects.insert(Object::from(decoded::<PersistentVolume>(json!({
             "metadata": {"name": name}, "spec": {"csi": {"driver": DRIVER, "volumeHandle": name}},
         }))));
     }
     if let Some(count) = limit {
-        fixture.objects.insert(Object::from(csi_node(limited(DRIVER, count))));
+        cluster.objects.insert(Object::from(csi_node(limited(DRIVER, count))));
     }
-    fixture
+    cluster
 }
 
-fn refusal(fixture: &Fixture, pod: &Arc<PodInfo>) -> String {
-    fixture.refusals(&default_plugin(), pod)[0].clone()
+fn refusal(cluster: &Cluster, pod: &Arc<PodInfo>) -> String {
+    cluster.refusals(&default_plugin(), pod)[0].clone()
 }
 
 #[test]
 fn each_volume_counts_once() {
     let refusal_of = |limit: Option<i32>, claims: &[&str]| {
-        refusal(&cluster(limit), &pod(pod_json("p", "", claims)))
+        refusal(&cluster(limit), &info_of(pod_json("p", "", claims)))
     };
     assert_eq!(refusal_of(Some(1), &["new"]), EXCEEDED);
     assert_eq!(refusal_of(Some(1), &["used"]), "");
@@ -77,50 +77,50 @@ fn each_volume_counts_once() {
     assert_eq!(refusal_of(None, &["new", "more"]), "");
 }
 
-/// filterAttachableVolumes looks at the pods there wherever any driver has a limit.
+/// filterAttachableVolumes looks at the pods there wherever any driver has a limit (CSI-003).
 #[test]
 fn a_claim_on_the_node_that_is_another_pods_is_an_error() {
     let mut there = pod_json("there", "n", &[]);
     there["spec"]["volumes"] = json!([{"name": "e", "ephemeral": {}}]);
-    let mut fixture = Fixture::new(vec![json!({"metadata": {"name": "n"}})], vec![there]);
-    fixture.objects.insert(claim("there-e", json!({})));
-    fixture.objects.insert(claim("new", json!({"volumeName": "new"})));
-    fixture.objects.insert(Object::from(object::<PersistentVolume>(json!({
+    let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![there]);
+    cluster.objects.insert(claim("there-e", json!({})));
+    cluster.objects.insert(claim("new", json!({"volumeName": "new"})));
+    cluster.objects.insert(Object::from(decoded::<PersistentVolume>(json!({
         "metadata": {"name": "new"}, "spec": {"csi": {"driver": DRIVER, "volumeHandle": "new"}},
     }))));
-    let new = pod(pod_json("p", "", &["new"]));
-    fixture.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
-    assert_eq!(refusal(&fixture, &new), "");
-    fixture.objects.insert(Object::from(csi_node(limited("other.example.com", 9))));
+    let new = info_of(pod_json("p", "", &["new"]));
+    cluster.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
+    assert_eq!(refusal(&cluster, &new), "");
+    cluster.objects.insert(Object::from(csi_node(limited("other.example.com", 9))));
     let text = "PVC d/there-e was not created for pod d/there (pod is not owner)";
-    assert_eq!(refusal(&fixture, &new), text);
+    assert_eq!(refusal(&cluster, &new), text);
 }
 
 #[test]
 fn volumes_to_be_made_count_by_their_class() {
-    let mut fixture = cluster(Some(1));
-    fixture.objects.insert(claim("new", json!({"storageClassName": "k"})));
-    let new = pod(pod_json("p", "", &["new"]));
-    assert_eq!(refusal(&fixture, &new), "");
+    let mut cluster = cluster(Some(1));
+    cluster.objects.insert(claim("new", json!({"storageClassName": "k"})));
+    let new = info_of(pod_json("p", "", &["new"]));
+    assert_eq!(refusal(&cluster, &new), "");
     let class = json!({"metadata": {"name": "k"}, "provisioner": DRIVER});
-    fixture.objects.insert(Object::from(object::<StorageClass>(class)));
-    assert_eq!(refusal(&fixture, &new), EXCEEDED);
+    cluster.objects.insert(Object::from(decoded::<StorageClass>(class)));
+    assert_eq!(refusal(&cluster, &new), EXCEEDED);
 }
 
 #[test]
 fn attachments_that_no_pod_uses_count_too() {
-    let mut fixture = cluster(Some(2));
-    let new = pod(pod_json("p", "", &["new"]));
+    let mut cluster = cluster(Some(2));
+    let new = info_of(pod_json("p", "", &["new"]));
     let attach = |volume: &str| {
-        Object::from(object::<VolumeAttachment>(json!({
+        Object::from(decoded::<VolumeAttachment>(json!({
             "metadata": {"name": volume},
             "spec": {"attacher": DRIVER, "nodeName": "n", "source": {"persistentVolumeName": volume}},
         })))
     };
-    fixture.objects.insert(attach("used"));
-    assert_eq!(refusal(&fixture, &new), "");
-    fixture.objects.insert(attach("more"));
-    assert_eq!(refusal(&fixture, &new), EXCEEDED);
+    cluster.objects.insert(attach("used"));
+    assert_eq!(refusal(&cluster, &new), "");
+    cluster.objects.insert(attach("more"));
+    assert_eq!(refusal(&cluster, &new), EXCEEDED);
 }
 
 #[test]
@@ -132,54 +132,54 @@ fn old_inline_disks_count_as_their_drivers() {
         })
     };
     let node = json!({"metadata": {"name": "n"}});
-    let mut fixture = Fixture::new(vec![node], vec![inline("there", "n", "a")]);
-    let other = pod(inline("p", "", "b"));
-    assert_eq!(refusal(&fixture, &other), "");
-    fixture.objects.insert(Object::from(csi_node(limited("pd.csi.storage.gke.io", 1))));
-    assert_eq!(refusal(&fixture, &other), EXCEEDED);
-    assert_eq!(refusal(&fixture, &pod(inline("p", "", "a"))), "");
+    let mut cluster = Cluster::of(vec![node], vec![inline("there", "n", "a")]);
+    let other = info_of(inline("p", "", "b"));
+    assert_eq!(refusal(&cluster, &other), "");
+    cluster.objects.insert(Object::from(csi_node(limited("pd.csi.storage.gke.io", 1))));
+    assert_eq!(refusal(&cluster, &other), EXCEEDED);
+    assert_eq!(refusal(&cluster, &info_of(inline("p", "", "a"))), "");
 }
 
 #[test]
 fn a_missing_claim_refuses_only_the_new_pod() {
-    let mut fixture = cluster(Some(1));
-    let unknown = fixture.filter(&default_plugin(), &pod(pod_json("p", "", &["x"]))).unwrap();
+    let mut cluster = cluster(Some(1));
+    let unknown = cluster.filter(&default_plugin(), &info_of(pod_json("p", "", &["x"]))).unwrap();
     assert_eq!(unknown[0].code(), Code::UnschedulableAndUnresolvable);
     let text = "looking up PVC d/x: persistentvolumeclaim \"x\" not found";
     assert_eq!(unknown[0].message(), text);
-    fixture.objects.remove(&claim("used", json!({})));
-    assert_eq!(refusal(&fixture, &pod(pod_json("p", "", &["new"]))), "");
+    cluster.objects.remove(&claim("used", json!({})));
+    assert_eq!(refusal(&cluster, &info_of(pod_json("p", "", &["new"]))), "");
 }
 
 #[test]
 fn a_driver_may_insist_on_being_there() {
-    let mut fixture = cluster(None);
-    fixture.objects.insert(Object::from(object::<CsiDriver>(json!({
+    let mut cluster = cluster(None);
+    cluster.objects.insert(Object::from(decoded::<CsiDriver>(json!({
         "metadata": {"name": DRIVER}, "spec": {"preventPodSchedulingIfMissing": true},
     }))));
     let gates = FeatureGates::default().with(Feature::VolumeLimitScaling, true);
     let plugin = build(&ProfileArgs::default(), &gates).unwrap();
-    let new = pod(pod_json("p", "", &["new"]));
+    let new = info_of(pod_json("p", "", &["new"]));
     let missing = "csi.example.com CSI driver is not installed on the node";
-    assert_eq!(fixture.refusals(&plugin, &new), [missing]);
-    fixture.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
-    assert_eq!(fixture.refusals(&plugin, &new), [""]);
+    assert_eq!(cluster.refusals(&plugin, &new), [missing]);
+    cluster.objects.insert(Object::from(csi_node(json!([{"name": DRIVER}]))));
+    assert_eq!(cluster.refusals(&plugin, &new), [""]);
 }
 
 #[test]
 fn pods_without_claims_are_skipped() {
-    let fixture = cluster(Some(0));
-    let plain = pod(json!({"spec": {"volumes": [{"emptyDir": {}}]}}));
-    assert!(fixture.filter(&default_plugin(), &plain).unwrap_err().is_skip());
+    let cluster = cluster(Some(0));
+    let plain = info_of(json!({"spec": {"volumes": [{"emptyDir": {}}]}}));
+    assert!(cluster.filter(&default_plugin(), &plain).unwrap_err().is_skip());
 }
 
 #[test]
 fn hints() {
-    let (fixture, plugin) = (Fixture::default(), default_plugin());
-    let new = pod(pod_json("p", "", &["new"]));
+    let (cluster, plugin) = (Cluster::default(), default_plugin());
+    let new = info_of(pod_json("p", "", &["new"]));
     let hint = |resource, old: Option<Object>, next: Option<Object>| {
         let event = ClusterEvent::new(resource, Action::UPDATE);
-        fixture.hint(&plugin, &new, event, old, next)
+        cluster.hint(&plugin, &new, event, old, next)
     };
     let nodes = |old: Value, next: Value| {
         let [old, next] = [old, next].map(|drivers| Some(Object::from(csi_node(drivers))));
@@ -189,7 +189,7 @@ fn hints() {
     assert_eq!(nodes(limited(DRIVER, 2), limited(DRIVER, 1)), Hint::Skip);
     assert_eq!(nodes(json!([]), limited(DRIVER, 1)), Hint::Queue);
     let deleted = |node: &str, claims: &[&str]| {
-        let old = Object::Pod(pod(pod_json("gone", node, claims)).pod.clone());
+        let old = Object::Pod(info_of(pod_json("gone", node, claims)).pod.clone());
         hint(EventResource::AssignedPod, Some(old), None)
     };
     assert_eq!(deleted("n", &["x"]), Hint::Queue);

@@ -11,13 +11,13 @@ use crate::api::{
 };
 use crate::config::types::UtilizationShapePoint;
 use crate::config::{Feature, FeatureGates, ProfileArgs};
-use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
 use crate::engine::framework::plugin::{BindContext, Plugin};
 use crate::engine::pod::PodInfo;
 use crate::engine::status::{Code, Status};
 use crate::engine::testing::{Asked, FakeHost};
+use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
 const HOST: &str = "kubernetes.io/hostname";
 const NO_VOLUME: &str = "node(s) didn't find available persistent volumes to bind";
@@ -33,7 +33,7 @@ fn class(name: &str, provisioner: &str, mode: &str) -> Object {
     let json = json!({
         "metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode,
     });
-    Object::from(object::<StorageClass>(json))
+    Object::from(decoded::<StorageClass>(json))
 }
 
 /// A claim of 5Gi of a class; with a volume it is bound to it for good.
@@ -65,42 +65,42 @@ fn volume(name: &str, size: &str, node: &str) -> Value {
 }
 
 fn as_claim(json: Value) -> Object {
-    Object::from(object::<PersistentVolumeClaim>(json))
+    Object::from(decoded::<PersistentVolumeClaim>(json))
 }
 
 fn as_volume(json: Value) -> Object {
-    Object::from(object::<PersistentVolume>(json))
+    Object::from(decoded::<PersistentVolume>(json))
 }
 
 fn claiming(names: &[&str]) -> Arc<PodInfo> {
     let volumes: Vec<Value> =
         names.iter().map(|name| json!({"persistentVolumeClaim": {"claimName": name}})).collect();
-    pod(json!({
+    info_of(json!({
         "metadata": {"name": "p", "namespace": "d", "uid": "p"}, "spec": {"volumes": volumes},
     }))
 }
 
 /// Nodes `n1` and `n2`, classes `local` (by hand), `fast` (provisioned) and `now` (immediate).
-fn cluster(objects: Vec<Object>) -> Fixture {
+fn cluster(objects: Vec<Object>) -> Cluster {
     let node = |name: &str| json!({"metadata": {"name": name, "labels": {HOST: name}}});
-    let mut fixture = Fixture::new(vec![node("n1"), node("n2")], vec![]);
+    let mut cluster = Cluster::of(vec![node("n1"), node("n2")], vec![]);
     let classes = [
         class("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
         class("fast", "csi.example.com", "WaitForFirstConsumer"),
         class("now", "csi.example.com", "Immediate"),
     ];
     for object in classes.into_iter().chain(objects) {
-        fixture.objects.insert(object);
+        cluster.objects.insert(object);
     }
-    fixture
+    cluster
 }
 
-fn refusals(fixture: &Fixture, names: &[&str]) -> Vec<String> {
-    fixture.refusals(&default_plugin(), &claiming(names))
+fn refusals(cluster: &Cluster, names: &[&str]) -> Vec<String> {
+    cluster.refusals(&default_plugin(), &claiming(names))
 }
 
-fn pre_filter(fixture: &Fixture, names: &[&str]) -> Status {
-    fixture.filter(&default_plugin(), &claiming(names)).unwrap_err()
+fn pre_filter(cluster: &Cluster, names: &[&str]) -> Status {
+    cluster.filter(&default_plugin(), &claiming(names)).unwrap_err()
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn claims_are_checked_before_nodes() {
     check(&|claim| claim["spec"]["storageClassName"] = json!("unknown"), unbound);
     // Promised a volume, but not bound to it yet.
     check(&|claim| claim["spec"]["volumeName"] = json!("v"), unbound);
-    let ephemeral = pod(json!({
+    let ephemeral = info_of(json!({
         "metadata": {"name": "p", "namespace": "d", "uid": "p"},
         "spec": {"volumes": [{"name": "e", "ephemeral": {}}]},
     }));
@@ -142,9 +142,9 @@ fn claims_are_checked_before_nodes() {
 #[test]
 fn a_class_without_a_mode_is_an_error() {
     let no_mode = json!({"metadata": {"name": "odd"}, "provisioner": "x"});
-    let class = Object::from(object::<StorageClass>(no_mode));
-    let fixture = cluster(vec![class, as_claim(claim("c", "odd", ""))]);
-    let status = pre_filter(&fixture, &["c"]);
+    let class = Object::from(decoded::<StorageClass>(no_mode));
+    let cluster = cluster(vec![class, as_claim(claim("c", "odd", ""))]);
+    let status = pre_filter(&cluster, &["c"]);
     assert_eq!(status.code(), Code::Error);
     assert_eq!(status.message(), "VolumeBindingMode not set for StorageClass \"odd\"");
 }
@@ -153,8 +153,8 @@ fn a_class_without_a_mode_is_an_error() {
 fn bound_claims_tie_the_pod_to_their_volumes() {
     let bound = as_claim(claim("c", "local", "v"));
     assert_eq!(refusals(&cluster(vec![bound.clone()]), &["c"]), [GONE, GONE]);
-    let fixture = cluster(vec![bound, as_volume(volume("v", "5Gi", "n1"))]);
-    assert_eq!(refusals(&fixture, &["c"]), ["", CONFLICT]);
+    let cluster = cluster(vec![bound, as_volume(volume("v", "5Gi", "n1"))]);
+    assert_eq!(refusals(&cluster, &["c"]), ["", CONFLICT]);
 }
 
 #[test]
@@ -175,22 +175,22 @@ fn the_smallest_volume_that_is_large_enough_wins() {
     let volumes = [("a", "20Gi", "n1"), ("b", "8Gi", "n1"), ("c", "4Gi", "n1"), ("d", "9Gi", "n2")];
     let mut objects = vec![as_claim(claim("c", "local", ""))];
     objects.extend(volumes.map(|(name, size, node)| as_volume(volume(name, size, node))));
-    let fixture = cluster(objects);
-    assert_eq!(refusals(&fixture, &["c"]), ["", ""]);
-    assert_eq!(taken_on(&fixture, "n1"), ["b"]);
-    assert_eq!(taken_on(&fixture, "n2"), ["d"]);
+    let cluster = cluster(objects);
+    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
+    assert_eq!(taken_on(&cluster, "n1"), ["b"]);
+    assert_eq!(taken_on(&cluster, "n2"), ["d"]);
 }
 
 /// The volumes that Reserve takes for claim `c` on a node.
-fn taken_on(fixture: &Fixture, node: &str) -> Vec<String> {
+fn taken_on(cluster: &Cluster, node: &str) -> Vec<String> {
     let (plugin, pod) = (default_plugin(), claiming(&["c"]));
-    let (cycle, mut state) = (fixture.cycle(&pod), CycleState::default());
+    let (cycle, mut state) = (cluster.cx(&pod), CycleState::default());
     assert!(plugin.pre_filter(&cycle, &mut state).status.is_success());
-    let (mut shared, mut host) = (fixture.shared.clone(), FakeHost::default());
-    let mut cx = bind_context(fixture, &pod, node, &mut shared, &mut host);
+    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
+    let mut cx = bind_context(cluster, &pod, node, &mut shared, &mut host);
     assert!(plugin.reserve(&mut cx, &mut state).is_success());
     let has_claim = |volume: &&Arc<PersistentVolume>| volume.spec.claim_ref.is_some();
-    let volumes = shared.volumes.volumes.iter(&fixture.objects).filter(has_claim);
+    let volumes = shared.volumes.volumes.iter(&cluster.objects).filter(has_claim);
     volumes.map(|volume| volume.metadata.name.to_string()).collect()
 }
 
@@ -227,9 +227,9 @@ fn a_volume_promised_to_the_claim_is_the_only_one() {
         as_volume(volume("b", "5Gi", "n2")),
         as_volume(promised),
     ];
-    let fixture = cluster(objects);
-    assert_eq!(refusals(&fixture, &["c"]), [NO_VOLUME, ""]);
-    assert_eq!(taken_on(&fixture, "n2"), ["z"]);
+    let cluster = cluster(objects);
+    assert_eq!(refusals(&cluster, &["c"]), [NO_VOLUME, ""]);
+    assert_eq!(taken_on(&cluster, "n2"), ["z"]);
 }
 
 #[test]
@@ -246,25 +246,25 @@ fn two_claims_never_get_one_volume() {
 
 #[test]
 fn classes_with_a_provisioner_make_volumes_where_allowed() {
-    let mut limited = object::<StorageClass>(json!({
+    let mut limited = decoded::<StorageClass>(json!({
         "metadata": {"name": "fast"}, "provisioner": "csi.example.com",
         "volumeBindingMode": "WaitForFirstConsumer",
     }));
-    let mut fixture = cluster(vec![as_claim(claim("c", "fast", ""))]);
-    assert_eq!(refusals(&fixture, &["c"]), ["", ""]);
-    limited.allowed_topologies = vec![object(json!({
+    let mut cluster = cluster(vec![as_claim(claim("c", "fast", ""))]);
+    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
+    limited.allowed_topologies = vec![decoded(json!({
         "matchLabelExpressions": [{"key": HOST, "values": ["n2"]}],
     }))];
-    fixture.objects.insert(Object::from(limited));
-    assert_eq!(refusals(&fixture, &["c"]), [NO_VOLUME, ""]);
+    cluster.objects.insert(Object::from(limited));
+    assert_eq!(refusals(&cluster, &["c"]), [NO_VOLUME, ""]);
     let mut elsewhere = claim("c", "fast", "");
     elsewhere["metadata"]["annotations"] = json!({"volume.kubernetes.io/selected-node": "n1"});
-    fixture.objects.insert(as_claim(elsewhere));
-    assert_eq!(refusals(&fixture, &["c"]), [NO_VOLUME, NO_VOLUME]);
+    cluster.objects.insert(as_claim(elsewhere));
+    assert_eq!(refusals(&cluster, &["c"]), [NO_VOLUME, NO_VOLUME]);
 }
 
 fn capacity(name: &str, node: &str, amount: &str) -> Object {
-    Object::from(object::<CsiStorageCapacity>(json!({
+    Object::from(decoded::<CsiStorageCapacity>(json!({
         "metadata": {"name": name, "namespace": "kube-system"}, "storageClassName": "fast",
         "capacity": amount, "nodeTopology": {"matchLabels": {HOST: node}},
     })))
@@ -273,7 +273,7 @@ fn capacity(name: &str, node: &str, amount: &str) -> Object {
 fn reporting_driver(reports: bool) -> Object {
     let json =
         json!({"metadata": {"name": "csi.example.com"}, "spec": {"storageCapacity": reports}});
-    Object::from(object::<CsiDriver>(json))
+    Object::from(decoded::<CsiDriver>(json))
 }
 
 #[test]
@@ -284,10 +284,10 @@ fn free_storage_counts_where_the_driver_reports_it() {
         capacity("small", "n1", "4Gi"),
         capacity("large", "n2", "5Gi"),
     ];
-    let mut fixture = cluster(objects);
-    assert_eq!(refusals(&fixture, &["c"]), [NO_SPACE, ""]);
-    fixture.objects.insert(reporting_driver(false));
-    assert_eq!(refusals(&fixture, &["c"]), ["", ""]);
+    let mut cluster = cluster(objects);
+    assert_eq!(refusals(&cluster, &["c"]), [NO_SPACE, ""]);
+    cluster.objects.insert(reporting_driver(false));
+    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
 }
 
 #[test]
@@ -298,20 +298,20 @@ fn free_storage_scores_behind_its_gate() {
         capacity("half", "n1", "10Gi"),
         capacity("large", "n2", "50Gi"),
     ];
-    let (fixture, pod) = (cluster(objects), claiming(&["c"]));
+    let (cluster, pod) = (cluster(objects), claiming(&["c"]));
     let mut args = ProfileArgs::default();
     args.volume_binding.shape = Some(vec![
         UtilizationShapePoint { utilization: 0, score: 0 },
         UtilizationShapePoint { utilization: 100, score: 10 },
     ]);
-    assert!(fixture.scores(&plugin(build, &args), &pod).unwrap_err().is_skip());
+    assert!(cluster.scores(&plugin(build, &args), &pod).unwrap_err().is_skip());
     let gates = FeatureGates::default().with(Feature::StorageCapacityScoring, true);
     let plugin = build(&args, &gates).unwrap();
-    let (cx, mut state) = (fixture.cycle(&pod), CycleState::default());
+    let (cx, mut state) = (cluster.cx(&pod), CycleState::default());
     assert!(plugin.pre_filter(&cx, &mut state).status.is_success());
-    assert!(plugin.pre_score(&cx, &mut state, fixture.snapshot.order()).is_success());
+    assert!(plugin.pre_score(&cx, &mut state, cluster.snapshot.order()).is_success());
     let scores: Vec<_> =
-        fixture.snapshot.iter().map(|node| plugin.score(&cx, &state, node)).collect();
+        cluster.snapshot.iter().map(|node| plugin.score(&cx, &state, node)).collect();
     assert_eq!(scores, [Ok(50), Ok(10)]);
 }
 
@@ -321,23 +321,23 @@ fn old_volumes_are_seen_as_the_nodes_driver_sees_them() {
         "metadata": {"name": "v", "labels": {"topology.kubernetes.io/zone": "a"}},
         "spec": {"awsElasticBlockStore": {"volumeID": "vol-1"}},
     });
-    let mut fixture = cluster(vec![as_claim(claim("c", "local", "v")), as_volume(old)]);
-    assert_eq!(refusals(&fixture, &["c"]), ["", ""]);
+    let mut cluster = cluster(vec![as_claim(claim("c", "local", "v")), as_volume(old)]);
+    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
     let migrated = json!({"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"});
     let csi_node = json!({"metadata": {"name": "n1", "annotations": migrated}});
-    fixture.objects.insert(Object::from(object::<CsiNode>(csi_node)));
-    assert_eq!(refusals(&fixture, &["c"]), [CONFLICT, ""]);
-    fixture.edit_node(0, |node| {
+    cluster.objects.insert(Object::from(decoded::<CsiNode>(csi_node)));
+    assert_eq!(refusals(&cluster, &["c"]), [CONFLICT, ""]);
+    cluster.edit_node(0, |node| {
         let mut with_zone: Node = (**node.node.as_ref().unwrap()).clone();
         let zone = "topology.ebs.csi.aws.com/zone";
         with_zone.metadata.labels.insert(zone.into(), "a".into());
         node.set_node(Arc::new(with_zone));
     });
-    assert_eq!(refusals(&fixture, &["c"]), ["", ""]);
+    assert_eq!(refusals(&cluster, &["c"]), ["", ""]);
 }
 
 fn bind_context<'a>(
-    fixture: &'a Fixture,
+    cluster: &'a Cluster,
     pod: &'a Arc<PodInfo>,
     node: &str,
     shared: &'a mut crate::engine::framework::shared::Shared,
@@ -346,9 +346,9 @@ fn bind_context<'a>(
     BindContext {
         pod,
         node: node.into(),
-        snapshot: &fixture.snapshot,
-        objects: &fixture.objects,
-        features: &fixture.features,
+        snapshot: &cluster.snapshot,
+        objects: &cluster.objects,
+        features: &cluster.features,
         shared,
         host,
         now: crate::api::Time(0),
@@ -356,10 +356,10 @@ fn bind_context<'a>(
 }
 
 /// What the server has once the volume controller is done with claim `c` and volume `v`.
-fn settled(fixture: &Fixture, pod: &Arc<PodInfo>) -> Vec<Object> {
+fn settled(cluster: &Cluster, pod: &Arc<PodInfo>) -> Vec<Object> {
     let mut bound = volume("v", "5Gi", "n1");
     bound["spec"]["claimRef"] = json!({"namespace": "d", "name": "c", "uid": "c"});
-    let node = fixture.snapshot.by_name("n1".into()).unwrap().node.clone().unwrap();
+    let node = cluster.snapshot.by_name("n1".into()).unwrap().node.clone().unwrap();
     vec![
         Object::Node(node),
         Object::Pod(pod.pod.clone()),
@@ -371,11 +371,11 @@ fn settled(fixture: &Fixture, pod: &Arc<PodInfo>) -> Vec<Object> {
 #[test]
 fn a_volume_is_taken_bound_and_given_back() {
     let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
-    let (fixture, plugin, pod) = (cluster(objects), default_plugin(), claiming(&["c"]));
+    let (cluster, plugin, pod) = (cluster(objects), default_plugin(), claiming(&["c"]));
     let mut state = CycleState::default();
-    assert!(plugin.pre_filter(&fixture.cycle(&pod), &mut state).status.is_success());
-    let (mut shared, mut host) = (fixture.shared.clone(), FakeHost::default());
-    let mut cx = bind_context(&fixture, &pod, "n1", &mut shared, &mut host);
+    assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
+    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
+    let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
     let early = plugin.pre_bind_pre_flight(&cx, &state);
     assert_eq!(early.message(), "no pod volume found for node \"n1\"");
     assert!(plugin.reserve(&mut cx, &mut state).is_success());
@@ -393,8 +393,8 @@ fn a_volume_is_taken_bound_and_given_back() {
     let timeout = plugin.pre_bind(&mut cx, &mut state);
     let no_node = "binding volumes: failed to get node \"n1\": node \"n1\" not found";
     assert_eq!(timeout.message(), no_node);
-    host.stored = settled(&fixture, &pod);
-    let mut cx = bind_context(&fixture, &pod, "n1", &mut shared, &mut host);
+    host.stored = settled(&cluster, &pod);
+    let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
     assert!(plugin.pre_bind(&mut cx, &mut state).is_success());
     assert_eq!(host.asked.last(), Some(&Asked::Update(Object::PersistentVolume(assumed))));
 }
@@ -402,14 +402,14 @@ fn a_volume_is_taken_bound_and_given_back() {
 #[test]
 fn binding_fails_in_upstreams_words() {
     let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
-    let (fixture, plugin, pod) = (cluster(objects), default_plugin(), claiming(&["c"]));
+    let (cluster, plugin, pod) = (cluster(objects), default_plugin(), claiming(&["c"]));
     let failure = |change: &dyn Fn(&mut FakeHost)| {
         let mut state = CycleState::default();
-        assert!(plugin.pre_filter(&fixture.cycle(&pod), &mut state).status.is_success());
-        let (mut shared, mut host) = (fixture.shared.clone(), FakeHost::default());
-        host.stored = settled(&fixture, &pod);
+        assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
+        let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
+        host.stored = settled(&cluster, &pod);
         change(&mut host);
-        let mut cx = bind_context(&fixture, &pod, "n1", &mut shared, &mut host);
+        let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
         assert!(plugin.reserve(&mut cx, &mut state).is_success());
         plugin.pre_bind(&mut cx, &mut state).message()
     };
@@ -427,13 +427,13 @@ fn binding_fails_in_upstreams_words() {
 
 #[test]
 fn a_claim_to_be_provisioned_is_given_the_node() {
-    let fixture = cluster(vec![as_claim(claim("c", "fast", ""))]);
+    let cluster = cluster(vec![as_claim(claim("c", "fast", ""))]);
     let (plugin, pod) = (default_plugin(), claiming(&["c"]));
     let mut state = CycleState::default();
-    assert!(plugin.pre_filter(&fixture.cycle(&pod), &mut state).status.is_success());
-    let (mut shared, mut host) = (fixture.shared.clone(), FakeHost::default());
-    host.stored = settled(&fixture, &pod);
-    let mut cx = bind_context(&fixture, &pod, "n2", &mut shared, &mut host);
+    assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
+    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
+    host.stored = settled(&cluster, &pod);
+    let mut cx = bind_context(&cluster, &pod, "n2", &mut shared, &mut host);
     assert!(plugin.reserve(&mut cx, &mut state).is_success());
     let failed = plugin.pre_bind(&mut cx, &mut state).message();
     assert_eq!(failed, "binding volumes: failed to get node \"n2\": node \"n2\" not found");
@@ -443,7 +443,7 @@ fn a_claim_to_be_provisioned_is_given_the_node() {
     let selected = written.metadata.annotations.get_str("volume.kubernetes.io/selected-node");
     assert_eq!(selected, Some(&"n2".into()));
     // Another pod with the same claim is tied to the node from now on.
-    let mut other = fixture;
+    let mut other = cluster;
     other.shared = shared;
     assert_eq!(refusals(&other, &["c"]), [NO_VOLUME, ""]);
 }
@@ -451,27 +451,27 @@ fn a_claim_to_be_provisioned_is_given_the_node() {
 #[test]
 fn pods_with_all_bound_have_nothing_to_bind() {
     let objects = vec![as_claim(claim("c", "local", "v")), as_volume(volume("v", "5Gi", "n1"))];
-    let (fixture, plugin) = (cluster(objects), default_plugin());
+    let (cluster, plugin) = (cluster(objects), default_plugin());
     for names in [&["c"][..], &[]] {
         let (pod, mut state) = (claiming(names), CycleState::default());
-        plugin.pre_filter(&fixture.cycle(&pod), &mut state);
-        let (mut shared, mut host) = (fixture.shared.clone(), FakeHost::default());
-        let mut cx = bind_context(&fixture, &pod, "n1", &mut shared, &mut host);
+        plugin.pre_filter(&cluster.cx(&pod), &mut state);
+        let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
+        let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
         assert!(plugin.reserve(&mut cx, &mut state).is_success());
         assert!(plugin.pre_bind_pre_flight(&cx, &state).is_skip());
     }
     let (pod, mut state) = (claiming(&[]), CycleState::default());
-    let (mut shared, mut host) = (fixture.shared.clone(), FakeHost::default());
-    let mut cx = bind_context(&fixture, &pod, "n1", &mut shared, &mut host);
+    let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
+    let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
     assert_eq!(plugin.reserve(&mut cx, &mut state).message(), "not found");
 }
 
 #[test]
 fn hints() {
-    let (fixture, plugin, pod) = (Fixture::default(), default_plugin(), claiming(&["c"]));
+    let (cluster, plugin, pod) = (Cluster::default(), default_plugin(), claiming(&["c"]));
     let hint = |old: Option<Object>, new: Object| {
         let event = ClusterEvent::new(EventResource::StorageClass, Action::UPDATE);
-        fixture.hint(&plugin, &pod, event, old, Some(new))
+        cluster.hint(&plugin, &pod, event, old, Some(new))
     };
     let fast = || class("fast", "x", "Immediate");
     assert_eq!([hint(None, fast()), hint(Some(fast()), fast())], [Hint::Queue, Hint::Skip]);
@@ -484,7 +484,7 @@ fn hints() {
     let node = |plugins: &str| {
         let annotations = json!({"storage.alpha.kubernetes.io/migrated-plugins": plugins});
         let json = json!({"metadata": {"name": "n", "annotations": annotations}});
-        Object::from(object::<CsiNode>(json))
+        Object::from(decoded::<CsiNode>(json))
     };
     assert_eq!(hint(Some(node("a")), node("b")), Hint::Queue);
     assert_eq!(hint(Some(node("a")), node("a")), Hint::Skip);

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::build;
 use crate::api::Object;
 use crate::config::ProfileArgs;
-use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
 use crate::engine::framework::plugin::Plugin;
 use crate::engine::status::Code;
+use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
 const DISK: &str = "node(s) had no available disk";
 const IN_USE: &str = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access \
@@ -33,15 +33,15 @@ fn nodes() -> Vec<Value> {
 }
 
 fn claim(name: &str, mode: &str) -> Object {
-    Object::PersistentVolumeClaim(Arc::new(object(json!({
+    Object::PersistentVolumeClaim(Arc::new(decoded(json!({
         "metadata": {"name": name, "namespace": "d"}, "spec": {"accessModes": [mode]},
     }))))
 }
 
 /// The refusals of a pod with the volume `new` beside one with `present` on `n1`.
 fn beside(present: Value, new: Value) -> Vec<String> {
-    let fixture = Fixture::new(nodes(), vec![pod_json("there", "n1", json!([present]))]);
-    fixture.refusals(&default_plugin(), &pod(pod_json("new", "", json!([new]))))
+    let cluster = Cluster::of(nodes(), vec![pod_json("there", "n1", json!([present]))]);
+    cluster.refusals(&default_plugin(), &info_of(pod_json("new", "", json!([new]))))
 }
 
 #[test]
@@ -70,23 +70,23 @@ fn rbd_images_are_the_same_with_a_common_monitor() {
 fn a_claim_of_one_pod_is_taken_on_every_node() {
     let uses = json!([{"persistentVolumeClaim": {"claimName": "c"}}]);
     let there = pod_json("there", "n1", uses.clone());
-    let mut fixture = Fixture::new(nodes(), vec![there.clone()]);
-    let (plugin, new) = (default_plugin(), pod(pod_json("new", "", uses)));
-    let missing = fixture.filter(&plugin, &new).unwrap_err();
+    let mut cluster = Cluster::of(nodes(), vec![there.clone()]);
+    let (plugin, new) = (default_plugin(), info_of(pod_json("new", "", uses)));
+    let missing = cluster.filter(&plugin, &new).unwrap_err();
     assert_eq!(missing.code(), Code::UnschedulableAndUnresolvable);
     assert_eq!(missing.message(), "persistentvolumeclaim \"c\" not found");
-    fixture.objects.insert(claim("c", "ReadWriteOnce"));
-    assert!(fixture.filter(&plugin, &new).unwrap_err().is_skip());
-    fixture.objects.insert(claim("c", "ReadWriteOncePod"));
-    assert_eq!(fixture.refusals(&plugin, &new), [IN_USE, IN_USE]);
+    cluster.objects.insert(claim("c", "ReadWriteOnce"));
+    assert!(cluster.filter(&plugin, &new).unwrap_err().is_skip());
+    cluster.objects.insert(claim("c", "ReadWriteOncePod"));
+    assert_eq!(cluster.refusals(&plugin, &new), [IN_USE, IN_USE]);
 
-    let (cx, mut state) = (fixture.cycle(&new), CycleState::default());
+    let (cx, mut state) = (cluster.cx(&new), CycleState::default());
     assert!(plugin.pre_filter(&cx, &mut state).status.is_success());
-    let n1 = fixture.snapshot.by_name("n1".into()).unwrap();
+    let n1 = cluster.snapshot.by_name("n1".into()).unwrap();
     let mut without = state.clone();
-    assert!(plugin.remove_pod(&cx, &mut without, &pod(there.clone()), n1).is_success());
+    assert!(plugin.remove_pod(&cx, &mut without, &info_of(there.clone()), n1).is_success());
     assert!(plugin.filter(&cx, &without, n1).is_success());
-    assert!(plugin.add_pod(&cx, &mut without, &pod(there), n1).is_success());
+    assert!(plugin.add_pod(&cx, &mut without, &info_of(there), n1).is_success());
     assert_eq!(plugin.filter(&cx, &without, n1).message(), IN_USE);
     let never_ran = plugin.filter(&cx, &CycleState::default(), n1);
     assert_eq!(never_ran.message(), "cannot read \"PreFilterVolumeRestrictions\" from cycleState");
@@ -94,16 +94,16 @@ fn a_claim_of_one_pod_is_taken_on_every_node() {
 
 #[test]
 fn hints() {
-    let (fixture, plugin) = (Fixture::default(), default_plugin());
+    let (cluster, plugin) = (Cluster::default(), default_plugin());
     let volumes = json!([
         {"persistentVolumeClaim": {"claimName": "c"}}, {"gcePersistentDisk": {"pdName": "a"}},
     ]);
-    let new = pod(pod_json("new", "", volumes));
+    let new = info_of(pod_json("new", "", volumes));
     let deleted = |volume: Value, namespace: &str| {
         let mut json = pod_json("gone", "n1", json!([volume]));
         json["metadata"]["namespace"] = json!(namespace);
         let event = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
-        fixture.hint(&plugin, &new, event, Some(Object::Pod(pod(json).pod.clone())), None)
+        cluster.hint(&plugin, &new, event, Some(Object::Pod(info_of(json).pod.clone())), None)
     };
     let disk = json!({"gcePersistentDisk": {"pdName": "a"}});
     assert_eq!(deleted(disk.clone(), "d"), Hint::Queue);
@@ -111,6 +111,6 @@ fn hints() {
     assert_eq!(deleted(json!({"persistentVolumeClaim": {"claimName": "c"}}), "d"), Hint::Queue);
     assert_eq!(deleted(json!({"persistentVolumeClaim": {"claimName": "x"}}), "d"), Hint::Skip);
     let event = ClusterEvent::new(EventResource::PersistentVolumeClaim, Action::ADD);
-    let added = |name| fixture.hint(&plugin, &new, event, None, Some(claim(name, "ReadWriteOnce")));
+    let added = |name| cluster.hint(&plugin, &new, event, None, Some(claim(name, "ReadWriteOnce")));
     assert_eq!([added("c"), added("x")], [Hint::Queue, Hint::Skip]);
 }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::build;
 use crate::api::{Object, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use crate::config::ProfileArgs;
-use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
 use crate::engine::framework::plugin::Plugin;
 use crate::engine::pod::PodInfo;
 use crate::engine::status::Code;
+use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
 const REFUSED: &str = "node(s) had no available volume zone";
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -24,28 +24,28 @@ fn default_plugin() -> Arc<dyn Plugin> {
 }
 
 fn volume(labels: Value) -> Object {
-    Object::from(object::<PersistentVolume>(json!({"metadata": {"name": "v", "labels": labels}})))
+    Object::from(decoded::<PersistentVolume>(json!({"metadata": {"name": "v", "labels": labels}})))
 }
 
 fn claim(spec: Value) -> Object {
     let json = json!({"metadata": {"name": "c", "namespace": "d"}, "spec": spec});
-    Object::from(object::<PersistentVolumeClaim>(json))
+    Object::from(decoded::<PersistentVolumeClaim>(json))
 }
 
 fn class(mode: &str) -> Object {
     let json = json!({"metadata": {"name": "k"}, "volumeBindingMode": mode});
-    Object::from(object::<StorageClass>(json))
+    Object::from(decoded::<StorageClass>(json))
 }
 
 fn claiming(name: &str) -> Arc<PodInfo> {
-    pod(json!({
+    info_of(json!({
         "metadata": {"name": "p", "namespace": "d", "uid": "p"},
         "spec": {"volumes": [{"persistentVolumeClaim": {"claimName": name}}]},
     }))
 }
 
 /// Nodes in zone a, in zone b, in beta zone a, and without any label.
-fn cluster() -> Fixture {
+fn cluster() -> Cluster {
     let labelled = |(name, labels)| json!({"metadata": {"name": name, "labels": labels}});
     let nodes = [
         ("a", json!({ZONE: "a"})),
@@ -53,14 +53,14 @@ fn cluster() -> Fixture {
         ("beta", json!({BETA_ZONE: "a"})),
         ("bare", json!({})),
     ];
-    Fixture::new(nodes.map(labelled).to_vec(), vec![])
+    Cluster::of(nodes.map(labelled).to_vec(), vec![])
 }
 
-fn with_volume(labels: Value) -> Fixture {
-    let mut fixture = cluster();
-    fixture.objects.insert(claim(json!({"volumeName": "v"})));
-    fixture.objects.insert(volume(labels));
-    fixture
+fn with_volume(labels: Value) -> Cluster {
+    let mut cluster = cluster();
+    cluster.objects.insert(claim(json!({"volumeName": "v"})));
+    cluster.objects.insert(volume(labels));
+    cluster
 }
 
 #[test]
@@ -80,54 +80,54 @@ fn zones_must_match_unless_the_node_has_none() {
 #[test]
 fn without_pre_filter_every_node_looks_the_volumes_up() {
     let (plugin, pod) = (default_plugin(), claiming("c"));
-    let fixture = with_volume(json!({ZONE: "a"}));
-    let (cx, state) = (fixture.cycle(&pod), CycleState::default());
+    let cluster = with_volume(json!({ZONE: "a"}));
+    let (cx, state) = (cluster.cx(&pod), CycleState::default());
     let messages: Vec<String> =
-        fixture.snapshot.iter().map(|node| plugin.filter(&cx, &state, node).message()).collect();
+        cluster.snapshot.iter().map(|node| plugin.filter(&cx, &state, node).message()).collect();
     assert_eq!(messages, ["", REFUSED, REFUSED, ""]);
     // What is missing refuses even nodes without a zone.
     let pod = claiming("gone");
-    let cx = fixture.cycle(&pod);
-    let bare = fixture.snapshot.by_name("bare".into()).unwrap();
+    let cx = cluster.cx(&pod);
+    let bare = cluster.snapshot.by_name("bare".into()).unwrap();
     let missing = plugin.filter(&cx, &state, bare);
     assert_eq!(missing.message(), "persistentvolumeclaim \"gone\" not found");
 }
 
 #[test]
 fn what_cannot_be_looked_up_refuses_the_pod() {
-    let (plugin, mut fixture) = (default_plugin(), cluster());
-    let refusal = |fixture: &Fixture, name: &str| {
-        let status = fixture.filter(&plugin, &claiming(name)).unwrap_err();
+    let (plugin, mut cluster) = (default_plugin(), cluster());
+    let refusal = |cluster: &Cluster, name: &str| {
+        let status = cluster.filter(&plugin, &claiming(name)).unwrap_err();
         assert_eq!(status.code(), Code::UnschedulableAndUnresolvable);
         status.message()
     };
-    assert_eq!(refusal(&fixture, ""), "PersistentVolumeClaim had no name");
-    assert_eq!(refusal(&fixture, "c"), "persistentvolumeclaim \"c\" not found");
-    fixture.objects.insert(claim(json!({"volumeName": "v"})));
-    assert_eq!(refusal(&fixture, "c"), "persistentvolume \"v\" not found");
-    fixture.objects.insert(claim(json!({})));
+    assert_eq!(refusal(&cluster, ""), "PersistentVolumeClaim had no name");
+    assert_eq!(refusal(&cluster, "c"), "persistentvolumeclaim \"c\" not found");
+    cluster.objects.insert(claim(json!({"volumeName": "v"})));
+    assert_eq!(refusal(&cluster, "c"), "persistentvolume \"v\" not found");
+    cluster.objects.insert(claim(json!({})));
     let no_class = "PersistentVolumeClaim had no pv name and storageClass name";
-    assert_eq!(refusal(&fixture, "c"), no_class);
-    fixture.objects.insert(claim(json!({"storageClassName": "k"})));
-    assert_eq!(refusal(&fixture, "c"), "storageclass.storage.k8s.io \"k\" not found");
-    fixture.objects.insert(class("Immediate"));
-    assert_eq!(refusal(&fixture, "c"), "PersistentVolume had no name");
-    fixture.objects.insert(class("WaitForFirstConsumer"));
-    assert!(fixture.filter(&plugin, &claiming("c")).unwrap_err().is_skip());
+    assert_eq!(refusal(&cluster, "c"), no_class);
+    cluster.objects.insert(claim(json!({"storageClassName": "k"})));
+    assert_eq!(refusal(&cluster, "c"), "storageclass.storage.k8s.io \"k\" not found");
+    cluster.objects.insert(class("Immediate"));
+    assert_eq!(refusal(&cluster, "c"), "PersistentVolume had no name");
+    cluster.objects.insert(class("WaitForFirstConsumer"));
+    assert!(cluster.filter(&plugin, &claiming("c")).unwrap_err().is_skip());
 }
 
 #[test]
 fn hints() {
-    let (fixture, plugin, pod) = (Fixture::default(), default_plugin(), claiming("c"));
+    let (cluster, plugin, pod) = (Cluster::default(), default_plugin(), claiming("c"));
     let hint = |old: Option<Object>, new: Object| {
         let event = ClusterEvent::new(EventResource::PersistentVolume, Action::UPDATE);
-        fixture.hint(&plugin, &pod, event, old, Some(new))
+        cluster.hint(&plugin, &pod, event, old, Some(new))
     };
     assert_eq!(hint(None, class("Immediate")), Hint::Skip);
     assert_eq!(hint(None, class("WaitForFirstConsumer")), Hint::Queue);
     assert_eq!(hint(None, claim(json!({}))), Hint::Queue);
     let other = json!({"metadata": {"name": "c", "namespace": "other"}});
-    assert_eq!(hint(None, Object::from(object::<PersistentVolumeClaim>(other))), Hint::Skip);
+    assert_eq!(hint(None, Object::from(decoded::<PersistentVolumeClaim>(other))), Hint::Skip);
     assert_eq!(hint(None, volume(json!({}))), Hint::Queue);
     let (old, same) = (volume(json!({ZONE: "a__b"})), volume(json!({ZONE: "b__a", "x": "y"})));
     assert_eq!(hint(Some(old.clone()), same), Hint::Skip);

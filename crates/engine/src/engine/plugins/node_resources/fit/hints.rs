@@ -120,12 +120,12 @@ mod tests {
 
     use crate::api::{self, Object};
     use crate::config::{Feature, ProfileArgs};
-    use crate::engine::fixture::{Fixture, list, object, plugin, pod, sized_node, sized_pod};
     use crate::engine::framework::events::{Action, ClusterEvent, EventResource, Hint};
     use crate::engine::plugins::node_resources::fit::build;
+    use crate::engine::testing::{Cluster, decoded, info_of, list, plugin, sized_node, sized_pod};
 
     fn hint(
-        cluster: &Fixture,
+        cluster: &Cluster,
         waiting: Value,
         resource: EventResource,
         old: Option<Object>,
@@ -133,13 +133,13 @@ mod tests {
     ) -> Hint {
         let plugin = plugin(build, &ProfileArgs::default());
         let event = ClusterEvent::new(resource, Action::UPDATE);
-        cluster.hint(&plugin, &pod(waiting), event, old, new)
+        cluster.hint(&plugin, &info_of(waiting), event, old, new)
     }
 
     fn pod_hint(waiting: Value, old: Option<Value>, new: Option<Value>) -> Hint {
-        let pod = |json: Value| Object::from(object::<api::Pod>(json));
+        let pod = |json: Value| Object::from(decoded::<api::Pod>(json));
         let (old, new) = (old.map(pod), new.map(pod));
-        hint(&Fixture::default(), waiting, EventResource::AssignedPod, old, new)
+        hint(&Cluster::default(), waiting, EventResource::AssignedPod, old, new)
     }
 
     #[test]
@@ -185,15 +185,15 @@ mod tests {
         assert_eq!(hint("memory=2", "memory=1"), Hint::Skip);
     }
 
-    fn node_hint(cluster: &Fixture, wants: &str, old: Option<&str>, new: &str) -> Hint {
-        let node = |text: &str| Object::from(object::<api::Node>(sized_node(0, text)));
+    fn node_hint(cluster: &Cluster, wants: &str, old: Option<&str>, new: &str) -> Hint {
+        let node = |text: &str| Object::from(decoded::<api::Node>(sized_node(0, text)));
         let waiting = sized_pod("p", "", &[&format!("main {wants}")]);
         hint(cluster, waiting, EventResource::Node, old.map(node), Some(node(new)))
     }
 
     #[test]
     fn a_node_counts_if_the_pod_fits_it_empty_and_it_offers_more() {
-        let cluster = Fixture::default();
+        let cluster = Cluster::default();
         let wants = "memory=2 example.com/a=1";
         for (wants, old, new, expected) in [
             ("memory=2", None, "pods=1 memory=1", Hint::Skip),
@@ -239,16 +239,16 @@ mod tests {
     }
 
     fn class(name: &str, resource: Option<&str>) -> Object {
-        Object::from(object::<api::DeviceClass>(
+        Object::from(decoded::<api::DeviceClass>(
             json!({"metadata": {"name": name}, "spec": {"extendedResourceName": resource}}),
         ))
     }
 
     #[test]
     fn a_node_without_the_resource_counts_where_devices_serve_it() {
-        let mut cluster = Fixture::default();
+        let mut cluster = Cluster::default();
         cluster.objects.insert(class("gpu", Some("example.com/gpu")));
-        let hint = |cluster: &Fixture, old, new| {
+        let hint = |cluster: &Cluster, old, new| {
             node_hint(cluster, "example.com/gpu=2 cpu=1m", Some(old), new)
         };
         assert_eq!(hint(&cluster, "pods=1 cpu=1", "pods=1 cpu=1"), Hint::Queue);
@@ -283,7 +283,7 @@ mod tests {
             let waiting = sized_pod("p", "", &[&format!("main {wants}")]);
             let resource = EventResource::DeviceClass;
             let text = format!("{wants} {old:?} {new:?}");
-            let hint = hint(&Fixture::default(), waiting, resource, old, Some(new));
+            let hint = hint(&Cluster::default(), waiting, resource, old, Some(new));
             assert_eq!(hint, expected, "{text}");
         }
     }
@@ -291,13 +291,13 @@ mod tests {
     #[test]
     fn objects_of_another_kind_are_an_error() {
         let fit = plugin(build, &ProfileArgs::default());
-        let cluster = Fixture::default();
+        let cluster = Cluster::default();
         let objects = crate::engine::framework::events::EventObjects {
             old: None,
             new: Some(class("c", None)),
         };
         let event = ClusterEvent::new(EventResource::Node, Action::ADD);
-        let waiting = pod(sized_pod("p", "", &["main"]));
+        let waiting = info_of(sized_pod("p", "", &["main"]));
         let answer = fit.hint(&cluster.queue(), &waiting, &event, &objects);
         assert_eq!(answer, Err("expected Node, but got DeviceClass".to_owned()));
     }

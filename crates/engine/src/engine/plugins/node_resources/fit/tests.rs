@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::fixture::{Fixture, object, plugin, pod};
 use crate::engine::status::Code;
+use crate::engine::testing::{Cluster, decoded, info_of, plugin};
 
 fn fit() -> Arc<dyn Plugin> {
     plugin(build, &ProfileArgs::default())
 }
 
 fn requesting(requests: Value) -> Arc<PodInfo> {
-    pod(json!({"metadata": {"name": "new", "uid": "new"},
+    info_of(json!({"metadata": {"name": "new", "uid": "new"},
         "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}))
 }
 
@@ -71,7 +71,7 @@ fn what_lacks_is_listed_in_upstreams_order() {
         (json!({}), json!({"example.com/b": "0", "cpu": "0"}), Code::Success, ""),
     ];
     for (used, requested, code, reasons) in cases {
-        let cluster = Fixture::new(vec![node(allocatable.clone())], vec![running(used.clone())]);
+        let cluster = Cluster::of(vec![node(allocatable.clone())], vec![running(used.clone())]);
         let status = cluster.filter(&fit(), &requesting(requested.clone())).unwrap().remove(0);
         assert_eq!((status.code(), status.message().as_str()), (code, reasons), "{requested}");
         assert_eq!(status.plugin(), if reasons.is_empty() { "" } else { "NodeResourcesFit" });
@@ -81,7 +81,7 @@ fn what_lacks_is_listed_in_upstreams_order() {
 #[test]
 fn too_many_pods_is_resolvable_and_counts_even_without_requests() {
     let allocatable = json!({"pods": "1", "cpu": "1", "memory": "1Gi"});
-    let cluster = Fixture::new(vec![node(allocatable)], vec![running(json!({}))]);
+    let cluster = Cluster::of(vec![node(allocatable)], vec![running(json!({}))]);
     let status = cluster.filter(&fit(), &requesting(json!({}))).unwrap().remove(0);
     assert_eq!(status, Status::unschedulable("Too many pods").by("NodeResourcesFit".into()));
     let status = cluster.filter(&fit(), &requesting(json!({"cpu": "2"}))).unwrap().remove(0);
@@ -93,7 +93,7 @@ fn too_many_pods_is_resolvable_and_counts_even_without_requests() {
 fn more_scalars_than_the_table_holds_are_listed_all_the_same() {
     let requests: serde_json::Map<String, Value> =
         (0..6).map(|i| (format!("example.com/r{i}"), json!("1"))).collect();
-    let cluster = Fixture::new(vec![node(json!({"pods": "9"}))], vec![]);
+    let cluster = Cluster::of(vec![node(json!({"pods": "9"}))], vec![]);
     let refusals = cluster.refusals(&fit(), &requesting(Value::Object(requests)));
     let expected: Vec<String> = (0..6).map(|i| format!("Insufficient example.com/r{i}")).collect();
     assert_eq!(refusals, [expected.join(", ")]);
@@ -104,7 +104,7 @@ fn exempt_resources_are_matched_by_name_or_group() {
     let mut args = ProfileArgs::default();
     args.node_resources_fit.ignored_resources = vec!["example.com/a".into()];
     args.node_resources_fit.ignored_resource_groups = vec!["other.org".into(), "hugepages".into()];
-    let cluster = Fixture::new(vec![node(json!({"pods": "9"}))], vec![]);
+    let cluster = Cluster::of(vec![node(json!({"pods": "9"}))], vec![]);
     for (resource, refused) in [
         ("example.com/a", false),
         ("example.com/b", true),
@@ -121,7 +121,7 @@ fn exempt_resources_are_matched_by_name_or_group() {
 #[test]
 fn devices_stand_in_only_where_the_node_has_none() {
     let class = |resource: &str| {
-        object::<crate::api::DeviceClass>(json!({"metadata": {"name": "gpu"},
+        decoded::<crate::api::DeviceClass>(json!({"metadata": {"name": "gpu"},
             "spec": {"extendedResourceName": resource}}))
     };
     let plain = json!({"pods": "9"});
@@ -132,7 +132,7 @@ fn devices_stand_in_only_where_the_node_has_none() {
         json!({"metadata": {"name": "too-few"},
             "status": {"allocatable": {"pods": "9", "example.com/gpu": "1"}}}),
     ];
-    let mut cluster = Fixture::new(nodes, vec![]);
+    let mut cluster = Cluster::of(nodes, vec![]);
     let new = requesting(json!({"example.com/gpu": "2"}));
     let lacks = "Insufficient example.com/gpu";
     assert_eq!(cluster.refusals(&fit(), &new), [lacks, lacks, lacks]);
@@ -146,10 +146,10 @@ fn devices_stand_in_only_where_the_node_has_none() {
 
 #[test]
 fn filter_without_pre_filter_is_an_error() {
-    let cluster = Fixture::new(vec![node(json!({"pods": "9"}))], vec![]);
+    let cluster = Cluster::of(vec![node(json!({"pods": "9"}))], vec![]);
     let new = requesting(json!({}));
     let info = cluster.snapshot.get(NodeId(0)).unwrap();
-    let status = fit().filter(&cluster.cycle(&new), &CycleState::default(), info);
+    let status = fit().filter(&cluster.cx(&new), &CycleState::default(), info);
     assert_eq!(
         (status.code(), status.message().as_str()),
         (Code::Error, r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#)
