@@ -4,7 +4,7 @@
 //! The interpreter is not typed; this is the type checker that upstream has in front of its own.
 //! Upstream: cel-go's `checker/checker.go` and `cel/validator.go`.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use ::cel::Program;
 use ::cel::common::ast::{

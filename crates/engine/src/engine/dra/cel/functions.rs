@@ -3,7 +3,7 @@
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/environment/base.go` with its libraries, and
 //! of cel-go `common/stdlib`, `cel/library.go` and `ext`.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::sync::LazyLock;
 
 use crate::engine::dra::cel::types::Type;

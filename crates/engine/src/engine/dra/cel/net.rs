@@ -2,8 +2,8 @@
 //!
 //! Upstream: `ip.go` and `cidr.go` in `staging/src/k8s.io/apiserver/pkg/cel/library`.
 
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::any::Any;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ::cel::common::types::{CelString, STRING_TYPE, Type};
 use ::cel::common::value::{CowVal, StaticVal, Val};

@@ -197,31 +197,29 @@ fn put<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     let (Some(map), Some(key), Some(value)) = (args.next(), args.next(), args.next()) else {
         return Err(failed(PUT, "no such overload"));
     };
-    let mut entries = map.downcast_ref::<CelMap>().cloned().unwrap_or_default().into_inner();
-    insert(&mut entries, CelMapKey::try_from(key.into_owned())?, value.into_owned())?;
-    Ok(CowVal::owned(CelMap::from(entries)))
+    let entries = map.downcast_ref::<CelMap>().cloned().unwrap_or_default();
+    let key = CelMapKey::try_from(key.into_owned())?;
+    insert(entries, key, value.into_owned()).map(CowVal::owned)
 }
 
 fn merge<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     let [map, more] = args.as_slice() else { return Err(failed(MERGE, "no such overload")) };
-    let entries = |map: &CowVal<'b, 'v>| {
-        map.downcast_ref::<CelMap<'v>>().cloned().unwrap_or_default().into_inner()
-    };
-    let mut all = entries(map);
-    for (key, value) in entries(more) {
-        insert(&mut all, key, value)?;
-    }
-    Ok(CowVal::owned(CelMap::from(all)))
+    let entries =
+        |map: &CowVal<'b, 'v>| map.downcast_ref::<CelMap<'v>>().cloned().unwrap_or_default();
+    let mut more = entries(more).into_inner().into_iter();
+    let all = more.try_fold(entries(map), |all, (key, value)| insert(all, key, value));
+    all.map(CowVal::owned)
 }
 
 fn insert<'v>(
-    entries: &mut std::collections::HashMap<CelMapKey<'v>, Box<dyn Val + 'v>>,
+    map: CelMap<'v>,
     key: CelMapKey<'v>,
     value: Box<dyn Val + 'v>,
-) -> Result<(), ExecutionError> {
+) -> Result<CelMap<'v>, ExecutionError> {
+    let mut entries = map.into_inner();
     if entries.contains_key(&key) {
         return Err(failed(MERGE, &format!("insert failed: key {key:?} already exists")));
     }
     entries.insert(key, value);
-    Ok(())
+    Ok(CelMap::from(entries))
 }

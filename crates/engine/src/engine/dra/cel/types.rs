@@ -2,7 +2,9 @@
 //!
 //! Upstream: `types.go`, `mapping.go` and `format.go` in cel-go's `checker`.
 
-use std::collections::HashMap;
+use std::slice;
+
+use hashbrown::HashMap;
 
 /// A type.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -116,7 +118,7 @@ pub struct Known(HashMap<u32, Type>);
 impl Known {
     /// Whether `from` can stand for `to`; what that tells of open types is kept if so.
     pub fn assign(&mut self, from: &Type, to: &Type) -> bool {
-        self.assign_all(&[from.clone()], &[to.clone()])
+        self.assign_all(slice::from_ref(from), slice::from_ref(to))
     }
 
     /// Whether each type can stand for its counterpart.
