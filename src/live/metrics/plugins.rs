@@ -57,7 +57,7 @@ impl Plugins {
             let of_point = spent.iter().filter(|one| one.point == point);
             let nanos: u64 = of_point.map(|one| one.nanos).sum();
             let answers = record.map(|record| answers(record, point)).unwrap_or_default();
-            let status = answers.iter().find(|answer| !agrees(answer)).map(|answer| code(answer));
+            let status = answers.iter().find(|answer| !agrees(answer)).map(code);
             let status = match point {
                 // That there is no node is not what any plugin says.
                 ExtensionPoint::Filter => {
