@@ -92,8 +92,11 @@ fn note(command: &Command, path: &str, matches: &ArgMatches, met: &mut BTreeSet<
     }
 }
 
+/// Flags that are hidden are those of kube-scheduler that are not taken: the help of "schedule"
+/// lists them, and a test beside their table tries them.
 fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
-    command.get_arguments().filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()))
+    let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    shown.filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()))
 }
 
 /// What a command must have been called with.

@@ -92,6 +92,24 @@ fn every_command_refuses_what_it_does_not_know() {
     says("explain-which-pod", "explain --demo tour");
 }
 
+/// What a cluster's manifest says of kube-scheduler is understood, or refused with the reason.
+#[test]
+fn the_flags_of_kube_scheduler() {
+    let port = "--cert-dir certs --tls-min-version VersionTLS12 \
+                --tls-cipher-suites TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
+    let who = "--authentication-kubeconfig nowhere --authorization-kubeconfig nowhere \
+               --authentication-token-webhook-cache-ttl 10s \
+               --authorization-always-allow-paths /healthz \
+               --authorization-webhook-cache-authorized-ttl 10s \
+               --authorization-webhook-cache-unauthorized-ttl 10s";
+    let rest = "--dry-run --kubeconfig nowhere --master https://127.0.0.1:1 \
+                --pod-max-in-unschedulable-pods-duration 5m";
+    says("schedule-flags", &format!("schedule {rest} {port} {who}"));
+    says("schedule-refused-flag", "schedule --client-ca-file ca.crt");
+    let line = "schedule --write-config-to scheduler.yaml";
+    Call::new().says_with("options/schedule-config", line, "scheduler.yaml");
+}
+
 /// What people who know kubectl, or do not know the program, type first.
 #[test]
 fn first_tries_are_understood_or_told_what_to_do() {
