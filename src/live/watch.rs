@@ -130,8 +130,11 @@ impl Watcher {
 
     /// Says what happened and waits as long as that asks for.
     async fn failed(&mut self, failure: Failure) {
+        // A server that has just been started does not know its roles yet: what could be read
+        // before is asked for again soon.
+        let was_read = !self.resource_version.is_empty();
         let pause = match &failure {
-            Failure::Refused(_) | Failure::Absent(_) => self.pace.refused,
+            Failure::Refused(_) | Failure::Absent(_) if !was_read => self.pace.refused,
             Failure::Busy { after: Some(after), .. } => *after,
             _ => {
                 let doubled = self.pace.pause.saturating_mul(1 << self.failures.min(16));

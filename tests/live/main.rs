@@ -19,6 +19,7 @@ mod real;
 mod real_attended;
 mod real_port;
 mod real_schedule;
+mod real_shadow;
 mod real_writes;
 mod record;
 mod running;

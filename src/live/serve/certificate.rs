@@ -61,8 +61,7 @@ impl Certificate {
         let mut provider = default_provider();
         let names: Vec<&str> = allowed.ciphers.iter().map(|name| name.trim()).collect();
         if !names.is_empty() {
-            let offered: Vec<String> =
-                provider.cipher_suites.iter().map(name).collect();
+            let offered: Vec<String> = provider.cipher_suites.iter().map(name).collect();
             let weak = |name: &str| NOT_OFFERED.iter().any(|part| name.contains(part));
             let unknown =
                 names.iter().find(|name| !weak(name) && !offered.iter().any(|it| it == *name));
