@@ -33,31 +33,48 @@ pub fn ask() -> Option<Background> {
     }
 }
 
-/// Tells the keys of a late answer from those that a person types. Read as keys it is `Alt-]`, digits and
-/// letters, and at the end `Alt-\` or `Ctrl-g`, all within a moment.
+/// Tells the keys of a late answer from those that a person types. Read as keys it is `Alt-]`, then
+/// `10;rgb:` or `11;rgb:` and hexadecimal numbers, and at the end `Alt-\` or `Ctrl-g`, all within a moment. Esc and `]`
+/// typed while the program was busy begin like one, so what does not fit is typing again: above all Ctrl-C.
 #[derive(Debug, Default)]
 pub struct LateAnswer {
-    begun: Option<Instant>,
+    begun: Option<(Instant, usize)>,
 }
+
+/// What stands before the colour's numbers.
+const BEFORE: &str = "10;rgb";
+/// The most characters that an answer has: four numbers of four digits.
+const LONGEST: usize = BEFORE.len() + "a:ffff/ffff/ffff/ffff".len();
 
 impl LateAnswer {
     /// Whether a key that came at `now` belongs to one.
     pub fn takes(&mut self, key: &KeyEvent, now: Instant) -> bool {
         let alt = |c| key.code == KeyCode::Char(c) && key.modifiers == KeyModifiers::ALT;
         if alt(']') {
-            self.begun = Some(now);
+            self.begun = Some((now, 0));
             return true;
         }
-        let Some(begun) = self.begun else { return false };
+        let Some((begun, length)) = self.begun.take() else { return false };
         if now.saturating_duration_since(begun) > TOGETHER {
-            self.begun = None;
             return false;
         }
         let bell = key.code == KeyCode::Char('g') && key.modifiers == KeyModifiers::CONTROL;
         if bell || alt('\\') {
-            self.begun = None;
+            return true;
         }
-        true
+        let fits =
+            matches!(key.code, KeyCode::Char(c) if key.modifiers.is_empty() && fits(c, length));
+        self.begun = fits.then_some((begun, length + 1));
+        fits
+    }
+}
+
+/// Whether an answer may have `c` behind its first `length` characters.
+fn fits(c: char, length: usize) -> bool {
+    match BEFORE.chars().nth(length) {
+        Some('0') => c == '0' || c == '1', // The text's colour is asked for as well.
+        Some(expected) => c == expected,
+        None => length < LONGEST && (c.is_ascii_hexdigit() || ":/".contains(c)),
     }
 }
 
@@ -80,6 +97,21 @@ mod tests {
         }
         assert!(late.takes(&key('\\', KeyModifiers::ALT), now));
         assert!(!late.takes(&key('1', plain), now), "the answer is over");
+    }
+
+    #[test]
+    fn what_is_no_colour_was_typed_even_at_once() {
+        for typed in ["q", "1q", "11;rgb:zz", "11;rgb:ffff/0000/ffff/ffff/ffff"] {
+            let (mut late, now) = (LateAnswer::default(), Instant::now());
+            late.takes(&key(']', KeyModifiers::ALT), now);
+            let taken: Vec<bool> =
+                typed.chars().map(|c| late.takes(&key(c, KeyModifiers::NONE), now)).collect();
+            assert_eq!(taken.last(), Some(&false), "{typed}");
+            assert!(!late.takes(&key('c', KeyModifiers::CONTROL), now), "{typed}");
+        }
+        let (mut late, now) = (LateAnswer::default(), Instant::now());
+        late.takes(&key(']', KeyModifiers::ALT), now);
+        assert!(!late.takes(&key('c', KeyModifiers::CONTROL), now), "Ctrl-C leaves at any time");
     }
 
     #[test]

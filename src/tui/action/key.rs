@@ -52,7 +52,12 @@ impl Key {
 
 impl From<KeyEvent> for Key {
     fn from(event: KeyEvent) -> Key {
-        Key::normal(event.code, event.modifiers)
+        let mut modifiers = event.modifiers;
+        // Esc and Ctrl-C that are read at once arrive as one key, and Ctrl-C has to work at any time.
+        if event.code == KeyCode::Char('c') && modifiers.contains(KeyModifiers::CONTROL) {
+            modifiers.remove(KeyModifiers::ALT);
+        }
+        Key::normal(event.code, modifiers)
     }
 }
 
@@ -107,6 +112,8 @@ mod tests {
         assert_eq!(key("?"), event(KeyCode::Char('?'), KeyModifiers::NONE));
         assert_eq!(key("?"), event(KeyCode::Char('?'), KeyModifiers::SHIFT));
         assert_eq!(key("ctrl-d"), event(KeyCode::Char('d'), KeyModifiers::CONTROL));
+        let both = KeyModifiers::CONTROL.union(KeyModifiers::ALT);
+        assert_eq!(key("ctrl-c"), event(KeyCode::Char('c'), both), "Esc right before it");
         assert_eq!(key("backtab"), event(KeyCode::BackTab, KeyModifiers::SHIFT));
         assert_eq!(key("shift-f11"), event(KeyCode::F(11), KeyModifiers::SHIFT));
         assert_eq!(key("-"), event(KeyCode::Char('-'), KeyModifiers::NONE));
