@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use kubestep::config::{self, FeatureGates};
@@ -148,10 +149,16 @@ impl Shown {
 
     /// Ends what a key has begun, slice by slice.
     fn finish(&mut self) {
-        while self.app.is_running() || self.driver.is_working() {
+        while self.app.is_running() || self.driver.is_working() || self.driver.is_searching() {
             let Shown { app, driver, slices, .. } = self;
+            if driver.is_searching() {
+                // What is done beside the keys keeps none waiting.
+                thread::sleep(SLICE);
+            }
             measured(slices, || {
-                if driver.is_working() {
+                if let Some(done) = driver.search_tick() {
+                    app.done_searching(done);
+                } else if driver.is_working() {
                     driver.work_slice(SLICE);
                 } else if let Some(done) = driver.run_slice(SLICE) {
                     app.set_running(false);

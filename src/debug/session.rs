@@ -294,13 +294,15 @@ impl Session {
     pub fn cut(&mut self) {
         let step = self.step();
         self.world = self.world_at(step).as_ref().clone();
+        let mut taken_back = Vec::new();
         for dropped in self.timeline.truncate(step + 1).iter().rev() {
             for record in dropped.completed.iter().rev() {
                 self.history.take_back(record);
+                taken_back.push(record.cycle);
             }
             self.history.truncate(dropped.entries.start as usize);
         }
-        self.forget_rest();
+        self.forget_rest(&taken_back);
         self.checkpoints.truncate(step);
         // A pod group is decided in one step: who stands at one of its pods goes to its end.
         let last = self.timeline.last_stop_of(step);

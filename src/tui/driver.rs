@@ -3,11 +3,13 @@
 //! The picture is brought up to date part by part, and only the parts that changed and that the view on
 //! screen needs, so that a step costs the same in a small and in a large cluster.
 
+mod beside;
 #[cfg(test)]
 mod break_tests;
 pub mod breaks;
 mod clock;
 mod decide;
+mod difference;
 #[cfg(test)]
 mod hour_tests;
 mod live;
@@ -110,9 +112,13 @@ pub struct Driver {
     log_from: Option<Moment>,
     /// What each breakpoint's last stop said.
     last_hits: BTreeMap<u32, String>,
-    /// The search for a change that helps, and what the last one found.
+    /// What is looked for beside the keys, and the last change found that helps.
     searching: Option<search::Searching>,
     found: Option<search::Answer>,
+    /// What the last comparison of branches came to.
+    compared: Option<difference::Compared>,
+    /// How often anything was done to the cluster in any branch.
+    changes: u64,
 }
 
 impl Driver {
@@ -140,6 +146,8 @@ impl Driver {
             last_hits: BTreeMap::new(),
             searching: None,
             found: None,
+            compared: None,
+            changes: 0,
         };
         driver.world_changed();
         driver

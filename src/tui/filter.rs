@@ -38,8 +38,8 @@ enum LabelTest {
 
 /// What a filter can ask of a row.
 pub trait Filterable {
-    /// The row's text, as one string.
-    fn text(&self) -> String;
+    /// Appends the row's text.
+    fn text(&self, out: &mut String);
     /// The value of one of its labels.
     fn label(&self, key: &str) -> Option<&str>;
 }
@@ -87,12 +87,16 @@ impl Filter {
             && self.terms.iter().chain(&other.terms).all(is_plain)
     }
 
-    /// Whether `row` stays.
-    pub fn keeps(&self, row: &dyn Filterable) -> bool {
-        let needs_text = self.terms.iter().any(|t| matches!(t, Term::Text { .. }));
-        let text = if needs_text { row.text().to_lowercase() } else { String::new() };
+    /// Whether `row` stays. `room` is for its text, so that many rows need no memory of their own.
+    pub fn keeps(&self, row: &dyn Filterable, room: &mut String) -> bool {
+        room.clear();
+        if self.terms.iter().any(|t| matches!(t, Term::Text { .. })) {
+            row.text(room);
+            lower(room);
+        }
+        let text = room.as_str();
         self.terms.iter().all(|term| match term {
-            Term::Text { pieces, keep } => contains(&text, pieces) == *keep,
+            Term::Text { pieces, keep } => contains(text, pieces) == *keep,
             Term::Label(label) => label.holds(row.label(&label.key)),
         })
     }
@@ -108,6 +112,13 @@ impl LabelTerm {
             LabelTest::Exists => value.is_some(),
             LabelTest::Absent => value.is_none(),
         }
+    }
+}
+
+fn lower(text: &mut String) {
+    match text.is_ascii() {
+        true => text.make_ascii_lowercase(),
+        false => *text = text.to_lowercase(),
     }
 }
 
@@ -207,8 +218,8 @@ mod tests {
     struct Row(&'static str, &'static [(&'static str, &'static str)]);
 
     impl Filterable for Row {
-        fn text(&self) -> String {
-            self.0.to_owned()
+        fn text(&self, out: &mut String) {
+            out.push_str(self.0);
         }
         fn label(&self, key: &str) -> Option<&str> {
             self.1.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
@@ -216,7 +227,7 @@ mod tests {
     }
 
     fn keeps(filter: &str, row: &Row) -> bool {
-        Filter::parse(filter).unwrap().keeps(row)
+        Filter::parse(filter).unwrap().keeps(row, &mut String::new())
     }
 
     const GPU: Row = Row("gpu-node-7 NodeResourcesFit", &[("zone", "a"), ("gpu", "")]);

@@ -38,7 +38,11 @@ impl PartialEq for Condition {
 pub struct Part {
     expression: IdedExpr,
     reaches: Vec<Reach>,
+    of_amounts: bool,
 }
+
+/// The fields of `node` that are amounts.
+const AMOUNTS: [&str; 4] = ["free", "allocatable", "requested", "pods"];
 
 impl Part {
     /// Whether it depends on anything of that kind.
@@ -50,6 +54,12 @@ impl Part {
     /// changes.
     pub fn is_of_node(&self) -> bool {
         self.reaches == [Reach::Node]
+    }
+
+    /// Whether it depends on the node's amounts alone, so that the answer is the same for all
+    /// nodes with the same.
+    pub fn is_of_amounts(&self) -> bool {
+        self.is_of_node() && self.of_amounts
     }
 
     /// Whether it is known before any node or plugin is looked at; `message` may be the cycle's
@@ -180,8 +190,25 @@ fn take_apart(expression: &IdedExpr, parts: &mut Vec<Part>) -> Result<(), String
             reaches.push(reach);
         }
     }
-    parts.push(Part { expression: expression.clone(), reaches });
+    let of_amounts = !asks_more_than_amounts(expression);
+    parts.push(Part { expression: expression.clone(), reaches, of_amounts });
     Ok(())
+}
+
+/// Whether an expression asks for more of `node` than its amounts.
+fn asks_more_than_amounts(of: &IdedExpr) -> bool {
+    match &of.expr {
+        Expr::Ident(name) => name == "node",
+        Expr::Literal(_) => false,
+        Expr::Select(select) => match &select.operand.expr {
+            Expr::Ident(name) if name == "node" => !AMOUNTS.contains(&select.field.as_str()),
+            _ => asks_more_than_amounts(&select.operand),
+        },
+        Expr::Call(call) => {
+            call.target.as_deref().into_iter().chain(&call.args).any(asks_more_than_amounts)
+        }
+        _ => true,
+    }
 }
 
 fn unknown(name: &str) -> String {

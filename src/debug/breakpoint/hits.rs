@@ -13,6 +13,7 @@ use crate::debug::breakpoint::outcome::Event;
 use crate::debug::breakpoint::recording::Recording;
 use crate::debug::breakpoint::variables::{Answer, Facts, NodeFacts, NodeScore, Reach};
 use crate::debug::frames::{self, Position};
+use crate::debug::ledger::NodeAmounts;
 use crate::engine::column::Column;
 use crate::engine::node::NodeId;
 use crate::engine::record::{CycleRecord, QueueMove, QueueName, ScoreColumn, VerdictId};
@@ -26,8 +27,30 @@ use crate::trace::{Entry, EntryId};
 pub struct Memory {
     /// What the condition said of nodes, and since when the node is as it was then.
     nodes: HashMap<Symbol, (usize, bool)>,
+    /// What it said of nodes with these amounts, where it asks for no more. Only a few: most
+    /// nodes of a large cluster are like others.
+    amounts: Vec<(NodeAmounts, bool)>,
     /// Why the condition could not be worked out, the last time that happened.
     pub problem: Option<String>,
+}
+
+/// So many different amounts are remembered.
+const DIFFERENT_AMOUNTS: usize = 16;
+
+impl Memory {
+    fn of_amounts(&self, of: &NodeAmounts) -> Option<bool> {
+        let same = |known: &NodeAmounts| {
+            (known.pods, &known.free, &known.allocatable) == (of.pods, &of.free, &of.allocatable)
+        };
+        self.amounts.iter().find(|(known, _)| same(known)).map(|(_, answer)| *answer)
+    }
+
+    fn learn(&mut self, of: &NodeAmounts, answer: bool) {
+        if self.amounts.len() == DIFFERENT_AMOUNTS {
+            self.amounts.remove(0);
+        }
+        self.amounts.push((NodeAmounts { object: None, ..of.clone() }, answer));
+    }
 }
 
 /// A breakpoint's place with its condition.
@@ -254,7 +277,13 @@ impl<'a> InCycle<'a> {
         {
             return *answer;
         }
-        let answer = all_hold(parts(), &facts, self.memory);
+        let alike = amounts.filter(|_| parts().all(Part::is_of_amounts));
+        let answer = alike.and_then(|amounts| self.memory.of_amounts(amounts));
+        let answer = answer.unwrap_or_else(|| {
+            let answer = all_hold(parts(), &facts, self.memory);
+            alike.into_iter().for_each(|amounts| self.memory.learn(amounts, answer));
+            answer
+        });
         self.memory.nodes.insert(name, (version, answer));
         answer
     }

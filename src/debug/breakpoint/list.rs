@@ -188,6 +188,19 @@ impl Item {
         }
     }
 
+    /// Looks at an entry again whose record is as it was before its cycle was completed.
+    fn took_back(&mut self, recording: &Recording<'_>, at: usize) {
+        if self.definition.is_watch() {
+            // What it was then led to what came after.
+            self.truncate(at);
+        } else if self.needs_whole(recording, at) && at < self.scanned {
+            self.counts.retain(|(entry, _)| *entry != at);
+            self.unseen.insert(at);
+        } else {
+            self.recount(recording, at);
+        }
+    }
+
     fn truncate(&mut self, len: usize) {
         self.counts.truncate(self.counts.partition_point(|(at, _)| *at < len));
         self.unseen.split_off(&len);
@@ -356,6 +369,27 @@ impl Breakpoints {
                 item.counts.retain(|(other, _)| *other != at);
             }
         }
+    }
+
+    /// Looks again at an entry whose record is as it was before its cycle was completed.
+    pub fn took_back(&mut self, recording: &Recording<'_>, entry: EntryId) {
+        self.items.iter_mut().for_each(|item| item.took_back(recording, entry.0 as usize));
+    }
+
+    /// Takes the breakpoints of another recording over. What was counted here stays, for those
+    /// that are the same.
+    pub fn take_over(&mut self, other: &Breakpoints) {
+        let mut items = Vec::new();
+        for theirs in &other.items {
+            let own = self.items.iter().position(|own| own.id == theirs.id);
+            let own = own.map(|at| self.items.swap_remove(at));
+            let mut own = own
+                .filter(|own| own.definition == theirs.definition)
+                .unwrap_or_else(|| Item::new(theirs.id, theirs.definition.clone(), theirs.enabled));
+            own.enabled = theirs.enabled;
+            items.push(own);
+        }
+        (self.items, self.last_id) = (items, self.last_id.max(other.last_id));
     }
 
     /// Forgets what came after the first `len` entries: the recording was cut off there.

@@ -5,6 +5,7 @@ use super::list::Hit;
 use super::variables::{Answer, Facts, NodeFacts, NodeScore};
 use super::*;
 use crate::config::{self, ExtensionPoint, FeatureGates};
+use crate::debug::fork::Branches;
 use crate::debug::{Continued, Position, Search, Session};
 use crate::engine::framework::registry::Registry;
 use crate::engine::record::{CycleRecord, QueueName, VerdictId};
@@ -335,26 +336,64 @@ fn watches_follow_the_cluster() {
     }
 }
 
+fn counts(session: &Session) -> Vec<u64> {
+    session.breakpoints().items().iter().map(Item::hits).collect()
+}
+
+/// All set again, so that nothing is left of earlier counting.
+fn counts_anew(session: &Session) -> Vec<u64> {
+    let mut plain = session.clone();
+    plain.change_breakpoints(Breakpoints::clear);
+    set_all(&mut plain);
+    counts(&plain)
+}
+
 #[test]
-fn a_cut_recording_is_counted_anew() {
-    let mut session = story("held-at-permit");
+fn a_cut_recording_has_the_hits_that_are_in_it() {
+    for story_of in STORIES {
+        let mut session = story(story_of);
+        set_all(&mut session);
+        run(&mut session);
+        let hits = counts(&session);
+        for stop in (1..session.timeline().stops().len()).rev() {
+            let mut fork = session.clone();
+            fork.go_to_stop(stop);
+            fork.cut();
+            assert_eq!(counts(&fork), counts_anew(&fork), "{story_of} {}", fork.history().len());
+        }
+        assert_eq!(hits, counts(&session), "{story_of}");
+    }
+}
+
+#[test]
+fn another_branch_has_the_hits_that_are_in_it() {
+    let mut session = story("tour");
     set_all(&mut session);
     run(&mut session);
-    let hits: Vec<u64> = session.breakpoints().items().iter().map(Item::hits).collect();
-    for stop in (1..session.timeline().stops().len()).rev() {
-        let mut fork = session.clone();
-        fork.go_to_stop(stop);
-        fork.cut();
-        let len = fork.history().len();
-        let mut plain = fork.clone();
+    let mut branches = Branches::default();
+    session.go_to_stop(2);
+    branches.fork(&mut session, Some("tried")).unwrap();
+    let id = set(&mut session, "Filter/NodeName");
+    session.change_breakpoints(|list| list.replace(1, list.items()[3].definition.clone()));
+    session.change_breakpoints(|list| list.remove(2));
+    session.change_breakpoints(|list| list.set_enabled(3, false));
+    session.run_until_idle(9, |_| false);
+    for name in ["original", "tried", "original"] {
+        let there = session.breakpoints().clone();
+        branches.switch(&mut session, name).unwrap();
+        let all = session.breakpoints().items().iter();
+        let mut plain = session.clone();
         plain.change_breakpoints(Breakpoints::clear);
-        set_all(&mut plain);
-        let counts = |session: &Session| -> Vec<u64> {
-            session.breakpoints().items().iter().map(Item::hits).collect()
-        };
-        assert_eq!(counts(&fork), counts(&plain), "{len}");
+        let mut hits = Vec::new();
+        for (item, theirs) in all.zip(there.items()) {
+            assert_eq!((item.id, item.enabled), (theirs.id, theirs.enabled));
+            assert_eq!(item.definition, theirs.definition);
+            plain.change_breakpoints(|list| list.add(item.definition.clone(), true));
+            hits.push(item.hits());
+        }
+        assert_eq!(hits, counts(&plain), "{name}");
+        assert!(session.breakpoints().get(id).is_some() && session.breakpoints().get(2).is_none());
     }
-    assert_eq!(hits, session.breakpoints().items().iter().map(Item::hits).collect::<Vec<_>>());
 }
 
 fn stop_words(session: &mut Session, text: &str) -> String {

@@ -9,8 +9,10 @@ mod decision;
 mod end;
 mod score;
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fmt;
+
+use rayon::prelude::*;
 
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::CycleRecord;
@@ -108,16 +110,13 @@ impl Difference {
 
 /// Compares two sides.
 pub fn compare(a: Side<'_>, b: Side<'_>) -> Difference {
-    let keys: BTreeSet<NamespacedName> = pods(a).chain(pods(b)).collect();
-    let mut difference = Difference::default();
-    for key in keys {
-        match compare_pod(a, b, key) {
-            Some(pod) => difference.pods.push(pod),
-            None => difference.same += 1,
-        }
-    }
-    difference.pods.sort_by_key(|pod| (pod.change, pod.pod));
-    difference
+    let keys: HashSet<NamespacedName> = pods(a).chain(pods(b)).collect();
+    let (all, keys): (_, Vec<NamespacedName>) = (keys.len(), keys.into_iter().collect());
+    let mut pods: Vec<PodDifference> =
+        keys.into_par_iter().filter_map(|key| compare_pod(a, b, key)).collect();
+    // No two have the same name.
+    pods.par_sort_unstable_by_key(|pod| (pod.change, pod.pod));
+    Difference { same: all - pods.len(), pods }
 }
 
 /// The pods that are there, or were tried.

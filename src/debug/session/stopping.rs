@@ -44,8 +44,7 @@ impl Session {
 
     /// Takes over the breakpoints and watches of another session, and counts their hits here.
     pub fn take_breakpoints_of(&mut self, other: &Session) {
-        self.breakpoints = other.breakpoints.clone();
-        self.breakpoints.truncate(0);
+        self.breakpoints.take_over(&other.breakpoints);
         self.with_recording(|breakpoints, recording| breakpoints.update(recording));
     }
 
@@ -274,11 +273,17 @@ impl Session {
         });
     }
 
-    /// The recording was cut off.
-    pub(super) fn forget_rest(&mut self) {
-        self.ledger.truncate(self.history.len());
-        // Records of cycles whose pod waited are as they were before: all is counted anew.
-        self.breakpoints.truncate(0);
-        self.with_recording(|breakpoints, recording| breakpoints.update(recording));
+    /// The recording was cut off, and the records of these cycles are again as they were before
+    /// their pods had waited.
+    pub(super) fn forget_rest(&mut self, taken_back: &[u64]) {
+        let len = self.history.len();
+        self.ledger.truncate(len);
+        self.breakpoints.truncate(len);
+        let entries = taken_back.iter().filter_map(|cycle| self.history.entry_of_cycle(*cycle));
+        let entries: Vec<EntryId> = entries.collect();
+        self.with_recording(|breakpoints, recording| {
+            entries.iter().for_each(|entry| breakpoints.took_back(recording, *entry));
+            breakpoints.update(recording);
+        });
     }
 }

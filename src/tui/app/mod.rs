@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use super::action::{self, Action, Invocation, Key, Keymap, keymap::Match};
 use super::color::Depth;
-use super::driver::Done;
+use super::driver::{Done, Open};
 use super::glyph::Charset;
 use super::model::{Model, Position};
 use super::prompt::Prompt;
@@ -401,9 +401,15 @@ impl App {
     /// Takes over what a search came to: its window opens, unless somebody reads another one.
     pub fn done_searching(&mut self, done: Done) {
         self.searching = false;
-        match self.popups.is_empty() && self.prompt.is_none() {
-            true => self.done(done),
-            false => self.say(Severity::Info, "the search is over; X shows what it found"),
+        let reads = !self.popups.is_empty() || self.prompt.is_some();
+        match done.open {
+            Some(Open::Lines(..)) if reads => {
+                self.say(Severity::Info, "the comparison is over; D shows it");
+            }
+            Some(_) if reads => {
+                self.say(Severity::Info, "the search is over; X shows what it found");
+            }
+            _ => self.done(done),
         }
     }
 

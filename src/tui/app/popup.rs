@@ -1,5 +1,7 @@
 //! Windows over the view: help and palette, messages, descriptions.
 
+use std::sync::Arc;
+
 use super::{App, Effect, Request};
 use crate::debug::edit::offers::Offer;
 use crate::live::{Decision, Verdict};
@@ -26,6 +28,8 @@ pub struct Popup {
     /// Keys that work in it, for its lower edge.
     pub footer: &'static str,
     content: Content,
+    /// Its rows, laid out for the width they were last asked for: there can be thousands.
+    laid_out: Option<(u16, Arc<dyn GridSource>)>,
     /// Selection, scroll position and filter.
     pub grid: GridState,
 }
@@ -50,7 +54,8 @@ struct ActionRow {
 
 impl Popup {
     fn new(title: &str, footer: &'static str, content: Content) -> Popup {
-        Popup { title: title.to_owned(), footer, content, grid: GridState::default() }
+        let grid = GridState::default();
+        Popup { title: title.to_owned(), footer, content, laid_out: None, grid }
     }
 
     /// Whether its rows can be sorted.
@@ -59,25 +64,38 @@ impl Popup {
     }
 
     /// Width and height that show everything, on a screen of `size`.
-    pub fn size(&self, size: (u16, u16)) -> (u16, u16) {
+    pub fn size(&mut self, size: (u16, u16)) -> (u16, u16) {
         let width = size.0.saturating_sub(4).min(WIDEST);
-        let rows = self.source(width.saturating_sub(4)).rows() as u16;
+        let rows = self.source(width.saturating_sub(4)).rows().min(usize::from(u16::MAX)) as u16;
         (width, rows.saturating_add(3).clamp(5, size.1.saturating_sub(4).max(5)))
     }
 
     /// Its rows when it is `width` columns wide inside.
-    pub fn source(&self, width: u16) -> Box<dyn GridSource> {
-        match &self.content {
-            Content::Actions(rows) => Box::new(ActionGrid(rows.clone())),
-            Content::Offers(offers) => Box::new(OfferGrid(offers.clone())),
+    pub fn source(&mut self, width: u16) -> Arc<dyn GridSource> {
+        match &self.laid_out {
+            Some((known, rows)) if *known == width => rows.clone(),
+            _ => {
+                let rows = self.content.rows(width);
+                self.laid_out = Some((width, rows.clone()));
+                rows
+            }
+        }
+    }
+}
+
+impl Content {
+    fn rows(&self, width: u16) -> Arc<dyn GridSource> {
+        match self {
+            Content::Actions(rows) => Arc::new(ActionGrid(rows.clone())),
+            Content::Offers(offers) => Arc::new(OfferGrid(offers.clone())),
             Content::Fixes(lines) => {
                 let rows = fix_rows(lines, width).into_iter();
-                Box::new(LineGrid(rows.map(|(_, row)| row).collect()))
+                Arc::new(LineGrid(rows.map(|(_, row)| row).collect()))
             }
-            Content::Table(table) => Box::new(table.clone()),
+            Content::Table(table) => Arc::new(table.clone()),
             Content::Lines(lines) => {
                 let columns = usize::from(width.saturating_sub(2));
-                Box::new(LineGrid(wrapped(lines, columns)))
+                Arc::new(LineGrid(wrapped(lines, columns)))
             }
         }
     }
@@ -323,7 +341,8 @@ impl App {
     pub(super) fn move_in_popup(&mut self, lines: isize) -> bool {
         let size = self.size;
         let Some(popup) = self.popups.last_mut() else { return false };
-        let source = popup.source(popup.size(size).0.saturating_sub(4));
+        let width = popup.size(size).0.saturating_sub(4);
+        let source = popup.source(width);
         popup.grid.move_by(&*source, lines);
         true
     }
@@ -340,11 +359,13 @@ impl App {
 
     /// Runs the selected action of the help; `None` when no window is open.
     pub(super) fn choose_in_popup(&mut self, model: &Model) -> Option<Effect> {
-        let popup = self.popups.last()?;
+        let size = self.size;
+        let popup = self.popups.last_mut()?;
+        let width = popup.size(size).0.saturating_sub(4);
         let chosen = match (&popup.content, popup.grid.selected_row()) {
             (Content::Actions(rows), Some(row)) => rows.get(row).cloned(),
             (Content::Fixes(lines), Some(row)) => {
-                let rows = fix_rows(lines, popup.size(self.size).0.saturating_sub(4));
+                let rows = fix_rows(lines, width);
                 let fix = rows.get(row)?.0;
                 let Some(fix) = fix else { return Some(Effect::None) };
                 self.popups.pop();

@@ -86,7 +86,7 @@ impl App {
             self.detail_focused = false;
         } else if self.searching {
             self.searching = false;
-            self.say(Severity::Info, "the search ends; what it has found is shown in a moment");
+            self.say(Severity::Info, "the search ends in a moment");
         } else if let Some(outer) = view::enclosing(self.view) {
             self.show(outer);
         } else {

@@ -139,6 +139,7 @@ impl Driver {
 
     /// Takes over what was done to the cluster, and where the debugger is now.
     pub(super) fn world_changed(&mut self) {
+        self.changes += 1;
         let (history, picture) = (self.session.history(), &mut self.picture);
         let new = history.entries().iter().enumerate().skip(picture.seen);
         let new = new.filter(|(_, entry)| entry.as_cycle().is_none());

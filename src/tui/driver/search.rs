@@ -1,14 +1,13 @@
-//! The search for the smallest change that makes a pod fit: on a thread of its own, so that keys
-//! are answered meanwhile, and what it finds applied as a what-if where it was asked for.
+//! What is looked for beside the keys, above all the smallest change that makes a pod fit; what
+//! is found is applied as a what-if where it was asked for.
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
-use std::thread;
+use std::time::Duration;
 
+use super::beside::{Beside, Came};
+use super::difference::Comparing;
 use super::{Done, Driver, Open};
 use crate::debug::Position as Frame;
 use crate::debug::edit::{Edit, EditError};
@@ -17,12 +16,12 @@ use crate::engine::pod::NamespacedName;
 use crate::report::fixes;
 use crate::tui::widget::status_line::Severity;
 
-/// As of a program's first thread.
-const STACK: usize = 8 << 20;
+/// Without waiting.
+const NOW: Duration = Duration::ZERO;
 
 /// What was asked, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Question {
+pub(super) struct Question {
     pod: NamespacedName,
     branch: String,
     step: usize,
@@ -30,19 +29,12 @@ struct Question {
     frame: Frame,
 }
 
-/// A search under way.
-pub(super) struct Searching {
-    question: Question,
-    told: Arc<Told>,
-    answer: Receiver<Fixes>,
-}
-
-/// What both threads know.
-#[derive(Default)]
-struct Told {
-    stop: AtomicBool,
-    tried: AtomicUsize,
-    of: AtomicUsize,
+/// What is looked for beside the keys.
+pub(super) enum Searching {
+    /// What would make a pod fit.
+    Fixes(Question, Beside<Fixes>),
+    /// What differs between two branches.
+    Difference(Comparing),
 }
 
 /// What a search came to.
@@ -81,22 +73,13 @@ impl Driver {
     }
 
     fn begin_search(&mut self, question: Question) -> std::io::Result<Searching> {
-        let (sender, answer) = sync_channel(1);
-        let told = Arc::new(Told::default());
-        let (pod, telling) = (question.pod, told.clone());
+        let pod = question.pod;
         let mut world = self.session.world_here().clone();
         world.write_here();
-        let work = move || {
-            let mut go_on = |tried, of| {
-                telling.tried.store(tried, Ordering::Relaxed);
-                telling.of.store(of, Ordering::Relaxed);
-                !telling.stop.load(Ordering::Relaxed)
-            };
-            // Nobody waits any more for what was given up.
-            let _sent = sender.send(fix::fixes(&world, pod, Limits::default(), &mut go_on));
-        };
-        thread::Builder::new().name("fixes".into()).stack_size(STACK).spawn(work)?;
-        Ok(Searching { question, told, answer })
+        let work = Beside::begin("fixes", move |told| {
+            fix::fixes(&world, pod, Limits::default(), &mut |tried, of| told.go_on(tried, of))
+        })?;
+        Ok(Searching::Fixes(question, work))
     }
 
     /// Whether a search is under way: call `search_tick` now and then.
@@ -106,32 +89,40 @@ impl Driver {
 
     /// Ends the search; what it has found until then still comes.
     pub fn stop_search(&mut self) {
-        if let Some(searching) = &self.searching {
-            searching.told.stop.store(true, Ordering::Relaxed);
+        match &self.searching {
+            Some(Searching::Fixes(_, work)) => work.stop(),
+            Some(Searching::Difference(comparing)) => comparing.stop(),
+            None => {}
         }
     }
 
     /// Looks how far the search is. What came of it once it is over.
     pub fn search_tick(&mut self) -> Option<Done> {
-        let searching = self.searching.take()?;
-        match searching.answer.try_recv() {
-            Ok(fixes) => {
-                self.model.searching = None;
-                let answer = Answer { question: searching.question, fixes };
-                let open = Some(window(&answer));
-                self.found = Some(answer);
-                return Some(Done { open, ..Done::default() });
-            }
-            Err(TryRecvError::Disconnected) => {
-                self.model.searching = None;
-                let text = "the search ended without a result".to_owned();
-                return Some(Done { message: Some((Severity::Error, text)), ..Done::default() });
-            }
-            Err(TryRecvError::Empty) => {}
-        }
-        self.model.searching = Some(words(&searching));
-        self.searching = Some(searching);
+        self.model.searching = None;
+        let going_on = match self.searching.take()? {
+            Searching::Fixes(question, work) => match work.result(NOW) {
+                Came::NotYet => Searching::Fixes(question, work),
+                came => return Some(self.take_found(question, came)),
+            },
+            Searching::Difference(comparing) => match self.take_compared(comparing, NOW) {
+                Err(comparing) => Searching::Difference(comparing),
+                Ok(done) => return Some(done),
+            },
+        };
+        self.model.searching = Some(going_on.words());
+        self.searching = Some(going_on);
         None
+    }
+
+    fn take_found(&mut self, question: Question, came: Came<Fixes>) -> Done {
+        let Came::Result(fixes) = came else {
+            let text = "the search ended without a result".to_owned();
+            return Done { message: Some((Severity::Error, text)), ..Done::default() };
+        };
+        let answer = Answer { question, fixes };
+        let open = Some(window(&answer));
+        self.found = Some(answer);
+        Done { open, ..Done::default() }
     }
 
     /// Does the edits of a change that was found, in a branch from where it was asked for.
@@ -157,15 +148,17 @@ impl Driver {
     }
 }
 
-fn words(searching: &Searching) -> String {
-    let Told { stop, tried, of } = &*searching.told;
-    let pod = searching.question.pod;
-    match (stop.load(Ordering::Relaxed), of.load(Ordering::Relaxed)) {
-        (true, _) => format!("ending the search of what {pod} needs"),
-        (_, 0) => format!("looking at what {pod} needs; Esc stops"),
-        (_, of) => {
-            let tried = tried.load(Ordering::Relaxed);
-            format!("{tried} of {of} changes tried for {pod}; Esc stops")
+impl Searching {
+    fn words(&self) -> String {
+        let (question, work) = match self {
+            Searching::Fixes(question, work) => (question, work),
+            Searching::Difference(comparing) => return comparing.words(),
+        };
+        let pod = question.pod;
+        match (work.is_stopping(), work.progress()) {
+            (true, _) => format!("ending the search of what {pod} needs"),
+            (_, (_, 0)) => format!("looking at what {pod} needs; Esc stops"),
+            (_, (tried, of)) => format!("{tried} of {of} changes tried for {pod}; Esc stops"),
         }
     }
 }

@@ -2,14 +2,12 @@
 
 use super::{Done, Driver};
 use crate::api::ObjectKey;
-use crate::debug::diff::{Pair, Side, compare};
 use crate::debug::edit::offers::{Offer, offers};
 use crate::debug::edit::{Edit, EditError};
 use crate::debug::fork::ORIGINAL;
-use crate::debug::{Session, preview};
+use crate::debug::preview;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
-use crate::report;
 use crate::tui::action::whatif::Wish;
 use crate::tui::widget::status_line::Severity;
 
@@ -131,32 +129,6 @@ impl Driver {
         Done { open: Some(Open::Lines(title, lines.collect())), ..Done::default() }
     }
 
-    /// The other branch is run as far as this one first, on a copy.
-    fn compare(&self, name: Option<&str>) -> Result<Done, EditError> {
-        let name = name.unwrap_or(ORIGINAL);
-        let current = self.branches.name();
-        if name == current {
-            return Err(EditError(format!("this is {name} itself; E makes a branch with an edit")));
-        }
-        let other = self.branches.other(name);
-        let mut other =
-            other.cloned().ok_or_else(|| EditError(format!("there is no branch {name:?}")))?;
-        other.write_here();
-        let cycles = |session: &Session| session.history().cycles().count();
-        let missing = cycles(&self.session).saturating_sub(cycles(&other));
-        other.run_until_idle(missing, |_| false);
-        let side = |name: &str, session: &Session| match cycles(session) {
-            1 => format!("{name}, 1 cycle"),
-            count => format!("{name}, {count} cycles"),
-        };
-        let sides = Pair { a: side(name, &other), b: side(current, &self.session) };
-        let difference = compare(of(&other), of(&self.session));
-        let text = report::diff::text::text(&difference, &sides);
-        let lines = text.lines().map(str::to_owned).collect();
-        let title = format!("What differs from {name} in {current}");
-        Ok(Done { open: Some(Open::Lines(title, lines)), ..Done::default() })
-    }
-
     fn weigh(&mut self, plugin: Symbol, by: i64) -> Result<Done, EditError> {
         let record = self.session.latest_record().cloned();
         let nothing = || EditError(format!("{plugin} gives no scores in this cycle"));
@@ -180,10 +152,6 @@ impl Driver {
         };
         Ok(said(format!("weight {weight}: the best is {best}; {how}")))
     }
-}
-
-fn of(session: &Session) -> Side<'_> {
-    Side { history: session.history(), world: session.world() }
 }
 
 fn said(text: String) -> Done {

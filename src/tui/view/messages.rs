@@ -7,7 +7,7 @@ use crate::tui::app::{Message, Messages};
 use crate::tui::lines::Line;
 use crate::tui::model::span;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, Column, GridSource, SortKey};
 use crate::tui::widget::status_line::Severity;
 
 /// See the module.
@@ -70,18 +70,14 @@ impl GridSource for MessagesView {
         };
     }
 
-    fn compare(&self, a: usize, b: usize, column: usize) -> std::cmp::Ordering {
-        let key = |row: usize| {
-            let message = self.message(row)?;
-            Some(match column {
-                0 => message.severity as i64,
-                1 => message.said.map_or(i64::MIN, |(_, last)| last),
-                2 => i64::from(message.times),
-                _ => 0,
-            })
-        };
-        let text = |row: usize| self.message(row).map(|m| m.text.as_str()).filter(|_| column > 2);
-        (key(a), text(a)).cmp(&(key(b), text(b)))
+    fn sort_key(&self, row: usize, column: usize) -> SortKey {
+        let Some(message) = self.message(row) else { return SortKey::Empty };
+        match column {
+            0 => SortKey::Number(message.severity as i64),
+            1 => SortKey::Number(message.said.map_or(i64::MIN, |(_, last)| last)),
+            2 => SortKey::Number(i64::from(message.times)),
+            _ => SortKey::Text(message.text.clone()),
+        }
     }
 
     fn key(&self, row: usize) -> u64 {

@@ -6,7 +6,7 @@ use super::cycle::outcome_lines;
 use super::{Open, Target, View, ViewId};
 use crate::api::{Labels, Pod};
 use crate::engine::pod::NamespacedName;
-use crate::engine::requests::accounted;
+use crate::engine::requests::requested;
 use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
@@ -57,7 +57,7 @@ impl PodsView<'_> {
 
     /// What the pod counts for on a node.
     fn requests(&self, pod: &Pod) -> String {
-        amount::resources(&accounted(pod, &self.0.configuration.gates).resource)
+        amount::resources(&requested(pod, &self.0.configuration.gates))
     }
 }
 

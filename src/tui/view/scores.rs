@@ -1,6 +1,5 @@
 //! The score table: per node raw → normalized → × weight for each plugin, the total, the rank, ties.
 
-use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource, compare_text};
+use crate::tui::widget::grid::{CellOut, Column, GridSource, SortKey};
 
 /// Columns before the plugins: node, rank, total, mark.
 const FIXED: usize = 4;
@@ -180,16 +179,14 @@ impl GridSource for ScoresView<'_> {
         }
     }
 
-    fn compare(&self, a: usize, b: usize, column: usize) -> Ordering {
+    fn sort_key(&self, row: usize, column: usize) -> SortKey {
+        let mut out = CellOut::default();
         let Some(plugin) = self.plugin(column) else {
-            let (mut x, mut y) = (CellOut::default(), CellOut::default());
-            self.cell(a, column, &mut x);
-            self.cell(b, column, &mut y);
-            return compare_text(&x.text, &y.text);
+            self.cell(row, column, &mut out);
+            return SortKey::of_text(&out.text);
         };
-        let normalized = |at: usize| plugin.normalized.get(at);
-        let weighted = |row: usize| self.order.get(row).and_then(|at| normalized(*at));
-        weighted(a).cmp(&weighted(b))
+        let normalized = self.order.get(row).and_then(|at| plugin.normalized.get(*at));
+        SortKey::Number(normalized.unwrap_or(i64::MIN))
     }
 
     fn has_break(&self, row: usize) -> bool {

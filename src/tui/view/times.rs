@@ -4,7 +4,6 @@
 //! The times are those of this program on this computer, not of the cluster's scheduler. Filter is measured
 //! with every plugin on every node, also behind a node's first refusal.
 
-use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use super::View;
@@ -15,7 +14,7 @@ use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use crate::tui::widget::grid::{CellOut, Column, GridSource, SortKey};
 
 /// Cells of a full bar.
 const BAR: u64 = 10;
@@ -99,21 +98,19 @@ impl GridSource for TimesView<'_> {
         };
     }
 
-    fn compare(&self, a: usize, b: usize, column: usize) -> Ordering {
-        let key = |row: usize| {
-            let row = self.row(row)?;
-            Some(match column {
-                1 => row.all.point.index() as u64,
-                2 => row.here.map_or(0, |here| here.nanos),
-                3 | 4 => row.all.nanos,
-                5 => row.all.refused,
-                6 => row.here.map_or(0, |here| here.refused),
-                7 => row.all.turns,
-                _ => 0,
-            })
+    fn sort_key(&self, row: usize, column: usize) -> SortKey {
+        let Some(row) = self.row(row) else { return SortKey::Empty };
+        let here = |of: fn(&Spent) -> u64| row.here.as_ref().map_or(0, of);
+        let number = match column {
+            1 => row.all.point.index() as u64,
+            2 => here(|spent| spent.nanos),
+            3 | 4 => row.all.nanos,
+            5 => row.all.refused,
+            6 => here(|spent| spent.refused),
+            7 => row.all.turns,
+            _ => return SortKey::Text(row.all.plugin.to_string()),
         };
-        let name = |row: usize| self.row(row).map(|row| row.all.plugin).filter(|_| column == 0);
-        (key(a), name(a)).cmp(&(key(b), name(b)))
+        SortKey::Number(number as i64)
     }
 
     fn key(&self, row: usize) -> u64 {

@@ -18,6 +18,7 @@ pub struct NodeId(pub u32);
 
 impl NodeId {
     /// The slot as an index.
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -44,9 +44,14 @@ impl serde::Serialize for NamespacedName {
 
 impl std::fmt::Display for NamespacedName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.namespace.is_empty() {
-            true => f.pad(&self.name),
-            false => f.pad(&format!("{}/{}", self.namespace, self.name)),
+        match (self.namespace.is_empty(), f.width().or(f.precision())) {
+            (true, _) => f.pad(&self.name),
+            (false, None) => {
+                f.write_str(&self.namespace)?;
+                f.write_str("/")?;
+                f.write_str(&self.name)
+            }
+            (false, Some(_)) => f.pad(&format!("{}/{}", self.namespace, self.name)),
         }
     }
 }

@@ -40,11 +40,13 @@ impl VerdictId {
     const FIRST_STATUS: u32 = 7;
 
     /// Whether the node was not evaluated, for whatever reason.
+    #[inline]
     pub fn is_not_evaluated(self) -> bool {
         (VerdictId::ENOUGH_FOUND.0..=VerdictId::OUTSIDE_PLACEMENT.0).contains(&self.0)
     }
 
     /// Whether the number stands for a status: a refusal or an error.
+    #[inline]
     pub fn is_status(self) -> bool {
         self.0 >= VerdictId::FIRST_STATUS
     }

@@ -53,14 +53,24 @@ pub struct PodResource {
     pub non_zero_memory: i64,
 }
 
-/// The reading that NodeInfo accounts by: status resources, pod-level ones and those of claims,
-/// each as its feature gate says (RES-008).
-pub fn accounted(pod: &Pod, features: &FeatureGates) -> PodResource {
-    let mut options = RequestOptions {
+/// How NodeInfo reads requests: status resources, pod-level ones and those of claims, each as its
+/// feature gate says (RES-008).
+fn accounting(features: &FeatureGates) -> RequestOptions {
+    RequestOptions {
         skip_pod_level: !features.enabled(Feature::PodLevelResources),
         claim_status: features.enabled(Feature::DRANodeAllocatableResources),
         ..RequestOptions::with_status(features)
-    };
+    }
+}
+
+/// What a pod takes of its node, without stand-ins for what it does not request.
+pub fn requested(pod: &Pod, features: &FeatureGates) -> Resource {
+    Resource::from_list(&pod_requests(pod, &accounting(features)))
+}
+
+/// What NodeInfo accounts for a pod.
+pub fn accounted(pod: &Pod, features: &FeatureGates) -> PodResource {
+    let mut options = accounting(features);
     let requests = pod_requests(pod, &options);
     options.non_missing = match !options.skip_pod_level && has_pod_level_requests(pod) {
         true => missing_defaults(&requests),

@@ -10,7 +10,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Ordering;
 use std::fmt;
 
 pub use draw::draw;
@@ -22,7 +21,7 @@ use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
 
 /// Rows and columns of a grid, described and not built.
-pub trait GridSource {
+pub trait GridSource: Sync {
     /// Number of rows.
     fn rows(&self) -> usize;
     /// Number of columns, at least one; the first is the row's name.
@@ -72,13 +71,42 @@ pub trait GridSource {
         None
     }
 
-    /// Order of two rows by a column; by default numbers by value and other text by letters.
-    fn compare(&self, a: usize, b: usize, column: usize) -> Ordering {
-        let (mut x, mut y) = (CellOut::default(), CellOut::default());
-        self.cell(a, column, &mut x);
-        self.cell(b, column, &mut y);
-        compare_text(&x.text, &y.text)
+    /// What a row is sorted by in a column; by default numbers by value and other text by letters.
+    fn sort_key(&self, row: usize, column: usize) -> SortKey {
+        let mut out = CellOut::default();
+        self.cell(row, column, &mut out);
+        SortKey::of_text(&out.text)
     }
+}
+
+/// What rows are sorted by: numbers before text, empty cells last.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SortKey {
+    /// A number. Within a column all are made in the same way.
+    Number(i64),
+    /// Another text, by letters.
+    Text(String),
+    /// Nothing.
+    Empty,
+}
+
+impl SortKey {
+    /// That of a cell's text.
+    pub fn of_text(text: &str) -> SortKey {
+        let text = text.trim();
+        match text.parse::<f64>() {
+            Ok(number) => SortKey::Number(in_order(number)),
+            Err(_) if text.is_empty() => SortKey::Empty,
+            Err(_) => SortKey::Text(text.to_owned()),
+        }
+    }
+}
+
+/// A number that stands among others as `number` does by `f64::total_cmp`: the bits, those below
+/// the sign turned over if it is negative.
+fn in_order(number: f64) -> i64 {
+    let bits = number.to_bits() as i64;
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
 /// How a column looks.
@@ -188,16 +216,5 @@ impl fmt::Write for CellOut {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.text.push_str(text);
         Ok(())
-    }
-}
-
-/// Numbers by value, before other text by letters; empty cells last.
-pub fn compare_text(a: &str, b: &str) -> Ordering {
-    let (a, b) = (a.trim(), b.trim());
-    match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(x), Ok(y)) => x.total_cmp(&y),
-        (Ok(_), Err(_)) => Ordering::Less,
-        (Err(_), Ok(_)) => Ordering::Greater,
-        (Err(_), Err(_)) => (a.is_empty(), a).cmp(&(b.is_empty(), b)),
     }
 }

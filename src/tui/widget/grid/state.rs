@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use ratatui::layout::Rect;
+use rayon::prelude::*;
 
-use super::{CellOut, GridSource};
+use super::{CellOut, GridSource, SortKey};
 use crate::tui::filter::{Filter, Filterable};
 use crate::tui::layout::Tier;
 
@@ -99,21 +100,30 @@ impl Stamp {
 struct Row<'a>(&'a dyn GridSource, usize);
 
 impl Filterable for Row<'_> {
-    fn text(&self) -> String {
-        let mut all = String::new();
-        let mut out = CellOut::default();
+    fn text(&self, all: &mut String) {
+        // The cells are written one behind the other.
+        let mut out = CellOut { text: std::mem::take(all), ..CellOut::default() };
         for column in 0..self.0.columns() {
-            out.clear();
             self.0.searched(self.1, column, &mut out);
-            all.push_str(&out.text);
-            all.push(' ');
+            out.text.push(' ');
         }
-        all
+        *all = out.text;
     }
 
     fn label(&self, key: &str) -> Option<&str> {
         self.0.label(self.1, key)
     }
+}
+
+/// Rows in the order of a column, equal ones as they were.
+fn sorted(source: &dyn GridSource, rows: Vec<u32>, sort: Sort) -> Vec<u32> {
+    let key = |row: u32| (source.sort_key(row as usize, sort.column), row);
+    let mut keys: Vec<(SortKey, u32)> = rows.into_par_iter().map(key).collect();
+    match sort.descending {
+        true => keys.par_sort_by(|a, b| b.0.cmp(&a.0)),
+        false => keys.par_sort_by(|a, b| a.0.cmp(&b.0)),
+    }
+    keys.into_iter().map(|(_, row)| row).collect()
 }
 
 impl GridState {
@@ -138,9 +148,8 @@ impl GridState {
         self.total = source.rows();
         match self.stamp.as_ref().zip(before).is_some_and(|(now, before)| now.narrows(&before)) {
             true => {
-                let mut order = std::mem::take(&mut self.order);
-                order.retain(|row| self.filter.keeps(&Row(source, *row as usize)));
-                self.order = order;
+                let before = std::mem::take(&mut self.order);
+                self.order = self.kept(source, before.into_par_iter());
             }
             false => self.order = self.ordered_rows(source),
         }
@@ -150,20 +159,27 @@ impl GridState {
     }
 
     fn ordered_rows(&self, source: &dyn GridSource) -> Vec<u32> {
-        let stays = |row: usize| {
-            (!self.failures_only || source.is_failure(row))
-                && (self.filter.is_empty() || self.filter.keeps(&Row(source, row)))
+        let rows = 0..source.rows() as u32;
+        let order = match (self.failures_only, self.filter.is_empty()) {
+            (false, true) => rows.collect(),
+            (false, false) => self.kept(source, rows.into_par_iter()),
+            (true, _) => {
+                let failures = rows.into_par_iter();
+                self.kept(source, failures.filter(|row| source.is_failure(*row as usize)))
+            }
         };
-        let mut order: Vec<u32> =
-            (0..source.rows()).filter(|r| stays(*r)).map(|r| r as u32).collect();
-        if let Some(sort) = self.sort.filter(|s| s.column < source.columns()) {
-            order.sort_by(|a, b| {
-                let by_column = source.compare(*a as usize, *b as usize, sort.column);
-                let by_column = if sort.descending { by_column.reverse() } else { by_column };
-                by_column.then(a.cmp(b))
-            });
+        match self.sort.filter(|sort| sort.column < source.columns()) {
+            Some(sort) => sorted(source, order, sort),
+            None => order,
         }
-        order
+    }
+
+    /// Those of `rows` that the filter leaves.
+    fn kept(&self, source: &dyn GridSource, rows: impl ParallelIterator<Item = u32>) -> Vec<u32> {
+        let keeps = |room: &mut String, row: u32| {
+            self.filter.keeps(&Row(source, row as usize), room).then_some(row)
+        };
+        rows.map_init(String::new, keeps).flatten_iter().collect()
     }
 
     fn line_of(&self, source: &dyn GridSource, key: u64) -> Option<usize> {

@@ -1,0 +1,141 @@
+//! What differs between two branches. The other one is first run as far as this one, on a copy;
+//! that and the comparison are done beside the keys.
+
+use std::time::Duration;
+
+use super::beside::{Beside, Came, Told};
+use super::{Done, Driver, Open};
+use crate::debug::Session;
+use crate::debug::diff::{Pair, Side, compare};
+use crate::debug::edit::EditError;
+use crate::debug::fork::ORIGINAL;
+use crate::report;
+use crate::tui::widget::status_line::Severity;
+
+/// The branches by name, and how often anything had been done to any until then.
+#[derive(Clone, PartialEq, Eq)]
+struct Sides {
+    names: Pair<String>,
+    changes: u64,
+}
+
+/// A comparison under way.
+pub(super) struct Comparing {
+    sides: Sides,
+    work: Beside<Option<Vec<String>>>,
+}
+
+/// What a comparison came to.
+pub(super) struct Compared {
+    sides: Sides,
+    lines: Vec<String>,
+}
+
+impl Driver {
+    /// Compares this branch with another one, the original unless it is named.
+    pub(super) fn compare(&mut self, name: Option<&str>) -> Result<Done, EditError> {
+        let (name, current) = (name.unwrap_or(ORIGINAL), self.branches.name());
+        if name == current {
+            return Err(EditError(format!("this is {name} itself; E makes a branch with an edit")));
+        }
+        let other = self.branches.other(name);
+        let other = other.ok_or_else(|| EditError(format!("there is no branch {name:?}")))?;
+        let names = Pair { a: name.to_owned(), b: current.to_owned() };
+        let sides = Sides { names: names.clone(), changes: self.changes };
+        if let Some(known) = self.compared.as_ref().filter(|known| known.sides == sides) {
+            return Ok(Done { open: Some(known.window()), ..Done::default() });
+        }
+        let (mut other, session) = (other.clone(), self.session.clone());
+        other.write_here();
+        let begun = Beside::begin("compare", move |told| lines(other, &session, &names, told));
+        let work = begun.map_err(|error| EditError(format!("cannot compare: {error}")))?;
+        // What is compared in a moment is shown at once.
+        let patience = self.picture.patience;
+        Ok(self.take_compared(Comparing { sides, work }, patience).unwrap_or_else(|comparing| {
+            self.stop_search();
+            self.searching = Some(super::search::Searching::Difference(comparing));
+            Done { searching: true, ..Done::default() }
+        }))
+    }
+
+    /// What a comparison came to, or the comparison if it is still under way.
+    pub(super) fn take_compared(
+        &mut self,
+        comparing: Comparing,
+        patience: Duration,
+    ) -> Result<Done, Comparing> {
+        let lines = match comparing.work.result(patience) {
+            Came::NotYet => return Err(comparing),
+            Came::Nothing => return Ok(said(Severity::Error, "the comparison broke off")),
+            Came::Result(None) => return Ok(said(Severity::Info, "stopped; nothing was compared")),
+            Came::Result(Some(lines)) => lines,
+        };
+        let compared = Compared { sides: comparing.sides, lines };
+        let open = Some(compared.window());
+        self.compared = Some(compared);
+        Ok(Done { open, ..Done::default() })
+    }
+}
+
+impl Comparing {
+    /// Asks it to end.
+    pub fn stop(&self) {
+        self.work.stop();
+    }
+
+    /// How far it is.
+    pub fn words(&self) -> String {
+        let name = &self.sides.names.a;
+        match (self.work.is_stopping(), self.work.progress()) {
+            (true, _) => "ending the comparison".into(),
+            (_, (done, of)) if done < of => {
+                format!("{name} is run as far as this branch: {done} of {of} cycles; Esc stops")
+            }
+            _ => format!("comparing with {name}; Esc stops"),
+        }
+    }
+}
+
+impl Compared {
+    fn window(&self) -> Open {
+        let Pair { a: other, b: current } = &self.sides.names;
+        Open::Lines(format!("What differs from {other} in {current}"), self.lines.clone())
+    }
+}
+
+/// `None` if it was stopped.
+fn lines(
+    mut other: Session,
+    session: &Session,
+    names: &Pair<String>,
+    told: &Told,
+) -> Option<Vec<String>> {
+    let cycles = |session: &Session| session.history().cycle_count();
+    let missing = cycles(session).saturating_sub(cycles(&other));
+    let (mut ran, mut goes_on) = (0, told.go_on(0, missing));
+    other.run_until_idle(missing, |_| {
+        ran += 1;
+        goes_on = told.go_on(ran, missing);
+        !goes_on
+    });
+    goes_on = goes_on && told.go_on(missing, missing);
+    let side = |name: &str, session: &Session| match cycles(session) {
+        1 => format!("{name}, 1 cycle"),
+        count => format!("{name}, {count} cycles"),
+    };
+    let sides = Pair { a: side(&names.a, &other), b: side(&names.b, session) };
+    let text =
+        goes_on.then(|| report::diff::text::text(&compare(of(&other), of(session)), &sides))?;
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+fn of(session: &Session) -> Side<'_> {
+    Side { history: session.history(), world: session.world() }
+}
+
+fn said(severity: Severity, text: &str) -> Done {
+    Done { message: Some((severity, text.to_owned())), ..Done::default() }
+}
+
+#[cfg(test)]
+mod tests;
