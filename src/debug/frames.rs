@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::config::ExtensionPoint;
 use crate::engine::node::NodeId;
-use crate::engine::record::{CycleRecord, PluginStatus};
+use crate::engine::record::CycleRecord;
 use crate::intern::Symbol;
 use crate::trace::EntryId;
 
@@ -192,7 +192,7 @@ pub fn reaches(record: &CycleRecord, point: ExtensionPoint) -> bool {
     match point {
         ExtensionPoint::Filter => !record.filter.plugins.is_empty(),
         ExtensionPoint::Score => !record.score.plugins.is_empty(),
-        point => !answers(record, point).is_empty(),
+        point => !record.answers(point).is_empty(),
     }
 }
 
@@ -203,21 +203,7 @@ pub fn plugins(record: &CycleRecord, point: ExtensionPoint) -> Vec<Symbol> {
             record.filter.plugins.iter().map(|column| column.plugin).collect()
         }
         ExtensionPoint::Score => record.score.plugins.iter().map(|column| column.plugin).collect(),
-        point => answers(record, point).iter().map(|answer| answer.plugin).collect(),
-    }
-}
-
-/// The plugins' answers at a point that has one answer a plugin; empty for Filter and Score.
-pub fn answers(record: &CycleRecord, point: ExtensionPoint) -> &[PluginStatus] {
-    match point {
-        ExtensionPoint::PreFilter => &record.pre_filter,
-        ExtensionPoint::PostFilter => &record.post_filter,
-        ExtensionPoint::PreScore => &record.score.pre_score,
-        ExtensionPoint::Reserve => &record.reserve,
-        ExtensionPoint::Permit => &record.permit,
-        ExtensionPoint::PreBind => &record.pre_bind,
-        ExtensionPoint::Bind => &record.bind,
-        _ => &[],
+        point => record.answers(point).iter().map(|answer| answer.plugin).collect(),
     }
 }
 
@@ -244,6 +230,7 @@ fn skipped(record: &CycleRecord, plugin: Option<Symbol>) -> bool {
 mod tests {
     use super::*;
     use crate::engine::column::Column;
+    use crate::engine::record::PluginStatus;
     use crate::engine::record::{FilterColumn, FilterRecord, VerdictId};
     use crate::engine::status::Status;
 

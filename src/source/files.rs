@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::SourceError;
@@ -39,7 +40,7 @@ pub(super) fn find_all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Box<SourceErro
             found.push(path.clone());
         } else {
             let before = found.len();
-            find(path, 0, &mut found)?;
+            find(path, &mut found)?;
             if found.len() == before {
                 let message = "is a folder without .yaml, .yml or .json files".to_string();
                 let help = "name the files themselves";
@@ -62,15 +63,38 @@ pub(super) fn total_size(paths: &[PathBuf]) -> u64 {
     paths.iter().map(size).sum::<Option<u64>>().unwrap_or(0)
 }
 
-fn find(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Box<SourceError>> {
-    let name = path.display().to_string();
-    let described = |error: std::io::Error| cannot_read(&name, &error);
-    if !fs::metadata(path).map_err(described)?.is_dir() {
-        found.push(path.to_path_buf());
-        return Ok(());
+fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), Box<SourceError>> {
+    let described = |(path, error): Unreadable| cannot_read(&path.display().to_string(), &error);
+    let metadata = fs::metadata(path).map_err(|error| described((path.to_owned(), error)))?;
+    match metadata.is_dir() {
+        true => found.extend(below(path, has_known_extension).map_err(described)?),
+        false => found.push(path.to_owned()),
     }
-    let entries: Result<Vec<_>, _> = fs::read_dir(path).map_err(described)?.collect();
-    let mut entries = entries.map_err(described)?;
+    Ok(())
+}
+
+/// A folder or file that cannot be read, and why.
+pub type Unreadable = (PathBuf, io::Error);
+
+/// The files in a folder and in those within it that are wanted by their names, in order.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn below(folder: &Path, wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Unreadable> {
+    let mut found = Vec::new();
+    walk(folder, 0, wanted, &mut found)?;
+    Ok(found)
+}
+
+fn walk(
+    folder: &Path,
+    depth: usize,
+    wanted: fn(&Path) -> bool,
+    found: &mut Vec<PathBuf>,
+) -> Result<(), Unreadable> {
+    let unreadable = |error| (folder.to_owned(), error);
+    let entries: Result<Vec<_>, _> = fs::read_dir(folder).map_err(unreadable)?.collect();
+    let mut entries = entries.map_err(unreadable)?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
@@ -80,8 +104,8 @@ fn find(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Box<S
         // Links to folders are not followed: they may lead back here.
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_folder && depth < MAX_DEPTH {
-            find(&path, depth + 1, found)?;
-        } else if !path.is_dir() && has_known_extension(&path) {
+            walk(&path, depth + 1, wanted, found)?;
+        } else if !path.is_dir() && wanted(&path) {
             found.push(path);
         }
     }

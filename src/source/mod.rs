@@ -14,7 +14,7 @@
 mod captured;
 mod check;
 mod error;
-mod files;
+pub(crate) mod files;
 mod filter;
 mod foreign;
 mod item;

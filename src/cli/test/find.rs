@@ -3,15 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use serde::Deserialize;
 use serde_yaml::{Deserializer, Value};
 
 use crate::debug::expect::{API_VERSION, KIND, Test, read, read_expect};
+use crate::source::files::{Unreadable, below};
 use crate::source::recording;
-
-/// Folders within folders, at most.
-const MAX_DEPTH: usize = 64;
 
 /// A test that was found.
 pub(super) struct Case {
@@ -37,7 +35,10 @@ pub(super) fn all(paths: &[PathBuf]) -> Result<Vec<Case>> {
         let before = cases.len();
         let metadata = fs::metadata(path).with_context(|| name.clone())?;
         if metadata.is_dir() {
-            folder(path, 0, &mut cases)?;
+            let unreadable =
+                |(path, error): Unreadable| Error::new(error).context(path.display().to_string());
+            let found = below(path, may_be_test).map_err(unreadable)?;
+            found.iter().try_for_each(|path| file(path, &mut cases))?;
             continue;
         }
         file(path, &mut cases)?;
@@ -49,27 +50,6 @@ pub(super) fn all(paths: &[PathBuf]) -> Result<Vec<Case>> {
         }
     }
     Ok(cases)
-}
-
-fn folder(path: &Path, depth: usize, cases: &mut Vec<Case>) -> Result<()> {
-    let named = || path.display().to_string();
-    let entries: Result<Vec<_>, _> = fs::read_dir(path).with_context(named)?.collect();
-    let mut entries = entries.with_context(named)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        if entry.file_name().to_string_lossy().starts_with('.') {
-            continue;
-        }
-        // Links to folders are not followed: they may lead back here.
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_folder && depth < MAX_DEPTH {
-            folder(&path, depth + 1, cases)?;
-        } else if !path.is_dir() && may_be_test(&path) {
-            file(&path, cases)?;
-        }
-    }
-    Ok(())
 }
 
 fn may_be_test(path: &Path) -> bool {

@@ -321,8 +321,7 @@ impl<'a> InCycle<'a> {
         if !fits || !self.concerns_pod() {
             return;
         }
-        let mut answers =
-            frame.point.map_or(&[][..], |point| frames::answers(record, point)).iter();
+        let mut answers = frame.point.map_or(&[][..], |point| record.answers(point)).iter();
         let answer = answers.find(|answer| Some(answer.plugin) == frame.plugin);
         let facts = Facts {
             answer: frame.point.zip(answer).map(|(point, a)| said(point, a.plugin, &a.status)),
@@ -375,7 +374,7 @@ impl<'a> InCycle<'a> {
                 self.visit_column(plugin, found);
             } else if point != ExtensionPoint::Score && self.probe.location.node.is_none() {
                 let record = self.record;
-                let mut answers = frames::answers(record, point).iter();
+                let mut answers = record.answers(point).iter();
                 let Some(answer) = answers.find(|answer| answer.plugin == plugin) else { continue };
                 let facts = Facts {
                     answer: Some(said(point, plugin, &answer.status)),

@@ -99,7 +99,7 @@ impl Event {
         };
         let answers = || {
             let all = frames::points(record).into_iter();
-            all.flat_map(|point| frames::answers(record, point))
+            all.flat_map(|point| record.answers(point))
         };
         match self {
             Event::Unschedulable | Event::Error => {
@@ -139,7 +139,7 @@ fn plugin_at(point: ExtensionPoint, answer: Option<&PluginStatus>) -> Option<Pos
 }
 
 fn last_plugin(record: &CycleRecord, point: ExtensionPoint) -> Option<Position> {
-    plugin_at(point, frames::answers(record, point).last())
+    plugin_at(point, record.answers(point).last())
 }
 
 /// What ended the wait at Permit, other than being allowed.
@@ -162,7 +162,7 @@ fn failure(record: &CycleRecord) -> Option<Position> {
     }
     let point = frames::points(record).pop()?;
     let refuses = |answer: &&PluginStatus| answer.status.is_rejected() || answer.status.is_error();
-    let answer = frames::answers(record, point).iter().find(refuses);
+    let answer = record.answers(point).iter().find(refuses);
     Some(plugin_at(point, answer).unwrap_or_else(|| match point {
         ExtensionPoint::Filter | ExtensionPoint::Score => frame_of(point, None),
         _ => frames::last_plugin(record),

@@ -4,7 +4,7 @@ use crate::config::ExtensionPoint;
 use crate::debug::breakpoint::definition::What;
 use crate::debug::breakpoint::list::{Breakpoints, Hit, Item};
 use crate::debug::breakpoint::recording::Recording;
-use crate::debug::frames::{self, Position};
+use crate::debug::frames::Position;
 use crate::engine::record::{CycleRecord, VerdictId};
 use crate::trace::Entry;
 
@@ -85,7 +85,7 @@ fn said(record: &CycleRecord, frame: Position) -> Option<String> {
             Some(format!("score {}, total {total}", column.normalized.get(at)?))
         }
         _ => {
-            let mut answers = frames::answers(record, point).iter();
+            let mut answers = record.answers(point).iter();
             let status = &answers.find(|answer| answer.plugin == plugin)?.status;
             Some(match status.reasons().is_empty() {
                 true => status.code().to_string(),

@@ -8,7 +8,6 @@ use indexmap::IndexMap;
 use crate::config::ExtensionPoint;
 use crate::debug::diff::score::{self, ScoreDifference};
 use crate::debug::diff::{Pair, is_whole};
-use crate::debug::frames::answers;
 use crate::engine::node::NodeId;
 use crate::engine::record::{CycleRecord, Outcome, PluginStatus, VerdictId};
 use crate::engine::status::Status;
@@ -124,7 +123,7 @@ fn by_hand(record: Option<&CycleRecord>) -> Vec<String> {
 fn given(a: &CycleRecord, b: &CycleRecord) -> Vec<VerdictDifference> {
     let mut found = Vec::new();
     for point in ANSWERING {
-        let (of_a, of_b) = (answers(a, point), answers(b, point));
+        let (of_a, of_b) = (a.answers(point), b.answers(point));
         let names = of_a.iter().chain(of_b).map(|answer| answer.plugin);
         let mut plugins: Vec<Symbol> = Vec::new();
         names.for_each(|name| {

@@ -56,7 +56,7 @@ impl Plugins {
         for point in points(spent) {
             let of_point = spent.iter().filter(|one| one.point == point);
             let nanos: u64 = of_point.map(|one| one.nanos).sum();
-            let answers = record.map(|record| answers(record, point)).unwrap_or_default();
+            let answers = record.map(|record| record.answers(point)).unwrap_or_default();
             let status = answers.iter().find(|answer| !agrees(answer)).map(code);
             let status = match point {
                 // That there is no node is not what any plugin says.
@@ -74,7 +74,7 @@ impl Plugins {
 
     fn one(&self, record: Option<&CycleRecord>, one: &Spent) {
         let (point, plugin) = (one.point, one.plugin);
-        let answers = record.map(|record| answers(record, point)).unwrap_or_default();
+        let answers = record.map(|record| record.answers(point)).unwrap_or_default();
         let answer = answers.iter().find(|answer| answer.plugin == plugin);
         let calls = one.nodes.max(one.turns).max(1);
         let seen = |status: Code| {
@@ -126,20 +126,6 @@ fn points(spent: &[Spent]) -> Vec<ExtensionPoint> {
         }
     }
     points
-}
-
-/// What plugins answered at a point where they answer once a cycle.
-fn answers(record: &CycleRecord, point: ExtensionPoint) -> &[PluginStatus] {
-    match point {
-        ExtensionPoint::PreFilter => &record.pre_filter,
-        ExtensionPoint::PostFilter => &record.post_filter,
-        ExtensionPoint::PreScore => &record.score.pre_score,
-        ExtensionPoint::Reserve => &record.reserve,
-        ExtensionPoint::Permit => &record.permit,
-        ExtensionPoint::PreBind => &record.pre_bind,
-        ExtensionPoint::Bind => &record.bind,
-        _ => &[],
-    }
 }
 
 #[cfg(test)]

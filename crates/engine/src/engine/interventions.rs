@@ -155,14 +155,7 @@ fn failed_at(record: &CycleRecord, point: ExtensionPoint, plugin: Symbol) -> boo
         }
         // A column that failed is not in the record.
         ExtensionPoint::Score => return record.message.ends_with(FAULT),
-        ExtensionPoint::PreFilter => &record.pre_filter,
-        ExtensionPoint::PostFilter => &record.post_filter,
-        ExtensionPoint::PreScore => &record.score.pre_score,
-        ExtensionPoint::Reserve => &record.reserve,
-        ExtensionPoint::Permit => &record.permit,
-        ExtensionPoint::PreBind => &record.pre_bind,
-        ExtensionPoint::Bind => &record.bind,
-        _ => return false,
+        point => record.answers(point),
     };
     answers.iter().any(|answer| answer.plugin == plugin)
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::api::Time;
+use crate::config::ExtensionPoint;
 use crate::engine::column::Column;
 use crate::engine::framework::events::ClusterEvent;
 use crate::engine::interventions::Intervention;
@@ -336,6 +337,21 @@ pub struct CycleRecord {
 }
 
 impl CycleRecord {
+    /// What plugins answered at a point where each answers once a cycle; nothing for Filter and
+    /// Score.
+    pub fn answers(&self, point: ExtensionPoint) -> &[PluginStatus] {
+        match point {
+            ExtensionPoint::PreFilter => &self.pre_filter,
+            ExtensionPoint::PostFilter => &self.post_filter,
+            ExtensionPoint::PreScore => &self.score.pre_score,
+            ExtensionPoint::Reserve => &self.reserve,
+            ExtensionPoint::Permit => &self.permit,
+            ExtensionPoint::PreBind => &self.pre_bind,
+            ExtensionPoint::Bind => &self.bind,
+            _ => &[],
+        }
+    }
+
     /// How a tie was broken, if there was one and upstream's way was not taken.
     pub fn other_tie_break(&self) -> Option<TieBreak> {
         let tied = self.left_out.map_or(!self.tie.is_empty(), |left_out| left_out.tied);
