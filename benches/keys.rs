@@ -71,6 +71,9 @@ const TRIED: &[(&str, &str)] = &[
     ("why", "6GW<esc>"),
     ("why, folded", "6Ggw<enter>jj"),
     ("describe", "6Gd<esc>3Gd<esc>"),
+    ("causes in the matrix", "3Gl<enter><esc>lll<enter><esc>"),
+    ("formulas", "4Gl<enter><esc>lll<enter><esc>"),
+    ("smallest change", "6GX<esc><esc>"),
     ("waiting", "7jj"),
     ("preemption", "8jj"),
     ("events", "9jjjj<pagedown><pageup>Gggo"),
@@ -81,6 +84,10 @@ const TRIED: &[(&str, &str)] = &[
     ("continue back", "0:cycle 19000<enter>CCC"),
     ("what-if", "0:cycle 20000<enter>:what-if cordon node node-00003<enter>u"),
     ("what-if in the past", ":cycle 9000<enter>:what-if cordon node node-00007<enter>}}}D<esc>u"),
+    (
+        "undo and redo of much",
+        ":branch original<enter>:cycle 9000<enter>:what-if cordon node node-00008<enter>cuU",
+    ),
     ("to the original", ":branch original<enter>"),
     ("a new future", ":cycle 12000<enter>!"),
 ];
@@ -116,7 +123,8 @@ fn resident() -> u64 {
 fn measured<R>(times: &mut Vec<Duration>, run: impl FnOnce() -> R) -> R {
     let before = processor();
     let result = run();
-    times.push(processor() - before);
+    // A thread that ended takes its time along.
+    times.push(processor().saturating_sub(before));
     result
 }
 

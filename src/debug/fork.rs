@@ -6,6 +6,7 @@
 //! Undo takes back the last edit of a branch with all that was done after it, redo does all of
 //! that again.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::debug::edit::{Applied, Edit, EditError};
@@ -30,7 +31,7 @@ struct Branch {
     /// The session; `None` for the branch that is worked on.
     session: Option<Session>,
     /// What was taken back, the last first: each an edit and what followed it.
-    undone: Vec<Vec<Input>>,
+    undone: Vec<VecDeque<Input>>,
 }
 
 /// A branch as people see it.
@@ -44,6 +45,15 @@ pub struct BranchInfo {
     pub current: bool,
     /// Its edits, in order.
     pub edits: Vec<String>,
+}
+
+/// What was done again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Redone {
+    /// The words of what came first.
+    pub words: String,
+    /// How many steps are left.
+    pub left: usize,
 }
 
 /// The tree of branches of one session.
@@ -254,27 +264,40 @@ impl Branches {
             |step: &crate::debug::timeline::Step| matches!(step.input, Some(Input::Change(_)));
         let at = steps.iter().rposition(is_edit).filter(|at| *at >= branch.shared.max(1));
         let at = at.filter(|_| branch.parent.is_some()).ok_or_else(|| nothing("undo"))?;
-        let taken: Vec<Input> = steps[at..].iter().filter_map(|step| step.input.clone()).collect();
-        let words = taken.first().map(Input::words).unwrap_or_default();
+        let taken: VecDeque<Input> =
+            steps[at..].iter().filter_map(|step| step.input.clone()).collect();
+        let words = taken.front().map(Input::words).unwrap_or_default();
         session.go_to_stop(session.timeline().last_stop_of(at - 1));
         session.cut();
         branch.undone.push(taken);
         Ok(words)
     }
 
-    /// Does again what was taken back last. Gives the words of the edit.
+    /// Does again what was taken back last: at least the edit, and what followed it while there
+    /// is `more` time. What is left is done by the next call.
     ///
     /// # Errors
     /// Nothing was taken back, or it cannot be done any more.
-    pub fn redo(&mut self, session: &mut Session) -> Result<String, EditError> {
-        let undone = self.branches.get_mut(self.current).and_then(|branch| branch.undone.pop());
-        let taken = undone.ok_or_else(|| nothing("redo"))?;
-        let words = taken.first().map(Input::words).unwrap_or_default();
+    pub fn redo(
+        &mut self,
+        session: &mut Session,
+        mut more: impl FnMut() -> bool,
+    ) -> Result<Redone, EditError> {
+        let branch = self.branches.get_mut(self.current).ok_or_else(|| nothing("redo"))?;
+        let mut taken = branch.undone.pop().ok_or_else(|| nothing("redo"))?;
+        let words = taken.front().map(Input::words).unwrap_or_default();
         session.go_to_end();
-        for input in taken {
+        while let Some(input) = taken.pop_front() {
             session.apply(input).map_err(EditError)?;
+            if !more() {
+                break;
+            }
         }
-        Ok(words)
+        let left = taken.len();
+        if left > 0 {
+            branch.undone.push(taken);
+        }
+        Ok(Redone { words, left })
     }
 }
 

@@ -37,7 +37,7 @@ use super::view::ViewId;
 use super::widget::status_line::Severity;
 use crate::api::Time;
 use crate::debug::breakpoint::Moment;
-use crate::debug::fork::Branches;
+use crate::debug::fork::{Branches, Redone};
 use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
 use crate::live::{Attended, Following, Notice};
 use crate::sim;
@@ -101,6 +101,8 @@ pub struct Driver {
     playing: Playing,
     /// Steps that were asked for, and are not all done.
     walk: Option<Walk>,
+    /// What is done again after an undo, as it was begun.
+    redoing: Option<Redone>,
     /// The live cluster behind the session.
     following: Option<Following>,
     /// The same where the session's scheduler decides for real; what it has to say.
@@ -138,6 +140,7 @@ impl Driver {
             refused: None,
             playing: Playing::default(),
             walk: None,
+            redoing: None,
             following: None,
             attended: None,
             unsaid: Vec::new(),

@@ -33,6 +33,8 @@ pub(super) enum Goal {
     End,
     /// The end of the steps that were asked for.
     Steps,
+    /// The end of what is done again after an undo.
+    Redo,
     /// The next cycle of a pod, whatever timers have to pass.
     Pod(NamespacedName),
     /// A moment, with all cycles and timers before it.
@@ -269,6 +271,11 @@ impl Driver {
         if self.goal == Goal::Steps {
             let done = self.walk_on(more);
             self.model.progress = self.walk_words();
+            self.world_changed();
+            return done;
+        }
+        if self.goal == Goal::Redo {
+            let done = self.redo_on(more);
             self.world_changed();
             return done;
         }

@@ -1,6 +1,8 @@
 //! Edits and branches: what the interface wishes, done with the session it works on.
 
-use super::{Done, Driver};
+use std::time::Instant;
+
+use super::{Done, Driver, Goal};
 use crate::api::ObjectKey;
 use crate::debug::edit::offers::{Offer, offers};
 use crate::debug::edit::{Edit, EditError};
@@ -35,9 +37,7 @@ impl Driver {
             Wish::Undo => {
                 self.branches.undo(&mut self.session).map(|w| said(format!("undone: {w}")))
             }
-            Wish::Redo => {
-                self.branches.redo(&mut self.session).map(|w| said(format!("done again: {w}")))
-            }
+            Wish::Redo => self.redo(),
             Wish::Fork(name) => {
                 let forked = self.branches.fork(&mut self.session, name.as_deref());
                 forked
@@ -129,6 +129,37 @@ impl Driver {
         Done { open: Some(Open::Lines(title, lines.collect())), ..Done::default() }
     }
 
+    /// Does again what was taken back: in a moment, or as a run.
+    fn redo(&mut self) -> Result<Done, EditError> {
+        let (start, patience) = (Instant::now(), self.picture.patience);
+        let redone = self.branches.redo(&mut self.session, || start.elapsed() < patience)?;
+        if redone.left == 0 {
+            return Ok(said(again(&redone.words)));
+        }
+        self.redoing = Some(redone);
+        Ok(self.begin_run(Goal::Redo))
+    }
+
+    /// Goes on with it; what came of it once it is over.
+    pub(super) fn redo_on(&mut self, more: impl FnMut() -> bool) -> Option<Done> {
+        let begun = self.redoing.take()?;
+        let left = match self.branches.redo(&mut self.session, more) {
+            Ok(redone) => redone.left,
+            Err(error) => {
+                let message = Some((Severity::Error, error.to_string()));
+                return Some(Done { message, ..Done::default() });
+            }
+        };
+        let done = begun.left.saturating_sub(left);
+        self.model.progress =
+            (left > 0).then(|| format!("{done} of {} steps done again; Esc stops", begun.left));
+        if left == 0 {
+            return Some(said(again(&begun.words)));
+        }
+        self.redoing = Some(begun);
+        None
+    }
+
     fn weigh(&mut self, plugin: Symbol, by: i64) -> Result<Done, EditError> {
         let record = self.session.latest_record().cloned();
         let nothing = || EditError(format!("{plugin} gives no scores in this cycle"));
@@ -152,6 +183,10 @@ impl Driver {
         };
         Ok(said(format!("weight {weight}: the best is {best}; {how}")))
     }
+}
+
+fn again(words: &str) -> String {
+    format!("done again: {words}")
 }
 
 fn said(text: String) -> Done {

@@ -1,5 +1,7 @@
 //! Edits and branches as a person uses them, key by key.
 
+use std::time::Duration;
+
 use crate::tui::testing::Live;
 
 fn status(live: &mut Live) -> String {
@@ -135,4 +137,21 @@ fn every_kind_of_change_is_done_undone_and_compared_and_leaves_the_original() {
         let mut live = live.keys(":branch original<Enter>c1");
         assert_eq!(live.lines()[3..14], untouched.lines()[3..14], "{typed}");
     }
+}
+
+#[test]
+fn a_long_redo_goes_on_slice_by_slice_and_can_be_stopped() {
+    let mut live = Live::demo("cordoned").keys("c5m<Enter>c+c");
+    let all = live.driver.steps_done();
+    live.driver.picture.patience = Duration::ZERO;
+    let live = live.keys("u").keys_in_a_hurry("U");
+    let here = live.driver.steps_done();
+    assert!(live.app.is_running() && here < all, "{here} of {all}");
+    let mut live = live.keys_in_a_hurry("<Esc>");
+    assert!(!live.app.is_running() && live.driver.steps_done() < all);
+    live = live.keys("U");
+    assert_eq!(live.driver.steps_done(), all);
+    let mut live = live.keys("uU");
+    assert_eq!(live.driver.steps_done(), all);
+    assert!(status(&mut live).contains("done again: uncordon node"), "{}", live.text());
 }
