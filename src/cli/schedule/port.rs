@@ -10,7 +10,7 @@ use anyhow::{Context, Error, Result};
 use clap::Args;
 
 use crate::config;
-use crate::live::metrics::Metrics;
+use crate::live::metrics::{Metrics, Slis};
 use crate::live::scheduling::{Lead, Told};
 use crate::live::serve::certificate::{Allowed, Certificate};
 use crate::live::serve::{self, Door, Health};
@@ -74,6 +74,7 @@ impl Ports {
         let told = Arc::new(serve::Told {
             health: health.clone(),
             registry: metrics.registry(),
+            slis: Slis::new()?,
             config: config::to_json(&world.config().completed()),
         });
         let mut notices = Vec::new();

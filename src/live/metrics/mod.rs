@@ -7,8 +7,9 @@
 mod make;
 mod plugins;
 mod process;
+mod slis;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use prometheus::{
@@ -29,6 +30,8 @@ use make::{Maker, gauges};
 use plugins::Plugins;
 use process::Process;
 
+pub use slis::Slis;
+
 /// How the words for a write begin that makes an object.
 const CREATE: &str = "create ";
 /// From here on attempts are one label.
@@ -44,6 +47,7 @@ pub struct Metrics {
     incoming: IntCounterVec,
     pod_attempts: Histogram,
     pod_seconds: HistogramVec,
+    after_flush: IntCounter,
     preemptions: IntCounter,
     victims: Histogram,
     permit_seconds: HistogramVec,
@@ -58,6 +62,8 @@ pub struct Metrics {
     under_way: HashMap<u64, Instant>,
     /// When pods came into the queue first.
     queued: HashMap<NamespacedName, Time>,
+    /// Pods that were tried again only because they had waited for so long.
+    flushed: HashSet<NamespacedName>,
 }
 
 /// What is told of the scheduler itself.
@@ -143,6 +149,10 @@ impl Metrics {
                 &["attempts"],
                 (0.01, 2.0, 20),
             )?,
+            after_flush: make.counter(
+                "pod_scheduled_after_flush_total",
+                "Pods that were bound after no event but only the passing of time woke them",
+            )?,
             preemptions: make.counter("preemption_attempts_total", "Preemptions so far")?,
             victims: make.histogram("preemption_victims", "Victims chosen", (1.0, 2.0, 7))?,
             permit_seconds: make.histograms(
@@ -162,6 +172,7 @@ impl Metrics {
             refusing: BTreeMap::new(),
             under_way: HashMap::new(),
             queued: HashMap::new(),
+            flushed: HashSet::new(),
             registry,
         })
     }
@@ -272,6 +283,9 @@ impl Metrics {
             many if many >= MANY_ATTEMPTS => "15+".to_owned(),
             attempts => attempts.to_string(),
         };
+        if self.flushed.remove(&record.pod) {
+            self.after_flush.inc();
+        }
         if let Some(since) = self.queued.remove(&record.pod) {
             let waited = (record.time.0 - since.0) as f64 / 1e6;
             let whole = waited + took.as_secs_f64();
@@ -280,6 +294,7 @@ impl Metrics {
     }
 
     fn moved(&mut self, moved: &QueueMove) {
+        self.note_flush(moved);
         let queue = match moved.to {
             QueueName::Active => "active",
             QueueName::Backoff => "backoff",
@@ -289,6 +304,7 @@ impl Metrics {
             QueueName::None => {
                 if moved.from != QueueName::InFlight {
                     self.queued.remove(&moved.pod);
+                    self.flushed.remove(&moved.pod);
                 }
                 return;
             }
@@ -296,6 +312,20 @@ impl Metrics {
         self.incoming.with_label_values(&[queue, moved.event.as_str()]).inc();
         if moved.to != QueueName::Gated {
             self.queued.entry(moved.pod).or_insert(moved.time);
+        }
+    }
+}
+
+/// What moves pods that have waited for too long.
+const FLUSH: &str = "UnschedulableTimeout";
+
+impl Metrics {
+    /// A pod counts as flushed until it comes back from an attempt.
+    fn note_flush(&mut self, moved: &QueueMove) {
+        if moved.from == QueueName::Unschedulable && moved.event.as_str() == FLUSH {
+            self.flushed.insert(moved.pod);
+        } else if moved.from == QueueName::InFlight && moved.to != QueueName::None {
+            self.flushed.remove(&moved.pod);
         }
     }
 }
@@ -326,18 +356,40 @@ mod tests {
         }
     }
 
+    fn moved(from: QueueName, to: QueueName, event: &str) -> Told {
+        Told::Moved(QueueMove {
+            time: Time(1_000_000),
+            pod: record(Outcome::Waiting).pod,
+            from,
+            to,
+            event: event.into(),
+            plugin: None,
+            order: None,
+        })
+    }
+
+    #[test]
+    fn pods_that_only_time_woke_are_counted_once_they_are_bound() {
+        use QueueName::{Active, InFlight, Unschedulable};
+        let mut metrics = Metrics::new("").unwrap();
+        let bound = Told::Decided(Arc::new(record(Outcome::Scheduled)));
+        metrics.count(&moved(Unschedulable, Active, FLUSH));
+        metrics.count(&moved(Active, InFlight, ""));
+        metrics.count(&moved(InFlight, Unschedulable, "ScheduleAttemptFailure"));
+        metrics.count(&moved(Unschedulable, Active, "NodeAdd"));
+        metrics.count(&bound);
+        assert_eq!(metrics.after_flush.get(), 0);
+        metrics.count(&moved(Unschedulable, Active, FLUSH));
+        metrics.count(&moved(Active, InFlight, ""));
+        metrics.count(&bound);
+        assert_eq!(metrics.after_flush.get(), 1);
+        assert!(metrics.flushed.is_empty());
+    }
+
     #[test]
     fn a_pod_is_counted_from_the_queue_to_its_node() {
         let mut metrics = Metrics::new("kube-scheduler").unwrap();
-        metrics.count(&Told::Moved(QueueMove {
-            time: Time(1_000_000),
-            pod: record(Outcome::Waiting).pod,
-            from: QueueName::None,
-            to: QueueName::Active,
-            event: "UnschedulablePodAdd".into(),
-            plugin: None,
-            order: None,
-        }));
+        metrics.count(&moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"));
         let took = Duration::from_millis(2);
         metrics.count(&Told::Cycle(Arc::new(record(Outcome::Waiting)), took));
         metrics.count(&Told::Decided(Arc::new(record(Outcome::Scheduled))));

@@ -1,5 +1,6 @@
 //! Health, metrics and configuration over HTTP, for whoever watches over the scheduler:
-//! `/healthz`, `/livez`, `/readyz`, `/metrics` and `/configz`, as kube-scheduler has them. With a
+//! `/healthz`, `/livez`, `/readyz`, `/metrics`, `/metrics/slis` and `/configz`, as kube-scheduler
+//! has them. With a
 //! [`certificate`] it is HTTPS, and then a [`guard`] asks the API server who may see what.
 //!
 //! Upstream: `newEndpointsHandler` in `cmd/kube-scheduler/app/server.go`.
@@ -28,7 +29,7 @@ use tokio::runtime::Builder;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::live::metrics;
+use crate::live::metrics::{self, Slis};
 
 pub use checks::Health;
 use guard::{Access, Guard};
@@ -46,6 +47,8 @@ pub struct Told {
     pub health: Arc<Health>,
     /// What it has counted.
     pub registry: Registry,
+    /// What its health checks came to.
+    pub slis: Slis,
     /// Its configuration, with everything written out.
     pub config: Value,
 }
@@ -122,12 +125,14 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
 
 fn answer<B>(request: &Request<B>, told: &Told) -> Response<Full<Bytes>> {
     let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
-    if let Some((fine, text)) = told.health.answer(path, query.contains("verbose")) {
+    let seen = |group: &str, check: &str, fine| told.slis.observe(group, check, fine);
+    if let Some((fine, text)) = told.health.answer(path, query, seen) {
         let code = if fine { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
         return plain(code, TEXT, text.into_bytes());
     }
     match path {
         "/metrics" => plain(StatusCode::OK, METRICS, metrics::text(&told.registry)),
+        "/metrics/slis" => plain(StatusCode::OK, METRICS, told.slis.text()),
         "/configz" => plain(StatusCode::OK, JSON, configz(&told.config)),
         _ => plain(StatusCode::NOT_FOUND, TEXT, b"404 page not found\n".to_vec()),
     }
@@ -165,6 +170,7 @@ mod tests {
         let told = Told {
             health: health.clone(),
             registry: Registry::new(),
+            slis: Slis::new().unwrap(),
             config: serde_json::json!({"kind": "KubeSchedulerConfiguration"}),
         };
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -183,7 +189,18 @@ mod tests {
         health.followed.store(true, Ordering::Relaxed);
         assert!(ask(address, "/readyz").ends_with("\r\n\r\nok"));
         assert!(ask(address, "/livez?verbose").ends_with("[+]ping ok\nlivez check passed\n"));
+        assert!(ask(address, "/readyz?exclude=shutdown").ends_with("\r\n\r\nok"));
         assert!(ask(address, "/metrics").starts_with("HTTP/1.1 200"));
+        let slis = ask(address, "/metrics/slis");
+        for line in [
+            "kubernetes_healthcheck{name=\"sched-handler-sync\",type=\"readyz\"} 1",
+            "kubernetes_healthchecks_total{name=\"sched-handler-sync\",status=\"error\",type=\"readyz\"} 1",
+            "kubernetes_healthchecks_total{name=\"sched-handler-sync\",status=\"success\",type=\"readyz\"} 2",
+            "kubernetes_healthchecks_total{name=\"shutdown\",status=\"success\",type=\"readyz\"} 2",
+            "kubernetes_healthchecks_total{name=\"ping\",status=\"success\",type=\"livez\"} 2",
+        ] {
+            assert!(slis.lines().any(|found| found == line), "{line} in:\n{slis}");
+        }
         assert!(ask(address, "/secrets").starts_with("HTTP/1.1 404"));
         let config = r#"{"componentconfig":{"kind":"KubeSchedulerConfiguration"}}"#;
         assert!(ask(address, "/configz").ends_with(config));

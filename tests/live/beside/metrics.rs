@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is not told here: the beginning of a name, and why.
-const MISSING: [(&str, &str); 23] = [
+const MISSING: [(&str, &str); 22] = [
     ("aggregator_", "of the API server's library, not of a scheduler"),
     ("apiserver_", "of the API server's library, not of a scheduler"),
     ("authenti", "callers are looked up without a library that counts it"),
@@ -25,7 +25,6 @@ const MISSING: [(&str, &str); 23] = [
     ("scheduler_store_schedule_results_", "batching is not measured"),
     ("scheduler_inflight_events", "events are handled between two cycles: none is in flight"),
     ("scheduler_queueing_hint_", "hints are not measured one by one"),
-    ("scheduler_pod_scheduled_after_flush_total", "which event woke a pod is told instead"),
     ("scheduler_podgroup_", "attempts of groups are told pod by pod"),
     ("workqueue_", "of the API server's library, not of a scheduler"),
 ];

@@ -1,0 +1,43 @@
+//! How often each health check was passed, for `/metrics/slis`.
+//!
+//! Upstream: `staging/src/k8s.io/component-base/metrics/prometheus/slis`.
+
+use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+
+use super::make::gauges;
+
+/// See the module.
+#[derive(Clone)]
+pub struct Slis {
+    registry: Registry,
+    check: IntGaugeVec,
+    checks: IntCounterVec,
+}
+
+impl Slis {
+    /// Nothing asked yet.
+    ///
+    /// # Errors
+    /// A metric's name or labels are not what Prometheus takes.
+    pub fn new() -> prometheus::Result<Slis> {
+        let registry = Registry::new();
+        let opts = Opts::new("kubernetes_healthcheck", "1 if the check was passed the last time");
+        let check = gauges(&registry, opts, &["name", "type"])?;
+        let opts = Opts::new("kubernetes_healthchecks_total", "What checks came to");
+        let checks = IntCounterVec::new(opts, &["name", "status", "type"])?;
+        registry.register(Box::new(checks.clone()))?;
+        Ok(Slis { registry, check, checks })
+    }
+
+    /// Counts what a check of a group came to.
+    pub fn observe(&self, group: &str, check: &str, fine: bool) {
+        self.check.with_label_values(&[check, group]).set(i64::from(fine));
+        let status = if fine { "success" } else { "error" };
+        self.checks.with_label_values(&[check, status, group]).inc();
+    }
+
+    /// What whoever scrapes is given.
+    pub fn text(&self) -> Vec<u8> {
+        super::text(&self.registry)
+    }
+}
