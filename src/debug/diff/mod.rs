@@ -12,8 +12,6 @@ mod score;
 use std::collections::HashSet;
 use std::fmt;
 
-use rayon::prelude::*;
-
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::CycleRecord;
 use crate::sim::World;
@@ -111,11 +109,11 @@ impl Difference {
 /// Compares two sides.
 pub fn compare(a: Side<'_>, b: Side<'_>) -> Difference {
     let keys: HashSet<NamespacedName> = pods(a).chain(pods(b)).collect();
-    let (all, keys): (_, Vec<NamespacedName>) = (keys.len(), keys.into_iter().collect());
+    let all = keys.len();
     let mut pods: Vec<PodDifference> =
-        keys.into_par_iter().filter_map(|key| compare_pod(a, b, key)).collect();
+        keys.into_iter().filter_map(|key| compare_pod(a, b, key)).collect();
     // No two have the same name.
-    pods.par_sort_unstable_by_key(|pod| (pod.change, pod.pod));
+    pods.sort_unstable_by_key(|pod| (pod.change, pod.pod));
     Difference { same: all - pods.len(), pods }
 }
 
