@@ -297,3 +297,22 @@ fn a_claim_left_behind_by_a_failed_binding_is_deleted_first() {
     );
     assert!(world.api().objects().resource_claims.is_empty());
 }
+
+/// An error puts the pod into backoff, from which it is tried again soon.
+#[test]
+fn a_claim_that_cannot_be_written_is_tried_again_soon() {
+    let mut world = world(None, json!([{"name": "a"}]));
+    world.write_elsewhere();
+    world.accept(pod("p").requests("example.com/gpu", "1").into());
+    assert_eq!(world.step().unwrap().outcome, Outcome::Waiting);
+    for open in world.api_mut().take_outbox() {
+        world.answer(open.ticket, Err("not today".into()));
+    }
+    let text = "running PreBind plugin \"DynamicResources\": create claim for extended resources \
+                default/: not today";
+    assert_eq!(ending(&mut world), (Outcome::SchedulerError, text.into()));
+    assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Backoff);
+    world.write_here();
+    world.advance(10_000_000);
+    assert_eq!(world.step().unwrap().outcome, Outcome::Scheduled);
+}
