@@ -1,6 +1,6 @@
 //! The command line: which words there are, and what each starts.
 //!
-//! One subcommand a file, all in the table of [`registry`]. Without a subcommand the debugger
+//! One subcommand a file, all in the table of `registry`. Without a subcommand the debugger
 //! opens on the files of `-f`, or on a live cluster.
 
 mod attach;

@@ -4,7 +4,7 @@
 //! Cycles run at full speed and are recorded whole; stepping only moves the [`Position`].
 //! That is why backward is as easy as forward. States of the cluster are not recorded: a
 //! session is its loaded cluster and the log of what was done to it ([`timeline`]), which is
-//! done again from the nearest copy ([`checkpoint`]) to see an earlier state or to go on from
+//! done again from the nearest copy (`checkpoint`) to see an earlier state or to go on from
 //! it.
 
 pub mod breakpoint;

@@ -13,7 +13,7 @@
 //!
 //! None of these can write to a cluster: [`link::Link`] only sends GET. [`scheduling`] is the
 //! embedded scheduler as a real one: it takes its changes from the same [`feed`], and what it
-//! wants written goes out through [`write`], the only module that writes. An event of a watch,
+//! wants written goes out through [`mod@write`], the only module that writes. An event of a watch,
 //! not the answer to a write, is what confirms a binding. [`serve`] tells others how it is, and asks
 //! the cluster who they are, of which nothing stays there.
 

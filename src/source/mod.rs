@@ -3,13 +3,13 @@
 //!
 //! Read are YAML with any number of documents, JSON, `v1` lists and typed lists (also as
 //! `kubectl cluster-info dump` writes them into a folder), and the export of
-//! kube-scheduler-simulator and `kubestep capture`, and what other tools write ([`foreign`]); all of
+//! kube-scheduler-simulator and `kubestep capture`, and what other tools write (`foreign`); all of
 //! it also packed with gzip. Either all of it is understood, or there is one error that says where
 //! and what, and nothing is used.
 //!
-//! Files are cut into objects first ([`yaml`], [`json`]), the objects are then decoded side
+//! Files are cut into objects first (`yaml`, `json`), the objects are then decoded side
 //! by side, in the order of appearance. Large JSON is never held as a whole: it is read, cut
-//! and decoded in chunks ([`stream`]).
+//! and decoded in chunks (`stream`).
 
 mod captured;
 mod check;

@@ -1,7 +1,7 @@
 //! The smallest change that would make a pod fit, found by search over the real engine.
 //!
 //! What [`super::why`] finds in the way of the pod on each node suggests remedies, one file a
-//! kind of cause in [`remedy`]. `plan` combines them node by node into plans that lift all that
+//! kind of cause in `remedy`. `plan` combines them node by node into plans that lift all that
 //! is in the way there. Plans are tried in the order of their size, each by applying its edits
 //! to a copy of the cluster and running the pod's cycles there (`trial`): what is proposed
 //! has been seen to work. A plan of which a part does is cut down to that part.

@@ -1,5 +1,5 @@
 //! Metrics with kube-scheduler's names, labels and buckets, for what there is here: upstream's
-//! goroutines are not. [`plugins`] has the time of each plugin, [`process`] what the process takes;
+//! goroutines are not. `plugins` has the time of each plugin, `process` what the process takes;
 //! requests are counted in [`traffic`].
 //!
 //! Upstream: `pkg/scheduler/metrics/metrics.go`.

@@ -2,8 +2,8 @@
 //! whose cluster it is.
 //!
 //! One old name has one new name wherever it stands: as a node's name, in a label's value, in an
-//! expression and in a message. New names are in the order of the old ones ([`names`]), since
-//! some decisions depend on that. [`fields`] says of every field of an object what it holds; what
+//! expression and in a message. New names are in the order of the old ones (`names`), since
+//! some decisions depend on that. `fields` says of every field of an object what it holds; what
 //! is not listed there is replaced, so that a field that is new to us gives nothing away. Kept
 //! are resources, labels and taints of Kubernetes itself, drivers, plugins, and numbers.
 

@@ -3,7 +3,7 @@
 //!
 //! A manifest goes in as the value it was written as; out comes what its controller would make,
 //! replica by replica, so that any number of them can be tried. Random parts of names are
-//! numbers here, so that runs repeat. One file a group of controllers; [`KINDS`] lists them.
+//! numbers here, so that runs repeat. One file a group of controllers; `KINDS` lists them.
 //!
 //! Upstream: `pkg/controller` (`deployment`, `replicaset`, `statefulset`, `daemon`, `job`,
 //! `cronjob`).

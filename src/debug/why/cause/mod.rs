@@ -1,7 +1,7 @@
 //! The cause behind a refusal: which taint, which expression, how much of what is missing,
 //! which pod is in the way. As data, with its words.
 //!
-//! [`EXPLAINERS`] is the table: one file a plugin. An explainer is handed the very state and
+//! `EXPLAINERS` is the table: one file a plugin. An explainer is handed the very state and
 //! node that the plugin judged, and asks the plugin's own computations; none decides anew
 //! whether the pod fits. A plugin without an explainer is quoted.
 

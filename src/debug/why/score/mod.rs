@@ -1,7 +1,7 @@
 //! Why this node and not another: the ranking, each score from its inputs over the formula to
 //! the number, and how a tie was broken.
 //!
-//! [`EXPLAINERS`] is the table: one file a plugin that scores. The figures are the recorded
+//! `EXPLAINERS` is the table: one file a plugin that scores. The figures are the recorded
 //! ones, or the plugin's own for a pod that was not placed in a cycle; an explainer only shows
 //! what they were computed from.
 

@@ -1,9 +1,9 @@
 //! CEL expressions on devices: the selectors of claims and device classes (CEL-001…004).
 //!
-//! Parser and interpreter are the `cel` crate's; this adds Kubernetes' types ([`quantity`],
-//! [`version`], [`net`]) and functions ([`lists`], [`find`], [`pairs`]), the variable `device`
-//! ([`value`]), and type checking, which tells a selector that cannot work from one that does
-//! not match ([`check`], with [`types`] and [`functions`]). Upstream:
+//! Parser and interpreter are the `cel` crate's; this adds Kubernetes' types (`quantity`,
+//! `version`, `net`) and functions (`lists`, `find`, `pairs`), the variable `device`
+//! (`value`), and type checking, which tells a selector that cannot work from one that does
+//! not match (`check`, with `types` and `functions`). Upstream:
 //! `staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go`.
 
 mod check;

@@ -1,6 +1,6 @@
 //! InterPodAffinity: pods that want to be near other pods, or far from them.
 //!
-//! [`filter`] holds the required terms, [`score`] the preferred ones, [`hints`] the events.
+//! `filter` holds the required terms, `score` the preferred ones, `hints` the events.
 //! Upstream: `pkg/scheduler/framework/plugins/interpodaffinity/`.
 
 use std::sync::Arc;

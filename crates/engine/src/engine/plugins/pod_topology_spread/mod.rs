@@ -1,7 +1,7 @@
 //! PodTopologySpread: pods that want to be spread evenly over zones, hosts or other domains.
 //!
-//! [`constraint`] says what a pod asks for (with the cluster's defaults where it says nothing),
-//! [`filter`] holds the hard constraints, [`score`] the soft ones, [`hints`] the events.
+//! `constraint` says what a pod asks for (with the cluster's defaults where it says nothing),
+//! `filter` holds the hard constraints, `score` the soft ones, `hints` the events.
 //! Upstream: `pkg/scheduler/framework/plugins/podtopologyspread/`.
 
 use std::sync::Arc;

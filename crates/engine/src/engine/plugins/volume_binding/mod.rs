@@ -1,8 +1,8 @@
 //! VolumeBinding: finds volumes for a pod's claims on each node, takes them at Reserve and
 //! binds them before the pod is bound.
 //!
-//! [`claims`] sorts the claims, [`find`] tries a node, [`matching`] compares a claim with the
-//! volumes there are, [`capacity`] looks at free storage, [`bind`] takes and writes.
+//! `claims` sorts the claims, `find` tries a node, `matching` compares a claim with the
+//! volumes there are, `capacity` looks at free storage, `bind` takes and writes.
 //! What is found on a node depends on nothing but node and objects, so that it is found again
 //! where upstream keeps it from Filter on. Upstream:
 //! `pkg/scheduler/framework/plugins/volumebinding/`.

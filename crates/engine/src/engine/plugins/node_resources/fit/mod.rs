@@ -1,7 +1,7 @@
 //! NodeResourcesFit: does the node have left what the pod requests, and how well does it fit?
 //!
-//! [`check`] compares amounts, [`refusal`] turns what is insufficient into statuses without
-//! building them per node, [`hints`] judges cluster events. Upstream:
+//! `check` compares amounts, `refusal` turns what is insufficient into statuses without
+//! building them per node, `hints` judges cluster events. Upstream:
 //! `pkg/scheduler/framework/plugins/noderesources/fit.go`.
 
 mod check;
