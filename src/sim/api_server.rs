@@ -41,7 +41,7 @@ pub struct ApiServer {
     deleted_pods: Vec<NamespacedName>,
     extenders: Option<ExtenderFn>,
     revision: u64,
-    status_patches_count: bool,
+    status_patches_keep_version: bool,
     writes: Option<Vec<Write>>,
     pub(super) now: Time,
     pub(super) faults: Faults,
@@ -267,9 +267,10 @@ impl ApiServer {
 
     /// Whether the scheduler's own writes to a pod give it a new resource version, as a real
     /// API server does. The queue then takes the nomination of a preemptor in at once, and
-    /// the nominated node is tried first. Off unless set.
+    /// the nominated node is tried first. On unless set: only the API server behind the recorded
+    /// cycles differs from a real one in this.
     pub fn set_status_patches_count(&mut self, count: bool) {
-        self.status_patches_count = count;
+        self.status_patches_keep_version = !count;
     }
 
     /// Gives an object that leaves its name to the server one that no other has, and a UID.
@@ -284,9 +285,9 @@ impl ApiServer {
         identify(object);
     }
 
-    /// Changes a pod in place. Its version stays, unless set otherwise: in the recorded cycles the scheduler's own
-    /// writes do not make a new one, so that the queue, which ignores updates without a new
-    /// version (E-006), goes on with the pod as it was popped.
+    /// Changes a pod in place, which makes a new version of it. In the recorded cycles it does
+    /// not, so that the queue, which ignores updates without a new version (E-006), goes on
+    /// there with the pod as it was popped.
     pub(super) fn change_pod(
         &mut self,
         key: NamespacedName,
@@ -295,9 +296,9 @@ impl ApiServer {
         let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         let mut pod = pod.as_ref().clone();
         change(&mut pod);
-        match self.status_patches_count {
-            true => self.put(pod.into()),
-            false => self.store(pod.into()),
+        match self.status_patches_keep_version {
+            true => self.store(pod.into()),
+            false => self.put(pod.into()),
         }
         Ok(())
     }

@@ -18,9 +18,7 @@ fn world_of(gates: &str, configuration: Option<&str>) -> World {
     let features = FeatureGates::parse(gates).unwrap();
     let registry = Registry::in_tree();
     let config = config::resolve(configuration, &features, &registry.descriptors()).unwrap();
-    let mut world = World::new(&config, features, &registry).unwrap();
-    world.api_mut().set_status_patches_count(true);
-    world
+    World::new(&config, features, &registry).unwrap()
 }
 
 /// Nodes as (name, rack, CPU); an empty rack is none.

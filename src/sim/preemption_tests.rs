@@ -11,7 +11,6 @@ fn world(config: Option<&str>, features: FeatureGates) -> World {
     let registry = Registry::in_tree();
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
-    world.api_mut().set_status_patches_count(true);
     world.create(node("n1").into());
     world
 }

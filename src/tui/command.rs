@@ -36,7 +36,8 @@ pub enum CommandError {
 
 /// Understands a command line typed in `view`. An empty line is `None`.
 pub fn parse(line: &str, view: ViewId) -> Result<Option<Invocation>, CommandError> {
-    let line = line.trim();
+    // The prompt has a colon; who types another one means the same.
+    let line = line.trim().trim_start_matches(':').trim_start();
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     if name.is_empty() {
         return Ok(None);
@@ -137,6 +138,7 @@ mod tests {
     fn mistakes_are_explained() {
         let error = |line: &str| parse(line, ViewId::Cycle).unwrap_err().to_string();
         assert_eq!(error("theem"), "there is no command \"theem\"; did you mean \"theme\"?");
+        assert_eq!(error(":xyzzy"), error("xyzzy"));
         assert_eq!(error("xyzzy"), "there is no command \"xyzzy\"");
         assert!(error("st").starts_with("\"st\" could be step, step-back"));
         assert_eq!(error("quit now"), "quit takes nothing after its name");

@@ -119,6 +119,7 @@ impl Run {
             .and_then(|loaded| config::build(loaded.document, &features, &registry.descriptors()))
             .map_err(|error| error.to_string())?;
         let mut world = World::new(&config, features, &registry)?;
+        world.api_mut().set_status_patches_count(false);
         let labels = Arc::new(Mutex::new(NodeLabels::new()));
         let urls = config.extenders.iter().map(|extender| extender.url_prefix.to_string());
         let answer = answerer(urls.collect(), scenario.extenders.clone(), labels.clone());

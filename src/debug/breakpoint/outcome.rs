@@ -155,12 +155,16 @@ fn timed_out(record: &CycleRecord) -> Option<Symbol> {
     reason.starts_with("rejected due to timeout").then(|| status.plugin())
 }
 
-/// Where a cycle failed: the last point reached, and the plugin that refused there.
+/// Where a cycle failed: the last point reached, and the plugin that refused there. PostFilter
+/// only looks for a way out after that, unless it breaks itself.
 fn failure(record: &CycleRecord) -> Option<Position> {
     if let Some(status) = wait_ended_by(record) {
         return Some(frame_of(ExtensionPoint::Permit, Some(status.plugin())));
     }
-    let point = frames::points(record).pop()?;
+    let refused = record.outcome == Outcome::Unschedulable;
+    let mut points = frames::points(record);
+    points.retain(|point| !(refused && *point == ExtensionPoint::PostFilter));
+    let point = points.pop()?;
     let refuses = |answer: &&PluginStatus| answer.status.is_rejected() || answer.status.is_error();
     let answer = record.answers(point).iter().find(refuses);
     Some(plugin_at(point, answer).unwrap_or_else(|| match point {

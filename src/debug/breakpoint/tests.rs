@@ -304,6 +304,7 @@ fn watches_follow_the_cluster() {
         let pods: Vec<_> =
             names.iter().map(|pod| watch(&mut session, &format!("pod:{pod}"))).collect();
         run(&mut session);
+        let loaded = session.world_at(0);
         for step in 0..session.timeline().steps().len() {
             let world = session.world_at(step);
             let len = session.timeline().steps()[step].entries.end as usize;
@@ -322,15 +323,20 @@ fn watches_follow_the_cluster() {
                 assert_eq!(value(*id), quantity, "{} {step} {name}", of);
             }
             for (key, id) in names.iter().zip(&pods) {
-                let object = world.api().objects().pods.get(key);
-                let bound = object.map(|pod| pod.spec.node_name).filter(|n| !n.is_empty());
-                if let Some(bound) = bound
-                    && queue.place_of(*key) == QueueName::None
-                {
-                    let was_bound_before = value(*id) == "none";
-                    let expected = format!("on {bound}");
-                    assert!(was_bound_before || value(*id) == expected, "{key}: {}", value(*id));
+                let node = |world: &World| {
+                    let pod = world.api().objects().pods.get(key).cloned();
+                    pod.map(|pod| pod.spec.node_name).filter(|node| !node.is_empty())
+                };
+                if node(&loaded).is_some() {
+                    continue;
                 }
+                let waits = world.scheduler().waiting().iter().find(|pod| pod.pod().key() == *key);
+                let expected = match (node(&world), waits) {
+                    (Some(node), _) => format!("on {node}"),
+                    (None, Some(waiting)) => format!("waits for {}", waiting.node()),
+                    (None, None) => queue.place_of(*key).as_str().to_owned(),
+                };
+                assert_eq!(value(*id), expected, "{of} {step} {key}");
             }
         }
     }

@@ -109,10 +109,14 @@ impl Subject {
                 Some(Watched::Number(length + change))
             }
             (Subject::Pod(pod), Entry::Move(moved)) if moved.pod == *pod => {
-                // A bound pod leaves the queues, but that is not where it is.
-                let placed = matches!(before, Watched::Text(words) if words.starts_with("on "));
-                let left = moved.to == QueueName::None;
-                (!(placed && left)).then(|| Watched::Text(moved.to.as_str().into()))
+                // The moves of a cycle stand behind it: that the pod was taken out of its queue
+                // says nothing new once it has a node.
+                let has_node = matches!(before, Watched::Text(words) if has_node(words));
+                let popped = has_node && moved.to == QueueName::InFlight;
+                let bound = || last_cycle(recording, *pod, at).and_then(bound_to);
+                let left = (moved.to == QueueName::None).then(bound).flatten();
+                let words = || left.unwrap_or_else(|| moved.to.as_str().into());
+                (!popped).then(|| Watched::Text(words()))
             }
             (Subject::Pod(pod), Entry::Cycle(record)) if record.pod == *pod => {
                 place(record).map(Watched::Text)
@@ -122,18 +126,43 @@ impl Subject {
     }
 }
 
+/// Whether these are words of [`place`].
+fn has_node(words: &str) -> bool {
+    words.starts_with("on ") || words.starts_with("waits for ")
+}
+
 fn gone() -> Watched {
     Watched::Text("no such node".into())
 }
 
-/// Where a cycle brought its pod.
+/// Where a cycle brought its pod by its own end; a wait at Permit may end later.
 fn place(record: &CycleRecord) -> Option<String> {
     let node = record.node?;
-    match record.outcome {
-        Outcome::Scheduled => Some(format!("on {node}")),
-        Outcome::Waiting => Some(format!("waits for {node}")),
+    let waits = record.permit.iter().any(|answer| answer.status.is_wait());
+    match (waits, record.outcome) {
+        (true, _) => Some(format!("waits for {node}")),
+        (false, Outcome::Scheduled) => Some(format!("on {node}")),
         _ => None,
     }
+}
+
+/// Where the pod of a cycle is once it has left the queues for good: nowhere if it was deleted.
+fn bound_to(record: &CycleRecord) -> Option<String> {
+    let node = record.node.filter(|_| record.outcome == Outcome::Scheduled)?;
+    Some(format!("on {node}"))
+}
+
+/// The pod's newest cycle before an entry.
+fn last_cycle<'a>(
+    recording: &Recording<'a>,
+    pod: NamespacedName,
+    before: usize,
+) -> Option<&'a CycleRecord> {
+    let mut entries = recording.history.of_pod(pod).rev();
+    let cycle = |(id, entry): (EntryId, &'a Entry)| {
+        entry.as_cycle().filter(|_| (id.0 as usize) < before).map(AsRef::as_ref)
+    };
+    entries.find_map(cycle)
 }
 
 fn free(amounts: &NodeAmounts, resource: Option<Symbol>) -> Watched {

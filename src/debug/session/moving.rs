@@ -88,6 +88,14 @@ impl Session {
         self.go_to_stop(usize::MAX);
     }
 
+    /// Goes to the newest stop and, from within it, to its last frame: going on never leads back.
+    pub fn go_on_to_end(&mut self) {
+        match self.is_at_newest() && self.position != Position::START {
+            true => self.position = Position::last(&self.tree(), Depth::Point),
+            false => self.go_to_end(),
+        }
+    }
+
     /// Goes to a queue move, hint, event or cycle. `false` if there is none of that id.
     pub fn go_to_entry(&mut self, entry: EntryId) -> bool {
         let Some(stop) = self.timeline.stop_of_entry(entry) else { return false };

@@ -101,7 +101,7 @@ impl Session {
                 Search::Paused => return Continued::Paused,
                 Search::None => {}
             }
-            self.go_to_end();
+            self.go_on_to_end();
             after = Moment::after(self.history.len());
             let over = self.run_on() != Ran::NewCycle || self.circle().is_some();
             if over || !more() {
@@ -110,7 +110,7 @@ impl Session {
                     _ if !over => Continued::Paused,
                     _ => {
                         // The last of the pods, if a group was tried.
-                        self.go_to_end();
+                        self.go_on_to_end();
                         Continued::Idle
                     }
                 };

@@ -13,6 +13,10 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     let Some(placement) = &why.placement else { return Vec::new() };
     if placement.ranking.len() < 2 {
         return match (placement.ranking.first(), &why.place) {
+            (Some(only), Place::Bound { .. }) if placement.nominated_first => vec![format!(
+                "{} was tried first, as the pod was nominated to it, and fitted: no other node was asked.",
+                only.node
+            )],
             (Some(only), Place::Bound { .. }) => {
                 vec![format!("{} was the only node that fitted, so nothing was scored.", only.node)]
             }

@@ -129,3 +129,38 @@ fn mistakes_and_completion() {
     assert!(live.text().contains("there is no breakpoint 9"));
     assert!(live.keys(":watch node<Enter>").text().contains("a watch is of"));
 }
+
+#[test]
+fn going_on_at_the_end_never_leads_back() {
+    let mut live = wide("tour").keys(":break Reserve<Enter>ccccc");
+    assert!(crumbs(&mut live).contains("cycle 8 default/payment ▸ Reserve"), "{}", live.text());
+    // From here there is only the rest of the last cycle; then nothing is left, however often
+    // one asks.
+    for _ in 0..3 {
+        live = live.keys("c");
+        assert!(live.text().contains(" idle; +"), "{}", live.text());
+        let crumbs = crumbs(&mut live);
+        assert!(crumbs.contains("cycle 8 default/payment ▸ "), "{crumbs}");
+        assert!(!crumbs.contains("▸ Reserve"), "{crumbs}");
+    }
+    let mut live = live.keys("C");
+    assert!(crumbs(&mut live).contains("cycle 8 default/payment ▸ Reserve"), "{}", live.text());
+}
+
+#[test]
+fn an_unschedulable_pod_stops_where_its_nodes_were_refused() {
+    let mut live = wide("tour").keys(":break pod:database on:unschedulable<Enter>c");
+    let text = live.text();
+    assert!(crumbs(&mut live).contains("cycle 5 default/database ▸ Filter  "), "{text}");
+    assert!(text.contains("hit 1: cycle 5 of default/database, Filter"), "{text}");
+}
+
+#[test]
+fn a_watch_on_a_pod_says_where_it_is() {
+    let watched = ":watch pod:default/web-0<Enter>:watch pod:default/release<Enter>";
+    let mut live = wide("tour").keys(watched).keys("cB");
+    assert!(live.text().contains("pod:default/web-0 = on b-0"), "{}", live.text());
+    assert!(live.text().contains("pod:default/release = waits for b-0"), "{}", live.text());
+    let mut live = live.keys("7AB");
+    assert!(live.text().contains("pod:default/release = on b-0"), "{}", live.text());
+}

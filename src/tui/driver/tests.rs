@@ -394,3 +394,36 @@ fn looking_back_for_a_stop_says_how_far_it_is() {
     while live.driver.run_slice(Duration::ZERO).is_none() {}
     assert_eq!(live.driver.session().stop_index(), 0);
 }
+
+/// The names of the rows, from the fourth line on.
+fn names(live: &mut Live, number: usize) -> Vec<String> {
+    let lines = live.lines().into_iter().skip(4).take(number);
+    let name =
+        |line: String| line.trim_start_matches(['▶', ' ']).split(' ').next().map(str::to_owned);
+    lines.filter_map(name).collect()
+}
+
+#[test]
+fn amounts_and_times_sort_by_what_they_stand_for() {
+    // Requests of 100m twice, then 250m, and at the end 1, 1.5, 3 and 8.
+    let mut live = Live::wide("tour").keys("c6lllo");
+    let pods = names(&mut live, 12);
+    assert_eq!(pods[..2], ["default/gated", "default/stray"], "{}", live.text());
+    assert_eq!(pods[6], "default/database", "{}", live.text());
+    assert_eq!(pods[11], "default/train", "{}", live.text());
+    // Requested are 0 of 4 and of 16, 1750m of 2 and of 4, 3 of 4, and 3.5 of 4.
+    let mut live = live.keys("5lllo");
+    let nodes = names(&mut live, 6);
+    assert_eq!(nodes, ["b-1", "gpu-0", "a-0", "c-0", "a-1", "b-0"], "{}", live.text());
+    // Twelve seconds are less than five minutes, which are less than fifteen.
+    let mut live = Live::wide("tour").keys(":hold app=web for 12s<Enter>:hold web-1 for 5m<Enter>");
+    live = live.keys("c7llo");
+    let waiting = names(&mut live, 4);
+    assert_eq!(waiting[2..], ["default/web-1", "default/release"], "{}", live.text());
+}
+
+#[test]
+fn who_evicted_others_tries_the_nominated_node_first() {
+    let mut live = Live::wide("preemption-budget").keys("c0d");
+    assert!(live.text().contains("tried first   node-1"), "{}", live.text());
+}

@@ -99,6 +99,10 @@ impl GridSource for EventsView<'_> {
         };
     }
 
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        self.entry(row).filter(|_| column == 1).map(|entry| entry.time().0)
+    }
+
     fn is_current(&self, row: usize) -> bool {
         self.at(row).is_some() && self.at(row) == self.0.frame().and_then(|frame| frame.entry)
     }

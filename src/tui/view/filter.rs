@@ -316,7 +316,11 @@ fn legend() -> Line {
 fn official(cycle: &CycleRecord, id: VerdictId) -> Line {
     let by = cycle.verdicts.get(id).map(|s| format!(" by {}", s.plugin())).unwrap_or_default();
     let verdict = verdict::of_id(cycle, id);
-    let text = format!("{}{by}: {}", verdict.meaning(), verdict::explain(cycle, id));
+    let explained = verdict::explain(cycle, id);
+    let text = match explained.starts_with(verdict.meaning()) {
+        true => explained,
+        false => format!("{}{by}: {explained}", verdict.meaning()),
+    };
     Line::field("official", text).scoped(verdict.scope())
 }
 

@@ -114,6 +114,17 @@ impl GridSource for NodesView<'_> {
         out.text.push_str(&text);
     }
 
+    /// Of an amount out of another one, the first counts.
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        let node = self.node(row)?;
+        match column {
+            3 => Some(node.requested.milli_cpu),
+            4 => Some(node.requested.memory),
+            5 => Some(node.pods.len() as i64),
+            _ => None,
+        }
+    }
+
     fn has_break(&self, row: usize) -> bool {
         self.0.has_break(|| self.place(row, 0))
     }

@@ -99,6 +99,12 @@ impl GridSource for PodsView<'_> {
         };
     }
 
+    /// Of what is requested, CPU counts.
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        let requested = |row: &PodRow| requested(&row.pod, &self.0.configuration.gates).milli_cpu;
+        self.pod(row).filter(|_| column == 3).map(requested)
+    }
+
     fn has_break(&self, row: usize) -> bool {
         self.0.has_break(|| self.place(row, 0))
     }

@@ -95,6 +95,15 @@ impl GridSource for QueuesView<'_> {
         };
     }
 
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        let pod = self.pod(row)?;
+        match column {
+            4 => Some(self.0.now.0 - pod.since.0),
+            5 => pod.until.map(|until| until.0),
+            _ => None,
+        }
+    }
+
     fn has_break(&self, row: usize) -> bool {
         self.0.has_break(|| self.place(row, 0))
     }

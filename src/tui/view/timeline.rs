@@ -83,6 +83,15 @@ impl GridSource for TimelineView<'_> {
         };
     }
 
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        let cycle = self.cycle(row)?;
+        match column {
+            2 => Some(cycle.time.0),
+            6 => Some(cycle.feasible_count() as i64),
+            _ => None,
+        }
+    }
+
     fn is_current(&self, row: usize) -> bool {
         self.0.position.is_some_and(|p| p.cycle == row)
     }

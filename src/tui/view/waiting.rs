@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::View;
 use super::cycle::outcome_lines;
+use crate::api::Time;
 use crate::engine::holds::HOLD;
 use crate::tui::amount;
 use crate::tui::lines::Line;
@@ -19,10 +20,14 @@ impl WaitingView<'_> {
         self.0.waiting.get(row)
     }
 
+    /// When the first of its plugins gives up.
+    fn until(pod: &WaitingPod) -> Option<Time> {
+        pod.plugins.iter().map(|(_, deadline)| *deadline).min()
+    }
+
     /// Time until the first of its plugins gives up.
     fn left(&self, pod: &WaitingPod) -> String {
-        let first = pod.plugins.iter().map(|(_, deadline)| *deadline).min();
-        first.map(|at| span((at.0 - self.0.now.0).max(0))).unwrap_or_default()
+        Self::until(pod).map(|at| span((at.0 - self.0.now.0).max(0))).unwrap_or_default()
     }
 }
 
@@ -61,6 +66,16 @@ impl GridSource for WaitingView<'_> {
             }
             _ => out.write_str(&amount::resources(&pod.info.resource.resource)),
         };
+    }
+
+    /// Of what is kept, CPU counts.
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        let pod = self.pod(row)?;
+        match column {
+            2 => Self::until(pod).map(|until| until.0),
+            4 => Some(pod.info.resource.resource.milli_cpu),
+            _ => None,
+        }
     }
 
     fn has_break(&self, row: usize) -> bool {

@@ -30,6 +30,9 @@ const EXPLAINED: usize = 3;
 pub struct Placement {
     /// The node chosen; absent if it is not decided which of the best it would be.
     pub node: Option<Symbol>,
+    /// Whether the pod was nominated to that node, which fitted, so that no other was asked.
+    #[serde(skip)]
+    pub nominated_first: bool,
     /// The plugins that scored, with their weights.
     pub plugins: Vec<ScorePlugin>,
     /// The feasible nodes, best first.
@@ -191,6 +194,7 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) ->
     let ranking = ranking(&nodes, &record.score, record.node);
     let formulas = formulas(probe, &nodes, &ranking, record.node, asked);
     Placement {
+        nominated_first: record.node.is_some() && record.nominated_first == record.node,
         node: record.node,
         plugins: plugins(&record.score),
         tie: record.tie.iter().map(name).collect(),
@@ -212,6 +216,7 @@ pub(super) fn supposed(probe: &Probe, fitting: &[Symbol], asked: &[Symbol]) -> O
         ranking.iter().filter(|row| row.rank == 1).map(|row| row.node).collect();
     let node = if let [only] = best[..] { Some(only) } else { None };
     Some(Placement {
+        nominated_first: false,
         node,
         plugins: plugins(&scored.record),
         tie: if best.len() > 1 { best } else { Vec::new() },

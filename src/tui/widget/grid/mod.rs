@@ -71,8 +71,17 @@ pub trait GridSource: Sync {
         None
     }
 
-    /// What a row is sorted by in a column; by default numbers by value and other text by letters.
+    /// The amount behind a cell that does not show it as a plain number: `1750m/4`, `5m00s`.
+    fn amount(&self, _row: usize, _column: usize) -> Option<i64> {
+        None
+    }
+
+    /// What a row is sorted by in a column; by default amounts and numbers by value, and other
+    /// text by letters.
     fn sort_key(&self, row: usize, column: usize) -> SortKey {
+        if let Some(amount) = self.amount(row, column) {
+            return SortKey::Number(amount);
+        }
         let mut out = CellOut::default();
         self.cell(row, column, &mut out);
         SortKey::of_text(&out.text)
