@@ -78,6 +78,9 @@ pub struct ProfileArgs {
     pub volume_binding: VolumeBindingArgs,
     /// For plugins whose argument kind is unknown.
     pub raw: Vec<(Symbol, serde_json::Value)>,
+    /// The plugins that the profile runs, but not at Filter: what Filter would have found out is
+    /// not known to them later.
+    pub without_filter: Vec<Symbol>,
 }
 
 impl ProfileArgs {

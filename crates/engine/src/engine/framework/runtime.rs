@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::config::types::Extender;
-use crate::config::{ExtensionPoint, FeatureGates, PluginDescriptor, ResolvedProfile};
+use crate::config::{ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs, ResolvedProfile};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::{NodeStatuses, add_once};
 use crate::engine::framework::plugin::{
@@ -71,8 +71,13 @@ impl Framework {
         features: &FeatureGates,
     ) -> Result<Framework, String> {
         let mut instances = Vec::new();
+        let filters = profile.at(ExtensionPoint::Filter);
+        let others =
+            profile.instances.iter().filter(|name| filters.iter().all(|p| p.name != **name));
+        let args =
+            ProfileArgs { without_filter: others.copied().collect(), ..profile.args.clone() };
         for name in &profile.instances {
-            let built = registry.build(*name, &profile.args, features);
+            let built = registry.build(*name, &args, features);
             let plugin = built.map_err(|err| format!("initializing plugin {name:?}: {err}"))?;
             instances.push(plugin);
         }

@@ -48,8 +48,10 @@ const SECOND: i64 = 1_000_000;
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
     let scores = features.enabled(Feature::StorageCapacityScoring);
+    let name = "VolumeBinding".into();
     Ok(Arc::new(VolumeBinding {
-        name: "VolumeBinding".into(),
+        name,
+        filters: !args.without_filter.contains(&name),
         scorer: scores.then(|| Scorer::new(&args.volume_binding)),
         refusals: Refusals::default(),
         bind_timeout: args.volume_binding.bind_timeout_seconds.saturating_mul(SECOND),
@@ -58,6 +60,8 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
 
 struct VolumeBinding {
     name: Symbol,
+    /// Whether it runs at Filter: what it finds there for a node is what it takes and scores.
+    filters: bool,
     /// Only with StorageCapacityScoring.
     scorer: Option<Scorer>,
     refusals: Refusals,
@@ -171,7 +175,7 @@ impl Plugin for VolumeBinding {
     ) -> Result<i64, Status> {
         let Some(scorer) = &self.scorer else { return Ok(0) };
         let state = state.read::<BindingState>().ok_or_else(not_found)?;
-        let Some(claims) = &state.claims else { return Ok(0) };
+        let Some(claims) = state.claims.as_ref().filter(|_| self.filters) else { return Ok(0) };
         Ok(self.find(claims, node, cx.objects).map_or(0, |volumes| scorer.score(&volumes)))
     }
 
@@ -183,8 +187,9 @@ impl Plugin for VolumeBinding {
             (Some(claims), Some(node)) => self.find(claims, node, cx.objects),
             _ => Ok(PodVolumes::default()),
         };
-        state.all_bound =
-            state.claims.is_none() || bind::all_bound(&cx.pod.pod, cx.objects, assumed);
+        state.all_bound = state.claims.is_none()
+            || !self.filters
+            || bind::all_bound(&cx.pod.pod, cx.objects, assumed);
         if state.all_bound {
             return Status::SUCCESS;
         }

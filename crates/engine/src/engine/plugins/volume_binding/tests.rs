@@ -466,6 +466,22 @@ fn pods_with_all_bound_have_nothing_to_bind() {
     assert_eq!(plugin.reserve(&mut cx, &mut state).message(), "not found");
 }
 
+/// VB-030: upstream takes what Filter noted for the node, and that is nothing here.
+#[test]
+fn in_a_profile_without_its_filter_it_binds_nothing() {
+    let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
+    let cluster = cluster(objects);
+    for (without_filter, binds) in [(vec![], true), (vec!["VolumeBinding".into()], false)] {
+        let plugin = plugin(build, &ProfileArgs { without_filter, ..ProfileArgs::default() });
+        let (pod, mut state) = (claiming(&["c"]), CycleState::default());
+        plugin.pre_filter(&cluster.cx(&pod), &mut state);
+        let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());
+        let mut cx = bind_context(&cluster, &pod, "n1", &mut shared, &mut host);
+        assert!(plugin.reserve(&mut cx, &mut state).is_success());
+        assert_eq!(plugin.pre_bind_pre_flight(&cx, &state).is_skip(), !binds);
+    }
+}
+
 #[test]
 fn hints() {
     let (cluster, plugin, pod) = (Cluster::default(), default_plugin(), claiming(&["c"]));
