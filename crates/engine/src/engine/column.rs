@@ -13,7 +13,7 @@ const CHUNK: usize = 256;
 /// One value per node slot.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
-    chunks: Vec<Arc<Vec<T>>>,
+    chunks: Vec<Arc<[T]>>,
     len: usize,
 }
 
@@ -26,13 +26,13 @@ impl<T> Default for Column<T> {
 impl<T: Copy + PartialEq> Column<T> {
     /// A column of `len` slots, all holding `value`.
     pub fn filled(value: T, len: usize) -> Column<T> {
-        let chunk = Arc::new(vec![value; CHUNK]);
+        let chunk = Arc::from([value; CHUNK]);
         Column { chunks: vec![chunk; len.div_ceil(CHUNK)], len }
     }
 
     /// A column of the given values, by slot.
     pub fn from_values(values: &[T]) -> Column<T> {
-        let chunks = values.chunks(CHUNK).map(|chunk| Arc::new(chunk.to_vec())).collect();
+        let chunks = values.chunks(CHUNK).map(Arc::from).collect();
         Column { chunks, len: values.len() }
     }
 
@@ -48,8 +48,9 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// The value of a slot; `None` beyond the end.
     pub fn get(&self, node: NodeId) -> Option<T> {
-        let chunk = self.chunks.get(node.index() / CHUNK)?;
-        (node.index() < self.len).then(|| chunk.get(node.index() % CHUNK).copied())?
+        // A last chunk that is longer than what is left of the column holds no values there.
+        let chunk = self.chunks.get(node.index() / CHUNK).filter(|_| node.index() < self.len)?;
+        chunk.get(node.index() % CHUNK).copied()
     }
 
     /// Writes a slot. A chunk that another column shares is copied first, unless the value is
@@ -70,16 +71,27 @@ impl<T: Copy + PartialEq> Column<T> {
         if let Some(last) = self.chunks.last_mut()
             && last.len() < CHUNK
         {
-            Arc::make_mut(last).resize(CHUNK, value);
+            let mut longer = [value; CHUNK];
+            longer[..last.len()].copy_from_slice(last);
+            *last = Arc::from(longer);
         }
-        let chunk = Arc::new(vec![value; CHUNK]);
+        let chunk = Arc::from([value; CHUNK]);
         self.chunks.resize(len.div_ceil(CHUNK), chunk);
         self.len = len;
     }
 
     /// Address and length of each chunk, to see what columns share.
     pub fn chunks(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.chunks.iter().map(|chunk| (Arc::as_ptr(chunk) as usize, chunk.len()))
+        self.chunks.iter().map(|chunk| (chunk.as_ptr().addr(), chunk.len()))
+    }
+
+    /// The values in slot order, in runs that lie together.
+    pub fn runs(&self) -> impl Iterator<Item = &[T]> {
+        let starts = (0..self.len).step_by(CHUNK);
+        starts.zip(&self.chunks).map(|(start, chunk)| {
+            let end = chunk.len().min(self.len - start);
+            &chunk[..end]
+        })
     }
 
     /// The values in slot order.
@@ -90,7 +102,7 @@ impl<T: Copy + PartialEq> Column<T> {
 
 impl<T: Copy + PartialEq> PartialEq for Column<T> {
     fn eq(&self, other: &Column<T>) -> bool {
-        let same = |(a, b): (&Arc<Vec<T>>, &Arc<Vec<T>>)| Arc::ptr_eq(a, b) || a == b;
+        let same = |(a, b): (&Arc<[T]>, &Arc<[T]>)| Arc::ptr_eq(a, b) || a == b;
         self.len == other.len && self.chunks.iter().zip(&other.chunks).all(same)
     }
 }
@@ -116,5 +128,28 @@ mod tests {
         column.set(NodeId(3), 9);
         assert_eq!(column.get(NodeId(3)), None);
         assert_eq!(column.iter().collect::<Vec<_>>(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn runs_are_the_values_and_no_more() {
+        let joined = |column: &Column<u16>| column.runs().flatten().copied().collect::<Vec<_>>();
+        for len in [0, 1, CHUNK, CHUNK + 1, 1000] {
+            let values: Vec<u16> = (0..len as u16).collect();
+            assert_eq!(joined(&Column::from_values(&values)), values);
+            assert_eq!(joined(&Column::filled(7, len)), vec![7; len]);
+        }
+    }
+
+    #[test]
+    fn a_column_that_grew_holds_what_it_held_and_the_new_value() {
+        let mut column = Column::from_values(&[1, 2, 3]);
+        let before = column.clone();
+        column.grow(9, 600);
+        assert_eq!(column.iter().take(5).collect::<Vec<_>>(), [1, 2, 3, 9, 9]);
+        assert_eq!(
+            (column.len(), column.get(NodeId(599)), column.get(NodeId(600))),
+            (600, Some(9), None)
+        );
+        assert_eq!(before.iter().collect::<Vec<_>>(), [1, 2, 3]);
     }
 }

@@ -29,8 +29,13 @@ impl From<Vec<i64>> for Scores {
         if scores.iter().all(|score| *score == first) {
             return Scores::Same { value: first, len: scores.len() };
         }
-        let small: Result<Box<[u8]>, _> = scores.iter().map(|score| u8::try_from(*score)).collect();
-        small.map_or_else(|_| Scores::Any(scores.into()), Scores::Small)
+        // All bits that occur in any of them: below 256 only if every score is, and none is
+        // negative.
+        let bits = scores.iter().fold(0, |bits, score| bits | *score);
+        match u8::try_from(bits) {
+            Ok(_) => Scores::Small(scores.iter().map(|score| *score as u8).collect()),
+            Err(_) => Scores::Any(scores.into()),
+        }
     }
 }
 

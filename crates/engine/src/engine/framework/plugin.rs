@@ -286,6 +286,17 @@ pub trait Plugin: Send + Sync {
         Ok(0)
     }
 
+    /// What [`Plugin::score`] would say of each of `nodes`, for plugins that know it by the slots
+    /// alone and none of whose scores is an error. `None`: ask about every node.
+    fn scores(
+        &self,
+        _cx: &CycleContext<'_>,
+        _state: &CycleState,
+        _nodes: &[NodeId],
+    ) -> Option<Vec<i64>> {
+        None
+    }
+
     /// Normalize: bring all scores into 0 to 100. `nodes` runs parallel to `scores`.
     fn normalize(
         &self,

@@ -9,6 +9,7 @@ use crate::engine::framework::plugin::{CycleContext, Plugin};
 use crate::engine::framework::runtime::{Framework, wrap};
 use crate::engine::node::NodeId;
 use crate::engine::record::{PluginStatus, ScoreColumn, ScoreRecord};
+use crate::engine::scores::Scores;
 use crate::engine::status::{Code, Status};
 
 /// The highest score after normalizing (FW-006).
@@ -64,32 +65,32 @@ impl Framework {
                 fault
                     .map_or_else(|| raw(plugin.as_ref()), Err)
                     .map_err(|status| failed("running Score plugins", plugin.as_ref(), &status))
-                    .and_then(|raw| self.score_column(plugin.as_ref(), cx, state, ids, raw))
+                    .and_then(|raw| self.score_column(plugin.as_ref(), (cx, state), ids, raw))
             });
             cx.shared.timer.nodes(point, name, ids.len(), 0);
-            let column = match scored {
-                Ok(column) => column,
+            let (column, normalized) = match scored {
+                Ok(scored) => scored,
                 Err(status) => {
                     record.totals.clear(); // there are none, rather than parts of sums
                     return status;
                 }
             };
-            for (position, total) in record.totals.iter_mut().enumerate() {
-                *total += column.weighted(position).unwrap_or(0);
+            for (total, score) in record.totals.iter_mut().zip(&normalized) {
+                *total += *score * column.weight;
             }
-            record.plugins.push(column);
+            record.plugins.push(ScoreColumn { normalized: normalized.into(), ..column });
         }
         Status::SUCCESS
     }
 
+    /// The column with the raw scores alone, and the normalized ones.
     fn score_column(
         &self,
         plugin: &dyn Plugin,
-        cx: &CycleContext<'_>,
-        state: &CycleState,
+        (cx, state): (&CycleContext<'_>, &CycleState),
         ids: &[NodeId],
         raw: Vec<i64>,
-    ) -> Result<ScoreColumn, Status> {
+    ) -> Result<(ScoreColumn, Vec<i64>), Status> {
         let name = plugin.name();
         let mut scores = raw.clone();
         let status = plugin.normalize(cx, state, ids, &mut scores);
@@ -100,7 +101,8 @@ impl Framework {
             return Err(out_of_range(plugin, *score));
         }
         let weight = self.score_weight(name);
-        Ok(ScoreColumn { plugin: name, weight, raw: raw.into(), normalized: scores.into() })
+        let normalized = Scores::default();
+        Ok((ScoreColumn { plugin: name, weight, raw: raw.into(), normalized }, scores))
     }
 }
 

@@ -8,13 +8,23 @@ use crate::engine::framework::scoring::MAX_NODE_SCORE;
 /// highest becomes 0 instead, and if all are 0, all become 100.
 pub fn relative_to_highest(scores: &mut [i64], reverse: bool) {
     let highest = scores.iter().copied().max().unwrap_or(0).max(0);
+    match (reverse, highest) {
+        (false, 0) => {}
+        (true, 0) => scores.fill(MAX_NODE_SCORE),
+        (false, _) => each(scores, |score| MAX_NODE_SCORE * score / highest),
+        (true, _) => each(scores, |score| MAX_NODE_SCORE - MAX_NODE_SCORE * score / highest),
+    }
+}
+
+/// Changes every score as `change` says: worked out once for equal scores in a row.
+pub fn each(scores: &mut [i64], change: impl Fn(i64) -> i64) {
+    let Some(first) = scores.first() else { return };
+    let mut last = (*first, change(*first));
     for score in scores {
-        let relative = if highest == 0 { *score } else { MAX_NODE_SCORE * *score / highest };
-        *score = match (reverse, highest) {
-            (true, 0) => MAX_NODE_SCORE,
-            (true, _) => MAX_NODE_SCORE - relative,
-            (false, _) => relative,
-        };
+        if *score != last.0 {
+            last = (*score, change(*score));
+        }
+        *score = last.1;
     }
 }
 

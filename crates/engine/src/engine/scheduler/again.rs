@@ -8,8 +8,6 @@
 //! are done again like this, a cycle that follows might miss that ranking; run the last one as
 //! [`Scheduler::schedule_one`] does, and each one before a cycle that was proposed a node.
 
-use std::sync::Arc;
-
 use crate::api::Time;
 use crate::engine::framework::node_statuses::Diagnosis;
 use crate::engine::host::Host;
@@ -79,7 +77,7 @@ impl Scheduler {
         }
         let nodes = self.snapshot.placement().len();
         self.next_start_node_index = (self.next_start_node_index + known.processed) % nodes;
-        self.remember_choice(&cycle, known.node, Arc::default);
+        self.remember_choice(&cycle, known.node, || None);
         cycle.record.left_out = Some(LeftOut { feasible: known.processed, tied: false });
         cycle.record.node = Some(known.node);
         self.start_binding(cycle, known.node, host)

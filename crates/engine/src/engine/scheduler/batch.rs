@@ -9,6 +9,7 @@ use crate::api::Time;
 use crate::config::Feature;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::Cycle;
+use crate::engine::scheduler::select::Others;
 use crate::intern::Symbol;
 
 /// How long a ranking is good for, in microseconds.
@@ -24,12 +25,11 @@ pub(super) struct Batch {
     chosen: Symbol,
 }
 
-/// The nodes that were not chosen, best first; those before `next` were proposed already.
+/// The nodes that were neither chosen nor proposed yet, best first.
 #[derive(Clone)]
 struct Ranking {
     signature: Arc<String>,
-    nodes: Arc<[Symbol]>,
-    next: usize,
+    nodes: Others,
     made: Time,
 }
 
@@ -52,9 +52,7 @@ impl Scheduler {
         }
         let batch = self.batches.get_mut(&cycle.framework.name())?;
         let ranking = batch.ranking.as_mut()?;
-        let proposed = ranking.nodes.get(ranking.next).copied();
-        ranking.next += usize::from(proposed.is_some());
-        proposed
+        ranking.nodes.next()
     }
 
     /// Remembers what a successful cycle chose, and which nodes it would have taken next
@@ -63,7 +61,7 @@ impl Scheduler {
         &mut self,
         cycle: &Cycle,
         chosen: Symbol,
-        others: impl FnOnce() -> Arc<[Symbol]>,
+        others: impl FnOnce() -> Option<Others>,
     ) {
         if !self.features.enabled(Feature::OpportunisticBatching) {
             return;
@@ -75,8 +73,7 @@ impl Scheduler {
             return;
         }
         batch.ranking = cycle.signature.clone().and_then(|signature| {
-            let nodes = others();
-            (!nodes.is_empty()).then_some(Ranking { signature, nodes, next: 0, made: cycle.now })
+            others().map(|nodes| Ranking { signature, nodes, made: cycle.now })
         });
     }
 }

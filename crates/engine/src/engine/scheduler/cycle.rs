@@ -57,7 +57,8 @@ pub(super) struct Cycle {
     pub queued: QueuedPod,
     pub state: CycleState,
     pub nominated: NominatedPods,
-    /// The nodes that passed filters and extenders, as the score plugins see them.
+    /// The nodes that passed filters and extenders, as extenders gave them; empty where there
+    /// are no extenders.
     pub nodes: Vec<Arc<NodeInfo>>,
     /// By slot: the verdict of the first filter plugin that refuses the node, each run alone.
     pub first_refusals: Vec<VerdictId>,
@@ -211,7 +212,7 @@ impl Scheduler {
             [] => Err(self.post_filter(cycle, found.diagnosis, host)),
             [only] => {
                 let only = cycle.record.nodes.name(*only); // S-016
-                self.remember_choice(cycle, only, Arc::default);
+                self.remember_choice(cycle, only, || None);
                 Ok(only)
             }
             _ => self.prioritize(cycle, host).map_err(Failure::plain),

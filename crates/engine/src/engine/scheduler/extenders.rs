@@ -20,6 +20,9 @@ impl Scheduler {
         host: &mut dyn Host,
     ) -> Result<Vec<NodeId>, Status> {
         let extenders = self.extenders.clone();
+        if extenders.is_empty() {
+            return Ok(feasible);
+        }
         let pod = cycle.queued.info.pod.clone();
         let mut nodes = extender::infos(&self.snapshot, &feasible);
         for (index, extender) in extenders.iter().enumerate() {
@@ -64,6 +67,9 @@ impl Scheduler {
     /// Adds the extenders' scores to the totals; their errors are ignored (S-017).
     pub(super) fn add_extender_scores(&mut self, cycle: &mut Cycle, host: &mut dyn Host) {
         let extenders = self.extenders.clone();
+        if extenders.is_empty() {
+            return;
+        }
         let pod = cycle.queued.info.pod.clone();
         let mut scores: Vec<Option<i64>> = vec![None; cycle.nodes.len()];
         for (index, extender) in extenders.iter().enumerate() {
@@ -81,9 +87,7 @@ impl Scheduler {
         for (total, score) in cycle.record.score.totals.iter_mut().zip(&scores) {
             *total = total.wrapping_add(score.unwrap_or(0));
         }
-        if !extenders.is_empty() {
-            cycle.record.score.extenders = scores;
-        }
+        cycle.record.score.extenders = scores;
     }
 }
 

@@ -1,5 +1,7 @@
 //! Finding the nodes that fit: PreFilter, the nominated node, Filter (S-006…S-014).
 
+use std::sync::Arc;
+
 use crate::config::ExtensionPoint;
 use crate::engine::framework::node_statuses::{Diagnosis, add_once};
 use crate::engine::host::Host;
@@ -43,8 +45,8 @@ impl Scheduler {
             return Ok(Found { feasible, diagnosis });
         }
         let nodes = match narrowed {
-            Some(names) => self.narrow(cycle, &names, &mut diagnosis),
-            None => self.snapshot.placement().to_vec(),
+            Some(names) => Arc::new(self.narrow(cycle, &names, &mut diagnosis)),
+            None => self.snapshot.placement().clone(),
         };
         let mut feasible = Vec::new();
         let passed = self.nodes_that_pass_filters(cycle, &nodes, &mut feasible, &mut diagnosis);
@@ -160,48 +162,61 @@ impl Scheduler {
         diagnosis: &mut Diagnosis,
     ) -> Result<(), Status> {
         let wanted = self.nodes_wanted(cycle, nodes.len());
-        let visit = |i: usize| nodes[(self.next_start_node_index + i) % nodes.len()];
+        let start = self.next_start_node_index.checked_rem(nodes.len()).unwrap_or(0);
+        let (before, after) = nodes.split_at(start);
+        let order = after.iter().chain(before).copied();
         if cycle.framework.at(ExtensionPoint::Filter).is_empty() {
             let names = cycle.record.nodes.clone();
             let is_open = |node: &NodeId| !by_hand::is_vetoed(cycle, names.name(*node));
-            feasible.extend((0..wanted.min(nodes.len())).map(visit).filter(is_open)); // S-014
+            feasible.extend(order.take(wanted).filter(is_open)); // S-014
             return Ok(());
         }
-        let order: Vec<NodeId> = (0..nodes.len()).map(visit).collect();
-        self.visit(cycle, &order, wanted, feasible, diagnosis)
+        let visited = self.visit(cycle, order, wanted, feasible, diagnosis);
+        feasible.shrink_to_fit(); // it is kept
+        visited
     }
 
     /// Takes the nodes' official verdicts in order, until `wanted` have passed.
     fn visit(
         &mut self,
         cycle: &mut Cycle,
-        order: &[NodeId],
+        mut order: impl Iterator<Item = NodeId>,
         wanted: usize,
         feasible: &mut Vec<NodeId>,
         diagnosis: &mut Diagnosis,
     ) -> Result<(), Status> {
-        let names = cycle.record.nodes.clone();
         let mut places = Places::default();
-        for (at, id) in order.iter().enumerate() {
-            let verdict = self.official_verdict(cycle, *id, names.name(*id));
-            let verdict = self.unless_vetoed(cycle, names.name(*id), verdict);
-            add_node_once(&mut cycle.record.filter.evaluated, *id);
-            let enough = verdict == VerdictId::PASS && feasible.len() == wanted;
-            if enough {
-                for left in &order[at..] {
-                    cycle.official[left.index()] = VerdictId::ENOUGH_FOUND;
-                }
+        feasible.reserve_exact(wanted.min(cycle.official.len()));
+        cycle.record.filter.evaluated.reserve_exact(wanted.min(cycle.official.len()));
+        // Nominated pods and vetoes are the only ones that a verdict may change for.
+        let plain = cycle.nominated.is_empty() && cycle.record.interventions.is_empty();
+        while let Some(id) = order.next() {
+            let verdict = match plain {
+                true => cycle.first_refusal(id),
+                false => self.verdict_by_name(cycle, id),
+            };
+            add_node_once(&mut cycle.record.filter.evaluated, id);
+            if verdict == VerdictId::PASS && feasible.len() == wanted {
+                let left = std::iter::once(id).chain(order);
+                left.for_each(|left| cycle.official[left.index()] = VerdictId::ENOUGH_FOUND);
                 return Ok(());
             }
             cycle.official[id.index()] = verdict;
             if verdict == VerdictId::PASS {
-                feasible.push(*id);
+                feasible.push(id);
                 continue;
             }
             let place = places.of(verdict, &self.verdicts, diagnosis)?;
-            diagnosis.statuses.set_place(*id, place);
+            diagnosis.statuses.set_place(id, place);
         }
         Ok(())
+    }
+
+    /// The official verdict on a node, pods nominated to it and vetoes counted in.
+    fn verdict_by_name(&mut self, cycle: &Cycle, id: NodeId) -> VerdictId {
+        let name = cycle.record.nodes.name(id);
+        let verdict = self.official_verdict(cycle, id, name);
+        self.unless_vetoed(cycle, name, verdict)
     }
 
     /// How many feasible nodes end the search (CFG-160…164).

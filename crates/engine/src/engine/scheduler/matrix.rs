@@ -122,7 +122,7 @@ impl Scheduler {
         id: NodeId,
         name: Symbol,
     ) -> VerdictId {
-        let first = cycle.first_refusals.get(id.index()).copied().unwrap_or(VerdictId::PASS);
+        let first = cycle.first_refusal(id);
         if cycle.nominated.is_empty() || cycle.nominated.for_node(name).is_empty() {
             return first;
         }
@@ -130,6 +130,13 @@ impl Scheduler {
         let cx = self.cycle_context(cycle);
         let status = cycle.framework.run_filter_with_nominated(&cx, &cycle.state, node);
         number(&mut self.verdicts, &status)
+    }
+}
+
+impl Cycle {
+    /// The verdict of the first filter plugin that refuses the node, each run alone.
+    pub(super) fn first_refusal(&self, id: NodeId) -> VerdictId {
+        self.first_refusals.get(id.index()).copied().unwrap_or(VerdictId::PASS)
     }
 }
 
@@ -149,10 +156,13 @@ fn first_refusals(columns: &[FilterColumn], refused: &[usize], slots: usize) -> 
         if *refused == 0 {
             continue;
         }
-        for (first, verdict) in first.iter_mut().zip(column.verdicts.iter()) {
-            if verdict.is_status() {
-                *first = verdict;
+        let mut left = first.as_mut_slice();
+        for run in column.verdicts.runs() {
+            let (first, rest) = left.split_at_mut(run.len().min(left.len()));
+            for (first, verdict) in first.iter_mut().zip(run) {
+                *first = if verdict.is_status() { *verdict } else { *first };
             }
+            left = rest;
         }
     }
     first

@@ -7,12 +7,12 @@ use crate::engine::column::Column;
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::plugin::{CycleContext, Plugin};
 use crate::engine::host::Host;
-use crate::engine::node::NodeInfo;
+use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::by_hand;
 use crate::engine::scheduler::cycle::Cycle;
 use crate::engine::scheduler::kept::{Kept, KeptColumn, Key};
-use crate::engine::scheduler::select::Ranking;
+use crate::engine::scheduler::select::{self, Others};
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
@@ -38,11 +38,10 @@ impl Scheduler {
             cycle.record.tie = tied.iter().map(|at| cycle.record.feasible[*at]).collect();
         }
         let record = &cycle.record;
-        let mut ranking = Ranking::new(&record.score.totals, record.tie_break, record.cycle);
         let name = |at: usize| record.feasible.get(at).map(|node| record.nodes.name(*node));
-        let winner = ranking.next().and_then(name).unwrap_or_default();
-        let winner = by_hand::chosen(record).unwrap_or(winner);
-        self.remember_choice(cycle, winner, || ranking.filter_map(name).collect());
+        let winner = select::winner(&tied, record.tie_break, record.cycle).and_then(name);
+        let winner = by_hand::chosen(record).or(winner).unwrap_or_default();
+        self.remember_choice(cycle, winner, || Others::of(record));
         Ok(winner)
     }
 
@@ -56,14 +55,10 @@ impl Scheduler {
         let (answers, mut status) = framework.run_pre_score(&cx, &mut state, feasible);
         record.pre_score = answers;
         if status.is_success() {
-            let scorer =
-                Scorer { cx, state: &state, nodes: &cycle.nodes, profile: framework.name() };
-            // An extender may have made up nodes of its own; what is said of them is not kept.
-            let keeps = self.extenders.is_empty();
-            let raw = |plugin: &dyn Plugin| match plugin.score_key(cx.pod).filter(|_| keeps) {
-                Some(pod) => scorer.kept(plugin, pod, &mut kept),
-                None => scorer.all(plugin),
-            };
+            let given = (!self.extenders.is_empty()).then_some(cycle.nodes.as_slice());
+            let profile = framework.name();
+            let scorer = Scorer { cx, state: &state, ids: feasible, given, profile };
+            let raw = |plugin: &dyn Plugin| scorer.raw(plugin, &mut kept);
             status = framework.run_score(&cx, &state, feasible, raw, &mut record);
         }
         cycle.state = state;
@@ -77,13 +72,26 @@ impl Scheduler {
 struct Scorer<'a> {
     cx: CycleContext<'a>,
     state: &'a CycleState,
-    nodes: &'a [Arc<NodeInfo>],
+    ids: &'a [NodeId],
+    /// The same nodes as extenders gave them, if there are extenders.
+    given: Option<&'a [Arc<NodeInfo>]>,
     profile: Symbol,
 }
 
 impl Scorer<'_> {
-    fn all(&self, plugin: &dyn Plugin) -> Result<Vec<i64>, Status> {
-        self.nodes.iter().map(|node| plugin.score(&self.cx, self.state, node)).collect()
+    fn raw(&self, plugin: &dyn Plugin, kept: &mut Kept) -> Result<Vec<i64>, Status> {
+        if let Some(scores) = plugin.scores(&self.cx, self.state, self.ids) {
+            return Ok(scores);
+        }
+        let score = |node: &Arc<NodeInfo>| plugin.score(&self.cx, self.state, node);
+        // An extender may have made up nodes of its own; what is said of them is not kept.
+        match (self.given, plugin.score_key(self.cx.pod)) {
+            (Some(given), _) => given.iter().map(score).collect(),
+            (None, Some(pod)) => self.kept(plugin, pod, kept),
+            (None, None) => {
+                self.ids.iter().filter_map(|id| self.cx.snapshot.get(*id)).map(score).collect()
+            }
+        }
     }
 
     /// The scores that are kept for pods like this one; unknown ones are asked for.
@@ -98,17 +106,12 @@ impl Scorer<'_> {
             }
             _ => Column::filled(UNKNOWN, self.cx.snapshot.slots()),
         };
-        let mut raw = Vec::with_capacity(self.nodes.len());
-        for node in self.nodes {
-            let score = match column.get(node.id).filter(|score| *score != UNKNOWN) {
-                Some(score) => score,
-                None => {
-                    let score = plugin.score(&self.cx, self.state, node)?;
-                    column.set(node.id, score);
-                    score
-                }
-            };
-            raw.push(score);
+        let mut raw = Vec::with_capacity(self.ids.len());
+        raw.extend(self.ids.iter().map(|id| column.get(*id).unwrap_or(UNKNOWN)));
+        for (id, raw) in self.ids.iter().zip(&mut raw).filter(|(_, raw)| **raw == UNKNOWN) {
+            let Some(node) = self.cx.snapshot.get(*id) else { continue };
+            *raw = plugin.score(&self.cx, self.state, node)?;
+            column.set(*id, *raw);
         }
         kept.put(key, KeptColumn::Scores(column));
         Ok(raw)

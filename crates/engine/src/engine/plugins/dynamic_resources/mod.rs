@@ -165,6 +165,17 @@ impl Plugin for DynamicResources {
         score::score(state.read::<ClaimState>().ok_or_else(not_found)?, node.name)
     }
 
+    fn scores(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<i64>> {
+        let counts = cx.features.enabled(Feature::DRAPrioritizedList);
+        let nothing = !counts || state.read::<ClaimState>()?.is_empty();
+        nothing.then(|| vec![0; nodes.len()])
+    }
+
     fn normalize(
         &self,
         _cx: &CycleContext<'_>,

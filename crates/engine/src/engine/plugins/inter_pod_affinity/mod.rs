@@ -142,7 +142,17 @@ impl Plugin for InterPodAffinity {
         node: &NodeInfo,
     ) -> Result<i64, Status> {
         let weights = state.read::<score::Weights>().ok_or_else(score_state_missing)?;
-        Ok(weights.score(node))
+        Ok(weights.score(node.id))
+    }
+
+    fn scores(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<i64>> {
+        let weights = state.read::<score::Weights>()?;
+        Some(nodes.iter().map(|node| weights.score(*node)).collect())
     }
 
     fn normalize(

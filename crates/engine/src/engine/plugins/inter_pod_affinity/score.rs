@@ -7,7 +7,8 @@ use crate::api::{Affinity, Labels};
 use crate::config::types::InterPodAffinityArgs;
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::framework::scoring::MAX_NODE_SCORE;
-use crate::engine::node::NodeInfo;
+use crate::engine::node::{NodeId, NodeInfo};
+use crate::engine::plugins::normalize::each;
 use crate::engine::pod::{AffinityTerm, WeightedTerm};
 use crate::engine::pod_index::ClassPods;
 use crate::engine::snapshot::Snapshot;
@@ -35,8 +36,8 @@ struct KeyWeights {
 
 impl Weights {
     /// IPA-024
-    pub fn score(&self, node: &NodeInfo) -> i64 {
-        let of_key = |key: &KeyWeights| key.column.domain(node.id).map_or(0, |at| key.weights[at]);
+    pub fn score(&self, node: NodeId) -> i64 {
+        let of_key = |key: &KeyWeights| key.column.domain(node).map_or(0, |at| key.weights[at]);
         self.keys.iter().map(of_key).sum()
     }
 
@@ -165,10 +166,10 @@ fn has_preferences(affinity: &Affinity) -> bool {
 pub fn normalize(scores: &mut [i64]) {
     let min = scores.iter().copied().min().unwrap_or(0);
     let spread = scores.iter().copied().max().unwrap_or(0) - min;
-    for score in scores {
-        *score = match spread > 0 {
-            true => (MAX_NODE_SCORE as f64 * ((*score - min) as f64 / spread as f64)) as i64,
-            false => 0,
-        };
+    match spread > 0 {
+        true => each(scores, |score| {
+            (MAX_NODE_SCORE as f64 * ((score - min) as f64 / spread as f64)) as i64
+        }),
+        false => scores.fill(0),
     }
 }

@@ -154,7 +154,17 @@ impl Plugin for PodTopologySpread {
         node: &NodeInfo,
     ) -> Result<i64, Status> {
         let state = state.read::<ScoreState>().ok_or_else(score_state_missing)?;
-        Ok(state.score(node))
+        Ok(state.score(node.id))
+    }
+
+    fn scores(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<i64>> {
+        let state = state.read::<ScoreState>()?;
+        Some(nodes.iter().map(|node| state.score(*node)).collect())
     }
 
     fn normalize(

@@ -77,14 +77,14 @@ impl ScoreState {
     }
 
     /// PTS-034
-    pub fn score(&self, node: &NodeInfo) -> i64 {
-        if self.ignored.contains(node.id.index()) {
+    pub fn score(&self, node: NodeId) -> i64 {
+        if self.ignored.contains(node.index()) {
             return 0;
         }
         let mut score = 0.0;
         for soft in &self.soft {
-            let Some(domain) = soft.column.domain(node.id) else { continue };
-            let at = if soft.per_host { node.id.index() } else { domain };
+            let Some(domain) = soft.column.domain(node) else { continue };
+            let at = if soft.per_host { node.index() } else { domain };
             score += soft.pods[at] as f64 * soft.weight + (soft.max_skew - 1) as f64;
         }
         score.round() as i64
