@@ -211,9 +211,9 @@ pub fn plugins(record: &CycleRecord, point: ExtensionPoint) -> Vec<Symbol> {
 fn nodes(record: &CycleRecord, frame: Position) -> Vec<NodeId> {
     match frame.point {
         Some(ExtensionPoint::Filter) if !skipped(record, frame.plugin) => {
-            record.filter.evaluated.clone()
+            record.filter.evaluated.to_vec()
         }
-        Some(ExtensionPoint::Score) => record.feasible.clone(),
+        Some(ExtensionPoint::Score) => record.feasible.to_vec(),
         _ => Vec::new(),
     }
 }
@@ -246,7 +246,7 @@ mod tests {
             ],
             filter: FilterRecord {
                 plugins: vec![column("A"), column("B")],
-                evaluated: vec![NodeId(1), NodeId(0)],
+                evaluated: [NodeId(1), NodeId(0)].into(),
                 ..FilterRecord::default()
             },
             bind: vec![PluginStatus::new("C".into(), Status::SUCCESS)],

@@ -10,7 +10,7 @@ use std::mem::{size_of, size_of_val, take};
 use hashbrown::HashMap;
 
 use crate::engine::node::NodeId;
-use crate::engine::record::{Candidate, CycleRecord, LeftOut, VerdictId};
+use crate::engine::record::{Candidate, CycleRecord, LeftOut, ScoreColumn, VerdictId};
 use crate::engine::scores::Scores;
 
 /// The record without its matrices. Plugins stay, with empty columns.
@@ -89,25 +89,31 @@ impl Weights {
     }
 }
 
-/// Address and bytes of each chunk of the filter columns, which records share.
+/// Address and bytes of what records share: the chunks of the filter columns, lists of nodes.
 fn chunks(record: &CycleRecord) -> impl Iterator<Item = (usize, usize)> + '_ {
     let columns = record.filter.plugins.iter().map(|column| &column.verdicts);
     let columns = columns.chain([&record.filter.official]);
-    columns.flat_map(|column| column.chunks()).map(|(at, len)| (at, len * size_of::<VerdictId>()))
+    let bytes = |(at, len): (usize, usize)| (at, len * size_of::<VerdictId>());
+    let columns = columns.flat_map(|column| column.chunks()).map(bytes);
+    let lists = [&record.filter.evaluated, &record.feasible].into_iter();
+    let lists = lists.map(|list| (list.as_ptr().addr(), size_of_val(&list[..])));
+    columns.chain(lists.filter(|(_, bytes)| *bytes > 0))
 }
 
 /// Bytes of the lists that no other record shares.
 fn own_bytes(record: &CycleRecord) -> usize {
-    let nodes = [&record.filter.evaluated, &record.feasible, &record.tie];
-    let nodes: usize = nodes.iter().map(|list| list.capacity() * size_of::<NodeId>()).sum();
+    let nodes = record.tie.capacity() * size_of::<NodeId>();
     let scores = |scores: &Scores| match scores {
         Scores::Same { .. } => 0,
         Scores::Small(scores) => size_of_val(&scores[..]),
         Scores::Any(scores) => size_of_val(&scores[..]),
     };
     let score = &record.score;
-    let columns = score.plugins.iter().flat_map(|column| [&column.raw, &column.normalized]);
-    let columns: usize = columns.map(scores).sum();
+    let column = |column: &ScoreColumn| match column.raw.is_shared_with(&column.normalized) {
+        true => scores(&column.raw),
+        false => scores(&column.raw) + scores(&column.normalized),
+    };
+    let columns: usize = score.plugins.iter().map(column).sum();
     let totals = size_of_val(&score.totals[..]) + size_of_val(&score.extenders[..]);
     let victims = |candidate: &Candidate| size_of_val(&candidate.victims[..]);
     let candidates: usize = record.candidates.iter().map(victims).sum();

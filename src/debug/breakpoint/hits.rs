@@ -337,7 +337,7 @@ impl<'a> InCycle<'a> {
         let record = self.record;
         let Some(first) = record.filter.plugins.first().map(|column| column.plugin) else { return };
         let mut known = Known::new();
-        for node in &record.filter.evaluated {
+        for node in record.filter.evaluated.iter() {
             if !self.is_node_meant(*node) {
                 continue;
             }
@@ -393,7 +393,7 @@ impl<'a> InCycle<'a> {
         let record = self.record;
         let Some(verdicts) = column(record, plugin) else { return };
         let mut known = Known::new();
-        for node in &record.filter.evaluated {
+        for node in record.filter.evaluated.iter() {
             if !self.is_node_meant(*node) {
                 continue;
             }

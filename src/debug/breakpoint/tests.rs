@@ -217,7 +217,7 @@ fn facts_of_nodes<'a>(
         Some(NodeFacts { name, amounts: ledger.after(name, at) })
     };
     for column in &record.filter.plugins {
-        for id in &record.filter.evaluated {
+        for id in record.filter.evaluated.iter() {
             let verdict = column.verdicts.get(*id).unwrap();
             let status = record.verdicts.get(verdict).unwrap_or(&Status::SUCCESS);
             let skipped = verdict == VerdictId::SKIPPED;

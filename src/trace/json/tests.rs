@@ -44,7 +44,7 @@ fn filtered() -> CycleRecord {
                 column("DynamicResources", &[pass, broken, broken]),
             ],
             official: Column::from_values(&[pass, refused, broken]),
-            evaluated: vec![NodeId(0), NodeId(1), NodeId(2)],
+            evaluated: [NodeId(0), NodeId(1), NodeId(2)].into(),
             extender: Vec::new(),
         },
         ..CycleRecord::default()
@@ -75,7 +75,7 @@ fn filters_show_the_official_verdict_and_all_others() {
 fn scores_run_along_the_feasible_nodes() {
     let mut record = filtered();
     record.filter = FilterRecord::default();
-    record.feasible = vec![NodeId(2), NodeId(0)];
+    record.feasible = [NodeId(2), NodeId(0)].into();
     record.evaluated_nodes = 3;
     record.outcome = Outcome::Scheduled;
     record.node = Some("c".into());

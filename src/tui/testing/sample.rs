@@ -68,7 +68,7 @@ fn refused() -> CycleRecord {
         filter: FilterRecord {
             plugins,
             official,
-            evaluated: nodes.order.clone(),
+            evaluated: nodes.order.clone().into(),
             extender: vec![],
         },
         nodes,
@@ -114,10 +114,10 @@ fn scheduled() -> CycleRecord {
         filter: FilterRecord {
             plugins: vec![column("NodeResourcesFit", &verdicts)],
             official: Column::from_values(&verdicts),
-            evaluated: [0, 1, 2, 3].map(NodeId).to_vec(),
+            evaluated: [0, 1, 2, 3].map(NodeId).into(),
             extender: vec![],
         },
-        feasible: [0, 1, 3].map(NodeId).to_vec(),
+        feasible: [0, 1, 3].map(NodeId).into(),
         score: ScoreRecord {
             pre_score: vec![said("TaintToleration", Status::SUCCESS)],
             plugins: vec![

@@ -36,6 +36,16 @@ impl<T: Copy + PartialEq> Column<T> {
         Column { chunks, len: values.len() }
     }
 
+    /// A column of the given values that shares with `other` what is the same in it.
+    pub fn like(other: &Column<T>, values: &[T]) -> Column<T> {
+        let mut others = other.chunks.iter();
+        let chunk = |chunk: &[T]| match others.next() {
+            Some(shared) if **shared == *chunk => shared.clone(),
+            _ => Arc::from(chunk),
+        };
+        Column { chunks: values.chunks(CHUNK).map(chunk).collect(), len: values.len() }
+    }
+
     /// Number of slots.
     pub fn len(&self) -> usize {
         self.len
@@ -51,6 +61,16 @@ impl<T: Copy + PartialEq> Column<T> {
         // A last chunk that is longer than what is left of the column holds no values there.
         let chunk = self.chunks.get(node.index() / CHUNK).filter(|_| node.index() < self.len)?;
         chunk.get(node.index() % CHUNK).copied()
+    }
+
+    /// The values of several slots; `none` for those beyond the end.
+    pub fn gather(&self, nodes: &[NodeId], none: T) -> Vec<T> {
+        let chunks: Vec<&[T]> = self.runs().collect();
+        let value = |node: &NodeId| {
+            let chunk = chunks.get(node.index() / CHUNK);
+            chunk.and_then(|chunk| chunk.get(node.index() % CHUNK)).copied().unwrap_or(none)
+        };
+        nodes.iter().map(value).collect()
     }
 
     /// Writes a slot. A chunk that another column shares is copied first, unless the value is
@@ -131,12 +151,27 @@ mod tests {
     }
 
     #[test]
+    fn a_column_shares_what_is_the_same_in_another() {
+        let mut values: Vec<u16> = (0..600).collect();
+        let first = Column::from_values(&values);
+        values[300] = 7;
+        values.push(9);
+        let second = Column::like(&first, &values);
+        assert_eq!(second, Column::from_values(&values));
+        let shared = first.chunks.iter().zip(&second.chunks).map(|(a, b)| Arc::ptr_eq(a, b));
+        assert_eq!(shared.collect::<Vec<_>>(), [true, false, false]);
+        assert_eq!(Column::like(&second, &[]), Column::from_values(&[]));
+    }
+
+    #[test]
     fn runs_are_the_values_and_no_more() {
         let joined = |column: &Column<u16>| column.runs().flatten().copied().collect::<Vec<_>>();
         for len in [0, 1, CHUNK, CHUNK + 1, 1000] {
             let values: Vec<u16> = (0..len as u16).collect();
             assert_eq!(joined(&Column::from_values(&values)), values);
             assert_eq!(joined(&Column::filled(7, len)), vec![7; len]);
+            let (slots, expected) = ([NodeId(0), NodeId(len as u32)], [(len > 0) as u16 * 7, 0]);
+            assert_eq!(Column::filled(7, len).gather(&slots, 0), expected);
         }
     }
 

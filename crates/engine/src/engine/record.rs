@@ -146,7 +146,7 @@ pub struct FilterRecord {
     /// counted in; or why the node was not evaluated.
     pub official: Column<VerdictId>,
     /// The nodes evaluated, in order.
-    pub evaluated: Vec<NodeId>,
+    pub evaluated: Arc<[NodeId]>,
     /// By what extenders said of nodes that passed the plugins.
     pub extender: Vec<(NodeId, Status)>,
 }
@@ -187,9 +187,9 @@ pub struct ScoreRecord {
 impl ScoreRecord {
     /// Positions of the nodes with the highest total.
     pub fn tied_best(&self) -> Vec<usize> {
-        let best = self.totals.iter().max();
-        let position = |(at, total)| (Some(total) == best).then_some(at);
-        self.totals.iter().enumerate().filter_map(position).collect()
+        let Some(best) = self.totals.iter().copied().max() else { return Vec::new() };
+        let places = self.totals.iter().enumerate();
+        places.filter(|(_, total)| **total == best).map(|(at, _)| at).collect()
     }
 }
 
@@ -287,7 +287,7 @@ pub struct CycleRecord {
     /// Filter.
     pub filter: FilterRecord,
     /// The nodes that passed filters and extenders, in order.
-    pub feasible: Vec<NodeId>,
+    pub feasible: Arc<[NodeId]>,
     /// PreScore and Score; empty when one node or none was feasible.
     pub score: ScoreRecord,
     /// The answers of PostFilter, in the order run.

@@ -1,7 +1,9 @@
 //! Thousands of scores in little memory: most columns of scores are one value throughout, or
 //! small numbers.
 
-/// A list of scores that does not change any more.
+use std::sync::Arc;
+
+/// A list of scores that does not change any more. Copies share it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Scores {
     /// All the same.
@@ -12,9 +14,9 @@ pub enum Scores {
         len: usize,
     },
     /// All from 0 to 255.
-    Small(Box<[u8]>),
+    Small(Arc<[u8]>),
     /// Any.
-    Any(Box<[i64]>),
+    Any(Arc<[i64]>),
 }
 
 impl Default for Scores {
@@ -25,6 +27,12 @@ impl Default for Scores {
 
 impl From<Vec<i64>> for Scores {
     fn from(scores: Vec<i64>) -> Scores {
+        Scores::from(scores.as_slice())
+    }
+}
+
+impl From<&[i64]> for Scores {
+    fn from(scores: &[i64]) -> Scores {
         let first = scores.first().copied().unwrap_or_default();
         if scores.iter().all(|score| *score == first) {
             return Scores::Same { value: first, len: scores.len() };
@@ -46,6 +54,15 @@ impl Scores {
             Scores::Same { len, .. } => *len,
             Scores::Small(scores) => scores.len(),
             Scores::Any(scores) => scores.len(),
+        }
+    }
+
+    /// Whether both are one list in memory.
+    pub fn is_shared_with(&self, other: &Scores) -> bool {
+        match (self, other) {
+            (Scores::Small(one), Scores::Small(other)) => Arc::ptr_eq(one, other),
+            (Scores::Any(one), Scores::Any(other)) => Arc::ptr_eq(one, other),
+            _ => false,
         }
     }
 

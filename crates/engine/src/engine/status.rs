@@ -123,6 +123,15 @@ impl Status {
         }))
     }
 
+    /// Whether it is the other one, and not only the same. `false` does not say that they differ.
+    pub fn is_shared_with(&self, other: &Status) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     /// The code.
     pub fn code(&self) -> Code {
         self.0.as_ref().map_or(Code::Success, |refusal| refusal.code)

@@ -257,6 +257,17 @@ pub trait Plugin: Send + Sync {
         Status::SUCCESS
     }
 
+    /// What [`Plugin::filter`] would say of each of `nodes`, for plugins that know it by the slots
+    /// alone and none of whose answers is an error. `None`: ask about every node.
+    fn filters(
+        &self,
+        _cx: &CycleContext<'_>,
+        _state: &CycleState,
+        _nodes: &[NodeId],
+    ) -> Option<Vec<Status>> {
+        None
+    }
+
     /// PostFilter: no node was left; what could be done?
     fn post_filter(
         &self,

@@ -78,12 +78,12 @@ impl Framework {
             for (total, score) in record.totals.iter_mut().zip(&normalized) {
                 *total += *score * column.weight;
             }
-            record.plugins.push(ScoreColumn { normalized: normalized.into(), ..column });
+            record.plugins.push(column);
         }
         Status::SUCCESS
     }
 
-    /// The column with the raw scores alone, and the normalized ones.
+    /// The column, and once more its normalized scores.
     fn score_column(
         &self,
         plugin: &dyn Plugin,
@@ -101,8 +101,13 @@ impl Framework {
             return Err(out_of_range(plugin, *score));
         }
         let weight = self.score_weight(name);
-        let normalized = Scores::default();
-        Ok((ScoreColumn { plugin: name, weight, raw: raw.into(), normalized }, scores))
+        let column = Scores::from(raw.as_slice());
+        // Plugins that do not normalize have one list for both.
+        let normalized = match scores == raw {
+            true => column.clone(),
+            false => Scores::from(scores.as_slice()),
+        };
+        Ok((ScoreColumn { plugin: name, weight, raw: column, normalized }, scores))
     }
 }
 

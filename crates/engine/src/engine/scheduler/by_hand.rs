@@ -105,7 +105,7 @@ impl Scheduler {
         for (id, verdict) in self.snapshot.order().iter().zip(verdicts) {
             cycle.official[id.index()] = verdict;
         }
-        cycle.record.filter.evaluated.push(node);
+        cycle.evaluated.push(node);
         cycle.nodes = extender::infos(&self.snapshot, &[node]);
         Some(vec![node])
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::api::Time;
 use crate::config::ExtensionPoint;
-use crate::engine::column::Column;
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::node_statuses::Diagnosis;
 use crate::engine::framework::nominated::NominatedPods;
@@ -12,7 +11,7 @@ use crate::engine::framework::plugin::CycleContext;
 use crate::engine::framework::runtime::Framework;
 use crate::engine::host::{ApiEvent, Host};
 use crate::engine::interventions::Intervention;
-use crate::engine::node::NodeInfo;
+use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::{NamespacedName, QueuedPod};
 use crate::engine::preemption::executor::Preemptor;
 use crate::engine::record::{CycleRecord, NodeNames, Outcome, PluginStatus, VerdictId};
@@ -64,6 +63,8 @@ pub(super) struct Cycle {
     pub first_refusals: Vec<VerdictId>,
     /// By slot: the official verdict, as far as it is known.
     pub official: Vec<VerdictId>,
+    /// The nodes evaluated so far, in order.
+    pub evaluated: Vec<NodeId>,
     pub record: CycleRecord,
     /// What the placement depends on, for batching.
     pub signature: Option<Arc<String>>,
@@ -161,6 +162,7 @@ impl Scheduler {
             nodes: Vec::new(),
             first_refusals: Vec::new(),
             official: Vec::new(),
+            evaluated: Vec::new(),
             record,
             signature: None,
             now,
@@ -204,14 +206,15 @@ impl Scheduler {
         }
         let found = self.find_nodes_that_fit(cycle, host);
         cycle.record.verdicts = self.verdicts.clone();
-        cycle.record.filter.official = Column::from_values(&cycle.official);
+        cycle.record.filter.official = self.recorded.official(&cycle.official);
+        cycle.record.filter.evaluated = self.recorded.evaluated(&cycle.evaluated);
         let found = found.map_err(Failure::plain)?;
         cycle.record.evaluated_nodes = found.feasible.len() + found.diagnosis.statuses.len();
-        cycle.record.feasible = found.feasible;
-        match cycle.record.feasible.as_slice() {
+        cycle.record.feasible = self.recorded.feasible(&found.feasible);
+        match *cycle.record.feasible {
             [] => Err(self.post_filter(cycle, found.diagnosis, host)),
             [only] => {
-                let only = cycle.record.nodes.name(*only); // S-016
+                let only = cycle.record.nodes.name(only); // S-016
                 self.remember_choice(cycle, only, || None);
                 Ok(only)
             }

@@ -1,5 +1,6 @@
 //! Finding the nodes that fit: PreFilter, the nominated node, Filter (S-006…S-014).
 
+use std::mem::take;
 use std::sync::Arc;
 
 use crate::config::ExtensionPoint;
@@ -171,23 +172,28 @@ impl Scheduler {
             feasible.extend(order.take(wanted).filter(is_open)); // S-014
             return Ok(());
         }
-        let visited = self.visit(cycle, order, wanted, feasible, diagnosis);
-        feasible.shrink_to_fit(); // it is kept
+        let (mut official, mut evaluated) = (take(&mut cycle.official), take(&mut cycle.evaluated));
+        feasible.reserve_exact(wanted.min(nodes.len()));
+        evaluated.reserve_exact(wanted.min(nodes.len()));
+        let (official_verdicts, known) = (official.as_mut_slice(), evaluated.first().copied());
+        let lists =
+            Lists { official: official_verdicts, evaluated: &mut evaluated, known, feasible };
+        let visited = self.visit(cycle, order, wanted, lists, diagnosis);
+        (cycle.official, cycle.evaluated) = (official, evaluated);
         visited
     }
 
     /// Takes the nodes' official verdicts in order, until `wanted` have passed.
     fn visit(
         &mut self,
-        cycle: &mut Cycle,
+        cycle: &Cycle,
         mut order: impl Iterator<Item = NodeId>,
         wanted: usize,
-        feasible: &mut Vec<NodeId>,
+        lists: Lists<'_>,
         diagnosis: &mut Diagnosis,
     ) -> Result<(), Status> {
+        let Lists { official, evaluated, known, feasible } = lists;
         let mut places = Places::default();
-        feasible.reserve_exact(wanted.min(cycle.official.len()));
-        cycle.record.filter.evaluated.reserve_exact(wanted.min(cycle.official.len()));
         // Nominated pods and vetoes are the only ones that a verdict may change for.
         let plain = cycle.nominated.is_empty() && cycle.record.interventions.is_empty();
         while let Some(id) = order.next() {
@@ -195,13 +201,15 @@ impl Scheduler {
                 true => cycle.first_refusal(id),
                 false => self.verdict_by_name(cycle, id),
             };
-            add_node_once(&mut cycle.record.filter.evaluated, id);
+            if known != Some(id) {
+                evaluated.push(id);
+            }
             if verdict == VerdictId::PASS && feasible.len() == wanted {
                 let left = std::iter::once(id).chain(order);
-                left.for_each(|left| cycle.official[left.index()] = VerdictId::ENOUGH_FOUND);
+                left.for_each(|left| official[left.index()] = VerdictId::ENOUGH_FOUND);
                 return Ok(());
             }
-            cycle.official[id.index()] = verdict;
+            official[id.index()] = verdict;
             if verdict == VerdictId::PASS {
                 feasible.push(id);
                 continue;
@@ -269,9 +277,11 @@ impl Places {
     }
 }
 
-fn add_node_once(nodes: &mut Vec<NodeId>, node: NodeId) {
-    // Only the nominated node can come twice, and it is first.
-    if nodes.first() != Some(&node) {
-        nodes.push(node);
-    }
+/// Where a search notes what it finds.
+struct Lists<'a> {
+    official: &'a mut [VerdictId],
+    evaluated: &'a mut Vec<NodeId>,
+    /// The nominated node, which was evaluated before: it alone can come twice.
+    known: Option<NodeId>,
+    feasible: &'a mut Vec<NodeId>,
 }

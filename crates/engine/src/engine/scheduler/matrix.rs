@@ -35,7 +35,8 @@ impl Scheduler {
             let name = plugin.name();
             if cycle.state.skips_filter(name) {
                 refused.push(0);
-                columns.push(FilterColumn { plugin: name, verdicts: self.skipped_column() });
+                let verdicts = self.recorded.skipped(self.snapshot.slots());
+                columns.push(FilterColumn { plugin: name, verdicts });
                 continue;
             }
             let answers = timer.time(ExtensionPoint::Filter, name, || self.answers(plugin, cycle));
@@ -91,27 +92,26 @@ impl Scheduler {
     ) -> Answers {
         let cx = self.cycle_context(cycle);
         let statuses = run_on_all(plugin, &cx, cycle, order);
+        let everywhere = order.len() == self.snapshot.len();
+        if everywhere && statuses.iter().all(Status::is_success) {
+            let column = self.recorded.passed(self.snapshot.slots());
+            return Answers { column, refused: 0 };
+        }
         let mut verdicts = vec![VerdictId::PASS; self.snapshot.slots()];
         if order.len() < self.snapshot.len() {
             self.mark_outside_placement(&mut verdicts);
         }
         let mut refused = 0;
-        for (id, status) in order.iter().zip(&statuses) {
-            if !status.is_success() {
-                verdicts[id.index()] = number(&mut self.verdicts, status);
-                refused += 1;
+        // Refusals that are built once need not be looked up for every node.
+        let mut last = (&Status::SUCCESS, VerdictId::PASS);
+        for (id, status) in order.iter().zip(&statuses).filter(|(_, status)| !status.is_success()) {
+            if !status.is_shared_with(last.0) {
+                last = (status, number(&mut self.verdicts, status));
             }
+            verdicts[id.index()] = last.1;
+            refused += 1;
         }
         Answers { column: Column::from_values(&verdicts), refused }
-    }
-
-    /// The column of a plugin that had nothing to say.
-    fn skipped_column(&mut self) -> Column<VerdictId> {
-        let slots = self.snapshot.slots();
-        if self.skipped.len() != slots {
-            self.skipped = Column::filled(VerdictId::SKIPPED, slots);
-        }
-        self.skipped.clone()
     }
 
     /// The official verdict on a node: the first plugin that fails, pods nominated to the
@@ -179,6 +179,11 @@ fn run_on_all(
         Some(node) => run_one_filter(plugin, cx, &cycle.state, node),
         None => Status::SUCCESS,
     };
+    // A plugin that is made to fail is asked in the usual way.
+    let fails = cycle.state.fault(ExtensionPoint::Filter, plugin.name()).is_some();
+    if !fails && let Some(statuses) = plugin.filters(cx, &cycle.state, order) {
+        return statuses.into_iter().map(|status| status.by(plugin.name())).collect();
+    }
     match order.len() < PARALLEL {
         true => order.iter().map(run).collect(),
         false => order.par_iter().with_min_len(CHUNK).map(run).collect(),

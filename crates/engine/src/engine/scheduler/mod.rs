@@ -22,6 +22,7 @@ mod preempt;
 mod prioritize;
 mod probe;
 mod reconfigure;
+mod recorded;
 mod select;
 #[cfg(test)]
 mod tests;
@@ -36,7 +37,6 @@ use crate::api::Time;
 use crate::config::types::Extender;
 use crate::config::{FeatureGates, ResolvedConfig};
 use crate::engine::cache::Cache;
-use crate::engine::column::Column;
 use crate::engine::framework::plugin::QueueContext;
 use crate::engine::framework::registry::Registry;
 use crate::engine::framework::runtime::Framework;
@@ -49,9 +49,10 @@ use crate::engine::pod::NamespacedName;
 use crate::engine::pod_groups::PodGroupState;
 use crate::engine::preemption::executor::Eviction;
 use crate::engine::queue::SchedulingQueue;
-use crate::engine::record::{CycleRecord, NodeNames, VerdictId, VerdictTable};
+use crate::engine::record::{CycleRecord, NodeNames, VerdictTable};
 use crate::engine::scheduler::batch::Batch;
 use crate::engine::scheduler::kept::Kept;
+use crate::engine::scheduler::recorded::Recorded;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::stopwatch::{Stopwatch, Timer};
 use crate::engine::tie_break::TieBreak;
@@ -92,8 +93,7 @@ pub struct Scheduler {
     /// The order for which `node_names` was made.
     named_order: Arc<Vec<NodeId>>,
     kept: Kept,
-    /// The column of a plugin that skipped, for all cycles.
-    skipped: Column<VerdictId>,
+    recorded: Recorded,
     finished: Vec<CycleRecord>,
     interventions: Interventions,
 }
@@ -130,7 +130,7 @@ impl Scheduler {
             node_names: Arc::default(),
             named_order: Arc::default(),
             kept: Kept::default(),
-            skipped: Column::default(),
+            recorded: Recorded::default(),
             finished: Vec::new(),
             interventions: Interventions::default(),
         })

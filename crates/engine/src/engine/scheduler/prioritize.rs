@@ -106,8 +106,7 @@ impl Scorer<'_> {
             }
             _ => Column::filled(UNKNOWN, self.cx.snapshot.slots()),
         };
-        let mut raw = Vec::with_capacity(self.ids.len());
-        raw.extend(self.ids.iter().map(|id| column.get(*id).unwrap_or(UNKNOWN)));
+        let mut raw = column.gather(self.ids, UNKNOWN);
         for (id, raw) in self.ids.iter().zip(&mut raw).filter(|(_, raw)| **raw == UNKNOWN) {
             let Some(node) = self.cx.snapshot.get(*id) else { continue };
             *raw = plugin.score(&self.cx, self.state, node)?;

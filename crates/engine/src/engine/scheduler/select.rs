@@ -50,7 +50,7 @@ enum Stage {
 /// The feasible nodes by position.
 #[derive(Clone)]
 struct Nodes {
-    ids: Vec<NodeId>,
+    ids: Arc<[NodeId]>,
     names: Arc<NodeNames>,
 }
 
@@ -96,8 +96,7 @@ impl Iterator for Others {
 
 impl Scored {
     fn without_winner(&mut self) -> Stage {
-        let nodes =
-            Nodes { ids: std::mem::take(&mut self.nodes.ids), names: self.nodes.names.clone() };
+        let nodes = Nodes { ids: self.nodes.ids.clone(), names: self.nodes.names.clone() };
         match self.tie_break.ranking(&self.totals, self.cycle) {
             None => {
                 let mut heap = ScoreHeap::new(&self.totals);
@@ -169,7 +168,7 @@ mod tests {
         let names = ids.iter().map(|id| Symbol::new(&id.0.to_string())).collect();
         let mut record = CycleRecord { tie_break, cycle, ..CycleRecord::default() };
         record.nodes = Arc::new(NodeNames { order: ids.clone(), names });
-        record.feasible = ids;
+        record.feasible = ids.into();
         record.score.totals = totals.to_vec();
         let winner = winner(&record.score.tied_best(), tie_break, cycle);
         let others = Others::of(&record).into_iter().flatten();

@@ -144,6 +144,16 @@ impl Plugin for DynamicResources {
         }
     }
 
+    fn filters(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<Status>> {
+        let nothing = state.read::<ClaimState>()?.is_empty();
+        nothing.then(|| vec![Status::SUCCESS; nodes.len()])
+    }
+
     /// DRA-030, DRA-033
     fn post_filter(&self, cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
         let status = match state.read::<ClaimState>() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api::Labels;
 use crate::engine::framework::plugin::CycleContext;
-use crate::engine::node::NodeInfo;
+use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::pod::{AffinityTerm, PodInfo};
 use crate::engine::status::Status;
 use crate::engine::topology::KeyedCounts;
@@ -20,14 +20,17 @@ pub struct Refusals {
     existing: Status,
 }
 
-impl Default for Refusals {
-    fn default() -> Refusals {
+impl Refusals {
+    /// Those of the plugin of that name.
+    pub fn new(plugin: Symbol) -> Refusals {
+        let affinity = Status::unresolvable("node(s) didn't match pod affinity rules");
+        let own = Status::unschedulable("node(s) didn't match pod anti-affinity rules");
+        let existing =
+            Status::unschedulable("node(s) didn't satisfy existing pods anti-affinity rules");
         Refusals {
-            affinity: Status::unresolvable("node(s) didn't match pod affinity rules"),
-            anti_affinity: Status::unschedulable("node(s) didn't match pod anti-affinity rules"),
-            existing: Status::unschedulable(
-                "node(s) didn't satisfy existing pods anti-affinity rules",
-            ),
+            affinity: affinity.by(plugin),
+            anti_affinity: own.by(plugin),
+            existing: existing.by(plugin),
         }
     }
 }
@@ -111,7 +114,7 @@ impl FilterState {
     /// The own affinity terms, by their place, that keep the pod off the node: no pod that
     /// matches all terms is in the node's domain, or the node is in none (`None`).
     pub fn unmet_affinity(&self, node: &NodeInfo) -> Vec<(usize, Option<i64>)> {
-        if self.satisfies_affinity(node) {
+        if self.satisfies_affinity(node.id) {
             return Vec::new();
         }
         let count = |term: &AffinityTerm| self.affinity.find(term.topology_key)?.at(node.id);
@@ -129,7 +132,7 @@ impl FilterState {
 
     /// Whether the own anti-affinity, and whether that of other pods, keeps the pod off the node.
     pub fn repelled(&self, node: &NodeInfo) -> (bool, bool) {
-        (!self.satisfies_anti_affinity(node), !self.satisfies_existing(node))
+        (!self.satisfies_anti_affinity(node.id), !self.satisfies_existing(node.id))
     }
 
     /// Whether an anti-affinity term of another pod means this one.
@@ -138,7 +141,7 @@ impl FilterState {
     }
 
     /// IPA-004
-    pub fn filter(&self, node: &NodeInfo, refusals: &Refusals) -> Status {
+    pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
         if !self.satisfies_affinity(node) {
             refusals.affinity.clone()
         } else if !self.satisfies_anti_affinity(node) {
@@ -151,11 +154,11 @@ impl FilterState {
     }
 
     /// IPA-005
-    fn satisfies_affinity(&self, node: &NodeInfo) -> bool {
+    fn satisfies_affinity(&self, node: NodeId) -> bool {
         let mut found = true;
         for term in &self.own.affinity {
             let counts = self.affinity.find(term.topology_key);
-            let Some(count) = counts.and_then(|counts| counts.at(node.id)) else { return false };
+            let Some(count) = counts.and_then(|counts| counts.at(node)) else { return false };
             found &= count > 0;
         }
         // The first pod of a group that wants to be together goes anywhere.
@@ -163,18 +166,18 @@ impl FilterState {
     }
 
     /// IPA-006
-    fn satisfies_anti_affinity(&self, node: &NodeInfo) -> bool {
+    fn satisfies_anti_affinity(&self, node: NodeId) -> bool {
         none_at(&self.anti_affinity, node)
     }
 
-    fn satisfies_existing(&self, node: &NodeInfo) -> bool {
+    fn satisfies_existing(&self, node: NodeId) -> bool {
         none_at(&self.existing, node)
     }
 }
 
 /// Whether no key has a count in the node's domain.
-fn none_at(counts: &KeyedCounts, node: &NodeInfo) -> bool {
-    counts.iter().all(|counts| counts.at(node.id).is_none_or(|count| count <= 0))
+fn none_at(counts: &KeyedCounts, node: NodeId) -> bool {
+    counts.iter().all(|counts| counts.at(node).is_none_or(|count| count <= 0))
 }
 
 /// Pods that match all own affinity terms, and pods that match each own anti-affinity term.

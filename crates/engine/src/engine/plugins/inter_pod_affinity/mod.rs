@@ -29,11 +29,8 @@ pub use terms::selects;
 
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    Ok(Arc::new(InterPodAffinity {
-        name: "InterPodAffinity".into(),
-        args: args.inter_pod_affinity,
-        refusals: Refusals::default(),
-    }))
+    let (name, args) = (Symbol::new("InterPodAffinity"), args.inter_pod_affinity);
+    Ok(Arc::new(InterPodAffinity { name, args, refusals: Refusals::new(name) }))
 }
 
 struct InterPodAffinity {
@@ -114,9 +111,19 @@ impl Plugin for InterPodAffinity {
 
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         match state.read::<FilterState>() {
-            Some(state) => state.filter(node, &self.refusals),
+            Some(state) => state.filter(node.id, &self.refusals),
             None => filter_state_missing(),
         }
+    }
+
+    fn filters(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<Status>> {
+        let state = state.read::<FilterState>()?;
+        Some(nodes.iter().map(|node| state.filter(*node, &self.refusals)).collect())
     }
 
     fn pre_score(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
+use smallvec::SmallVec;
 
 use crate::engine::framework::plugin::CycleContext;
 use crate::engine::node::{NodeId, NodeInfo};
@@ -10,6 +11,7 @@ use crate::engine::pod::PodInfo;
 use crate::engine::pod_index::ClassPods;
 use crate::engine::status::Status;
 use crate::engine::topology::{DomainCounts, TopologyColumn};
+use crate::intern::Symbol;
 
 use super::constraint::{Constraint, Constraints};
 use super::critical_paths::CriticalPaths;
@@ -20,11 +22,15 @@ pub struct Refusals {
     no_label: Status,
 }
 
-impl Default for Refusals {
-    fn default() -> Refusals {
+impl Refusals {
+    /// Those of the plugin of that name.
+    pub fn new(plugin: Symbol) -> Refusals {
         let skew = "node(s) didn't match pod topology spread constraints";
         let no_label = format!("{skew} (missing required label)");
-        Refusals { skew: Status::unschedulable(skew), no_label: Status::unresolvable(&no_label) }
+        Refusals {
+            skew: Status::unschedulable(skew).by(plugin),
+            no_label: Status::unresolvable(&no_label).by(plugin),
+        }
     }
 }
 
@@ -64,6 +70,13 @@ impl Spread {
             own: i64::from(constraint.selector.matches(&metadata.labels)),
             column,
         }
+    }
+
+    /// How many pods a domain may have for one more to fit.
+    fn most(&self, constraint: &Constraint) -> i64 {
+        let too_few = self.domains < constraint.min_domains;
+        let least = if too_few { 0 } else { self.critical.least() };
+        constraint.max_skew - self.own + least
     }
 }
 
@@ -157,19 +170,26 @@ impl FilterState {
         }
     }
 
-    /// PTS-013, PTS-014
-    pub fn filter(&self, node: &NodeInfo, refusals: &Refusals) -> Status {
-        for (constraint, spread) in self.constraints.list.iter().zip(&self.spreads) {
-            let Some(domain) = spread.column.domain(node.id) else {
-                return refusals.no_label.clone();
-            };
-            let too_few = spread.domains < constraint.min_domains;
-            let least = if too_few { 0 } else { spread.critical.least() };
-            if spread.pods.get(domain) + spread.own - least > constraint.max_skew {
-                return refusals.skew.clone();
+    /// What is said of a node.
+    pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
+        self.filter_all(&[node], refusals).pop().unwrap_or_default()
+    }
+
+    /// What is said of each node (PTS-013, PTS-014).
+    pub fn filter_all(&self, nodes: &[NodeId], refusals: &Refusals) -> Vec<Status> {
+        let pairs = self.constraints.list.iter().zip(&self.spreads);
+        let limits: SmallVec<[(&Spread, i64); 4]> =
+            pairs.map(|(constraint, spread)| (spread, spread.most(constraint))).collect();
+        let one = |node: &NodeId| {
+            for (spread, most) in &limits {
+                let Some(domain) = spread.column.domain(*node) else { return &refusals.no_label };
+                if spread.pods.get(domain) > *most {
+                    return &refusals.skew;
+                }
             }
-        }
-        Status::SUCCESS
+            const { &Status::SUCCESS }
+        };
+        nodes.iter().map(|node| one(node).clone()).collect()
     }
 
     /// Counts `other` in or out. Terminating pods count here, and so do all pods for a selector

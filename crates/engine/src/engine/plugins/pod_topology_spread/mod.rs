@@ -33,11 +33,9 @@ pub use score::ScoreState;
 
 /// Builds the plugin.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    Ok(Arc::new(PodTopologySpread {
-        name: "PodTopologySpread".into(),
-        defaults: Defaults::new(&args.pod_topology_spread, features),
-        refusals: Refusals::default(),
-    }))
+    let name = Symbol::new("PodTopologySpread");
+    let defaults = Defaults::new(&args.pod_topology_spread, features);
+    Ok(Arc::new(PodTopologySpread { name, defaults, refusals: Refusals::new(name) }))
 }
 
 struct PodTopologySpread {
@@ -131,9 +129,18 @@ impl Plugin for PodTopologySpread {
 
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         match state.read::<FilterState>() {
-            Some(state) => state.filter(node, &self.refusals),
+            Some(state) => state.filter(node.id, &self.refusals),
             None => filter_state_missing(),
         }
+    }
+
+    fn filters(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<Status>> {
+        Some(state.read::<FilterState>()?.filter_all(nodes, &self.refusals))
     }
 
     fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {
