@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::cli::open::read_config;
 use crate::debug::Session;
-use crate::debug::edit::{Edit, PolicyEdit};
+use crate::debug::edit::Edit;
+use crate::source;
 
 /// Applies edits one after the other, and says on standard error what they did beyond their
 /// words. All are read before the first is applied.
@@ -25,16 +25,6 @@ pub(super) fn apply(session: &mut Session, option: &str, texts: &[String]) -> Re
     Ok(())
 }
 
-/// The edits that a text means; `put` and `config` also take a file, as `put @web.yaml`.
 fn read(text: &str) -> Result<Vec<Edit>> {
-    let file =
-        |verb: &str| text.strip_prefix(verb).map(str::trim).and_then(|t| t.strip_prefix('@'));
-    if let Some(path) = file("put ") {
-        let text = read_config(path.as_ref())?;
-        return Ok(Edit::put_all(path, &text)?);
-    }
-    if let Some(path) = file("config ") {
-        return Ok(vec![Edit::Policy(PolicyEdit::Load(read_config(path.as_ref())?))]);
-    }
-    Ok(vec![text.parse()?])
+    Ok(Edit::read_line(text, source::read_whole)?)
 }

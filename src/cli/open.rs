@@ -1,6 +1,6 @@
 //! Opening a cluster: files, configuration and gates to a session, and the debugger on it.
 
-use std::io::{ErrorKind, IsTerminal};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -374,16 +374,7 @@ fn config_text(input: &Input, read: &source::Input) -> Result<(Option<String>, S
 
 /// The text of a configuration file.
 pub(super) fn read_config(path: &Path) -> Result<String> {
-    let name = path.display().to_string();
-    match std::fs::read_to_string(path) {
-        Err(error) => match error.kind() {
-            ErrorKind::NotFound => bail!("{name}: there is no such file"),
-            ErrorKind::IsADirectory => bail!("{name}: is a folder; name the file in it"),
-            ErrorKind::InvalidData => bail!("{name}: is not text; save it as UTF-8"),
-            _ => Err(error).context(name),
-        },
-        text => text.context(name),
-    }
+    source::read_whole(path).map_err(anyhow::Error::msg)
 }
 
 fn filter(input: &Input) -> Result<Filter> {

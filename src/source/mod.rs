@@ -30,7 +30,8 @@ mod yaml;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
@@ -273,6 +274,20 @@ impl<'a> Reading<'a> {
         self.progress.is_read.store(true, Ordering::Relaxed);
         Ok(self.input)
     }
+}
+
+/// The text of one small file, as a configuration or an edit names it.
+///
+/// # Errors
+/// What is wrong with the file, named, for people.
+pub fn read_whole(path: &Path) -> Result<String, String> {
+    let name = path.display();
+    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!("{name}: there is no such file"),
+        ErrorKind::IsADirectory => format!("{name}: is a folder; name the file in it"),
+        ErrorKind::InvalidData => format!("{name}: is not text; save it as UTF-8"),
+        _ => format!("{name}: {error}"),
+    })
 }
 
 /// Objects that were not read from files but are there already, as if `name` had held them.

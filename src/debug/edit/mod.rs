@@ -7,6 +7,7 @@
 
 mod change;
 mod companions;
+pub mod configuration;
 mod hand;
 mod node;
 mod object;
@@ -19,6 +20,8 @@ mod policy;
 mod resize;
 mod term;
 mod words;
+
+use std::path::Path;
 
 use crate::api::{
     Affinity, Kind, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
@@ -230,6 +233,34 @@ impl Edit {
             Edit::Policy(edit) => policy::apply(world, edit),
             Edit::Lose(name) => node::lose(world, *name),
             edit => hand::apply(world, edit),
+        }
+    }
+
+    /// The edits that a line means. `put` and `config` also take a file, which `read` reads, as
+    /// in `put @web.yaml`.
+    ///
+    /// # Errors
+    /// The line is no edit, or what is wrong with the file; nothing was done then.
+    pub fn read_line(
+        line: &str,
+        read: impl Fn(&Path) -> Result<String, String>,
+    ) -> Result<Vec<Edit>, EditError> {
+        let file =
+            |verb: &str| line.strip_prefix(verb).map(str::trim).and_then(|t| t.strip_prefix('@'));
+        if let Some(path) = file("put ") {
+            let text = read(path.as_ref()).map_err(EditError)?;
+            return Edit::put_all(path, &text).map_err(|error| EditError(error.to_string()));
+        }
+        if let Some(path) = file("config ") {
+            let text = read(path.as_ref()).map_err(EditError)?;
+            return Ok(vec![Edit::Policy(PolicyEdit::Load(text))]);
+        }
+        match line.strip_prefix("config ").map(str::trim) {
+            // A name alone is no configuration.
+            Some(name) if !name.is_empty() && !name.contains([':', '{', '\n']) => {
+                Err(EditError(format!("to load a file write config @{name}")))
+            }
+            _ => Ok(vec![line.parse()?]),
         }
     }
 

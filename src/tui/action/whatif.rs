@@ -3,6 +3,8 @@
 
 use super::{Action, Argument, Place, Spec};
 use crate::api::{Kind, ObjectKey};
+use crate::debug::edit::configuration;
+use crate::debug::edit::offers::Offer;
 use crate::engine::node::NodeId;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -40,6 +42,8 @@ pub enum WhatIf {
 pub enum Wish {
     /// The edits on offer for an object; for a node also those that decide about a pod.
     Menu(ObjectKey, Option<NamespacedName>),
+    /// These edits, under a title.
+    Offers(String, Vec<Offer>),
     /// An object as YAML, to be edited.
     Yaml(ObjectKey),
     /// Edits, each as a line, done together or not at all.
@@ -93,6 +97,11 @@ pub fn apply(action: WhatIf, app: &mut App, model: &Model, argument: &str) -> Ef
     let argument = argument.trim();
     let named = (!argument.is_empty()).then(|| argument.to_owned());
     let wish = match action {
+        WhatIf::Menu if app.view() == ViewId::Configuration => {
+            let rows = &model.configuration.rows;
+            let (name, found) = configuration::offers(rows, app.selected_row().unwrap_or_default());
+            Wish::Offers(format!("What if: {name}"), found)
+        }
         WhatIf::Menu => match subject(app, model) {
             Some(key) => Wish::Menu(key, pod_to_decide(app, model)),
             None => return app.fail("this row is no object that could be changed".into()),

@@ -10,6 +10,7 @@ use crate::debug::fork::ORIGINAL;
 use crate::debug::preview;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
+use crate::source;
 use crate::tui::action::whatif::Wish;
 use crate::tui::widget::status_line::Severity;
 
@@ -31,6 +32,10 @@ impl Driver {
     pub(super) fn what_if(&mut self, wish: &Wish) -> Done {
         let done = match wish {
             Wish::Menu(key, pod) => Ok(self.menu(*key, *pod)),
+            Wish::Offers(title, found) => Ok(Done {
+                open: Some(Open::Offers(title.clone(), found.clone())),
+                ..Done::default()
+            }),
             Wish::Yaml(key) => self.yaml(*key),
             Wish::Edits(lines) => self.edits(lines),
             Wish::Fix(number) => self.apply_fix(*number),
@@ -51,7 +56,8 @@ impl Driver {
             Wish::Compare(name) => self.compare(name.as_deref()),
             Wish::Weigh(plugin, by) => self.weigh(*plugin, *by),
         };
-        if !matches!(wish, Wish::Menu(..) | Wish::Yaml(_) | Wish::Weigh(..) | Wish::Compare(_)) {
+        let looks = matches!(wish, Wish::Menu(..) | Wish::Offers(..) | Wish::Yaml(_));
+        if !looks && !matches!(wish, Wish::Weigh(..) | Wish::Compare(_)) {
             self.model.weights.clear();
             let name = self.branches.name();
             self.model.branch = if name == ORIGINAL { String::new() } else { name.to_owned() };
@@ -97,8 +103,9 @@ impl Driver {
 
     /// All of the edits, or none.
     pub(super) fn edits(&mut self, lines: &[String]) -> Result<Done, EditError> {
-        let edits: Result<Vec<Edit>, EditError> = lines.iter().map(|line| line.parse()).collect();
-        let edits = edits?;
+        let read = |line: &String| Edit::read_line(line, source::read_whole);
+        let edits: Result<Vec<Vec<Edit>>, EditError> = lines.iter().map(read).collect();
+        let edits: Vec<Edit> = edits?.into_iter().flatten().collect();
         let mut tried = self.session.world_here().clone();
         for edit in &edits {
             edit.apply(&mut tried)?;

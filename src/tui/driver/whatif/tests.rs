@@ -155,3 +155,38 @@ fn a_long_redo_goes_on_slice_by_slice_and_can_be_stopped() {
     assert_eq!(live.driver.steps_done(), all);
     assert!(status(&mut live).contains("done again: uncordon node"), "{}", live.text());
 }
+
+#[test]
+fn another_configuration_is_loaded_from_its_file() {
+    let path = std::env::temp_dir().join(format!("kubestep-{}-packed.yaml", std::process::id()));
+    let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                percentageOfNodesToScore: 37\n";
+    std::fs::write(&path, text).unwrap();
+    let name = path.display();
+    let mut live = Live::wide("tour").keys(&format!(":what-if config @{name}<Enter>"));
+    assert!(live.text().contains("config; in branch what-if-1"), "{}", live.text());
+    let mut live = live.keys("gc/percentage<Enter>");
+    assert!(live.text().contains("37"), "{}", live.text());
+    let mut live = live.keys("u");
+    assert!(!live.text().contains("37"), "{}", live.text());
+    std::fs::remove_file(&path).unwrap();
+    let mut live = Live::wide("tour").keys(&format!(":what-if config @{name}<Enter>"));
+    assert!(live.text().contains("there is no such file"), "{}", live.text());
+    let mut live = live.keys(":what-if config packed.yaml<Enter>");
+    assert!(live.text().contains("to load a file write config @packed.yaml"), "{}", live.text());
+}
+
+#[test]
+fn the_menu_of_the_configuration_switches_what_is_selected() {
+    let mut live = Live::wide("tour").keys("gc/TaintToleration<Enter>m");
+    let offered = "disable TaintToleration at Filter in default-scheduler";
+    assert!(live.text().contains(offered), "{}", live.text());
+    assert!(!live.text().contains("pod default/"), "{}", live.text());
+    let mut live = live.keys("<Enter>");
+    assert!(live.text().contains(&format!("{offered}; in branch what-if-1")), "{}", live.text());
+    let mut live = live.keys("<Esc>/SchedulerAsyncPreemption<Enter>m");
+    assert!(live.text().contains("feature SchedulerAsyncPreemption=false"), "{}", live.text());
+    let mut live = live.keys("<Enter>");
+    assert!(live.text().contains("feature SchedulerAsyncPreemption=false"), "{}", live.text());
+    assert!(live.keys("<Esc>m").text().contains("config @"), "another one is always on offer");
+}
