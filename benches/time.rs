@@ -117,7 +117,7 @@ fn main() -> Result<(), String> {
     let ran = session.history().cycle_count();
     println!("{ran} cycles in {:.2?}: {}", started.elapsed(), resident());
     println!("{}", of_history(&session));
-    let last = session.timeline().steps().len() - 1;
+    let last = session.timeline().steps().end() - 1;
     measure("step back from the end", 20, |at| session.world_at(last - at - 1));
     measure("jump into the past", 20, |at| session.world_at(last * at / 20));
     measure("step back in the past", 20, |at| session.world_at(last / 2 - at));

@@ -52,7 +52,7 @@ impl Copy {
 /// The copies of a session.
 #[derive(Clone)]
 pub(super) struct Checkpoints {
-    /// By step, rising. The first is the loaded cluster.
+    /// By step, rising. The first is the loaded cluster, or the state where the log begins.
     kept: Vec<Copy>,
     /// Work since the last of them.
     since: u32,
@@ -130,6 +130,23 @@ impl Checkpoints {
         let last = self.kept.last().map_or(0, |copy| copy.step);
         // At most; it only means that the next copy may come a little early.
         self.since = u32::try_from(step - last).unwrap_or(u32::MAX).saturating_mul(WHOLE);
+    }
+
+    /// The step of the second copy, the work up to which can be forgotten; `None` if only the
+    /// newest copies would be left.
+    pub fn second(&self) -> Option<usize> {
+        self.kept.get(1).filter(|_| self.kept.len() > NEWEST + 1).map(|copy| copy.step)
+    }
+
+    /// Forgets the copies before `step`, after which there is one.
+    pub fn forget(&mut self, step: usize) {
+        self.kept.retain(|copy| copy.step >= step);
+        self.visited.retain(|copy| copy.step >= step);
+    }
+
+    /// The first of the copies: the loaded cluster, or where the recording begins now.
+    pub fn first(&self) -> Option<&World> {
+        self.kept.first().map(|copy| copy.world.as_ref())
     }
 
     /// How many copies there are, those of where somebody looked around included.

@@ -135,9 +135,8 @@ fn look_back(
 fn told(session: &Session) -> (Vec<QueueMove>, Vec<HintRecord>) {
     let entries = session.timeline().steps().last().map(|step| step.entries.clone());
     let entries = entries.unwrap_or_default();
-    let entries = session.history().entries().get(entries.start as usize..entries.end as usize);
     let (mut moves, mut hints) = (Vec::new(), Vec::new());
-    for entry in entries.unwrap_or_default() {
+    for entry in session.history().entries().range(entries.start as usize..entries.end as usize) {
         match entry.as_ref() {
             Entry::Move(moved) => moves.push(moved.clone()),
             Entry::Hint(hint) => hints.push(hint.clone()),

@@ -128,7 +128,7 @@ impl Branches {
             name: name.clone(),
             named,
             parent: Some(self.current),
-            shared: fork.timeline().steps().len(),
+            shared: fork.timeline().steps().end(),
             session: None,
             undone: Vec::new(),
         };
@@ -164,7 +164,7 @@ impl Branches {
     /// is kept in a branch of its own, whose name is given; `None` if there was nothing.
     pub fn cut(&mut self, session: &mut Session) -> Option<String> {
         let shared = session.step() + 1;
-        if shared >= session.timeline().steps().len() {
+        if shared >= session.timeline().steps().end() {
             return None;
         }
         let name = self.free_name("future");
@@ -240,7 +240,7 @@ impl Branches {
         let mut tried = session.world_here().clone();
         let applied = edit.apply(&mut tried)?;
         drop(tried);
-        let behind = session.step() + 1 < session.timeline().steps().len();
+        let behind = session.step() + 1 < session.timeline().steps().end();
         let forked = match self.on_original() || behind {
             true => Some(self.fork(session, None)?),
             false => None,
@@ -262,10 +262,10 @@ impl Branches {
         let steps = session.timeline().steps();
         let is_edit =
             |step: &crate::debug::timeline::Step| matches!(step.input, Some(Input::Change(_)));
-        let at = steps.iter().rposition(is_edit).filter(|at| *at >= branch.shared.max(1));
+        let last = steps.numbered().rev().find(|(_, step)| is_edit(step));
+        let at = last.map(|(at, _)| at).filter(|at| *at >= branch.shared.max(1));
         let at = at.filter(|_| branch.parent.is_some()).ok_or_else(|| nothing("undo"))?;
-        let taken: VecDeque<Input> =
-            steps[at..].iter().filter_map(|step| step.input.clone()).collect();
+        let taken: VecDeque<Input> = steps.from(at).filter_map(|step| step.input.clone()).collect();
         let words = taken.front().map(Input::words).unwrap_or_default();
         session.go_to_stop(session.timeline().last_stop_of(at - 1));
         session.cut();
@@ -307,7 +307,7 @@ fn nothing(verb: &str) -> EditError {
 
 /// The words of the edits after the first `shared` steps.
 fn edits(session: &Session, shared: usize) -> Vec<String> {
-    let steps = session.timeline().steps().iter().skip(shared);
+    let steps = session.timeline().steps().from(shared);
     let inputs = steps.filter_map(|step| step.input.as_ref());
     let edits = inputs.filter(|input| matches!(input, Input::Change(_)));
     edits.map(Input::words).collect()

@@ -69,6 +69,11 @@ pub trait Change: fmt::Debug + Send + Sync {
         false
     }
 
+    /// About what it holds that nobody else may, once the cluster has gone on, in bytes.
+    fn bytes(&self) -> usize {
+        0
+    }
+
     /// Does it.
     ///
     /// # Errors

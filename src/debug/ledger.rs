@@ -94,6 +94,30 @@ impl Ledger {
         }
     }
 
+    /// Forgets what held only before the first `len` entries were there.
+    pub fn forget(&mut self, len: usize) {
+        let is_old = |changes: &Changes| match &changes[..] {
+            [(at, None)] => *at <= len,
+            [_, (second, _), ..] => *second <= len,
+            _ => false,
+        };
+        let old = self.nodes.iter().filter(|(_, changes)| is_old(changes));
+        let old: Vec<Symbol> = old.map(|(name, _)| *name).collect();
+        for name in old {
+            let Some(mut changes) = self.nodes.remove(&name) else { continue };
+            let held = changes.partition_point(|(at, _)| *at <= len).saturating_sub(1);
+            Arc::make_mut(&mut changes).drain(..held);
+            if !matches!(&changes[..], [(at, None)] if *at <= len) {
+                self.nodes.insert(name, changes);
+            }
+        }
+    }
+
+    /// How many amounts are noted, of all nodes.
+    pub fn count(&self) -> usize {
+        self.nodes.values().map(|changes| changes.len()).sum()
+    }
+
     /// The amounts of a node after the first `len` entries; `None` if it was not there.
     pub fn after(&self, node: Symbol, len: usize) -> Option<&NodeAmounts> {
         self.version_after(node, len).map(|(_, amounts)| amounts)
@@ -140,6 +164,22 @@ mod tests {
         ledger.truncate(4);
         assert_eq!(cpu(&ledger, 9), Some(2));
         assert_eq!(cpu(&Ledger::default(), 0), None);
+    }
+
+    #[test]
+    fn what_is_forgotten_leaves_what_held_then() {
+        let mut ledger = Ledger::default();
+        for (len, milli) in [(0, 4), (3, 3), (5, 2), (7, 1)] {
+            ledger.note(NodeId(0), Some(&node(milli)), len);
+        }
+        ledger.forget(5);
+        let seen: Vec<_> = (4..=7).map(|len| cpu(&ledger, len)).collect();
+        assert_eq!((seen, ledger.count()), (vec![None, Some(2), Some(2), Some(1)], 2));
+        ledger.note(NodeId(0), None, 9);
+        ledger.forget(8);
+        assert_eq!((cpu(&ledger, 8), cpu(&ledger, 9), ledger.count()), (Some(1), None, 2));
+        ledger.forget(9);
+        assert_eq!(ledger.count(), 0, "the node is gone");
     }
 
     #[test]

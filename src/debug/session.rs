@@ -2,6 +2,7 @@
 
 mod acting;
 mod circle;
+mod forgetting;
 mod moving;
 mod restoring;
 mod stopping;
@@ -28,6 +29,7 @@ use crate::trace::{Entry, EntryId, History, thin};
 
 use acting::Acts;
 pub use circle::Circle;
+use forgetting::Forgets;
 pub use moving::Ran;
 pub use restoring::Restoring;
 pub use stopping::{Continued, Search};
@@ -51,6 +53,7 @@ pub struct Session {
     breakpoints: Breakpoints,
     times: Times,
     acts: Acts,
+    forgets: Forgets,
 }
 
 impl Session {
@@ -68,6 +71,7 @@ impl Session {
             breakpoints: Breakpoints::default(),
             times: Times::default(),
             acts: Acts::default(),
+            forgets: Forgets::default(),
         };
         session.record_step(None, loaded);
         session
@@ -133,7 +137,7 @@ impl Session {
 
     /// Whether the debugger stands at the newest stop.
     pub fn is_at_newest(&self) -> bool {
-        self.stop + 1 >= self.timeline.stops().len()
+        self.stop + 1 >= self.timeline.stops().end()
     }
 
     /// Runs one cycle after all that was done so far, and goes there.
@@ -210,6 +214,7 @@ impl Session {
         let done = self.apply(input)?;
         if done && !goes_along {
             (self.stop, self.position) = place;
+            self.stand_in_what_is_kept();
         }
         Ok(done)
     }
@@ -231,12 +236,13 @@ impl Session {
         self.world.scheduler_mut().measure(None);
         let Some(effect) = effect? else { return Ok(false) };
         self.times.step_done(effect.record.as_ref().map(|record| record.cycle));
-        let first = self.timeline.stops().len();
+        let first = self.timeline.stops().end();
         self.record_step(Some(input), effect);
         (self.stop, self.position) = (first, Position::START);
         let step = self.last_step();
         let known = self.timeline.steps().get(step).is_some_and(|step| step.known.is_some());
         self.checkpoints.offer(step, if known { 1 } else { checkpoint::WHOLE }, &self.world);
+        self.forget_surplus();
         Ok(true)
     }
 
@@ -263,7 +269,11 @@ impl Session {
             let number = record.cycle;
             cycles.push((self.history.push(Entry::Cycle(record)), number));
         }
-        for record in effect.finished {
+        // Of a cycle that was forgotten while its pod waited, nothing is left to complete.
+        let finished = effect.finished.into_iter();
+        let finished: Vec<_> =
+            finished.filter(|record| !self.history.has_forgotten(record.cycle)).collect();
+        for record in finished {
             let number = record.cycle;
             let (id, before) = self.history.put_cycle(record);
             match before {
@@ -316,6 +326,7 @@ impl Session {
     pub fn set_history_memory(&mut self, bytes: usize) {
         let copies = bytes / 8 * 3;
         self.history.set_budget(Some(bytes - copies));
+        self.forgets.set_budget(bytes - copies);
         self.checkpoints.set_budget(copies);
     }
 
@@ -335,6 +346,7 @@ impl Session {
     pub fn fork(&self) -> Session {
         let mut fork = self.clone();
         fork.cut();
+        fork.forgets = Forgets::default();
         fork.write_here();
         fork
     }

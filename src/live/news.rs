@@ -1,12 +1,15 @@
 //! News from a live cluster as a change of the session: done again later, it leads to the same
 //! state, as it holds everything it needs.
 
-use crate::api::{Kind, Object, Time};
-use crate::debug::Change;
+use crate::api::{Kind, Object, ResourceVersion, Time, defaults};
+use crate::debug::{Change, Session};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
 use crate::sim::remote::Answer;
+
+/// About what a change holds, mostly an old version of a pod or a node, in bytes.
+const OP_BYTES: usize = 2_000;
 
 /// One thing to do with the simulated cluster.
 #[derive(Clone, Debug)]
@@ -41,6 +44,40 @@ pub struct News {
     pub ops: Vec<Op>,
 }
 
+/// Whether the server's new version of an object, of which `there` is the one before, tells
+/// nothing that any scheduler reads, so that nothing has to be done: the heartbeat of a node,
+/// most of what a kubelet says of a pod that runs. Of other objects the version itself counts, as
+/// they are written to, and a waiting pod is looked at whenever anything is said of it. Neither
+/// does it count where an op on the object is still to be done.
+pub fn says_nothing(session: &Session, ops: &[Op], there: Option<&Object>, new: &Object) -> bool {
+    let settled = match new {
+        Object::Node(_) => true,
+        Object::Pod(pod) => !pod.spec.node_name.is_empty(),
+        _ => false,
+    };
+    let Some(there) = there.filter(|_| settled) else { return false };
+    let is_same = unversioned(there) == unversioned(new);
+    is_same && !session.world().api().awaits(new.key()) && !ops.iter().any(|op| op.is_about(new))
+}
+
+/// The object with the defaults and without its version.
+fn unversioned(object: &Object) -> Object {
+    let mut object = object.clone();
+    defaults::apply(&mut object);
+    object.metadata_mut().resource_version = ResourceVersion::default();
+    object
+}
+
+impl Op {
+    fn is_about(&self, object: &Object) -> bool {
+        match self {
+            Op::Accept(other) => other.key() == object.key(),
+            Op::Forget(kind, key) => *kind == object.kind() && *key == NamespacedName::of(object),
+            _ => false,
+        }
+    }
+}
+
 impl Change for News {
     fn words(&self) -> String {
         let accepted = |op: &&Op| matches!(op, Op::Accept(_) | Op::Forget(..) | Op::Answer { .. });
@@ -58,6 +95,10 @@ impl Change for News {
 
     fn cannot_fail(&self) -> bool {
         true
+    }
+
+    fn bytes(&self) -> usize {
+        self.ops.len() * OP_BYTES
     }
 
     fn apply(&self, world: &mut World) -> Result<(), String> {

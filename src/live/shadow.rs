@@ -16,7 +16,7 @@ use crate::engine::record::QueueName;
 use crate::intern::Symbol;
 use crate::live::compare::{self, Decision, Theirs};
 use crate::live::feed::Delta;
-use crate::live::news::{News, Op};
+use crate::live::news::{self, News, Op};
 
 /// How long a decision of ours may stand alone, in microseconds.
 const PATIENCE: i64 = 30_000_000;
@@ -100,6 +100,7 @@ impl Shadow {
         self.now = now;
         for delta in deltas {
             match delta {
+                Delta::Put(object) if self.says_nothing(session, &object) => {}
                 Delta::Put(Object::Pod(pod)) => self.pod(session, Object::Pod(pod)),
                 Delta::Put(object) => {
                     // The server's word counts at once: volumes and claims are not decided on.
@@ -154,6 +155,12 @@ impl Shadow {
             self.give_back(session, uid, REFUSED);
         }
         self.flush(session);
+    }
+
+    /// Whether nothing is to be done about the server's version of an object.
+    fn says_nothing(&self, session: &Session, object: &Object) -> bool {
+        let there = self.theirs(session, object.kind(), NamespacedName::of(object));
+        news::says_nothing(session, &self.ops, there.as_ref(), object)
     }
 
     fn pod(&mut self, session: &mut Session, object: Object) {

@@ -88,6 +88,11 @@ impl ApiServer {
         self.remote.is_none()
     }
 
+    /// Whether an answer from elsewhere told a version of an object that was not heard of yet.
+    pub fn awaits(&self, key: ObjectKey) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.awaits(key))
+    }
+
     /// The writes for an API server elsewhere that were not taken yet.
     pub fn outbox(&self) -> &[Outgoing] {
         self.remote.as_ref().map(Remote::outbox).unwrap_or_default()

@@ -261,6 +261,11 @@ impl Remote {
         }
     }
 
+    /// Whether an answer told a version of an object of which nothing was heard yet.
+    pub fn awaits(&self, key: ObjectKey) -> bool {
+        self.newer.contains_key(&key)
+    }
+
     /// The newest version: as an answer told it, or as it is stored. What was made elsewhere is
     /// there as soon as the answer says so.
     pub fn newest(&self, key: ObjectKey, stored: Option<Object>) -> Option<Object> {

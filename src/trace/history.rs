@@ -1,9 +1,9 @@
 //! Everything that happened, as one ordered timeline: cycles, moves between queues, answers
 //! of hints and events for people.
 //!
-//! Entries are only appended, or cut off at the end when the debugger goes back in time, so
-//! an [`EntryId`] means the same entry for as long as it exists. Records are shared, so a
-//! view can hold on to one while the history grows.
+//! Entries are only appended, cut off at the end when the debugger goes back in time, or
+//! forgotten from the beginning on, so an [`EntryId`] means the same entry for as long as it
+//! exists. Records are shared, so a view can hold on to one while the history grows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use crate::api::Time;
 use crate::engine::host::ApiEvent;
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, HintRecord, QueueMove};
-use crate::engine::shards::Shards;
+use crate::engine::shards::{Shards, Spread as _};
+use crate::trace::kept::Kept;
 use crate::trace::thin::{self, Weights};
 
 /// About what an entry takes that is no matrix, a thin record of a cycle among them, in bytes.
-const ENTRY_BYTES: usize = 1_300;
+pub const ENTRY_BYTES: usize = 1_300;
 /// Records that stay whole, whatever they take.
 const WHOLE: usize = 8;
 /// Replaced records that are remembered at most.
@@ -78,9 +79,9 @@ impl Entry {
 /// The timeline, with indexes by cycle number and by pod.
 #[derive(Clone, Default, Debug)]
 pub struct History {
-    entries: Vec<Arc<Entry>>,
+    entries: Kept<Arc<Entry>>,
     /// Cycle entries in order; their cycle numbers rise.
-    cycles: Vec<EntryId>,
+    cycles: Kept<EntryId>,
     by_pod: Shards<NamespacedName, Vec<EntryId>>,
     /// Numbers of the cycles whose records are whole, in the order they were put here. A
     /// number may be there that was cut off since.
@@ -90,6 +91,8 @@ pub struct History {
     /// them are forgotten.
     replaced: Vec<u32>,
     forgotten: u64,
+    /// The number of the newest cycle that was forgotten, 0: none was.
+    forgotten_cycle: u64,
     /// Most bytes of entries and matrices; `None`: any.
     budget: Option<usize>,
 }
@@ -97,7 +100,7 @@ pub struct History {
 impl History {
     /// Appends what happened and says where it is.
     pub fn push(&mut self, entry: Entry) -> EntryId {
-        let id = EntryId(self.entries.len() as u32);
+        let id = EntryId(self.entries.end() as u32);
         let pod = entry.pod();
         let mut of_pod = self.by_pod.remove(&pod).unwrap_or_default();
         of_pod.push(id);
@@ -112,7 +115,8 @@ impl History {
     }
 
     /// Changes how much memory the timeline may take, in bytes; `None`: any. Matrices are left
-    /// out to stay within it, entries never.
+    /// out to stay within it; entries are forgotten only where somebody calls
+    /// [`History::forget`].
     pub fn set_budget(&mut self, bytes: Option<usize>) {
         self.budget = bytes;
         self.keep_within_budget();
@@ -121,6 +125,11 @@ impl History {
     /// Bytes that the matrices of whole records take now.
     pub fn matrix_bytes(&self) -> usize {
         self.weights.bytes()
+    }
+
+    /// About what the entries take without any matrix, in bytes.
+    pub fn entry_bytes(&self) -> usize {
+        self.entries.count() * ENTRY_BYTES
     }
 
     fn count_in(&mut self, record: &CycleRecord) {
@@ -142,7 +151,7 @@ impl History {
     /// Makes the records thin that were whole for longest, until the rest fits.
     fn keep_within_budget(&mut self) {
         let Some(budget) = self.budget else { return };
-        let budget = budget.saturating_sub(self.entries.len() * ENTRY_BYTES);
+        let budget = budget.saturating_sub(self.entry_bytes());
         while self.weights.bytes() > budget && self.whole.len() > WHOLE {
             let Some(number) = self.whole.front().copied() else { return };
             match self.cycle(number).map(|record| Arc::new(thin::thin(record))) {
@@ -177,7 +186,9 @@ impl History {
         self.count_out(&before);
         self.count_in(&record);
         self.note_replaced(id);
-        self.entries[id.index()] = Arc::new(Entry::Cycle(record));
+        if let Some(entry) = self.entries.get_mut(id.index()) {
+            *entry = Arc::new(Entry::Cycle(record));
+        }
         (id, Some(before))
     }
 
@@ -186,7 +197,8 @@ impl History {
             let forgotten = self.replaced.drain(..REPLACED / 2).count();
             self.forgotten += forgotten as u64;
         }
-        self.replaced.extend(self.cycles.binary_search(&id).map(|place| place as u32));
+        let place = self.cycles.partition_point(|cycle| *cycle < id);
+        self.replaced.push(place as u32);
     }
 
     /// How many records were replaced so far, as [`History::replaced_since`] counts them.
@@ -201,8 +213,12 @@ impl History {
         self.replaced.get(first..)
     }
 
-    /// Puts the record back that a cycle had before it was completed. It may be thin.
+    /// Puts the record back that a cycle had before it was completed. It may be thin. A cycle
+    /// that was forgotten stays so.
     pub fn take_back(&mut self, record: &CycleRecord) {
+        if self.has_forgotten(record.cycle) {
+            return;
+        }
         let present = self.cycle(record.cycle).filter(|present| present.is_whole());
         let record = match present {
             Some(present) => thin::fill(record, present),
@@ -211,25 +227,65 @@ impl History {
         self.put_cycle(Arc::new(record));
     }
 
-    /// Number of entries; the id that the next one will get.
+    /// Number of entries, those forgotten included; the id that the next one will get.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.end()
     }
 
-    /// Number of cycles.
+    /// Number of cycles, those forgotten included.
     pub fn cycle_count(&self) -> usize {
-        self.cycles.len()
+        self.cycles.end()
+    }
+
+    /// How many pods are known by what happened to them.
+    pub fn pod_count(&self) -> usize {
+        self.by_pod.len()
+    }
+
+    /// How many cycles were forgotten.
+    pub fn forgotten_cycles(&self) -> usize {
+        self.cycles.start()
+    }
+
+    /// Whether a cycle of that number was forgotten.
+    pub fn has_forgotten(&self, number: u64) -> bool {
+        number <= self.forgotten_cycle
     }
 
     /// Whether nothing happened yet.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
+    }
+
+    /// Forgets all entries before the first of that id.
+    pub fn forget(&mut self, before: EntryId) {
+        let forgotten: Vec<Arc<Entry>> = self.entries.forget(before.index()).collect();
+        let mut pods: Vec<NamespacedName> = forgotten.iter().map(|entry| entry.pod()).collect();
+        pods.sort_unstable_by_key(|pod| pod.number());
+        pods.dedup();
+        for pod in pods {
+            let Some(mut ids) = self.by_pod.remove(&pod) else { continue };
+            ids.drain(..ids.partition_point(|id| *id < before));
+            if !ids.is_empty() {
+                self.by_pod.insert(pod, ids);
+            }
+        }
+        for record in forgotten.iter().filter_map(|entry| entry.as_cycle()) {
+            self.forgotten_cycle = record.cycle;
+            if record.is_whole() {
+                self.weights.remove(record);
+            }
+        }
+        let gone = self.cycles.partition_point(|cycle| *cycle < before);
+        self.cycles.forget(gone);
+        let last = self.forgotten_cycle;
+        self.whole.retain(|number| *number > last);
     }
 
     /// Forgets all entries from `len` on: the debugger went back to when there were so many.
     pub fn truncate(&mut self, len: usize) {
         self.forgotten += self.replaced.drain(..).count() as u64 + 1;
-        let dropped = self.entries.split_off(len.min(self.entries.len()));
+        let dropped = self.entries.cut(len);
         for entry in dropped.iter().rev() {
             if let Entry::Cycle(record) = entry.as_ref() {
                 self.cycles.pop();
@@ -248,7 +304,7 @@ impl History {
     }
 
     /// All entries in order.
-    pub fn entries(&self) -> &[Arc<Entry>] {
+    pub fn entries(&self) -> &Kept<Arc<Entry>> {
         &self.entries
     }
 
@@ -266,10 +322,9 @@ impl History {
         self.cycles.iter().filter_map(|id| self.get(*id)?.as_cycle())
     }
 
-    /// The cycles from a place among them on, in order.
+    /// The cycles from a place among them on, in order. Those forgotten count as places.
     pub fn cycles_from(&self, place: usize) -> impl Iterator<Item = &Arc<CycleRecord>> {
-        let ids = self.cycles.get(place..).unwrap_or_default();
-        ids.iter().filter_map(|id| self.get(*id)?.as_cycle())
+        self.cycles.from(place).filter_map(|id| self.get(*id)?.as_cycle())
     }
 
     /// The last cycle.
@@ -280,8 +335,8 @@ impl History {
     /// Where the cycle with that number is.
     pub fn entry_of_cycle(&self, number: u64) -> Option<EntryId> {
         let number_of = |id: &EntryId| self.get(*id).and_then(Entry::as_cycle).map(|r| r.cycle);
-        let at = self.cycles.binary_search_by_key(&Some(number), number_of).ok()?;
-        self.cycles.get(at).copied()
+        let at = self.cycles.partition_point(|id| number_of(id) < Some(number));
+        self.cycles.get(at).copied().filter(|id| number_of(id) == Some(number))
     }
 
     /// The cycle with that number (they count from 1).

@@ -5,8 +5,10 @@
 
 pub mod history;
 pub mod json;
+pub mod kept;
 pub mod state;
 pub mod thin;
 
 pub use history::{Entry, EntryId, History};
+pub use kept::Kept;
 pub use state::{PodState, State};

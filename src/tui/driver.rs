@@ -11,6 +11,8 @@ mod clock;
 mod decide;
 mod difference;
 #[cfg(test)]
+mod forget_tests;
+#[cfg(test)]
 mod hour_tests;
 mod live;
 mod outline;
@@ -32,7 +34,7 @@ mod why;
 use std::collections::BTreeMap;
 
 use super::app::Request;
-use super::model::{Model, Position};
+use super::model::{Model, Position, span};
 use super::view::ViewId;
 use super::widget::status_line::Severity;
 use crate::api::Time;
@@ -159,7 +161,7 @@ impl Driver {
     /// Does what the interface asks for.
     pub fn perform(&mut self, request: &Request) -> Done {
         self.pause();
-        let before = self.session.timeline().steps().len();
+        let before = self.session.timeline().steps().end();
         let place = (self.session.stop_index(), self.session.position());
         if self.work.take().is_none() {
             self.came_from = place;
@@ -170,7 +172,7 @@ impl Driver {
             // What was begun in one branch does not go on in another.
             (done.stopped, self.runs) = (true, false);
         }
-        match self.session.timeline().steps().len() == before {
+        match self.session.timeline().steps().end() == before {
             true => self.position_changed(),
             false => self.world_changed(),
         }
@@ -186,7 +188,7 @@ impl Driver {
     /// How many steps were done to the cluster.
     #[cfg(test)]
     pub fn steps_done(&self) -> usize {
-        self.session.timeline().steps().len()
+        self.session.timeline().steps().end()
     }
 
     fn dispatch(&mut self, request: &Request) -> Done {
@@ -257,9 +259,20 @@ impl Driver {
                 (Severity::Info, format!("cycle {cycle} of {pod}: {outcome}"))
             }),
             Ran::Idle => Some((Severity::Info, self.idle_words())),
-            Ran::AtStart => Some((Severity::Info, "this is the beginning of the recording".into())),
+            Ran::AtStart => Some((Severity::Info, self.beginning_words())),
         };
         Done { message, ..Done::default() }
+    }
+
+    /// That there is nothing before, and why.
+    pub(super) fn beginning_words(&self) -> String {
+        match self.session.forgotten_before() {
+            None => "this is the beginning of the recording".into(),
+            Some(time) => format!(
+                "what came before +{} was forgotten; a larger --history-memory keeps more",
+                span(time.0 - self.model.start.0)
+            ),
+        }
     }
 
     /// Where the frame is best seen: nodes of Filter and Score in their matrix, the rest in the overview.
@@ -287,9 +300,9 @@ impl Driver {
     }
 
     fn continue_here(&mut self) -> Done {
-        let steps = self.session.timeline().steps().len();
+        let steps = self.session.timeline().steps().end();
         let kept = self.branches.cut(&mut self.session);
-        let later = steps - self.session.timeline().steps().len();
+        let later = steps - self.session.timeline().steps().end();
         let later = if later == 1 { "1 later step".into() } else { format!("{later} later steps") };
         let text = match kept {
             None => "there is nothing after this; what you do now is the future".to_owned(),
@@ -315,8 +328,10 @@ impl Driver {
     }
 
     fn show_cycle(&mut self, number: u64) -> Done {
+        let forgotten = self.session.history().has_forgotten(number);
         let message = match self.session.go_to_cycle(number) {
             true => None,
+            false if forgotten && number > 0 => Some((Severity::Error, self.beginning_words())),
             false => Some((Severity::Error, format!("no cycle {number} is recorded"))),
         };
         Done { message, ..Done::default() }

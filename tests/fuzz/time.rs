@@ -65,7 +65,7 @@ fn inputs(case: &Arc<Case>, session: &Session, (number, step): (usize, &Step)) -
 
 /// Everything that is recorded, whatever was left out of it meanwhile.
 fn told(session: &mut Session) -> Vec<Value> {
-    let entries = session.history().entries().to_vec();
+    let entries = session.history().entries().iter().cloned().collect::<Vec<_>>();
     let mut one = |entry: &Arc<Entry>| match entry.as_ref() {
         Entry::Cycle(record) => {
             let whole = session.whole_record(record.cycle);
@@ -104,7 +104,7 @@ fn case_comes_back(case: Arc<Case>, seed: u64) -> Result<(), String> {
 fn goes_on(session: &mut Session, step: usize, expected: &[Value]) -> Result<(), String> {
     session.go_to_stop(session.timeline().last_stop_of(step));
     let rest: Vec<Input> =
-        session.timeline().steps()[step + 1..].iter().filter_map(|s| s.input.clone()).collect();
+        session.timeline().steps().from(step + 1).filter_map(|s| s.input.clone()).collect();
     let mut fork = session.fork();
     for input in rest {
         if !fork.apply(input)? {

@@ -38,6 +38,11 @@ pub struct Memory {
 const DIFFERENT_AMOUNTS: usize = 16;
 
 impl Memory {
+    /// Forgets what was learned of nodes, some of which may be gone.
+    pub fn forget_nodes(&mut self) {
+        (self.nodes, self.amounts) = (HashMap::new(), Vec::new());
+    }
+
     fn of_amounts(&self, of: &NodeAmounts) -> Option<bool> {
         let same = |known: &NodeAmounts| {
             (known.pods, &known.free, &known.allocatable) == (of.pods, &of.free, &of.allocatable)

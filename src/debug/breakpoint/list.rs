@@ -25,6 +25,8 @@ pub struct Item {
     pub definition: Definition,
     /// Whether it stops or logs.
     pub enabled: bool,
+    /// Hits in entries that are forgotten.
+    forgotten: u64,
     /// Entries that were hit, in order, with how often.
     counts: Vec<(usize, u32)>,
     /// Entries that could not be looked at: their lists by node are left out.
@@ -60,6 +62,7 @@ impl Item {
             id,
             definition,
             enabled,
+            forgotten: 0,
             counts: Vec::new(),
             unseen: BTreeSet::new(),
             scanned: 0,
@@ -68,20 +71,27 @@ impl Item {
         }
     }
 
-    /// How often it was hit, or would have been, over the whole recording.
+    /// How often it was hit, or would have been, over the whole recording, what was counted
+    /// before it was forgotten included.
     pub fn hits(&self) -> u64 {
-        self.counts.iter().map(|(_, count)| u64::from(*count)).sum()
+        self.hits_until(EntryId(u32::MAX))
     }
 
     /// How often up to and with an entry.
     pub fn hits_until(&self, entry: EntryId) -> u64 {
-        self.counts[..self.first_after(entry.0 as usize)].iter().map(|(_, n)| u64::from(*n)).sum()
+        let known = &self.counts[..self.first_after(entry.0 as usize)];
+        self.forgotten + known.iter().map(|(_, count)| u64::from(*count)).sum::<u64>()
     }
 
     /// Cycles it could not look at, because their lists by node are left out to save memory.
     /// Running and going back look at them.
     pub fn unseen(&self) -> usize {
         self.unseen.len()
+    }
+
+    /// How many entries are noted for it: such that were hit, or changed what is watched.
+    pub fn kept(&self) -> usize {
+        self.counts.len() + self.unseen.len() + self.course.changes().len()
     }
 
     /// Why its condition could not be worked out, the last time that happened.
@@ -210,6 +220,15 @@ impl Item {
         self.memory = Memory::default();
     }
 
+    /// Forgets the first `len` entries but not how often they were hit.
+    fn forget(&mut self, len: usize) {
+        let gone = self.counts.partition_point(|(at, _)| *at < len);
+        self.forgotten += self.counts.drain(..gone).map(|(_, count)| u64::from(count)).sum::<u64>();
+        self.unseen = self.unseen.split_off(&len);
+        self.course.forget(len);
+        self.memory.forget_nodes();
+    }
+
     /// The first of `counts` behind an entry.
     fn first_after(&self, entry: usize) -> usize {
         self.counts.partition_point(|(at, _)| *at <= entry)
@@ -247,7 +266,8 @@ impl Item {
     /// The hits at an entry that count, in order.
     fn hits_at(&mut self, recording: &Recording<'_>, at: usize) -> Vec<Hit> {
         let entry = EntryId(at as u32);
-        let before = at.checked_sub(1).map_or(0, |before| self.hits_until(EntryId(before as u32)));
+        let before = at.checked_sub(1).map(|before| self.hits_until(EntryId(before as u32)));
+        let before = before.unwrap_or(self.forgotten);
         let mut frames: Vec<(Rank, Position)> = Vec::new();
         let record = recording.history.get(entry).and_then(|entry| entry.as_cycle());
         match (Item::probe(&self.definition), record) {
@@ -395,6 +415,11 @@ impl Breakpoints {
     /// Forgets what came after the first `len` entries: the recording was cut off there.
     pub fn truncate(&mut self, len: usize) {
         self.items.iter_mut().for_each(|item| item.truncate(len));
+    }
+
+    /// Forgets the first `len` entries; hits in them still count.
+    pub fn forget(&mut self, len: usize) {
+        self.items.iter_mut().for_each(|item| item.forget(len));
     }
 
     /// How many cycles up to an entry have to be run again to know all stops.

@@ -7,6 +7,7 @@ use crate::debug::ledger::Ledger;
 use crate::engine::objects::Objects;
 use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::CycleRecord;
+use crate::sim::World;
 use crate::trace::{EntryId, History};
 
 /// What breakpoints look at: the history, what was free on the nodes, and the objects of now.
@@ -18,6 +19,8 @@ pub struct Recording<'a> {
     pub start: usize,
     /// What was free on the nodes.
     pub ledger: &'a Ledger,
+    /// The cluster where the recording begins, if what came before was forgotten.
+    pub beginning: Option<&'a World>,
     /// The cluster's objects as they are now.
     pub objects: &'a Objects,
 }

@@ -305,9 +305,9 @@ fn watches_follow_the_cluster() {
             names.iter().map(|pod| watch(&mut session, &format!("pod:{pod}"))).collect();
         run(&mut session);
         let loaded = session.world_at(0);
-        for step in 0..session.timeline().steps().len() {
+        for step in 0..session.timeline().steps().end() {
             let world = session.world_at(step);
-            let len = session.timeline().steps()[step].entries.end as usize;
+            let len = session.timeline().steps().get(step).unwrap().entries.end as usize;
             let value = |id: u32| {
                 let item = session.breakpoints().get(id).unwrap();
                 item.value_after(&session.recording(), len).unwrap().to_string()
@@ -361,7 +361,7 @@ fn a_cut_recording_has_the_hits_that_are_in_it() {
         set_all(&mut session);
         run(&mut session);
         let hits = counts(&session);
-        for stop in (1..session.timeline().stops().len()).rev() {
+        for stop in (1..session.timeline().stops().end()).rev() {
             let mut fork = session.clone();
             fork.go_to_stop(stop);
             fork.cut();

@@ -11,6 +11,7 @@ use crate::debug::ledger::NodeAmounts;
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, Outcome, QueueName};
 use crate::intern::Symbol;
+use crate::sim::World;
 use crate::trace::{Entry, EntryId};
 
 /// What is watched.
@@ -82,12 +83,17 @@ impl Subject {
         }
     }
 
-    /// The value before anything happened.
+    /// The value where the recording begins: before anything happened, or else before what is
+    /// not forgotten.
     fn start(&self, recording: &Recording<'_>) -> Watched {
-        match self {
-            Subject::Node { .. } => self.of_node(recording, 0).unwrap_or_else(gone),
-            Subject::Queue(_) => Watched::Number(0),
-            Subject::Pod(_) => Watched::Text("none".into()),
+        match (self, recording.beginning) {
+            (Subject::Node { .. }, _) => {
+                self.of_node(recording, recording.history.entries().start()).unwrap_or_else(gone)
+            }
+            (Subject::Queue(queue), Some(world)) => Watched::Number(length(world, *queue)),
+            (Subject::Queue(_), None) => Watched::Number(0),
+            (Subject::Pod(pod), Some(world)) => Watched::Text(place_in(world, *pod)),
+            (Subject::Pod(_), None) => Watched::Text("none".into()),
         }
     }
 
@@ -133,6 +139,33 @@ fn has_node(words: &str) -> bool {
 
 fn gone() -> Watched {
     Watched::Text("no such node".into())
+}
+
+/// How many pods are in a queue of a cluster.
+fn length(world: &World, queue: QueueName) -> i64 {
+    let pods = world.scheduler().queue();
+    let length = match queue {
+        QueueName::Active => pods.active().len(),
+        QueueName::Backoff => pods.backoff().len(),
+        QueueName::Unschedulable => pods.unschedulable().len(),
+        QueueName::Gated => pods.gated().len(),
+        QueueName::InFlight => pods.in_flight().len(),
+        QueueName::None => 0,
+    };
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+/// Where a pod is in a cluster.
+fn place_in(world: &World, pod: NamespacedName) -> String {
+    let mut waiting = world.scheduler().waiting().iter();
+    if let Some(waiting) = waiting.find(|waiting| waiting.pod().key() == pod) {
+        return format!("waits for {}", waiting.node());
+    }
+    let object = world.api().objects().pod(pod);
+    match object.map(|object| object.spec.node_name).filter(|node| !node.is_empty()) {
+        Some(node) => format!("on {node}"),
+        None => world.scheduler().queue().place_of(pod).as_str().into(),
+    }
 }
 
 /// Where a cycle brought its pod by its own end; a wait at Permit may end later.
@@ -191,6 +224,7 @@ impl Course {
     pub fn update(&mut self, subject: &Subject, recording: &Recording<'_>) -> Vec<usize> {
         if self.start.is_none() {
             self.start = Some(subject.start(recording));
+            self.scanned = recording.history.entries().start();
         }
         let mut changed = Vec::new();
         for at in self.scanned..recording.history.len() {
@@ -209,6 +243,14 @@ impl Course {
     pub fn truncate(&mut self, len: usize) {
         self.changes.truncate(self.changes.partition_point(|(at, _)| *at < len));
         self.scanned = self.scanned.min(len);
+    }
+
+    /// Forgets what held only before the first `len` entries were there.
+    pub fn forget(&mut self, len: usize) {
+        let gone = self.changes.partition_point(|(at, _)| *at < len);
+        if let Some((_, last)) = self.changes.drain(..gone).next_back() {
+            self.start = Some(last);
+        }
     }
 
     /// The value after the first `len` entries.

@@ -20,7 +20,7 @@ fn bytes(session: &Session) -> String {
     pods.sort_unstable();
     let places: Vec<String> = pods.iter().map(place).collect();
     let (stop, position) = (session.stop_index(), session.position());
-    let steps = session.timeline().steps().len();
+    let steps = session.timeline().steps().end();
     format!(
         "{}\n{}\n{}\n{:?} {steps} {stop} {position:?} {:?}",
         cycles.join("\n"),
@@ -83,7 +83,7 @@ fn the_original_stays_as_it_was_whatever_is_edited() {
     for seed in 0..24 {
         let mut number = numbers(seed);
         let (mut session, mut branches) = (original.clone(), Branches::default());
-        session.go_to_stop(number(session.timeline().stops().len()));
+        session.go_to_stop(number(session.timeline().stops().end()));
         let mut applied = 0;
         for _ in 0..12 {
             match number(6) {

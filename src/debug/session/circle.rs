@@ -54,8 +54,8 @@ impl Session {
     fn only_cycles_since(&self, first: &CycleRecord) -> bool {
         let stop = self.timeline.stop_of_cycle(first.cycle);
         let step = stop.and_then(|stop| self.timeline.stops().get(stop)).map_or(0, |at| at.step);
-        let since = self.timeline.steps().get(step..).unwrap_or_default();
-        since.iter().all(|step| matches!(step.input, Some(Input::Cycle)))
+        let mut since = self.timeline.steps().from(step);
+        since.all(|step| matches!(step.input, Some(Input::Cycle)))
     }
 }
 

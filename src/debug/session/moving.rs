@@ -53,9 +53,9 @@ impl Session {
 
     /// Goes to the start of the next cycle.
     pub fn next_cycle(&mut self) -> Ran {
-        let stops = self.timeline.stops().iter().enumerate().skip(self.stop + 1);
-        let next = stops.into_iter().find(|(_, stop)| stop.cycle.is_some()).map(|(at, _)| at);
-        match next {
+        let later = self.timeline.stops().from(self.stop + 1);
+        let next = later.zip(self.stop + 1..).find(|(stop, _)| stop.cycle.is_some());
+        match next.map(|(_, at)| at) {
             Some(next) => self.moved_to(next),
             None => self.run_on(),
         }
@@ -66,8 +66,10 @@ impl Session {
         if self.record().is_some() && self.position != Position::START {
             return self.moved_to(self.stop);
         }
-        let stops = self.timeline.stops().iter().take(self.stop);
-        match stops.into_iter().rposition(|stop| stop.cycle.is_some()) {
+        let stops = self.timeline.stops();
+        let earlier = stops.range(stops.start()..self.stop).rev().zip(1..);
+        let before = earlier.into_iter().find(|(stop, _)| stop.cycle.is_some());
+        match before.map(|(_, back)| self.stop - back) {
             Some(before) => self.moved_to(before),
             None => Ran::AtStart,
         }
@@ -78,9 +80,11 @@ impl Session {
         self.timeline.stop_of_cycle(number).map(|stop| self.moved_to(stop)).is_some()
     }
 
-    /// Goes to a stop, by its index; to the last if there are not so many.
+    /// Goes to a stop, by its index; to the last if there are not so many, and to the first if
+    /// it is forgotten.
     pub fn go_to_stop(&mut self, stop: usize) {
-        self.moved_to(stop.min(self.timeline.stops().len().saturating_sub(1)));
+        let stops = self.timeline.stops();
+        self.moved_to(stop.min(stops.end().saturating_sub(1)).max(stops.start()));
     }
 
     /// Goes to the newest stop.
@@ -159,7 +163,10 @@ impl Session {
             self.position = before;
             return Ran::Moved;
         }
-        let Some(before) = self.stop.checked_sub(1) else { return Ran::AtStart };
+        if self.stop <= self.timeline.stops().start() {
+            return Ran::AtStart;
+        }
+        let before = self.stop - 1;
         (self.stop, self.position) = (before, Position::START);
         if deepest == Depth::Node {
             self.make_whole();

@@ -79,7 +79,7 @@ impl Session {
             true if !no_state => return None,
             true => target,
             // One step more, so that the record before is whole as well.
-            false => target.saturating_sub(2),
+            false => target.saturating_sub(2).max(self.timeline.steps().start()),
         };
         let (from, world) = self.checkpoints.before(from)?;
         Some(Restoring { from, at: from, target, world: World::clone(world) })
@@ -88,6 +88,10 @@ impl Session {
     /// Goes on with the work until it is done, or until `stop` says so, asked after each step.
     /// `true`: done.
     pub fn restore(&mut self, work: &mut Restoring, mut stop: impl FnMut() -> bool) -> bool {
+        if work.from < self.timeline.steps().start() {
+            // Where it began is forgotten: whoever still wants the state asks for it again.
+            return true;
+        }
         while work.at < work.target {
             work.at += 1;
             self.repeat_step(work);
@@ -119,8 +123,8 @@ impl Session {
     /// Whether a state on the way to `target` is kept before the next known cycle after `step`.
     /// Nothing may be missing in it, so its last cycle must be run whole.
     fn leads_to_kept(&self, step: usize, target: usize) -> bool {
-        let later = self.timeline.steps().get(step + 1..=target).unwrap_or_default();
-        let alike = later.iter().take_while(|later| later.known.is_none()).count();
+        let later = self.timeline.steps().range(step + 1..target + 1);
+        let alike = later.take_while(|later| later.known.is_none()).count();
         (step..=step + alike).any(|at| self.checkpoints.keeps(at, target - at))
     }
 
@@ -131,13 +135,13 @@ impl Session {
     }
 
     fn has_whole_records(&self, step: usize) -> bool {
-        let stops = self.timeline.stops_of(step).iter();
+        let stops = self.timeline.stops_of(step);
         let mut records = stops.filter_map(|stop| self.history.cycle(stop.cycle?));
         records.all(|record| record.is_whole())
     }
 
     /// The step after which the cluster is as it is now.
     pub(super) fn last_step(&self) -> usize {
-        self.timeline.steps().len().saturating_sub(1)
+        self.timeline.steps().end().saturating_sub(1)
     }
 }

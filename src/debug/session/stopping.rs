@@ -53,6 +53,7 @@ impl Session {
         Recording {
             history: &self.history,
             start: self.story_start(),
+            beginning: self.checkpoints.first().filter(|_| self.forgotten_before().is_some()),
             ledger: &self.ledger,
             objects: self.world.scheduler().objects(),
         }
@@ -246,7 +247,7 @@ impl Session {
 
     /// Notes what a step changed on the nodes, and counts the hits in it.
     pub(super) fn look_at_step(&mut self, cycles: &[(EntryId, u64)], replaced: Vec<u64>) {
-        let is_loading = self.timeline.steps().len() == 1;
+        let is_loading = self.timeline.steps().end() == 1;
         // What a step changes, it changes with its first entry.
         let start = self.timeline.steps().last().map_or(0, |step| step.entries.start as usize);
         let len = if is_loading { 0 } else { (start + 1).min(self.history.len()) };

@@ -8,7 +8,7 @@ use crate::sim;
 use crate::source::{self, Filter};
 use crate::trace::{State, json};
 
-fn story(name: &str) -> Session {
+pub(super) fn story(name: &str) -> Session {
     let cluster = fixtures::find(name).unwrap().cluster;
     let read = source::read_text("test", cluster.into(), &Filter::default()).unwrap();
     let gates = read.captured.feature_gates.as_deref().map(FeatureGates::parse);
@@ -22,7 +22,7 @@ fn story(name: &str) -> Session {
 }
 
 /// Everything that can be seen of a state.
-fn seen(world: &World) -> String {
+pub(super) fn seen(world: &World) -> String {
     let scheduler = world.scheduler();
     let state = State::new(scheduler.queue(), world.api().objects(), Vec::new());
     let waiting: Vec<_> = scheduler.waiting().iter().map(|pod| pod.pod().key()).collect();
@@ -65,7 +65,7 @@ fn every_earlier_state_of_every_story_is_restored() {
     for story_of in fixtures::STORIES {
         let mut session = story(story_of.name);
         let states = play(&mut session, 12);
-        assert_eq!(states.len(), session.timeline().steps().len(), "{}", story_of.name);
+        assert_eq!(states.len(), session.timeline().steps().end(), "{}", story_of.name);
         for step in (0..states.len()).rev() {
             assert_eq!(seen(&session.world_at(step)), states[step], "{} {step}", story_of.name);
         }
@@ -77,12 +77,13 @@ fn going_on_from_an_earlier_position_tells_the_same_again() {
     for story_of in fixtures::STORIES {
         let mut session = story(story_of.name);
         play(&mut session, 6);
-        let (all, steps) = (told(&session), session.timeline().steps().to_vec());
-        for stop in 0..session.timeline().stops().len() {
+        let (all, steps) =
+            (told(&session), session.timeline().steps().iter().cloned().collect::<Vec<_>>());
+        for stop in 0..session.timeline().stops().end() {
             session.go_to_stop(stop);
             let mut fork = session.fork();
             assert!(told(&fork).len() <= all.len() && fork.is_at_newest());
-            let from = fork.timeline().steps().len();
+            let from = fork.timeline().steps().end();
             for step in &steps[from..] {
                 assert_eq!(fork.apply(step.input.clone().unwrap()), Ok(true));
             }
@@ -132,7 +133,7 @@ fn what_a_later_step_completed_is_incomplete_again_after_a_cut() {
     let mut session = story("held-at-permit");
     session.run_until_idle(9, |_| false);
     let before = told(&session);
-    let end = session.timeline().stops().len() - 1;
+    let end = session.timeline().stops().end() - 1;
     let uid = session.world().scheduler().waiting()[0].pod().uid();
     assert!(session.allow(uid, None));
     assert_ne!(told(&session)[..before.len()], before, "the record of the cycle is complete");
@@ -149,10 +150,10 @@ fn every_position_forward_is_passed_backward() {
         session.go_to_stop(0);
         let place = |session: &Session| (session.stop_index(), session.position());
         let mut forward = vec![place(&session)];
-        let steps = session.timeline().steps().len();
+        let steps = session.timeline().steps().end();
         loop {
             let ran = session.step_into();
-            if ran != Ran::Moved || session.timeline().steps().len() > steps {
+            if ran != Ran::Moved || session.timeline().steps().end() > steps {
                 break;
             }
             forward.push(place(&session));
@@ -179,7 +180,7 @@ fn entries_cycles_and_moments_have_their_stops() {
         assert!(session.go_to_entry(EntryId(id)));
         assert_eq!(session.stop(), Some(&stop));
     }
-    let (middle, end) = (session.timeline().steps()[3].time, session.world().now());
+    let (middle, end) = (session.timeline().steps().get(3).unwrap().time, session.world().now());
     session.go_to_time(end);
     assert!(session.is_at_newest());
     session.go_to_time(middle);

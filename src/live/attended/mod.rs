@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use crate::api::Time;
 use crate::debug::{Input, Ran, Session};
+use crate::engine::pod::NamespacedName;
 use crate::engine::record::CycleRecord;
 use crate::live::feed::{Delta, Event, Notice};
-use crate::live::news::{News, Op};
+use crate::live::news::{News, Op, says_nothing};
 use crate::live::scheduling::{Lead, Told};
 use crate::live::write::Answered;
 use crate::sim::World;
@@ -128,7 +129,7 @@ impl Attended {
         (context, dry_run): (String, bool),
         mut tell: Teller,
     ) -> Attended {
-        let told = (session.history().len(), session.timeline().steps().len());
+        let told = (session.history().len(), session.timeline().steps().end());
         let standing = cluster.standing();
         standing.lead().into_iter().for_each(|lead| tell(session.world(), Told::Lead(lead)));
         Attended { cluster, context, dry_run, frozen: false, standing, tell, told }
@@ -176,7 +177,13 @@ impl Attended {
         let (mut next, mut left) = (Some(first), BATCH);
         while let Some(arrival) = next {
             match arrival {
-                Arrival::Event(Event::Delta(Delta::Put(object))) => ops.push(Op::Accept(object)),
+                Arrival::Event(Event::Delta(Delta::Put(object))) => {
+                    let there =
+                        session.world().api().get(object.kind(), NamespacedName::of(&object));
+                    if !says_nothing(session, &ops, there.as_ref(), &object) {
+                        ops.push(Op::Accept(object));
+                    }
+                }
                 Arrival::Event(Event::Delta(Delta::Delete { kind, key })) => {
                     ops.push(Op::Forget(kind, key));
                 }
@@ -296,17 +303,17 @@ impl Attended {
     /// Tells what the session has recorded since the last time, but for the cycle that was run.
     fn tell_new(&mut self, session: &Session) {
         let (entries, steps) = self.told;
-        for entry in session.history().entries().iter().skip(entries) {
+        for entry in session.history().entries().from(entries) {
             if let Entry::Move(moved) = entry.as_ref() {
                 (self.tell)(session.world(), Told::Moved(moved.clone()));
             }
         }
-        for step in session.timeline().steps().iter().skip(steps) {
+        for step in session.timeline().steps().from(steps) {
             for record in decided(session, step) {
                 (self.tell)(session.world(), Told::Decided(record));
             }
         }
-        self.told = (session.history().len(), session.timeline().steps().len());
+        self.told = (session.history().len(), session.timeline().steps().end());
     }
 }
 

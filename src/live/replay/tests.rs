@@ -141,7 +141,7 @@ fn a_replay_is_the_same_every_time() {
         cycles.map(|record| crate::trace::json::cycle(record).to_string()).collect()
     };
     assert_eq!(lines(&first), lines(&second));
-    let steps = first.timeline().steps().len();
+    let steps = first.timeline().steps().end();
     assert!(steps > story.changes.len(), "each change is a step: {steps}");
     first.go_to_stop(0);
     let mut stops = 1;
@@ -150,5 +150,5 @@ fn a_replay_is_the_same_every_time() {
         first.go_to_stop(stop + 1);
         stops += 1;
     }
-    assert_eq!(stops, first.timeline().stops().len());
+    assert_eq!(stops, first.timeline().stops().end());
 }

@@ -83,6 +83,27 @@ fn refused(pod: Pod, message: &str) -> Object {
 }
 
 #[test]
+fn what_no_scheduler_reads_is_no_step() {
+    let mut play = Play::new(vec![pod("old").requests("cpu", "2").on("n1").into()]);
+    play.says(web().into());
+    let steps = |play: &Play| play.session.timeline().steps().end();
+    let before = steps(&play);
+    // Heartbeats, and what a kubelet says of a pod that runs.
+    play.says_all(vec![node("n1").offers("cpu", "4").into(), node("n2").offers("cpu", "4").into()]);
+    play.says(pod("old").requests("cpu", "2").on("n1").into());
+    assert_eq!(steps(&play), before);
+    // There and back in one go is two changes, and each alone is one.
+    play.says_all(vec![node("n2").offers("cpu", "1").into(), node("n2").offers("cpu", "4").into()]);
+    assert_eq!(steps(&play), before + 1);
+    play.says(node("n2").offers("cpu", "1").into());
+    play.says(pod("old").requests("cpu", "2").label("a", "b").on("n1").into());
+    play.says(web().into());
+    assert_eq!(steps(&play), before + 4, "a waiting pod is looked at whatever is said of it");
+    play.works();
+    assert_eq!(play.queue_of("web"), QueueName::Unschedulable);
+}
+
+#[test]
 fn the_same_decision_stays() {
     let mut play = Play::new(vec![pod("old").requests("cpu", "2").on("n1").into()]);
     play.says(web().into());
@@ -223,7 +244,7 @@ fn an_earlier_state_is_reached_again() {
         pods
     };
     let end = nodes(play.session.world());
-    let steps = play.session.timeline().steps().len();
+    let steps = play.session.timeline().steps().end();
     assert!(nodes(&play.session.world_at(steps / 2)).len() < end.len());
     assert_eq!(nodes(&play.session.world_at(steps - 1)), end);
 }

@@ -224,7 +224,8 @@ impl Driver {
     pub(super) fn go_to_moment(&mut self, moment: Time) -> Done {
         if moment <= self.session.world().now() {
             self.session.go_to_time(moment);
-            return Done::default();
+            let is_gone = self.session.forgotten_before().is_some_and(|first| moment < first);
+            return if is_gone { Done::said(self.beginning_words()) } else { Done::default() };
         }
         self.begin_run(Goal::Moment(moment))
     }

@@ -16,6 +16,7 @@ impl Driver {
     /// Lets the session follow a cluster whose lists were loaded into it.
     pub fn follow(&mut self, following: Following) {
         self.following = Some(following);
+        self.session.forget_past();
         self.model.start = self.session.world().now();
         self.live_changed();
     }
@@ -71,7 +72,7 @@ impl Driver {
     /// `runs` by itself. Gives whether there is more to do, and what is to be said if a
     /// breakpoint stopped it.
     pub fn live_slice(&mut self, budget: Duration, runs: bool) -> (bool, Option<Done>) {
-        let before = self.session.timeline().steps().len();
+        let before = self.session.timeline().steps().end();
         let (more, done) = match &mut self.following {
             Some(following) if self.branches.on_original() => {
                 (following.work(&mut self.session, budget), None)
@@ -79,7 +80,7 @@ impl Driver {
             None if runs => self.run_for_real(budget),
             _ => (false, None),
         };
-        if self.session.timeline().steps().len() != before {
+        if self.session.timeline().steps().end() != before {
             self.live_changed();
         }
         (more, done)
@@ -87,7 +88,7 @@ impl Driver {
 
     /// Lets time pass. Gives when to do that again, and whether something has changed.
     pub fn live_tick(&mut self) -> (Duration, bool) {
-        let before = self.session.timeline().steps().len();
+        let before = self.session.timeline().steps().end();
         let (next, mut changed) = match (&mut self.following, &self.attended) {
             (Some(following), _) if self.branches.on_original() => {
                 following.tick(&mut self.session);
@@ -96,7 +97,7 @@ impl Driver {
             (None, Some(attended)) => (attended.next_tick(), self.tick_for_real()),
             _ => (Duration::MAX, false),
         };
-        changed |= self.session.timeline().steps().len() != before;
+        changed |= self.session.timeline().steps().end() != before;
         if changed {
             self.live_changed();
         }

@@ -26,6 +26,8 @@ pub(super) struct Picture {
     /// History entries taken in, and how many records had been replaced by then.
     seen: usize,
     replaced: u64,
+    /// How many cycles were forgotten by then.
+    forgotten: usize,
     /// Rows of the cluster that are of another state than the one at the position.
     old_queues: bool,
     old_pods: bool,
@@ -45,6 +47,7 @@ impl Default for Picture {
             patience: PATIENCE,
             seen: 0,
             replaced: 0,
+            forgotten: 0,
             old_queues: true,
             old_pods: true,
             old_groups: true,
@@ -141,9 +144,12 @@ impl Driver {
     pub(super) fn world_changed(&mut self) {
         self.changes += 1;
         let (history, picture) = (self.session.history(), &mut self.picture);
-        let new = history.entries().iter().enumerate().skip(picture.seen);
-        let new = new.filter(|(_, entry)| entry.as_cycle().is_none());
-        self.model.events.extend(new.map(|(at, entry)| (at as u32, entry.clone())));
+        let (entries, events) = (history.entries(), &mut self.model.events);
+        events.drain(..events.partition_point(|(at, _)| (*at as usize) < entries.start()));
+        let seen = picture.seen.max(entries.start());
+        let new = entries.from(seen).zip(seen as u32..);
+        let new = new.filter(|(entry, _)| entry.as_cycle().is_none());
+        events.extend(new.map(|(entry, at)| (at, entry.clone())));
         picture.seen = history.len();
         picture.step = None;
         self.model.idle =
@@ -163,18 +169,24 @@ impl Driver {
     /// Takes the records over that are new, or became whole or thin.
     fn take_cycles(&mut self) {
         let (history, cycles) = (self.session.history(), &mut self.model.cycles);
-        match history.replaced_since(self.picture.replaced) {
-            Some(replaced) if cycles.len() <= history.cycle_count() => {
-                for place in replaced.iter().map(|place| *place as usize) {
+        let first = history.forgotten_cycles();
+        let gone = first.saturating_sub(self.picture.forgotten).min(cycles.len());
+        cycles.drain(..gone);
+        let is_other = self.picture.forgotten > first;
+        self.picture.forgotten = first;
+        match history.replaced_since(self.picture.replaced).filter(|_| !is_other) {
+            Some(replaced) if first + cycles.len() <= history.cycle_count() => {
+                let places = replaced.iter().map(|place| *place as usize);
+                for place in places.filter(|place| *place >= first) {
                     let record = history.cycles_from(place).next();
-                    if let Some((shown, record)) = cycles.get_mut(place).zip(record) {
+                    if let Some((shown, record)) = cycles.get_mut(place - first).zip(record) {
                         shown.clone_from(record);
                     }
                 }
             }
             _ => cycles.clear(),
         }
-        cycles.extend(history.cycles_from(cycles.len()).cloned());
+        cycles.extend(history.cycles_from(first + cycles.len()).cloned());
         self.picture.replaced = history.replaced();
     }
 

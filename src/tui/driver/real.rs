@@ -47,6 +47,7 @@ impl Driver {
     /// Lets the session, which acts, schedule for real.
     pub fn attend(&mut self, attended: Attended) {
         self.attended = Some(Box::new(attended));
+        self.session.forget_past();
         self.model.start = self.session.world().now();
         self.live_changed();
     }

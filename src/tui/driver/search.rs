@@ -134,8 +134,8 @@ impl Driver {
         let nothing = || EditError("nothing was found yet; X looks for it".into());
         let (question, lines) = found.ok_or_else(nothing)?;
         self.branches.switch(&mut self.session, &question.branch)?;
-        let steps = self.session.timeline().steps().len();
-        if question.step >= steps || question.stop >= self.session.timeline().stops().len() {
+        let steps = self.session.timeline().steps().end();
+        if question.step >= steps || question.stop >= self.session.timeline().stops().end() {
             return Err(EditError(
                 "what it was found for is not there any more; X looks anew".into(),
             ));

@@ -1,0 +1,155 @@
+//! A list that grows at its end and of which the oldest part can be forgotten, while every item
+//! keeps its index: what was noted as number 7,000 stays number 7,000.
+//!
+//! The history and the log of a session are such lists, so that places in them can be
+//! remembered anywhere, and one that was forgotten is simply not found.
+
+use std::collections::VecDeque;
+use std::collections::vec_deque::Drain;
+use std::ops::Range;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Kept<T> {
+    /// The index of the oldest item that is kept.
+    first: usize,
+    items: VecDeque<T>,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Kept<T> {
+        Kept { first: 0, items: VecDeque::new() }
+    }
+}
+
+impl<T> Kept<T> {
+    /// The index of the oldest item that is kept; how many were forgotten.
+    pub fn start(&self) -> usize {
+        self.first
+    }
+
+    /// The index that the next item will get: how many there are, those forgotten included.
+    pub fn end(&self) -> usize {
+        self.first + self.items.len()
+    }
+
+    /// How many items are kept.
+    pub fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The item of that index; `None` if it was forgotten or is still to come.
+    pub fn get(&self, at: usize) -> Option<&T> {
+        self.items.get(at.checked_sub(self.first)?)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
+        self.items.get_mut(at.checked_sub(self.first)?)
+    }
+
+    /// The oldest item that is kept.
+    pub fn first(&self) -> Option<&T> {
+        self.items.front()
+    }
+
+    /// The newest item.
+    pub fn last(&self) -> Option<&T> {
+        self.items.back()
+    }
+
+    /// The items that are kept, oldest first.
+    pub fn iter(&self) -> std::collections::vec_deque::Iter<'_, T> {
+        self.items.iter()
+    }
+
+    /// The items that are kept with their indexes, oldest first.
+    pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, &T)> + ExactSizeIterator {
+        (self.first..self.end()).zip(self.items.iter())
+    }
+
+    /// The items from one index to another, without the latter, as far as they are kept.
+    pub fn range(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &T> {
+        let place = |at: usize| at.clamp(self.first, self.end()) - self.first;
+        let (from, to) = (place(range.start), place(range.end));
+        self.items.range(from..to.max(from))
+    }
+
+    /// The items from an index on, as far as they are kept.
+    pub fn from(&self, at: usize) -> impl DoubleEndedIterator<Item = &T> {
+        self.range(at..usize::MAX)
+    }
+
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
+        self.items.iter_mut()
+    }
+
+    /// The index of the first item of which `before` does not hold; it holds of all in front.
+    pub fn partition_point(&self, before: impl FnMut(&T) -> bool) -> usize {
+        self.first + self.items.partition_point(before)
+    }
+
+    /// Appends an item. Gives its index.
+    pub fn push(&mut self, item: T) -> usize {
+        self.items.push_back(item);
+        self.end() - 1
+    }
+
+    /// Takes the newest item away.
+    pub fn pop(&mut self) -> Option<T> {
+        self.items.pop_back()
+    }
+
+    /// Takes all items from an index on away. Gives them, the oldest first.
+    pub fn cut(&mut self, len: usize) -> VecDeque<T> {
+        let len = len.saturating_sub(self.first).min(self.items.len());
+        self.items.split_off(len)
+    }
+
+    /// Forgets all items before an index. Gives them, the oldest first.
+    pub fn forget(&mut self, before: usize) -> Drain<'_, T> {
+        let gone = before.saturating_sub(self.first).min(self.items.len());
+        self.first += gone;
+        self.items.drain(..gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(from: usize, to: usize) -> Kept<usize> {
+        let mut list = Kept::default();
+        (0..to).for_each(|item| assert_eq!(list.push(item), item));
+        assert_eq!(list.forget(from).collect::<Vec<_>>(), (0..from).collect::<Vec<_>>());
+        list
+    }
+
+    #[test]
+    fn indexes_stay_as_they_are() {
+        let mut list = list(3, 7);
+        assert_eq!((list.start(), list.end(), list.count()), (3, 7, 4));
+        assert_eq!(
+            (list.get(2), list.get(3), list.get(6), list.get(7)),
+            (None, Some(&3), Some(&6), None)
+        );
+        assert_eq!(list.range(0..5).collect::<Vec<_>>(), [&3, &4]);
+        assert_eq!(list.from(6).collect::<Vec<_>>(), [&6]);
+        assert_eq!((list.range(9..12).count(), list.range(0..2).count()), (0, 0));
+        assert_eq!(list.partition_point(|item| *item < 5), 5);
+        assert_eq!(list.numbered().next_back(), Some((6, &6)));
+        assert_eq!(list.cut(5), [5, 6]);
+        assert_eq!((list.push(9), list.end()), (5, 6));
+    }
+
+    #[test]
+    fn no_more_is_forgotten_or_cut_than_there_is() {
+        let mut list = list(3, 5);
+        assert_eq!(list.forget(2).count(), 0);
+        assert_eq!((list.start(), list.forget(9).count(), list.start()), (3, 2, 5));
+        assert_eq!(list.push(7), 5);
+        assert_eq!(list.cut(1), [7]);
+        assert_eq!((list.start(), list.end(), list.pop()), (5, 5, None));
+    }
+}
