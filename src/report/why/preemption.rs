@@ -38,8 +38,11 @@ fn verdict(why: &Why, found: &PreemptionWhy) -> String {
         return "Preemption: evicting pods of lower priority does not help on any node.".to_owned();
     };
     let by = found.decided_by.map(|by| format!(", for {}", by.as_str())).unwrap_or_default();
+    // Its victims have been told to go, and it waits for their room.
+    let done = why.attempts.last().is_some_and(|last| last.nominated == Some(chosen));
     match why.place {
         Place::Bound { .. } => format!("It pushed others out on {chosen}{by}:"),
+        _ if done => format!("Preemption: it pushed others out on {chosen}{by}:"),
         _ => format!("Preemption: it would push others out on {chosen}{by}:"),
     }
 }
