@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fixedbitset::FixedBitSet;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
@@ -22,15 +23,21 @@ const NONE: u32 = u32::MAX;
 pub struct TopologyColumn {
     domain_of: Vec<u32>,
     values: Vec<Symbol>,
+    /// The slots that are in some domain.
+    labelled: FixedBitSet,
 }
 
 impl TopologyColumn {
     fn new(key: Symbol, snapshot: &Snapshot) -> TopologyColumn {
-        let mut column =
-            TopologyColumn { domain_of: vec![NONE; snapshot.slots()], values: Vec::new() };
+        let mut column = TopologyColumn {
+            domain_of: vec![NONE; snapshot.slots()],
+            values: Vec::new(),
+            labelled: FixedBitSet::with_capacity(snapshot.slots()),
+        };
         let mut known: HashMap<Symbol, u32> = HashMap::new();
         for node in snapshot.iter() {
             let Some(value) = node.label(key) else { continue };
+            column.labelled.insert(node.id.index());
             column.domain_of[node.id.index()] = *known.entry(value).or_insert_with(|| {
                 column.values.push(value);
                 column.values.len() as u32 - 1
@@ -43,6 +50,11 @@ impl TopologyColumn {
     pub fn domain(&self, node: NodeId) -> Option<usize> {
         let domain = self.domain_of.get(node.index()).copied().filter(|domain| *domain != NONE)?;
         Some(domain as usize)
+    }
+
+    /// The slots of all nodes that have the label.
+    pub fn labelled(&self) -> &FixedBitSet {
+        &self.labelled
     }
 
     /// Number of domains.
@@ -215,6 +227,7 @@ mod tests {
         let column = cluster.snapshot.topology("zone".into());
         let domains: Vec<_> = (0..5).map(|slot| column.domain(NodeId(slot))).collect();
         assert_eq!(domains, [Some(0), Some(1), None, Some(0), None]);
+        assert_eq!(column.labelled().ones().collect::<Vec<_>>(), [0, 1, 3]);
         assert_eq!((column.value(0), column.value(1), column.len()), ("a".into(), "b".into(), 2));
         assert!(Arc::ptr_eq(&column, &cluster.snapshot.topology("zone".into())));
         assert!(cluster.snapshot.topology("rack".into()).is_empty());

@@ -98,12 +98,13 @@ pub fn add_pods(
 
 /// The nodes that have all keys, by slot.
 pub fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedBitSet {
-    let key = |constraint: &Constraint| cx.snapshot.topology(constraint.key);
-    let columns: Vec<_> = constraints.list.iter().map(key).collect();
     let mut nodes = FixedBitSet::with_capacity(cx.snapshot.slots());
-    for id in cx.snapshot.order().iter() {
-        nodes.set(id.index(), columns.iter().all(|column| column.domain(*id).is_some()));
+    let mut columns = constraints.list.iter().map(|one| cx.snapshot.topology(one.key));
+    match columns.next() {
+        Some(first) => nodes.union_with(first.labelled()),
+        None => cx.snapshot.order().iter().for_each(|id| nodes.insert(id.index())),
     }
+    columns.for_each(|column| nodes.intersect_with(column.labelled()));
     nodes
 }
 
