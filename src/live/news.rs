@@ -105,7 +105,14 @@ impl Change for News {
         world.advance_to(self.now);
         for op in &self.ops {
             match op {
-                Op::Accept(object) => world.accept(object.clone()),
+                Op::Accept(object) => {
+                    // Pods that come together come one after the other: at the very same time
+                    // the queue's heap would not keep their order.
+                    if matches!(object, Object::Pod(pod) if pod.spec.node_name.is_empty()) {
+                        world.advance(1);
+                    }
+                    world.accept(object.clone());
+                }
                 Op::Forget(kind, key) => world.forget(*kind, *key),
                 // It was built before with the same arguments.
                 Op::Serve(name) => world.serve(*name)?,
@@ -118,5 +125,26 @@ impl Change for News {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, FeatureGates};
+    use crate::engine::framework::registry::Registry;
+    use crate::engine::testing::{node, pod};
+
+    #[test]
+    fn pods_that_come_together_are_tried_in_their_order() {
+        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        let mut world = World::new(&config, features, &registry).unwrap();
+        let names = ["d", "a", "c", "b", "e"];
+        let pods = names.map(|name| Op::Accept(pod(name).into()));
+        let ops = [Op::Accept(node("n1").into())].into_iter().chain(pods).collect();
+        News { now: Time(world.now().0 + 1_000_000), ops }.apply(&mut world).unwrap();
+        let tried = names.map(|_| world.step().unwrap().pod.name.to_string());
+        assert_eq!(tried, names);
     }
 }
