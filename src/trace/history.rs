@@ -238,6 +238,7 @@ impl History {
     }
 
     /// How many pods are known by what happened to them.
+    #[cfg(test)]
     pub fn pod_count(&self) -> usize {
         self.by_pod.len()
     }

@@ -90,6 +90,7 @@ impl Item {
     }
 
     /// How many entries are noted for it: such that were hit, or changed what is watched.
+    #[cfg(test)]
     pub fn kept(&self) -> usize {
         self.counts.len() + self.unseen.len() + self.course.changes().len()
     }

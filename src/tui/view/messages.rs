@@ -7,7 +7,7 @@ use crate::tui::app::{Message, Messages};
 use crate::tui::lines::Line;
 use crate::tui::model::span;
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource, SortKey};
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use crate::tui::widget::status_line::Severity;
 
 /// See the module.
@@ -70,13 +70,12 @@ impl GridSource for MessagesView {
         };
     }
 
-    fn sort_key(&self, row: usize, column: usize) -> SortKey {
-        let Some(message) = self.message(row) else { return SortKey::Empty };
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        let message = self.message(row)?;
         match column {
-            0 => SortKey::Number(message.severity as i64),
-            1 => SortKey::Number(message.said.map_or(i64::MIN, |(_, last)| last)),
-            2 => SortKey::Number(i64::from(message.times)),
-            _ => SortKey::Text(message.text.clone()),
+            0 => Some(message.severity as i64),
+            1 => Some(message.said.map_or(i64::MIN, |(_, last)| last)),
+            _ => None,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource, SortKey};
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
 /// Columns before the plugins: node, rank, total, mark.
 const FIXED: usize = 4;
@@ -179,14 +179,11 @@ impl GridSource for ScoresView<'_> {
         }
     }
 
-    fn sort_key(&self, row: usize, column: usize) -> SortKey {
-        let mut out = CellOut::default();
-        let Some(plugin) = self.plugin(column) else {
-            self.cell(row, column, &mut out);
-            return SortKey::of_text(&out.text);
-        };
+    /// Of a plugin's scores, the normalized one counts.
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        let plugin = self.plugin(column)?;
         let normalized = self.order.get(row).and_then(|at| plugin.normalized.get(*at));
-        SortKey::Number(normalized.unwrap_or(i64::MIN))
+        Some(normalized.unwrap_or(i64::MIN))
     }
 
     fn has_break(&self, row: usize) -> bool {

@@ -14,7 +14,7 @@ use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
-use crate::tui::widget::grid::{CellOut, Column, GridSource, SortKey};
+use crate::tui::widget::grid::{CellOut, Column, GridSource};
 
 /// Cells of a full bar.
 const BAR: u64 = 10;
@@ -98,19 +98,19 @@ impl GridSource for TimesView<'_> {
         };
     }
 
-    fn sort_key(&self, row: usize, column: usize) -> SortKey {
-        let Some(row) = self.row(row) else { return SortKey::Empty };
+    fn amount(&self, row: usize, column: usize) -> Option<i64> {
+        let row = self.row(row)?;
         let here = |of: fn(&Spent) -> u64| row.here.as_ref().map_or(0, of);
-        let number = match column {
+        let amount = match column {
             1 => row.all.point.index() as u64,
             2 => here(|spent| spent.nanos),
             3 | 4 => row.all.nanos,
             5 => row.all.refused,
             6 => here(|spent| spent.refused),
             7 => row.all.turns,
-            _ => return SortKey::Text(row.all.plugin.to_string()),
+            _ => return None,
         };
-        SortKey::Number(number as i64)
+        Some(amount as i64)
     }
 
     fn key(&self, row: usize) -> u64 {

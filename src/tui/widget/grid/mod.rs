@@ -71,20 +71,10 @@ pub trait GridSource: Sync {
         None
     }
 
-    /// The amount behind a cell that does not show it as a plain number: `1750m/4`, `5m00s`.
+    /// The amount that a row is sorted by in a column, where the cell does not show it as a plain
+    /// number: `1750m/4`, `5m00s`. Other cells are sorted by their text.
     fn amount(&self, _row: usize, _column: usize) -> Option<i64> {
         None
-    }
-
-    /// What a row is sorted by in a column; by default amounts and numbers by value, and other
-    /// text by letters.
-    fn sort_key(&self, row: usize, column: usize) -> SortKey {
-        if let Some(amount) = self.amount(row, column) {
-            return SortKey::Number(amount);
-        }
-        let mut out = CellOut::default();
-        self.cell(row, column, &mut out);
-        SortKey::of_text(&out.text)
     }
 }
 
@@ -100,8 +90,20 @@ pub enum SortKey {
 }
 
 impl SortKey {
+    /// That of a row in a column: its amount, else what the cell says.
+    fn of(source: &dyn GridSource, row: usize, column: usize) -> SortKey {
+        source.amount(row, column).map_or_else(
+            || {
+                let mut out = CellOut::default();
+                source.cell(row, column, &mut out);
+                SortKey::of_text(&out.text)
+            },
+            SortKey::Number,
+        )
+    }
+
     /// That of a cell's text.
-    pub fn of_text(text: &str) -> SortKey {
+    fn of_text(text: &str) -> SortKey {
         let text = text.trim();
         match text.parse::<f64>() {
             Ok(number) => SortKey::Number(in_order(number)),

@@ -117,7 +117,7 @@ impl Filterable for Row<'_> {
 
 /// Rows in the order of a column, equal ones as they were.
 fn sorted(source: &dyn GridSource, rows: Vec<u32>, sort: Sort) -> Vec<u32> {
-    let key = |row: u32| (source.sort_key(row as usize, sort.column), row);
+    let key = |row: u32| (SortKey::of(source, row as usize, sort.column), row);
     let mut keys: Vec<(SortKey, u32)> = rows.into_par_iter().map(key).collect();
     match sort.descending {
         true => keys.par_sort_by(|a, b| b.0.cmp(&a.0)),

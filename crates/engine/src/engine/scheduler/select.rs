@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_copy_goes_on_as_the_original() {
-        let record = CycleRecord {
+        let mut record = CycleRecord {
             feasible: (0..4).map(NodeId).collect(),
             nodes: Arc::new(NodeNames {
                 order: Vec::new(),
@@ -216,7 +216,6 @@ mod tests {
             }),
             ..CycleRecord::default()
         };
-        let mut record = record;
         record.score.totals = vec![1, 4, 2, 3];
         let mut others = Others::of(&record).unwrap();
         let untouched = others.clone();
