@@ -1,9 +1,12 @@
 //! What a person types into: a command, a filter, or the argument an action asks for.
 
+use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
-use tui_input::{Input, InputRequest};
 
 use super::action::{Action, Key};
+
+/// The longest line, in characters. More is no command but a paste gone wrong.
+pub const LONGEST: usize = 4_096;
 
 /// What the typed line is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +52,23 @@ impl Prompt {
         text.split_at(at)
     }
 
+    fn length(&self) -> usize {
+        self.text().chars().count()
+    }
+
+    /// Whether nothing more can be typed.
+    pub fn is_full(&self) -> bool {
+        self.length() >= LONGEST
+    }
+
     /// Edits the line as a readline would; says whether the text changed.
     pub fn edit(&mut self, key: Key) -> bool {
+        let before = self.is_full().then(|| self.input.clone());
         let changed = self.input.handle_event(&crossterm::event::Event::Key(key.event()));
+        if let Some(before) = before.filter(|_| self.length() > LONGEST) {
+            self.input = before;
+            return false;
+        }
         let changed = changed.is_some_and(|c| c.value);
         if changed {
             self.completing = None;
@@ -61,10 +78,14 @@ impl Prompt {
     }
 
     /// Inserts pasted text; control characters and line breaks are left out, so that nothing runs unseen.
+    /// What is too much for the line is left out, too.
     pub fn paste(&mut self, text: &str) {
-        for c in text.chars().filter(|c| !c.is_control()) {
-            self.input.handle(InputRequest::InsertChar(c));
-        }
+        let (before, after) = self.around_cursor();
+        let typed = text.chars().filter(|c| !c.is_control());
+        let room = LONGEST.saturating_sub(self.length());
+        let before = before.chars().chain(typed.take(room)).collect::<String>();
+        let cursor = before.chars().count();
+        self.input = Input::new(before + after).with_cursor(cursor);
         self.completing = None;
     }
 
@@ -135,6 +156,20 @@ mod tests {
         let mut prompt = typed("");
         prompt.paste("quit\r\n\x1b[31mx");
         assert_eq!(prompt.text(), "quit[31mx");
+    }
+
+    #[test]
+    fn a_line_has_a_length_that_a_paste_keeps_to() {
+        let mut prompt = typed("ab");
+        prompt.edit("left".parse().unwrap());
+        prompt.paste("é ");
+        assert_eq!(prompt.around_cursor(), ("aé ", "b"));
+        prompt.paste(&"x".repeat(1 << 20));
+        assert_eq!(prompt.text().chars().count(), LONGEST);
+        assert_eq!(prompt.around_cursor().1, "b");
+        assert!(!prompt.edit("y".parse().unwrap()) && !prompt.text().contains('y'));
+        assert!(prompt.edit("backspace".parse().unwrap()) && !prompt.is_full());
+        assert!(prompt.edit("y".parse().unwrap()) && prompt.text().ends_with("yb"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::glyph::MARKED;
 use super::layout::{self, Tier};
 use super::lines::wrapped;
 use super::model::{Model, span};
-use super::prompt::Purpose;
+use super::prompt::{LONGEST, Prompt, Purpose};
 use super::text::{Cut, fit, width};
 use super::theme::Scope;
 use super::view::{View, ViewId};
@@ -253,7 +253,7 @@ fn draw_bottom(
 ) -> Option<Position> {
     let (list, help) = app.hints();
     hints::draw(buffer, screen.hints, &list, &help, paint);
-    let note = filter_note(app);
+    let note = prompt_note(app);
     let ghost = app.ghost();
     let Some(open) = app.prompt() else {
         let said = app.status();
@@ -281,8 +281,11 @@ fn draw_bottom(
     Some(prompt::draw(buffer, screen.status, &line, paint))
 }
 
-/// While a filter is typed: how many rows it leaves, or what is wrong with it.
-fn filter_note(app: &mut App) -> String {
+/// What is wrong with the text of the prompt; while a filter is typed, how many rows it leaves.
+fn prompt_note(app: &mut App) -> String {
+    if app.prompt().is_some_and(Prompt::is_full) {
+        return format!("a line takes {LONGEST} characters");
+    }
     let Some(text) = app.prompt().filter(|p| p.purpose == Purpose::Filter).map(|p| p.text()) else {
         return String::new();
     };

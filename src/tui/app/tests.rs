@@ -207,6 +207,9 @@ fn pasted_text_goes_into_the_prompt_only() {
     let mut story = story.keys("3/");
     story.app.paste("node-c\r\n", &story.model);
     assert!(story.lines()[2].contains("1 of 5"));
+    story.app.paste(&"x".repeat(1 << 20), &story.model);
+    let text = story.text();
+    assert!(text.contains("a line takes 4096 characters"), "{text}");
 }
 
 #[test]
