@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use terminal_colorsaurus::{QueryOptions, ThemeMode, theme_mode};
 
+use super::signals;
+
 /// How long the terminal may take. Those that know the question take a few milliseconds, more over a slow
 /// line; nobody waits longer than this.
 const PATIENCE: Duration = Duration::from_millis(150);
@@ -25,6 +27,8 @@ pub enum Background {
 
 /// Asks the terminal; `None` if it does not say.
 pub fn ask() -> Option<Background> {
+    // The terminal is in raw mode meanwhile, which a signal must not leave behind.
+    signals::hold();
     let mut options = QueryOptions::default();
     options.timeout = PATIENCE;
     match theme_mode(options).ok()? {
