@@ -6,6 +6,8 @@
 //! half of them took at most, and the longest. Times are those of all threads' processors, so
 //! that other work on the machine does not count.
 
+#![allow(clippy::print_stdout, reason = "measurements are printed")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::thread;

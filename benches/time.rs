@@ -3,6 +3,8 @@
 //! `cargo bench --bench time -- FILE [CYCLES [MIB]]`. Prints one figure a line; MIB is the
 //! memory for going back, as of `--history-memory`.
 
+#![allow(clippy::print_stdout, reason = "measurements are printed")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

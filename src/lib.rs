@@ -152,6 +152,7 @@ pub mod debug;
 pub mod extender_client;
 pub mod fixtures;
 pub mod live;
+pub mod output;
 pub mod report;
 pub mod sim;
 pub mod source;

@@ -1,7 +1,5 @@
 //! `kubestep bundle`: all that a decision depends on in one file, for a bug report or as a test.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
@@ -9,7 +7,7 @@ use serde_json::Value;
 use crate::api::Time;
 use crate::cli::exit::Exit;
 use crate::cli::open::{build, read, read_config};
-use crate::cli::options::{Input, Redact};
+use crate::cli::options::{Destination, Input, Redact};
 use crate::cli::plugins::gates;
 use crate::cli::recorded;
 use crate::cli::registry::Subcommand;
@@ -23,6 +21,7 @@ use crate::live::redact::Redactor;
 use crate::live::replay::event;
 use crate::live::told::Told;
 use crate::live::{Event, Notice};
+use crate::output;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
 use crate::source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
@@ -34,9 +33,8 @@ use crate::source::{self, Loaded, Progress};
 pub(super) struct Bundle {
     #[command(flatten)]
     input: Input,
-    /// The file to write; packed if its name ends in .gz, "-" for standard output
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
     /// Run it and write down what becomes of each pod, so that "kubestep test" can check whether
     /// that stays so
     #[arg(long)]
@@ -52,7 +50,7 @@ impl Subcommand for Bundle {
         let progress = Progress::default();
         let (mut read, mut name) = with_progress(&progress, || read(&self.input, &progress))?;
         let until = recorded::until(&self.input, read.recording.as_ref())?;
-        read.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        read.warnings.iter().for_each(output::line);
         let mut header = self.header(&read, &name)?;
         if self.redact.redact {
             name.clear();
@@ -66,13 +64,13 @@ impl Subcommand for Bundle {
         let notes = read.recording.iter().flat_map(|recording| recording.notes_until(until));
         let notes: Vec<&Noted> = notes.collect();
         let count = self.write(&header, expect.as_ref(), &read.objects, (changes, &notes));
-        let count = count.with_context(|| self.output.display().to_string())?;
+        let count = count.with_context(|| self.destination.name())?;
         let expected = match expect.map(|expect| expect.pods.len()) {
             Some(pods) => format!(", what is expected of {pods} pods"),
             None => String::new(),
         };
-        let (changes, file) = (changes.len(), self.output.display());
-        eprintln!("{count} objects, {changes} changes{expected} in {file}");
+        let (changes, file) = (changes.len(), self.destination.name());
+        output::line(format!("{count} objects, {changes} changes{expected} in {file}"));
         Ok(Exit::Fine)
     }
 }
@@ -152,7 +150,9 @@ impl Bundle {
         objects: &[Loaded],
         (changes, notes): (&[Recorded], &[&Noted]),
     ) -> std::io::Result<usize> {
-        let mut recorder = Recorder::new(Output::create(&self.output)?, header)?;
+        let Destination { output, .. } = &self.destination;
+        let output = Output::create(output, self.destination.links())?;
+        let mut recorder = Recorder::new(output, header)?;
         if let Some(expect) = expect {
             recorder.line(&Line::Expect { expect: serde_json::to_value(expect)? })?;
         }

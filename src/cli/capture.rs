@@ -1,36 +1,31 @@
 //! `kubestep capture`: a cluster as it is now, as a file that `-f` reads.
 
-use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::open::read_config;
-use crate::cli::options::{Cluster, Redact};
+use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::plugins::gates;
-use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::engine::framework::registry::Registry;
 use crate::live::Snapshot;
 use crate::live::capture::{self, Settings};
-use crate::live::record::missing_kinds;
+use crate::live::record::{Output, missing_kinds};
 use crate::live::redact::Redactor;
-use crate::source::STDIN;
+use crate::output;
 
 /// Write a snapshot of a cluster to a file that -f reads
 #[derive(Args, Debug)]
 pub(super) struct Capture {
     #[command(flatten)]
     cluster: Cluster,
-    /// The file to write; packed if its name ends in .gz, "-" for standard output
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
@@ -50,16 +45,29 @@ impl Subcommand for Capture {
     /// Lists the cluster and writes the file.
     fn run(&self) -> Result<Exit> {
         let mut settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
+        let Destination { output: path, .. } = &self.destination;
+        let (links, file) = (self.destination.links(), self.destination.name());
+        Output::check(path, links).with_context(|| file.clone())?;
         let (mut snapshot, name) = cluster::snapshot(&self.cluster, &self.namespaces)?;
         if self.redact.redact {
             redact(&mut snapshot, &mut settings);
         }
-        write(&self.output, &capture::text(&snapshot, &settings)?)?;
-        for notice in snapshot.notices() {
-            eprintln!("{notice}");
+        let text = capture::text(&snapshot, &settings)?;
+        let mut output = Output::create(path, links).with_context(|| file.clone())?;
+        let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
+        match written {
+            // Who read it has seen enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            written => written.with_context(|| file.clone())?,
         }
-        let (objects, output) = (snapshot.objects().count(), self.output.display());
-        eprintln!("{objects} objects of {name} ({}) in {output}", snapshot.server_version);
+        for notice in snapshot.notices() {
+            output::line(notice);
+        }
+        let objects = snapshot.objects().count();
+        output::line(format!(
+            "{objects} objects of {name} ({}) in {file}",
+            snapshot.server_version
+        ));
         Ok(Exit::Fine)
     }
 }
@@ -86,17 +94,4 @@ pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Re
         settings.scheduler_config = Some(serde_yaml::from_str(&text).context(from)?);
     }
     Ok(settings)
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    if path.as_os_str() == STDIN {
-        return print(text);
-    }
-    let from = path.display().to_string();
-    let mut file = File::create(path).context(from.clone())?;
-    if !from.ends_with(".gz") {
-        return file.write_all(text.as_bytes()).context(from);
-    }
-    let mut packed = GzEncoder::new(file, Compression::default());
-    packed.write_all(text.as_bytes()).and_then(|()| packed.finish().map(drop)).context(from)
 }

@@ -21,7 +21,7 @@ const NOTHING: &str = "nothing to open: name a file or folder with -f PATH (\"-\
 /// They mean none, and nothing else says where one is.
 pub(super) fn target(options: &Cluster) -> Result<Target> {
     let (kubeconfig, context) = (options.kubeconfig.clone(), options.context.clone());
-    let target = Target { kubeconfig, context, server: None };
+    let target = Target { kubeconfig, context, server: None, verbose: options.verbose };
     if target.is_there() { Ok(target) } else { Err(anyhow!(NOTHING)) }
 }
 

@@ -11,10 +11,10 @@ use crate::cli::exit::Exit;
 use crate::cli::format::{self, WIDTH};
 use crate::cli::open::read_config;
 use crate::cli::plugins::gates;
-use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::config::{self, ConfigError, ResolvedConfig, describe};
 use crate::engine::framework::registry::Registry;
+use crate::output;
 use crate::report;
 use crate::source;
 
@@ -55,7 +55,7 @@ impl Subcommand for Config {
     fn run(&self) -> Result<Exit> {
         let gates = gates(self.feature_gates.as_deref())?;
         if self.list_feature_gates {
-            print(&describe::features(&gates, WIDTH))?;
+            output::print(&describe::features(&gates, WIDTH))?;
             return Ok(Exit::Fine);
         }
         let text = self.file.as_deref().map(read).transpose()?;
@@ -70,9 +70,9 @@ impl Subcommand for Config {
 impl Config {
     fn show(&self, resolved: &ResolvedConfig) -> Result<Exit> {
         if matches!(self.output, Output::Text | Output::Document) {
-            resolved.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+            resolved.warnings.iter().for_each(output::line);
         }
-        print(&match self.output {
+        output::print(&match self.output {
             Output::Text => describe::config(resolved, WIDTH),
             Output::Json => format::json(&report::config::resolved(resolved)),
             Output::Yaml => format::yaml(&report::config::resolved(resolved)),
@@ -84,8 +84,8 @@ impl Config {
     fn refuse(&self, error: ConfigError) -> Result<Exit> {
         let value = report::config::refused(&error);
         match self.output {
-            Output::Json => print(&format::json(&value))?,
-            Output::Yaml => print(&format::yaml(&value))?,
+            Output::Json => output::print(&format::json(&value))?,
+            Output::Yaml => output::print(&format::yaml(&value))?,
             Output::Text | Output::Document => {
                 let name = self.file.as_ref().map(|path| path.display().to_string());
                 return Err(error).context(name.unwrap_or_default());

@@ -6,11 +6,11 @@ use clap::Args;
 use crate::cli::exit::Exit;
 use crate::cli::open::{require_screen, session, show};
 use crate::cli::options::{Input, View};
-use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::cli::story;
 use crate::cli::tries::Tries;
 use crate::fixtures;
+use crate::output;
 
 /// Open a built-in cluster: no file and no cluster needed
 #[derive(Args, Debug)]
@@ -32,7 +32,7 @@ impl Subcommand for Demo {
     fn run(&self) -> Result<Exit> {
         if self.list {
             let line = |story: &fixtures::Story| format!("{:<22} {}\n", story.name, story.about);
-            print(&fixtures::STORIES.iter().map(line).collect::<String>())?;
+            output::print(&fixtures::STORIES.iter().map(line).collect::<String>())?;
             return Ok(Exit::Fine);
         }
         let story = self.story.clone().unwrap_or_else(|| fixtures::TOUR.to_owned());

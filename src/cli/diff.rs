@@ -11,11 +11,11 @@ use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::open::session;
 use crate::cli::options::Input;
-use crate::cli::print_text;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::debug::Session;
 use crate::debug::diff::{Pair, Side, compare};
+use crate::output;
 use crate::report;
 
 /// Compare two runs: what moved, which verdicts and scores differ, and from where
@@ -36,22 +36,24 @@ pub(super) struct Diff {
     output: Format,
 }
 
+/// For each option: a heading of the whole struct would be that of the options behind it.
+const SIDE_B: &str = "Side b";
+
 /// What is different on side b.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Side b")]
 struct SideB {
     /// Other files; may be repeated
-    #[arg(long = "filename-b", value_name = "PATH")]
+    #[arg(long = "filename-b", value_name = "PATH", help_heading = SIDE_B)]
     files_b: Vec<PathBuf>,
     /// Another configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SIDE_B)]
     config_b: Option<PathBuf>,
     /// Other feature gates
-    #[arg(long, value_name = "GATES")]
+    #[arg(long, value_name = "GATES", help_heading = SIDE_B)]
     feature_gates_b: Option<String>,
     /// Change the cluster or the scheduler first, as in "cordon node a" or "weight NodeAffinity=5";
     /// may be repeated, and done in order
-    #[arg(long = "edit", value_name = "EDIT")]
+    #[arg(long = "edit", value_name = "EDIT", help_heading = SIDE_B)]
     edits: Vec<String>,
 }
 
@@ -73,14 +75,14 @@ impl Subcommand for Diff {
             }
             false => a.clone(),
         };
-        notices.iter().for_each(|notice| eprintln!("{notice}"));
+        notices.iter().for_each(output::line);
         edits::apply(&mut b, "--edit", &self.b.edits)?;
         for session in [&mut a, &mut b] {
             session.run_until_idle(self.max_cycles, |_| false);
         }
         let difference = compare(side(&a), side(&b));
         let names = self.names();
-        print_text(&self.output.show(
+        output::print(&self.output.show(
             || report::diff::text::text(&difference, &names),
             || report::diff::document(&difference, &names),
         ))?;

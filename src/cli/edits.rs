@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::debug::Session;
 use crate::debug::edit::Edit;
+use crate::output;
 use crate::source;
 
 /// Applies edits one after the other, and says on standard error what they did beyond their
@@ -18,7 +19,7 @@ pub(super) fn apply(session: &mut Session, option: &str, texts: &[String]) -> Re
         let applied = edit.apply(&mut session.world().clone());
         let applied = applied.with_context(|| format!("{option} {words:?}"))?;
         for note in applied.notes {
-            eprintln!("{words}: {note}");
+            output::line(format!("{words}: {note}"));
         }
         session.change(Arc::new(edit)).map_err(|error| anyhow!("{option} {words:?}: {error}"))?;
     }

@@ -8,7 +8,6 @@ use crate::cli::exit::Exit;
 use crate::cli::format;
 use crate::cli::open::session;
 use crate::cli::options::Input;
-use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::config::suggest;
@@ -17,7 +16,7 @@ use crate::debug::fix::{self, Fixes, Limits};
 use crate::debug::why::{Why, ask};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
-use crate::report::clean::clean;
+use crate::output;
 use crate::report::fixes as report_fixes;
 use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
@@ -72,13 +71,11 @@ impl Subcommand for Explain {
     fn run(&self) -> Result<Exit> {
         let opened = session(&self.input, &self.tries, None)?;
         let mut session = opened.session;
-        for notice in &opened.notices {
-            eprintln!("{notice}");
-        }
+        opened.notices.iter().for_each(output::line);
         let named = self.pod.as_deref().map(|name| find(&session, name)).transpose()?;
         session.run_until_idle(self.max_cycles, |_| false);
         if let Some(circle) = session.circle() {
-            eprintln!("{}", clean(&circle.to_string()));
+            output::line(circle);
         }
         let pod = named.map_or_else(|| only_pending(&session), Ok)?;
         let nodes = self.nodes(&session)?;
@@ -96,14 +93,15 @@ impl Explain {
         let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
         let wide = self.output == Output::Wide;
         let detail = Detail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
-        print(&match self.output {
+        output::print(&match self.output {
             Output::Text | Output::Wide => {
                 let fixes = fixes.map(|fixes| format!("\n{}", report_fixes::text(fixes)));
                 report::text(why, &detail) + &fixes.unwrap_or_default()
             }
             Output::Json => format::json(&value(why, fixes)),
             Output::Yaml => format::yaml(&value(why, fixes)),
-        })
+        })?;
+        Ok(())
     }
 
     /// The nodes that are asked for by name.

@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use serde_json::Value;
 
+pub(super) use crate::output::document::{json, yaml};
+
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
@@ -28,17 +30,6 @@ impl Format {
             Format::Yaml => yaml(&value()),
         }
     }
-}
-
-/// Indented, with a line break at the end.
-pub(super) fn json(value: &Value) -> String {
-    format!("{value:#}\n")
-}
-
-/// The same as YAML.
-pub(super) fn yaml(value: &Value) -> String {
-    // A tree of plain values can always be written.
-    serde_yaml::to_string(value).unwrap_or_default()
 }
 
 /// Columns of text for people, where there is no screen to ask.

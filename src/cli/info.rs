@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
-use crate::cli::print_text;
 use crate::cli::registry::Subcommand;
+use crate::output;
 use crate::tui::paths::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
 
@@ -48,7 +48,7 @@ impl Subcommand for Info {
     const NAME: &'static str = "info";
 
     fn run(&self) -> Result<Exit> {
-        print_text(&self.output.show(text, value))?;
+        output::print(&self.output.show(text, value))?;
         Ok(Exit::Fine)
     }
 }

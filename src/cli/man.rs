@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use clap::{Args, Command};
 
 use crate::cli::exit::Exit;
-use crate::cli::print;
 use crate::cli::registry::Subcommand;
+use crate::output;
 
 /// Print the manual page, or write those of all commands into a folder
 #[derive(Args, Debug)]
@@ -24,7 +24,7 @@ impl Subcommand for Man {
     fn run(&self) -> Result<Exit> {
         let command = crate::cli::command();
         let Some(folder) = &self.folder else {
-            print(&page(command)?)?;
+            output::print(&page(command)?)?;
             return Ok(Exit::Fine);
         };
         for subcommand in command.get_subcommands() {

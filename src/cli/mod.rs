@@ -35,8 +35,6 @@ mod test;
 mod tries;
 mod waiting;
 
-use std::io::{self, Write};
-
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
@@ -44,28 +42,43 @@ pub use exit::{EXITS, Exit, Unreachable};
 use options::Cli;
 use registry::SUBCOMMANDS;
 
-use crate::report::clean::clean;
+use crate::output;
+use crate::output::clean::{clean_colored, clean_uncolored};
+use crate::output::cut::long_values;
 
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
+    output::report_panics();
     let matches = match as_called(command()).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {
-            // Help and version come this way too, and are no errors.
-            let _printed = error.print();
+            show(&error);
             if let Some(file) = unexpected_file(&error) {
-                eprintln!("A file is named with -f: -f {file}");
+                output::line(format!("A file is named with -f: -f {file}"));
             }
             if let Some(line) = option_before_command(&error) {
-                eprintln!("Options stand behind the command: {line}");
+                output::line(format!("Options stand behind the command: {line}"));
             }
             return if error.use_stderr() { Exit::Usage } else { Exit::Fine };
         }
     };
     dispatch(&matches).unwrap_or_else(|error| {
-        eprintln!("kubestep: {error:#}");
+        output::lines(format!("kubestep: {error:#}"));
         Exit::of_error(&error)
     })
+}
+
+/// Help, the version or an error about the arguments: in clap's colours, unless an argument
+/// that it quotes is unclean or long.
+fn show(error: &clap::Error) {
+    let colored = error.render().ansi().to_string();
+    let text = clean_uncolored(&colored);
+    let is_plain = clean_colored(&colored) == colored && long_values(&text) == text;
+    if is_plain || !error.use_stderr() {
+        let _printed = error.print();
+    } else {
+        output::lines(text.trim_end());
+    }
 }
 
 /// The argument that is not expected but would be a file.
@@ -77,7 +90,7 @@ fn unexpected_file(error: &clap::Error) -> Option<String> {
         _ => None,
     })?;
     let is_file = of_file.contains(&error.kind()) && std::path::Path::new(&word).exists();
-    is_file.then(|| clean(&word).into_owned())
+    is_file.then_some(word)
 }
 
 /// An option stands before the command that it is for: the command line in the right order.
@@ -95,7 +108,7 @@ fn option_before_command(error: &clap::Error) -> Option<String> {
     let at = words.iter().position(|word| *word == command)?;
     let command = words.remove(at);
     words.insert(0, command);
-    Some(clean(&format!("kubestep {}", words.join(" "))).into_owned())
+    Some(format!("kubestep {}", words.join(" ")))
 }
 
 /// The whole command line, as clap and what is made from it take it.
@@ -127,27 +140,48 @@ fn dispatch(matches: &ArgMatches) -> anyhow::Result<Exit> {
     }
 }
 
-/// Prints text that may quote a cluster: whatever in it could control a terminal is escaped.
-fn print_text(text: &str) -> anyhow::Result<()> {
-    let lines: Vec<_> = text.split('\n').map(clean).collect();
-    print(&lines.join("\n"))
-}
-
-/// Prints to standard output. A reader that has seen enough, as `head` does, is no error.
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(anyhow::Error::from(error).context("standard output"))
-        }
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use clap::Arg;
+
+    use crate::tui::action;
+
     #[test]
     fn the_command_line_is_consistent() {
         super::command().debug_assert();
+    }
+
+    #[test]
+    fn no_heading_takes_in_the_options_of_the_command_behind_it() {
+        let mut headings: BTreeMap<String, BTreeSet<Option<String>>> = BTreeMap::new();
+        for subcommand in super::command().get_subcommands() {
+            for arg in subcommand.get_arguments() {
+                let heading = arg.get_help_heading().map(str::to_owned);
+                headings.entry(arg.get_id().to_string()).or_default().insert(heading);
+            }
+        }
+        // What is edited makes side b of a comparison.
+        headings.remove("edits");
+        for (name, found) in headings {
+            assert!(!found.contains(&None) || found.len() == 1, "{name}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn commands_of_the_debugger_that_help_names_are_there() {
+        let command = super::command();
+        let commands = command.get_subcommands().chain([&command]);
+        let helps = commands.flat_map(|command| command.get_arguments()).filter_map(Arg::get_help);
+        let mut named = 0;
+        for help in helps.map(ToString::to_string) {
+            let words = help.split(|c: char| !(c.is_alphanumeric() || ":-".contains(c)));
+            for name in words.filter_map(|word| word.strip_prefix(':')) {
+                named += 1;
+                assert!(action::all().any(|spec| spec.name == name), ":{name} in {help}");
+            }
+        }
+        assert!(named > 2);
     }
 }

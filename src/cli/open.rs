@@ -1,6 +1,5 @@
 //! Opening a cluster: files, configuration and gates to a session, and the debugger on it.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,12 +15,13 @@ use crate::cli::recorded;
 use crate::cli::stops;
 use crate::cli::tries::{self, Added, Tries};
 use crate::cli::waiting::with_progress;
-use crate::cli::{print_text, registry, story};
+use crate::cli::{registry, story};
 use crate::config::{self, FeatureGates, ResolvedConfig};
 use crate::debug::Session;
 use crate::engine::framework::registry::Registry;
 use crate::extender_client::{self, Reach};
 use crate::intern::Symbol;
+use crate::output;
 use crate::report;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
@@ -87,7 +87,7 @@ fn is_dumb() -> bool {
 /// # Errors
 /// There is none; names the commands that print the same.
 pub(super) fn require_screen() -> Result<()> {
-    if std::io::stdout().is_terminal() {
+    if output::stdout_is_terminal() {
         return Ok(());
     }
     let explains = registry::SUBCOMMANDS.iter().any(|entry| entry.name == "explain");
@@ -165,12 +165,12 @@ pub(super) fn leave(code: i32) -> Result<Exit> {
 }
 
 fn tell(opened: Opened) -> Result<Exit> {
-    opened.notices.iter().for_each(|notice| eprintln!("{notice}"));
+    opened.notices.iter().for_each(output::line);
     let mut session = opened.session;
     let before = Usage::of(session.world());
     session.run_until_idle(usize::MAX, |_| false);
     let report = RunReport::new(&session, before);
-    print_text(&report::run::text::run(&report))?;
+    output::print(&report::run::text::run(&report))?;
     Ok(exit_of(&report))
 }
 

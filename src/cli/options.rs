@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser};
 
 use crate::engine::tie_break::TieBreak;
+use crate::output::file::Links;
 use crate::tui::color::ColorChoice;
 use crate::tui::speed::Speed;
 
@@ -74,6 +75,33 @@ pub struct Cluster {
     /// All namespaces, which is the default
     #[arg(short = 'A', long, conflicts_with = "namespaces")]
     pub all_namespaces: bool,
+    /// Show what the kubeconfig's credential plugin writes to standard error when it fails
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
+}
+
+/// The file that is written.
+#[derive(Args, Debug, Clone)]
+pub struct Destination {
+    /// The file to write; packed if its name ends in .gz, "-" for standard output. Only you can
+    /// read it, and it appears whole or not at all
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace the file that FILE leads to if it is a symbolic link, instead of stopping there
+    #[arg(long)]
+    pub follow_symlinks: bool,
+}
+
+impl Destination {
+    /// The file in words.
+    pub fn name(&self) -> String {
+        self.output.display().to_string()
+    }
+
+    /// What is done with a link.
+    pub fn links(&self) -> Links {
+        if self.follow_symlinks { Links::Follow } else { Links::Refuse }
+    }
 }
 
 /// Whether names are told.
@@ -112,7 +140,7 @@ pub struct Screen {
     /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii: bool,
-    /// Breakpoints and watches of a file, as :break-save writes it; they are written back there when
+    /// Breakpoints and watches of a file, as :break save writes it; they are written back there when
     /// you leave
     #[arg(long, value_name = "FILE")]
     pub breakpoints: Option<PathBuf>,

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::cli::exit::Exit;
 use crate::cli::format::{Format, WIDTH};
-use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::config::{FeatureGates, PluginDescriptor, describe, intree, manual, suggest};
+use crate::output;
 
 /// List the scheduler's plugins, or tell all about one: points, weight, arguments, an example
 #[derive(Args, Debug)]
@@ -43,7 +43,7 @@ impl Subcommand for Plugins {
             let told: Vec<_> = plugins.iter().map(|plugin| manual::json(plugin, &gates)).collect();
             json!({"schema": "kubestep/plugins/v1", "plugins": told})
         };
-        print(&self.output.show(text, value))?;
+        output::print(&self.output.show(text, value))?;
         Ok(Exit::Fine)
     }
 }

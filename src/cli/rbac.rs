@@ -4,9 +4,9 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::cli::exit::Exit;
-use crate::cli::print;
 use crate::cli::registry::Subcommand;
 use crate::live::access;
+use crate::output;
 
 /// Print the smallest role that allows reading a cluster, or scheduling in it
 #[derive(Args, Debug)]
@@ -24,8 +24,8 @@ impl Subcommand for Rbac {
 
     fn run(&self) -> Result<Exit> {
         match self.schedule {
-            true => print(&access::scheduler_role(&self.name))?,
-            false => print(&access::cluster_role(&self.name))?,
+            true => output::print(&access::scheduler_role(&self.name))?,
+            false => output::print(&access::cluster_role(&self.name))?,
         }
         Ok(Exit::Fine)
     }

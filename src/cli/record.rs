@@ -1,25 +1,25 @@
 //! `kubestep record`: a cluster and all that happens to it, as a file that `-f` plays back.
 
 use std::cell::RefCell;
-use std::io::{self, ErrorKind, IsTerminal, Write, stderr};
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::cli::capture::settings;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
-use crate::cli::options::{Cluster, Redact};
+use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::registry::Subcommand;
 use crate::live::record::{Counts, Output, Recorder, header};
 use crate::live::redact::Redactor;
 use crate::live::told::{self, Told};
 use crate::live::{Event, Feed, Notice, Pace, Scope};
-use crate::report::clean::clean;
+use crate::output;
+use crate::tui::signals::Signals;
 use crate::words::count;
 
 /// How often what was written is made safe, and progress is shown.
@@ -32,9 +32,8 @@ const FOREVER: u64 = 100 * 365 * 86_400;
 pub(super) struct Record {
     #[command(flatten)]
     cluster: Cluster,
-    /// The file to write; packed if its name ends in .gz, "-" for standard output
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
@@ -59,12 +58,12 @@ impl Subcommand for Record {
         let settings = settings(self.config.as_deref(), self.feature_gates.as_deref())?;
         let span = self.span.as_deref().map(parse_span).transpose()?;
         let target = cluster::target(&self.cluster)?;
-        let file = self.output.display().to_string();
-        let output = Output::create(&self.output).with_context(|| file.clone())?;
+        let (links, file) = (self.destination.links(), self.destination.name());
+        Output::check(&self.destination.output, links).with_context(|| file.clone())?;
         let scope = Scope { namespaces: self.namespaces.clone() };
         let opened = Feed::open(target, scope, Pace::default());
         let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
-        snapshot.notices().iter().for_each(|notice| say(notice));
+        snapshot.notices().iter().for_each(output::line);
         let mut header = header(&snapshot, feed.link().name(), &self.namespaces);
         header.scheduler_config = settings.scheduler_config;
         header.feature_gates = settings.feature_gates;
@@ -75,11 +74,13 @@ impl Subcommand for Record {
             objects.iter_mut().for_each(|object| *object = redactor.object(object));
             redactor
         });
+        let output = Output::create(&self.destination.output, links);
+        let output = output.with_context(|| file.clone())?;
         let mut recorder = Recorder::new(output, &header).with_context(|| file.clone())?;
         let objects = recorder.lists(objects.iter()).with_context(|| file.clone())?;
-        recorder.out().flush().with_context(|| file.clone())?;
+        recorder.out().publish().with_context(|| file.clone())?;
         let of = format!("{} ({})", feed.link().name(), header.server_version);
-        say(&format!("{objects} objects of {of} in {file}; recording, Ctrl-C ends it"));
+        output::line(format!("{objects} objects of {of} in {file}; recording, Ctrl-C ends it"));
         let recording = Recording { feed, recorder, redactor, file: file.clone(), shown: 0 };
         match cluster::runtime()?.block_on(recording.run(span)) {
             // Who read it has seen enough.
@@ -94,10 +95,6 @@ fn parse_span(text: &str) -> Result<Duration> {
     let span: jiff::SignedDuration =
         text.parse().ok().with_context(|| format!("--for: {text:?} is not a span such as 90s"))?;
     Duration::try_from(span).ok().with_context(|| format!("--for: {text:?} is in the past"))
-}
-
-fn say(text: &str) {
-    eprintln!("{}", clean(text));
 }
 
 /// A recording that goes on.
@@ -118,14 +115,14 @@ impl Recording {
         let telling = told::follow(&link, |event| told.borrow_mut().push(event));
         tokio::pin!(telling);
         let mut is_told = true;
-        let mut stop = Stop::new()?;
+        let mut signals = Signals::new()?;
         let mut steps = interval(STEP);
         steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let end = Instant::now() + span.unwrap_or(Duration::from_secs(FOREVER));
         loop {
             tokio::select! {
                 biased;
-                () = stop.asked() => break,
+                _ = signals.exit_code() => break,
                 () = sleep_until(end) => break,
                 failure = &mut telling, if is_told => {
                     is_told = false;
@@ -139,7 +136,7 @@ impl Recording {
                 },
                 _ = steps.tick() => {
                     self.write_told(&mut told.borrow_mut())?;
-                    self.recorder.out().flush()?;
+                    self.recorder.out().publish()?;
                     self.show();
                 }
             }
@@ -154,7 +151,7 @@ impl Recording {
     fn take(&mut self, event: &Event) -> io::Result<()> {
         if let Event::Notice(notice) = event {
             self.clear();
-            say(&notice.text);
+            output::line(&notice.text);
         }
         let now = self.feed.link().now();
         match &mut self.redactor {
@@ -179,7 +176,7 @@ impl Recording {
         let now = self.feed.link().now();
         let counts = self.words();
         self.recorder.end(Some(now))?.finish()?;
-        say(&format!("{counts} in {}", self.file));
+        output::line(format!("{counts} in {}", self.file));
         Ok(())
     }
 
@@ -190,42 +187,12 @@ impl Recording {
 
     /// Writes how far it is over what stands there. Where nobody looks on, nothing.
     fn show(&mut self) {
-        if stderr().is_terminal() {
-            let (text, before) = (self.words(), self.shown);
-            let _written = write!(stderr(), "\r{text:before$}").and_then(|()| stderr().flush());
-            self.shown = text.len();
+        if output::stderr_is_terminal() {
+            self.shown = output::rewrite(&self.words(), self.shown);
         }
     }
 
     fn clear(&mut self) {
-        let before = std::mem::take(&mut self.shown);
-        if before > 0 {
-            let _written = write!(stderr(), "\r{:before$}\r", "").and_then(|()| stderr().flush());
-        }
-    }
-}
-
-/// Waits for SIGINT, SIGTERM or SIGHUP.
-struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Stop {
-    fn new() -> io::Result<Stop> {
-        Ok(Stop {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn asked(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
+        output::erase(std::mem::take(&mut self.shown));
     }
 }

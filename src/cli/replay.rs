@@ -10,8 +10,9 @@ use crate::cli::open::read;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::waiting::with_progress;
-use crate::cli::{format, print, print_text, recorded};
+use crate::cli::{format, recorded};
 use crate::engine::tie_break::TieBreak;
+use crate::output;
 use crate::report::replay::ReplayReport;
 use crate::source::Progress;
 
@@ -86,13 +87,13 @@ impl Subcommand for Replay {
             notices: &played.opened.notices,
         };
         if matches!(self.output, Output::Text | Output::Wide) {
-            report.notices.iter().for_each(|notice| eprintln!("{notice}"));
+            report.notices.iter().for_each(output::line);
         }
         match self.output {
-            Output::Text => print_text(&report.text(false))?,
-            Output::Wide => print_text(&report.text(true))?,
-            Output::Json => print(&format::json(&report.json()))?,
-            Output::Yaml => print(&format::yaml(&report.json()))?,
+            Output::Text => output::print(&report.text(false))?,
+            Output::Wide => output::print(&report.text(true))?,
+            Output::Json => output::print(&format::json(&report.json()))?,
+            Output::Yaml => output::print(&format::yaml(&report.json()))?,
         }
         Ok(if report.differs() { Exit::Differs } else { Exit::Fine })
     }

@@ -1,7 +1,6 @@
 //! `kubestep run`: the whole queue to its end, without a screen.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,15 +9,18 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::edits;
 use crate::cli::exit::Exit;
+use crate::cli::format;
 use crate::cli::open::{exit_of, session};
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::stops;
-use crate::cli::tries::{Added, Tries};
-use crate::cli::{format, print, print_text};
+use crate::cli::tries::{Added, HEADING, Tries};
 use crate::debug::Session;
 use crate::debug::capacity::{Capacity, capacity};
-use crate::report::clean::clean;
+use crate::output;
+use crate::output::clean::clean;
+use crate::output::document::json_line;
+use crate::output::file::{Links, NewFile};
 use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
 use crate::report::usage::Usage;
@@ -55,6 +57,9 @@ pub(super) struct Run {
     /// Write one line of JSON a cycle to this file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Replace the file that --trace leads to if it is a symbolic link, instead of stopping there
+    #[arg(long, requires = "trace")]
+    follow_symlinks: bool,
     /// What a line of the trace holds
     #[arg(long, value_name = "DETAIL", default_value = "summary")]
     #[arg(value_parser = ["summary", "full"])]
@@ -71,7 +76,7 @@ pub(super) struct Run {
     tries: Tries,
     /// Say how many more pods of each workload in --pod would fit after the run, and what stops
     /// the next one
-    #[arg(long, requires = "pods", help_heading = "Pods to try")]
+    #[arg(long, requires = "pods", help_heading = HEADING)]
     capacity: bool,
 }
 
@@ -102,7 +107,7 @@ impl Subcommand for Run {
         let opened = session(&self.input, &self.tries, self.percentage_of_nodes_to_score)?;
         let load_s = started.elapsed().as_secs_f64();
         self.tell(&opened.notices);
-        let trace = self.trace.as_deref().map(create).transpose()?;
+        let trace = self.trace.as_deref().map(|path| self.create(path)).transpose()?;
         let mut session = opened.session;
         session.only_forward();
         edits::apply(&mut session, "--edit", &self.edits)?;
@@ -122,7 +127,7 @@ impl Subcommand for Run {
         report.notices = [opened.notices, circle].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
         match self.timings {
-            true => print(&format!("{}\n", Timings::new(&session, load_s, cycle_s).to_json()))?,
+            true => output::print(&json_line(&Timings::new(&session, load_s, cycle_s).to_json()))?,
             false => self.show(&report)?,
         }
         Ok(exit_of(&report))
@@ -131,40 +136,44 @@ impl Subcommand for Run {
 
 impl Run {
     fn cycles(&self, session: &mut Session) -> Result<()> {
-        let mut printed = Ok(());
+        let mut printed = io::Result::Ok(());
         if !session.breakpoints().items().is_empty() {
             let words = stops::run(session, self.max_cycles);
             let stream = self.output == Output::Stream;
             for record in session.history().cycles().filter(|_| stream) {
-                print(&format!("{}\n", run::json::cycle(record)))?;
+                output::print(&json_line(&run::json::cycle(record)))?;
             }
             return words.iter().try_for_each(|line| self.say(line));
         }
         session.run_until_idle(self.max_cycles, |record| {
             if self.output == Output::Stream {
-                printed = print(&format!("{}\n", run::json::cycle(record)));
+                printed = output::print(&json_line(&run::json::cycle(record)));
             }
             printed.is_err()
         });
-        printed
+        Ok(printed?)
     }
 
     /// Says what is to be noticed, unless it is part of the output.
     fn tell(&self, notices: &[String]) {
         if !matches!(self.output, Output::Json | Output::Yaml | Output::Stream) {
-            notices.iter().for_each(|notice| eprintln!("{}", clean(notice)));
+            notices.iter().for_each(output::line);
         }
     }
 
     /// Beside the outcome: on standard output where people read it, else on the other.
     fn say(&self, line: &str) -> Result<()> {
         match self.output {
-            Output::Text => print_text(&format!("{line}\n")),
-            _ => {
-                eprintln!("{}", clean(line));
-                Ok(())
-            }
+            Output::Text => output::print(&format!("{}\n", clean(line)))?,
+            _ => output::line(line),
         }
+        Ok(())
+    }
+
+    /// The file of the trace: begun before the run, so that a wrong path does not cost one.
+    fn create(&self, path: &Path) -> Result<NewFile> {
+        let links = if self.follow_symlinks { Links::Follow } else { Links::Refuse };
+        NewFile::create(path, links).with_context(|| format!("--trace: {}", path.display()))
     }
 
     fn capacity(&self, session: &Session, added: &Added) -> Result<Vec<Capacity>> {
@@ -180,30 +189,27 @@ impl Run {
 
     fn show(&self, report: &RunReport) -> Result<()> {
         match self.output {
-            Output::Text => print_text(&run::text::run(report)),
-            Output::Json => print(&format::json(&run::json::run(report))),
-            Output::Yaml => print(&format::yaml(&run::json::run(report))),
-            Output::Csv => print_text(&run::csv::run(report)),
-            Output::Stream => print(&format!("{}\n", run::json::end(report))),
-            Output::Junit => print_text(&run::junit::run(report)),
-        }
+            Output::Text => output::print(&run::text::run(report)),
+            Output::Json => output::print(&format::json(&run::json::run(report))),
+            Output::Yaml => output::print(&format::yaml(&run::json::run(report))),
+            Output::Csv => output::print(&run::csv::run(report)),
+            Output::Stream => output::print(&json_line(&run::json::end(report))),
+            Output::Junit => output::print(&run::junit::run(report)),
+        }?;
+        Ok(())
     }
 }
 
-/// The file of the trace: made before the run, so that a wrong path does not cost one.
-fn create(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| format!("--trace: {}", path.display()))
-}
-
 /// One line of JSON a cycle.
-fn write_trace(session: &Session, file: File, full: bool) -> Result<()> {
+fn write_trace(session: &Session, file: NewFile, full: bool) -> Result<()> {
     let mut file = BufWriter::new(file);
     for record in session.history().cycles() {
         let line = match full {
             true => trace::json::cycle(record),
             false => trace::json::summary(record),
         };
-        writeln!(file, "{line}")?;
+        file.write_all(json_line(&line).as_bytes())?;
     }
-    Ok(file.flush()?)
+    file.flush()?;
+    Ok(file.get_mut().publish()?)
 }

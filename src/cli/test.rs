@@ -13,9 +13,10 @@ use crate::cli::open::session;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
-use crate::cli::{edits, format, print, print_text};
+use crate::cli::{edits, format};
 use crate::debug::Session;
 use crate::debug::expect::{Failure, Test, check};
+use crate::output;
 use crate::report::tested::{Outcome, TestReport, Tested, json, junit, text};
 use crate::source::glob;
 
@@ -78,9 +79,9 @@ impl Subcommand for TestCommand {
         }
         let report = TestReport { tests: cases.iter().map(|case| self.tested(case)).collect() };
         match self.output {
-            Output::Text => print_text(&text::text(&report))?,
-            Output::Json => print(&format::json(&json::json(&report)))?,
-            Output::Junit => print_text(&junit::junit(&report))?,
+            Output::Text => output::print(&text::text(&report))?,
+            Output::Json => output::print(&format::json(&json::json(&report)))?,
+            Output::Junit => output::print(&junit::junit(&report))?,
         }
         Ok(match report.counts() {
             [_, 0, 0] => Exit::Fine,

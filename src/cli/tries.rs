@@ -11,17 +11,20 @@ use crate::sim::workload::{self, Surroundings, Workload};
 use crate::sim::{World, load};
 use crate::source::{self, Manifest};
 
+/// For an option and not for all that follow: a heading of the whole struct would be that of the
+/// command's own options behind it.
+pub(super) const HEADING: &str = "Pods to try";
+
 /// What is to be tried.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Pods to try")]
 pub(super) struct Tries {
     /// Try the pods of this file, too: a Pod, or a workload (Deployment, ReplicaSet, StatefulSet,
     /// DaemonSet, Job, CronJob), whose pods are made as its controller would; "-" for standard
     /// input; may be repeated
-    #[arg(long = "pod", value_name = "FILE")]
+    #[arg(long = "pod", value_name = "FILE", help_heading = HEADING)]
     pub pods: Vec<PathBuf>,
     /// So many replicas of each instead of what the file says
-    #[arg(long, value_name = "N", requires = "pods")]
+    #[arg(long, value_name = "N", requires = "pods", help_heading = HEADING)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub replicas: Option<u32>,
 }

@@ -4,8 +4,10 @@
 use serde_json::Value;
 
 use crate::api::{Kind, Object};
+use crate::live::minimal;
 use crate::live::record::missing_kinds;
 use crate::live::snapshot::Snapshot;
+use crate::output::clean::escape_json;
 use crate::source::{MissingKind, SNAPSHOT_FIELDS};
 
 /// What is written beside the objects.
@@ -39,12 +41,14 @@ pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<Stri
     for (kind, name) in SNAPSHOT_FIELDS {
         parts.push(list(name, snapshot, *kind)?);
     }
-    Ok(format!("{{\n{}\n}}\n", parts.join(",\n")))
+    Ok(escape_json(format!("{{\n{}\n}}\n", parts.join(",\n"))))
 }
 
 fn list(name: &str, snapshot: &Snapshot, kind: Kind) -> serde_json::Result<String> {
-    let lines: Result<Vec<String>, _> =
-        snapshot.of_kind(kind).map(|object| serde_json::to_string(&object.to_json()?)).collect();
+    let lines: Result<Vec<String>, _> = snapshot
+        .of_kind(kind)
+        .map(|object| serde_json::to_string(&minimal::json(object)?))
+        .collect();
     let lines = lines?;
     let inside =
         if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join(",\n")) };

@@ -7,6 +7,8 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::live::credentials::Plugin;
+
 /// Why a request was not answered as wished.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Failure {
@@ -78,9 +80,15 @@ impl Failure {
 
     /// What an error of kube's client means; credentials are its business as well.
     pub fn of_client(error: kube::Error) -> Failure {
+        Failure::of_client_with(error, &Plugin::default())
+    }
+
+    /// The same, for who knows which plugin gives the credentials.
+    pub fn of_client_with(error: kube::Error, plugin: &Plugin) -> Failure {
+        let problem = plugin.problem(&error).unwrap_or_else(|| root_cause(&error));
         match error {
-            kube::Error::Auth(error) => Failure::Unauthorized(root_cause(&error)),
-            error => Failure::Unreachable(root_cause(&error)),
+            kube::Error::Auth(_) => Failure::Unauthorized(problem),
+            _ => Failure::Unreachable(problem),
         }
     }
 

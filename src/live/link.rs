@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::api::Time;
 use crate::live::clock;
+use crate::live::credentials::{Plugin, kubeconfig_problem};
 use crate::live::failure::{Failure, root_cause};
 use crate::live::lines::Lines;
 use crate::live::traffic;
@@ -37,6 +38,8 @@ pub struct Target {
     pub context: Option<String>,
     /// The server's address, whatever the kubeconfig says.
     pub server: Option<String>,
+    /// Whether a credential plugin's standard error is shown when it fails.
+    pub verbose: bool,
 }
 
 /// Why there is no way to a cluster.
@@ -90,6 +93,9 @@ pub struct Link {
     server: String,
     namespace: String,
     client: Mutex<Renewable>,
+    plugin: Plugin,
+    /// Whether the server's certificate is not verified.
+    is_insecure: bool,
     /// Microseconds that the server's clock is ahead of ours; `i64::MIN` until it is known.
     skew: AtomicI64,
 }
@@ -121,11 +127,20 @@ impl Target {
         }
     }
 
+    /// The files that the configuration is read from.
+    fn files(&self) -> Vec<PathBuf> {
+        match (&self.kubeconfig, std::env::var_os("KUBECONFIG")) {
+            (Some(path), _) => vec![path.clone()],
+            (None, Some(paths)) if !paths.is_empty() => std::env::split_paths(&paths).collect(),
+            _ => std::env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
+        }
+    }
+
     /// The configuration of kube's client and the name to show for it.
     async fn config(&self) -> Result<(Config, String), LinkError> {
-        let wrong = |error: kube::config::KubeconfigError| LinkError::Config {
-            from: self.from(),
-            problem: root_cause(&error),
+        let wrong = |error: kube::config::KubeconfigError| {
+            let (from, problem) = kubeconfig_problem(&self.files(), &error);
+            LinkError::Config { from: from.unwrap_or_else(|| self.from()), problem }
         };
         if let (None, None, Some(server)) = (&self.kubeconfig, &self.context, &self.server)
             && !Target::default().is_there()
@@ -153,7 +168,8 @@ impl Target {
         Ok((config, name.unwrap_or_default()))
     }
 
-    async fn client(&self) -> Result<(Client, Config, String), LinkError> {
+    /// `says`: standard error may be written to where a credential plugin takes long.
+    async fn client(&self, says: bool) -> Result<(Client, Config, String), LinkError> {
         let (mut config, name) = self.config().await?;
         if let Some(server) = &self.server {
             config.cluster_url = server.parse().map_err(|error: http::uri::InvalidUri| {
@@ -165,11 +181,16 @@ impl Target {
         let agent = concat!("kubestep/", env!("CARGO_PKG_VERSION"));
         config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
         config.connect_timeout = Some(Duration::from_secs(10));
+        let plugin = Plugin::of(&config, self.verbose);
         let failed = |error: kube::Error| LinkError::Config {
             from: self.from(),
-            problem: root_cause(&error),
+            problem: plugin.problem(&error).unwrap_or_else(|| root_cause(&error)),
         };
-        Ok((Client::try_from(config.clone()).map_err(failed)?, config, name))
+        let client = match says {
+            true => plugin.wait_for(|| Client::try_from(config.clone())),
+            false => Client::try_from(config.clone()),
+        };
+        Ok((client.map_err(failed)?, config, name))
     }
 }
 
@@ -180,8 +201,10 @@ impl Link {
     /// # Errors
     /// There is no configuration, or it cannot be used.
     pub async fn new(target: Target) -> Result<Link, LinkError> {
-        let (client, config, name) = target.client().await?;
+        let (client, config, name) = target.client(true).await?;
         Ok(Link {
+            plugin: Plugin::of(&config, target.verbose),
+            is_insecure: config.accept_invalid_certs,
             target,
             name,
             server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
@@ -207,6 +230,18 @@ impl Link {
         rest.split('/').next().unwrap_or(rest)
     }
 
+    /// What a user should know of this way, one sentence each.
+    pub fn notices(&self) -> Vec<String> {
+        let server = &self.server;
+        let insecure = self.is_insecure.then(|| {
+            format!(
+                "the certificate of {server} is not verified (insecure-skip-tls-verify): anyone on \
+                 the network path can impersonate the server"
+            )
+        });
+        insecure.into_iter().collect()
+    }
+
     /// The context's namespace.
     pub fn namespace(&self) -> &str {
         &self.namespace
@@ -227,7 +262,7 @@ impl Link {
         if self.client().1 != generation {
             return Ok(());
         }
-        let (client, _, _) = self.target.client().await?;
+        let (client, _, _) = self.target.client(false).await?;
         let mut current = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if current.generation == generation {
             *current = Renewable { client, generation: generation + 1 };
@@ -276,7 +311,11 @@ impl Link {
         match self.ask_with(&client, path).await {
             Err(Failure::Unauthorized(message)) => {
                 if let Err(error) = self.renew(generation).await {
-                    return Err(Failure::Unauthorized(format!("{message} ({error})")));
+                    let problem = match error {
+                        LinkError::Config { problem, .. } => problem,
+                        error => error.to_string(),
+                    };
+                    return Err(Failure::Unauthorized(format!("{message} ({problem})")));
                 }
                 self.ask_with(&self.client().0, path).await
             }
@@ -292,7 +331,7 @@ impl Link {
         let answer = client.send(request).await;
         let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
         traffic::asked(self.host(), "GET", code, began.elapsed(), 0);
-        let answer = answer.map_err(Failure::of_client)?;
+        let answer = answer.map_err(|error| Failure::of_client_with(error, &self.plugin))?;
         self.note_time(answer.headers());
         if answer.status().is_success() {
             return Ok(answer);

@@ -1,7 +1,6 @@
 //! A cluster's story as a file: the lists, then every change with its arrival, and what the
 //! cluster's own scheduler made of it. [`crate::source::recording`] is the format.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -15,56 +14,73 @@ use crate::api::{Object, Pod, Time};
 use crate::engine::pod::NamespacedName;
 use crate::live::compare::Theirs;
 use crate::live::feed::{Delta, Event};
+use crate::live::minimal::Minimal;
 use crate::live::snapshot::Snapshot;
 use crate::live::told::Told;
+use crate::output::CleanStdout;
+use crate::output::clean::escape_json;
+use crate::output::file::{Links, NewFile};
 use crate::source::MissingKind;
 use crate::source::recording::{Header, Line, SCHEMA};
 
-/// A file, or standard output, that is written line by line and is whole up to the last
-/// [`Output::flush`], whatever happens then.
+/// A file, or standard output, that is written line by line.
 pub enum Output {
+    /// Standard output.
+    Stdout(CleanStdout),
     /// As it is.
-    Plain(Box<dyn Write + Send>),
+    Plain(BufWriter<NewFile>),
     /// Packed with gzip.
-    Packed(Box<GzEncoder<File>>),
+    Packed(Box<GzEncoder<NewFile>>),
 }
 
 impl Output {
-    /// Makes the file; packed if its name ends in `.gz`. `-` is standard output.
+    /// Begins the file; packed if its name ends in `.gz`. `-` is standard output.
     ///
     /// # Errors
     /// The file cannot be made.
-    pub fn create(path: &Path) -> io::Result<Output> {
+    pub fn create(path: &Path, links: Links) -> io::Result<Output> {
         if path.as_os_str() == crate::source::STDIN {
-            return Ok(Output::Plain(Box::new(io::stdout())));
+            return Ok(Output::Stdout(CleanStdout));
         }
-        let file = File::create(path)?;
+        let file = NewFile::create(path, links)?;
         Ok(match path.extension().is_some_and(|extension| extension == "gz") {
             true => Output::Packed(Box::new(GzEncoder::new(file, Compression::default()))),
-            false => Output::Plain(Box::new(BufWriter::new(file))),
+            false => Output::Plain(BufWriter::new(file)),
         })
     }
 
-    /// Makes everything readable that was written so far.
+    /// Finds out whether the file could be made.
+    ///
+    /// # Errors
+    /// As [`Output::create`].
+    pub fn check(path: &Path, links: Links) -> io::Result<()> {
+        match path.as_os_str() == crate::source::STDIN {
+            true => Ok(()),
+            false => NewFile::check(path, links),
+        }
+    }
+
+    /// Makes everything readable that was written so far, in the file of that name.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub fn publish(&mut self) -> io::Result<()> {
+        self.flush()?;
         match self {
-            Output::Plain(output) => output.flush(),
-            // A block of its own, which can be unpacked without what follows.
-            Output::Packed(output) => output.flush().and_then(|()| output.get_mut().flush()),
+            Output::Stdout(_) => Ok(()),
+            Output::Plain(output) => output.get_mut().publish(),
+            Output::Packed(output) => output.get_mut().publish(),
         }
     }
 
     /// Ends the file.
     ///
     /// # Errors
-    /// As [`Output::flush`].
-    pub fn finish(self) -> io::Result<()> {
+    /// As [`Output::publish`].
+    pub fn finish(mut self) -> io::Result<()> {
         match self {
-            Output::Plain(mut output) => output.flush(),
-            Output::Packed(output) => output.finish().map(drop),
+            Output::Packed(output) => output.finish()?.publish(),
+            _ => self.publish(),
         }
     }
 }
@@ -72,13 +88,19 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
+            Output::Stdout(output) => output.write(bytes),
             Output::Plain(output) => output.write(bytes),
             Output::Packed(output) => output.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Output::flush(self)
+        match self {
+            Output::Stdout(output) => output.flush(),
+            Output::Plain(output) => output.flush(),
+            // A block of its own, which can be unpacked without what follows.
+            Output::Packed(output) => output.flush().and_then(|()| output.get_mut().flush()),
+        }
     }
 }
 
@@ -87,6 +109,7 @@ pub struct Recorder<W> {
     out: W,
     /// The pods as they were told of last: between two versions lies a decision.
     pods: HashMap<NamespacedName, Arc<Pod>>,
+    minimal: Minimal,
     /// What was written after the lists.
     pub counts: Counts,
 }
@@ -132,7 +155,8 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// It cannot be written; so all others.
     pub fn new(out: W, header: &Header) -> io::Result<Recorder<W>> {
-        let mut recorder = Recorder { out, pods: HashMap::new(), counts: Counts::default() };
+        let (pods, minimal, counts) = Default::default();
+        let mut recorder = Recorder { out, pods, minimal, counts };
         recorder.line(header)?;
         Ok(recorder)
     }
@@ -145,7 +169,7 @@ impl<W: Write> Recorder<W> {
         let mut count = 0;
         for object in objects {
             self.note(object);
-            let (kind, object) = (object.kind().as_str(), json(object)?);
+            let (kind, object) = (object.kind().as_str(), self.minimal.json(object)?);
             self.line(&Line::Object { kind, object })?;
             count += 1;
         }
@@ -176,7 +200,8 @@ impl<W: Write> Recorder<W> {
     fn put(&mut self, at: Time, object: &Object) -> io::Result<()> {
         self.counts.changes += 1;
         let kind = object.kind().as_str();
-        self.line(&Line::Put { at, kind, object: json(object)? })?;
+        let object_json = self.minimal.json(object)?;
+        self.line(&Line::Put { at, kind, object: object_json })?;
         let before = self.note(object);
         let Object::Pod(pod) = object else { return Ok(()) };
         let Some(theirs) = Theirs::between(before.as_deref(), pod) else { return Ok(()) };
@@ -218,14 +243,10 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// It cannot be written.
     pub fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        self.out.write_all(&text)
+        let mut text = escape_json(serde_json::to_string(line)?);
+        text.push('\n');
+        self.out.write_all(text.as_bytes())
     }
-}
-
-fn json(object: &Object) -> io::Result<serde_json::Value> {
-    Ok(object.to_json()?)
 }
 
 fn decision(at: Time, pod: &Object, theirs: Theirs) -> Line {

@@ -38,6 +38,8 @@ pub struct Snapshot {
     pub parts: Vec<Part>,
     /// The kinds that could not be read.
     pub missing: Vec<Missing>,
+    /// What a reader should know of the way to the cluster, one sentence each.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -71,7 +73,8 @@ impl Snapshot {
         let server_version = server_version(link).await?;
         let places = scope.places();
         let lists = join_all(places.iter().map(|place| place.list(link))).await;
-        let mut snapshot = Snapshot { server_version, ..Snapshot::default() };
+        let mut snapshot =
+            Snapshot { server_version, warnings: link.notices(), ..Snapshot::default() };
         for (place, answer) in places.into_iter().zip(lists) {
             match answer {
                 Ok(listed) => snapshot.parts.push(Part { place, listed }),
@@ -130,7 +133,8 @@ impl Snapshot {
         let unreadable = self.parts.iter().flat_map(|part| &part.listed.unreadable);
         let unreadable =
             unreadable.map(|problem| format!("left out, as it cannot be read: {problem}"));
-        crate::live::access::notices(&self.missing).into_iter().chain(unreadable).collect()
+        let missing = crate::live::access::notices(&self.missing);
+        self.warnings.iter().cloned().chain(missing).chain(unreadable).collect()
     }
 }
 

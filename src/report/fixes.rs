@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::clean::clean;
 use crate::debug::edit::Edit;
 use crate::debug::fix::{Fix, Fixes};
+use crate::output::clean::clean;
 
 /// The changes as text, the smallest first, with a line break at the end.
 pub fn text(fixes: &Fixes) -> String {

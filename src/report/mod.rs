@@ -1,6 +1,5 @@
 //! What happened, printed: the same answers as the interface gives, as text or JSON.
 
-pub mod clean;
 pub mod config;
 pub mod diff;
 pub mod fixes;

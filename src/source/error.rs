@@ -55,6 +55,9 @@ impl SourceError {
         let Some(down) = self.line.checked_sub(piece.start.line as usize) else {
             return Box::new(self);
         };
+        if may_hold_secrets(piece.text) {
+            return Box::new(self);
+        }
         // The first line may have begun before the text.
         let cut = if down == 0 { piece.start.column } else { 0 };
         let column = self.column.saturating_sub(cut).max(1);
@@ -76,6 +79,18 @@ impl SourceError {
         }
         place
     }
+}
+
+/// Whether a text has objects whose lines do not belong into a message: secrets, settings of
+/// programs, kubeconfigs.
+fn may_hold_secrets(text: &str) -> bool {
+    let is_mark = |c: char| c == '"' || c == '\'' || c == ':' || c.is_whitespace();
+    let is_word = |c: char| !c.is_ascii_alphanumeric();
+    let mut kinds = text.match_indices("kind").map(|(at, found)| {
+        let rest = text[at + found.len()..].trim_start_matches(is_mark);
+        rest.split(is_word).next().unwrap_or_default()
+    });
+    kinds.any(|kind| matches!(kind.trim_end_matches("List"), "Secret" | "ConfigMap" | "Config"))
 }
 
 /// The part of a line around a column, and the column's place in it, both in characters.
@@ -199,6 +214,16 @@ mod tests {
             ("duplicate field `image`", "duplicate field `image`"),
         ] {
             assert_eq!(plain(message), expected);
+        }
+    }
+
+    #[test]
+    fn lines_of_secrets_are_not_repeated() {
+        for text in ["a: 1\nkind: Secret\n", "{\"kind\": \"ConfigMapList\"}", "kind: 'Config'"] {
+            assert!(may_hold_secrets(text), "{text}");
+        }
+        for text in ["kind: Pod\n# Secret", "kind: ConfigSomething", "kind"] {
+            assert!(!may_hold_secrets(text), "{text}");
         }
     }
 

@@ -55,7 +55,11 @@ pub fn save(app: &mut App, model: &Model, file: &Path) -> io::Result<()> {
         false => Format::Text,
     };
     let text = of(app, model, format);
-    OpenOptions::new().write(true).create_new(true).open(file)?.write_all(text.as_bytes())
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)?.write_all(text.as_bytes())
 }
 
 fn draw(app: &mut App, model: &Model) -> Buffer {

@@ -31,6 +31,7 @@ use crate::debug::Session;
 use crate::debug::edit::Edit;
 use crate::live::Notice;
 use crate::live::attended::Arrival;
+use crate::output::file::replace;
 
 /// Between frames while the session runs.
 const RUN_FRAME: Duration = Duration::from_millis(33);
@@ -106,7 +107,7 @@ pub fn run(
     let changed = before != driver.breakpoints_text();
     if let Some(path) = breakpoints.filter(|path| changed || !path.exists()) {
         let text = driver.breakpoints_over(path).map_err(anyhow::Error::msg)?;
-        std::fs::write(path, text).with_context(|| format!("cannot save {}", path.display()))?;
+        replace(path, &text).with_context(|| format!("cannot save {}", path.display()))?;
     }
     Ok((code, driver.left()))
 }

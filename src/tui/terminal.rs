@@ -41,6 +41,11 @@ fn owned() -> MutexGuard<'static, bool> {
     OWNED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the screen, whose cells are clean")]
+fn stdout() -> io::Stdout {
+    io::stdout()
+}
+
 /// Standard output while the terminal is ours, nothing afterwards.
 #[derive(Debug)]
 pub struct Gate(());
@@ -48,14 +53,14 @@ pub struct Gate(());
 impl Write for Gate {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match *owned() {
-            true => io::stdout().write(bytes),
+            true => stdout().write(bytes),
             false => Ok(bytes.len()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match *owned() {
-            true => io::stdout().flush(),
+            true => stdout().flush(),
             false => Ok(()),
         }
     }
@@ -155,7 +160,7 @@ impl Drop for Screen {
 fn claim(mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
     *owned() = true;
-    let mut out = io::stdout();
+    let mut out = stdout();
     let entered = execute!(out, EnterAlternateScreen, EnableBracketedPaste, MoveTo(0, 0));
     let entered =
         entered.and_then(|()| if mouse { execute!(out, EnableMouseCapture) } else { Ok(()) });
@@ -170,7 +175,7 @@ pub fn restore() {
     }
     // Errors are of no use here: the terminal may be gone, and there is nowhere to say so.
     let _ = execute!(
-        io::stdout(),
+        stdout(),
         EndSynchronizedUpdate,
         DisableMouseCapture,
         DisableBracketedPaste,

@@ -79,9 +79,14 @@ impl Call {
         }
     }
 
+    /// Where a file is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// A file that the program wrote.
     pub fn written(&self, name: &str) -> String {
-        fs::read_to_string(self.folder.path().join(name)).unwrap()
+        fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// Runs it and compares with `tests/cli/NAME.txt`, or rewrites that with `UPDATE_GOLDEN`.

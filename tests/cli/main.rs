@@ -24,6 +24,7 @@ mod redacted;
 mod render;
 mod run;
 mod schema;
+mod secrets;
 mod shapes;
 mod tested;
 mod tries;

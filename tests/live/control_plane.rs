@@ -77,7 +77,7 @@ impl ControlPlane {
 
     /// The cluster as the library takes it.
     pub fn target(&self, user: &str) -> Target {
-        Target { kubeconfig: Some(self.kubeconfig(user)), context: None, server: None }
+        Target { kubeconfig: Some(self.kubeconfig(user)), ..Target::default() }
     }
 
     /// A way to run kubectl from another thread.

@@ -113,7 +113,7 @@ impl StandIn {
 
     /// This server as the library takes it.
     pub fn target(&self) -> Target {
-        Target { kubeconfig: Some(self.kubeconfig()), context: None, server: None }
+        Target { kubeconfig: Some(self.kubeconfig()), ..Target::default() }
     }
 
     /// Changes how it misbehaves.

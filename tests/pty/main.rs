@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
 
 mod given;
+mod hostile;
+mod stand_in;
 mod terminal;
 
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portable_pty::CommandBuilder;
 use terminal::{Terminal, kubestep, plain_environment};
@@ -83,11 +85,67 @@ fn ctrl_c_leaves_whatever_was_read_at_once_with_it() {
 
 #[test]
 fn signals_end_it_with_the_terminal_restored() {
-    for (name, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+    for (name, code) in [
+        ("TERM", 143),
+        ("HUP", 129),
+        ("INT", 130),
+        ("QUIT", 131),
+        ("ABRT", 134),
+        ("USR1", 138),
+        ("ALRM", 142),
+        ("XCPU", 152),
+        ("VTALRM", 154),
+    ] {
         let mut terminal = demo(&[], 80, 24);
         terminal.signal(name);
         assert_eq!(terminal.exit_code(), code, "{name}");
         terminal.assert_restored();
+    }
+}
+
+#[test]
+fn a_signal_while_the_terminal_is_asked_for_its_colours_leaves_it_as_it_was() {
+    for (name, code) in [("TERM", 143), ("INT", 130), ("QUIT", 131)] {
+        let mut terminal = Terminal::start(kubestep(&["demo"]), 80, 24);
+        // The question for the background's colour, which this terminal does not answer.
+        let start = Instant::now();
+        while !String::from_utf8_lossy(&terminal.bytes()).contains("\x1b]11;?") {
+            assert!(start.elapsed() < Duration::from_secs(20), "the terminal is not asked");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        terminal.signal(name);
+        assert_eq!(terminal.exit_code(), code, "{name}");
+        terminal.assert_restored();
+    }
+}
+
+#[test]
+fn signals_that_do_not_end_programs_of_rust_do_not_end_it() {
+    let mut terminal = demo(&[], 80, 24);
+    terminal.signal("PIPE");
+    terminal.signal("USR2");
+    terminal.send("5");
+    terminal.wait_for("Nodes: requested");
+    terminal.send("qq");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn a_paste_of_a_megabyte_is_cut_and_the_debugger_goes_on() {
+    for prompt in ["", ":", "/"] {
+        let mut terminal = demo(&[], 80, 24);
+        let start = Instant::now();
+        let text = "abcdefghi ".repeat(100_000);
+        terminal.send(&format!("{prompt}\x1b[200~{text}\x1b[201~"));
+        // The key that is understood is behind everything that was pasted.
+        std::thread::sleep(Duration::from_millis(50));
+        terminal.send("\x1b");
+        std::thread::sleep(Duration::from_millis(100));
+        terminal.send("5");
+        terminal.wait_for("Nodes: requested of allocatable");
+        terminal.send("\x03");
+        assert_eq!(terminal.exit_code(), 130);
+        assert!(start.elapsed() < Duration::from_secs(10), "{prompt:?}: {:?}", start.elapsed());
     }
 }
 

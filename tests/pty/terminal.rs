@@ -100,6 +100,15 @@ impl Terminal {
         self.seen.lock().unwrap().bytes.clone()
     }
 
+    /// Whether the terminal edits lines and shows what is typed, as shells expect it.
+    fn is_cooked(&self) -> bool {
+        let name = self.master.tty_name().unwrap();
+        let stty = std::process::Command::new("stty").arg("-F").arg(name).arg("-a").output();
+        let modes = String::from_utf8(stty.unwrap().stdout).unwrap();
+        let modes: Vec<&str> = modes.split_whitespace().collect();
+        modes.contains(&"icanon") && modes.contains(&"echo")
+    }
+
     /// Changes the terminal's size.
     pub fn resize(&self, width: u16, height: u16) {
         let size = PtySize { rows: height, cols: width, pixel_width: 0, pixel_height: 0 };
@@ -141,6 +150,7 @@ impl Terminal {
             assert!(!screen.bracketed_paste(), "bracketed paste is on");
             assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
         });
+        assert!(self.is_cooked(), "the terminal is in raw mode");
     }
 }
 

@@ -27,6 +27,7 @@ const FUNCTION_MEDIAN: usize = 12;
 /// The layers, each with those it may import.
 const LAYERS: &[(&str, &[&str])] = &[
     ("words", &[]),
+    ("output", &[]),
     ("intern", &[]),
     ("api", &["intern"]),
     ("config", &["intern", "api"]),
@@ -37,22 +38,32 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sim", &["words", "intern", "api", "config", "engine", "trace", "source"]),
     ("extender_client", &["intern", "api", "config", "engine", "sim"]),
     ("debug", &["words", "intern", "api", "config", "engine", "trace", "source", "sim"]),
-    ("live", &["words", "intern", "api", "config", "engine", "trace", "source", "sim", "debug"]),
+    (
+        "live",
+        &[
+            "words", "output", "intern", "api", "config", "engine", "trace", "source", "sim",
+            "debug",
+        ],
+    ),
     (
         "report",
-        &["words", "intern", "api", "config", "engine", "trace", "source", "sim", "debug", "live"],
+        &[
+            "words", "output", "intern", "api", "config", "engine", "trace", "source", "sim",
+            "debug", "live",
+        ],
     ),
     (
         "tui",
         &[
-            "words", "intern", "api", "config", "engine", "trace", "source", "sim", "debug",
-            "live", "report",
+            "words", "output", "intern", "api", "config", "engine", "trace", "source", "sim",
+            "debug", "live", "report",
         ],
     ),
     (
         "cli",
         &[
             "words",
+            "output",
             "intern",
             "api",
             "config",

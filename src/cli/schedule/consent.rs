@@ -1,12 +1,12 @@
 //! Before anything is written: it is said what, where, and as whom, and somebody has to agree.
 
-use std::io::{BufRead, IsTerminal, stderr, stdin};
+use std::io::{BufRead, IsTerminal, stdin};
 
 use anyhow::{Result, bail};
 
 use crate::live::lease::Settings;
 use crate::live::write::rights;
-use crate::report::clean::clean;
+use crate::output;
 use crate::sim::World;
 
 /// What is agreed to.
@@ -30,23 +30,23 @@ impl Consent<'_> {
     /// # Errors
     /// There is nobody to ask.
     pub fn given(&self, yes_write: bool) -> Result<bool> {
-        self.lines().iter().for_each(|line| eprintln!("{}", clean(line)));
+        self.lines().iter().for_each(output::line);
         if yes_write || self.dry_run {
             return Ok(true);
         }
-        if !stdin().is_terminal() || !stderr().is_terminal() {
+        if !stdin().is_terminal() || !output::stderr_is_terminal() {
             bail!(
                 "there is no terminal to ask on whether to write to {}: --yes-write allows it, \
                  --dry-run lets the server only try",
                 self.context
             );
         }
-        eprint!("Write to {}? Type its name to allow it: ", clean(self.context));
+        output::ask(format!("Write to {}? Type its name to allow it: ", self.context));
         let mut answer = String::new();
         stdin().lock().read_line(&mut answer)?;
         let agreed = answer.trim() == self.context;
         if !agreed {
-            eprintln!("Nothing was written.");
+            output::line("Nothing was written.");
         }
         Ok(agreed)
     }

@@ -3,7 +3,7 @@
 use crate::engine::record::Outcome;
 use crate::live::clock;
 use crate::live::scheduling::{Told, words};
-use crate::report::clean::clean;
+use crate::output;
 
 /// Says what is worth it.
 pub(super) struct Log {
@@ -19,7 +19,7 @@ impl Log {
     /// Says a line of that level.
     pub fn line(&self, level: u8, text: &str) {
         if level <= self.verbosity {
-            eprintln!("{} {}", clock::local(), clean(text));
+            output::line(format!("{} {text}", clock::local()));
         }
     }
 

@@ -167,7 +167,8 @@ impl Schedule {
         if let (None, None, Some(_)) = (&kubeconfig, &context, &self.master) {
             return Ok(Target { server: self.master.clone(), ..Target::default() });
         }
-        let mut options = Cluster { kubeconfig, context, all_namespaces: true };
+        let mut options =
+            Cluster { kubeconfig, context, all_namespaces: true, verbose: self.verbosity > 1 };
         if let (None, Some(path)) = (&options.kubeconfig, &self.config) {
             let text = open::read_config(path)?;
             options.kubeconfig = flags::kubeconfig_in(&text);

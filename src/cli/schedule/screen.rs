@@ -10,7 +10,7 @@ use crate::debug::Session;
 use crate::extender_client::{self, Reach};
 use crate::live::Attended;
 use crate::live::attended::{Teller, Wire};
-use crate::report::clean::clean;
+use crate::output;
 use crate::sim::World;
 use crate::tui::behind::Behind;
 
@@ -67,7 +67,7 @@ impl Attendance {
         let behind = Behind::Scheduling(Box::new(attended));
         let (code, left) = open::screen(opened, &self.screen, behind)?;
         if !left.unsent.is_empty() {
-            eprintln!("not written, as it was held: {}", clean(&left.unsent));
+            output::line(format!("not written, as it was held: {}", left.unsent));
         }
         match (code, left.lost) {
             (0, true) => Ok(Exit::Lost),

@@ -84,7 +84,9 @@ fn a_recorder_that_is_killed_leaves_what_it_had_flushed() {
     for name in ["r.jsonl", "r.jsonl.gz"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        recorded(Output::create(&path).unwrap(), false);
+        let mut output = Output::create(&path, Links::Refuse).unwrap();
+        output.publish().unwrap();
+        recorded(output, false);
         check(std::fs::read(path).unwrap(), false);
     }
 }
@@ -94,7 +96,7 @@ fn a_file_is_packed_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
     for (name, begin) in [("r.jsonl", b"{\"".as_slice()), ("r.jsonl.gz", &[0x1f, 0x8b])] {
         let path = folder.path().join(name);
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create(&path, Links::Refuse).unwrap();
         output.write_all(b"{\"record\":\"end\"}\n").unwrap();
         output.finish().unwrap();
         assert!(std::fs::read(path).unwrap().starts_with(begin), "{name}");

@@ -15,9 +15,9 @@ mod spread;
 
 pub use outline::outline;
 
-use super::clean::clean;
 use crate::debug::why::Why;
 use crate::intern::Symbol;
+use crate::output::clean::clean;
 
 /// How much is told.
 #[derive(Clone, Default, Debug)]

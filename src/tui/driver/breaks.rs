@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Done, Driver};
 use crate::debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
 use crate::debug::{Search, Session};
+use crate::output::file::replace;
 use crate::tui::app::BreakRequest;
 use crate::tui::model::BreakpointRow;
 use crate::tui::widget::status_line::Severity;
@@ -101,7 +102,7 @@ impl Driver {
     fn save_breakpoints(&self, path: &str) -> Result<String, String> {
         let items = self.session.breakpoints().items();
         let text = self.breakpoints_over(Path::new(path))?;
-        std::fs::write(path, text).map_err(|error| format!("cannot save {path}: {error}"))?;
+        replace(Path::new(path), &text).map_err(|error| format!("cannot save {path}: {error}"))?;
         Ok(format!("saved {} to {path}", count(items.len())))
     }
 
