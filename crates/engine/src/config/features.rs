@@ -287,7 +287,7 @@ impl fmt::Display for FeatureGates {
 }
 
 /// The spellings that Go's strconv.ParseBool takes.
-fn parse_bool(text: &str) -> Option<bool> {
+pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::ExtensionPoint;
+use crate::engine::framework::events::ClusterEvent;
 use crate::intern::Symbol;
 
 /// A clock from outside.
@@ -38,6 +39,65 @@ impl Spent {
     }
 }
 
+/// Something that the scheduler does beside calling plugins at their points, with the labels that
+/// upstream's metrics give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Batching was asked for a node.
+    NodeHint {
+        /// The profile.
+        profile: Symbol,
+        /// Whether it proposed one.
+        hinted: bool,
+    },
+    /// The result of a cycle was stored for batching.
+    StoredResults {
+        /// The profile.
+        profile: Symbol,
+    },
+    /// A plugin judged whether an event is worth another try of a pod.
+    QueueingHint {
+        /// The plugin.
+        plugin: Symbol,
+        /// The event.
+        event: ClusterEvent,
+        /// `Queue`, `QueueSkip` or `Error`.
+        answer: Symbol,
+    },
+    /// A place was looked for, for all pods of a group.
+    GroupAlgorithm,
+    /// A cycle of a pod group.
+    GroupAttempt {
+        /// The profile.
+        profile: Symbol,
+        /// `scheduled`, `unschedulable`, `waiting_on_preemption` or `error`.
+        result: &'static str,
+    },
+    /// What became of an attempt to use batching; takes no time.
+    BatchAttempt {
+        /// The profile.
+        profile: Symbol,
+        /// `no_hint`, `hint_used` or `hint_not_used`.
+        result: &'static str,
+    },
+    /// The stored results could not be used; takes no time.
+    BatchFlush {
+        /// The profile.
+        profile: Symbol,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+/// Work that was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What.
+    pub work: Work,
+    /// How long it took, in nanoseconds.
+    pub nanos: u64,
+}
+
 /// Adds what was spent to a list with one entry for each point and plugin.
 pub fn add(list: &mut Vec<Spent>, more: &[Spent]) {
     for more in more {
@@ -62,12 +122,13 @@ fn entry(list: &mut Vec<Spent>, point: ExtensionPoint, plugin: Symbol) -> &mut S
 pub struct Stopwatch {
     clock: Arc<dyn Clock>,
     spent: Mutex<Vec<Spent>>,
+    done: Mutex<Vec<Done>>,
 }
 
 impl Stopwatch {
     /// With nothing measured yet.
     pub fn new(clock: Arc<dyn Clock>) -> Stopwatch {
-        Stopwatch { clock, spent: Mutex::default() }
+        Stopwatch { clock, spent: Mutex::default(), done: Mutex::default() }
     }
 
     /// What was spent since the last call, in the order in which plugins first had a turn.
@@ -75,9 +136,19 @@ impl Stopwatch {
         std::mem::take(&mut *self.spent())
     }
 
+    /// The work since the last call, in order.
+    pub fn take_done(&self) -> Vec<Done> {
+        std::mem::take(&mut *self.done.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn spent(&self) -> MutexGuard<'_, Vec<Spent>> {
         // Numbers have no half-made state, so a poisoned lock is still sound.
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, work: Work, nanos: u64) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.push(Done { work, nanos });
     }
 }
 
@@ -102,6 +173,23 @@ impl Timer {
         spent.turns += 1;
         spent.nanos += took;
         result
+    }
+
+    /// Does something that `work` names by its result.
+    pub fn work<T>(&self, turn: impl FnOnce() -> T, work: impl FnOnce(&T) -> Work) -> T {
+        let Some(stopwatch) = &self.0 else { return turn() };
+        let begin = stopwatch.clock.nanos();
+        let result = turn();
+        let took = stopwatch.clock.nanos().saturating_sub(begin);
+        stopwatch.note(work(&result), took);
+        result
+    }
+
+    /// Something happened that takes no time.
+    pub fn note(&self, work: Work) {
+        if let Some(stopwatch) = &self.0 {
+            stopwatch.note(work, 0);
+        }
     }
 
     /// A turn was about so many nodes, and so many of them were refused.
@@ -154,6 +242,20 @@ mod tests {
         let mut sum = vec![spent];
         add(&mut sum, &[spent]);
         assert_eq!(sum[0].nanos, 40);
+    }
+
+    #[test]
+    fn work_is_named_by_its_result() {
+        let stopwatch = Arc::new(Stopwatch::new(Arc::new(Ticks(AtomicU64::new(0)))));
+        let timer = Timer::new(Some(stopwatch.clone()));
+        let profile = Symbol::new("p");
+        let hint = |hinted: bool| Work::NodeHint { profile, hinted };
+        assert!(timer.work(|| true, |hinted| hint(*hinted)));
+        let attempt = Work::BatchAttempt { profile, result: "hint_used" };
+        timer.note(attempt);
+        let done = [Done { work: hint(true), nanos: 10 }, Done { work: attempt, nanos: 0 }];
+        assert_eq!(stopwatch.take_done(), done);
+        assert_eq!(stopwatch.take_done(), []);
     }
 
     #[test]

@@ -26,6 +26,15 @@ static ANSWERS: LazyLock<Answers> = LazyLock::new(|| Answers {
     error: "Error".into(),
 });
 
+/// The name of an answer.
+pub(super) fn name(answer: &Result<Hint, String>) -> Symbol {
+    match answer {
+        Ok(Hint::Queue) => ANSWERS.queue,
+        Ok(Hint::Skip) => ANSWERS.skip,
+        Err(_) => ANSWERS.error,
+    }
+}
+
 /// Who refused, and what.
 type Refusals = SmallVec<[(Symbol, ClusterEvent); 4]>;
 
@@ -45,12 +54,10 @@ impl HintLog {
         (plugin, event): (Symbol, ClusterEvent),
         answer: &Result<Hint, String>,
     ) {
-        let answer = match answer {
-            Ok(Hint::Queue) => ANSWERS.queue,
-            Ok(Hint::Skip) if !self.is_first_refusal(pod, plugin, event) => return,
-            Ok(Hint::Skip) => ANSWERS.skip,
-            Err(_) => ANSWERS.error,
-        };
+        if *answer == Ok(Hint::Skip) && !self.is_first_refusal(pod, plugin, event) {
+            return;
+        }
+        let answer = name(answer);
         self.records.push(HintRecord { time, event, pod, plugin, answer });
     }
 

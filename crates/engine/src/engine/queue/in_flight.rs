@@ -60,6 +60,14 @@ impl InFlight {
         })
     }
 
+    /// The events, in the order in which they happened.
+    pub(super) fn events(&self) -> impl Iterator<Item = ClusterEvent> {
+        self.list.values().filter_map(|entry| match entry {
+            Entry::Pod(_) => None,
+            Entry::Event(event) => Some(event.event),
+        })
+    }
+
     /// The pod of that key.
     pub(super) fn by_key(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
         self.pods().find(|pod| pod.key() == key)

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use super::*;
 use crate::api::Object;
 use crate::engine::framework::events::{ClusterEvent, EventObjects, Hint};
+use crate::engine::queue::hint_log;
 use crate::engine::queue::hints::{HintEntry, MatchingHints};
+use crate::engine::stopwatch::Work;
 
 /// What to do with a rejected pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,10 +186,15 @@ impl SchedulingQueue {
         entry: &HintEntry,
         judged: JudgedEvent<'_>,
     ) -> Hint {
-        let answer = match &entry.asked {
+        let turn = || match &entry.asked {
             Some(plugin) => plugin.hint(cx, &pod.info, judged.event, judged.objects),
             None => Ok(Hint::Queue),
         };
+        let answer = cx.shared.timer.work(turn, |answer| Work::QueueingHint {
+            plugin: entry.plugin,
+            event: *judged.event,
+            answer: hint_log::name(answer),
+        });
         self.asked.note(cx.now, pod.key(), (entry.plugin, *judged.event), &answer);
         answer.unwrap_or(Hint::Queue)
     }

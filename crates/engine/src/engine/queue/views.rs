@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::api::Pod;
+use crate::engine::framework::events::ClusterEvent;
 use crate::engine::framework::nominated::NominatedPods;
 use crate::engine::queue::nominator::PodRef;
 
@@ -62,6 +63,11 @@ impl SchedulingQueue {
             QueueName::None if self.in_flight.by_key(key).is_some() => QueueName::InFlight,
             place => place,
         }
+    }
+
+    /// The events that are kept for pods in flight.
+    pub fn in_flight_events(&self) -> impl Iterator<Item = ClusterEvent> {
+        self.in_flight.events()
     }
 
     /// Where the pod of that key is, those in flight left out.

@@ -75,6 +75,15 @@ impl Others {
         };
         (scored.totals.len() > 1).then(|| Others(Arc::new(Stage::Scored(scored))))
     }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        match &*self.0 {
+            Stage::Scored(scored) => scored.totals.len() <= 1,
+            Stage::Heap(heap, _) => heap.0.is_empty(),
+            Stage::Sorted(sorted, _) => sorted.len() == 0,
+        }
+    }
 }
 
 impl Iterator for Others {

@@ -2,6 +2,7 @@
 //! plugins ask for other pods, how far the search goes (S-001…S-065).
 
 mod again;
+mod batching;
 mod proportion;
 
 use serde_json::json;

@@ -35,6 +35,16 @@ pub(super) struct Placed {
 }
 
 impl Verdict {
+    /// As upstream's metrics name it.
+    pub(super) fn result(&self) -> &'static str {
+        match () {
+            () if self.status.is_success() => "scheduled",
+            () if !self.status.is_rejected() => "error",
+            () if self.awaits_preemption => "waiting_on_preemption",
+            () => "unschedulable",
+        }
+    }
+
     /// Too few pods have a place.
     fn refused() -> Verdict {
         Verdict { status: group_refusal(""), awaits_preemption: false }

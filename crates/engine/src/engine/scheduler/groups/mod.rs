@@ -23,6 +23,7 @@ use crate::engine::record::CycleRecord;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::scheduler::cycle::{Cycle, Failure};
 use crate::engine::status::Status;
+use crate::engine::stopwatch::Work;
 
 use attempt::Attempt;
 
@@ -109,26 +110,33 @@ impl Scheduler {
                 Err(dropped) => records.push(*dropped),
             }
         }
-        if !cycles.is_empty() {
-            records.extend(self.decide_group(group, cycles, now, host));
+        if let Some(first) = cycles.first() {
+            let (timer, profile) = (self.shared.timer.clone(), first.framework.name());
+            let turn = || self.decide_group(group, cycles, now, host);
+            let (decided, _) =
+                timer.work(turn, |(_, result)| Work::GroupAttempt { profile, result });
+            records.extend(decided);
         }
         records
     }
 
-    /// Tries the group, by preemption if need be, and acts on the outcome.
+    /// Tries the group, by preemption if need be, and acts on the outcome, which is given as
+    /// upstream's metrics name it.
     fn decide_group(
         &mut self,
         group: NamespacedName,
         cycles: Vec<Cycle>,
         now: Time,
         host: &mut dyn Host,
-    ) -> Vec<CycleRecord> {
+    ) -> (Vec<CycleRecord>, &'static str) {
         let preempts = self.features.enabled(Feature::WorkloadAwarePreemption);
         let fresh = preempts.then(|| cycles.clone());
         let state = self.shared.pod_groups.get(group);
         let scheduled_before = state.map_or(0, PodGroupState::scheduled);
         self.shared.group_cycle = Some(GroupCycle { scheduled_before, ..GroupCycle::default() });
-        let mut outcome = self.try_group(group, cycles, host);
+        let timer = self.shared.timer.clone();
+        let turn = || self.try_group(group, cycles, host);
+        let mut outcome = timer.work(turn, |_| Work::GroupAlgorithm);
         if let Some(fresh) = fresh {
             self.preempt_for_group(group, &fresh, &mut outcome, host);
         }
@@ -139,7 +147,7 @@ impl Scheduler {
             records.push(self.submit(cycle, attempt, &verdict, host));
         }
         self.tell_group(group, &verdict, now, host);
-        records
+        (records, verdict.result())
     }
 
     /// Tries the group where its constraints allow.
