@@ -9,12 +9,10 @@ use serde_json::{Value, json};
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::registry::Subcommand;
+use crate::live::SCHEDULER;
 use crate::output;
 use crate::tui::paths::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
-
-/// The kube-scheduler whose behaviour is embedded.
-const SCHEDULER: &str = "1.36.2";
 
 /// Environment variables that are looked at.
 const VARIABLES: [&str; 9] = [

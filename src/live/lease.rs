@@ -8,16 +8,16 @@
 mod record;
 
 use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::live::clock;
 use crate::live::failure::Failure;
 use crate::live::link::{Link, LinkError, Target};
+use crate::live::runtime;
 use crate::live::scheduling::Lead;
 use crate::live::write::{Calls, Gate, Manner};
 
@@ -59,24 +59,17 @@ impl Election {
         let (stop, stopped) = watch::channel(false);
         let (leads, lead) = watch::channel(Lead::Waiting);
         let (opened, opening) = mpsc::channel();
-        let work = move || {
-            let runtime = match Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(opened.send(Err(no_thread(&error)))),
-            };
-            runtime.block_on(async {
-                match Link::new(target).await {
-                    Ok(link) => {
-                        // Nobody listens if the program ends just now.
-                        let _told = opened.send(Ok(()));
-                        Candidate::new(link, settings).campaign(&leads, stopped, &gate).await;
-                    }
-                    Err(error) => drop(opened.send(Err(error))),
+        let work = move || async move {
+            match Link::new(target).await {
+                Ok(link) => {
+                    // Nobody listens if the program ends just now.
+                    let _told = opened.send(Ok(()));
+                    Candidate::new(link, settings).campaign(&leads, stopped, &gate).await;
                 }
-            });
+                Err(error) => drop(opened.send(Err(error))),
+            }
         };
-        let thread = thread::Builder::new().name("lease".into()).spawn(work);
-        let thread = thread.map_err(|error| no_thread(&error))?;
+        let thread = runtime::spawn("lease", work).map_err(|error| no_thread(&error))?;
         let ended = |_| no_thread(&std::io::Error::other("it has ended"));
         opening.recv().map_err(ended)??;
         Ok(Election { lead, stop, thread: Some(thread) })

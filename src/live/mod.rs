@@ -38,6 +38,7 @@ pub mod news;
 pub mod record;
 pub mod redact;
 pub mod replay;
+pub mod runtime;
 pub mod scheduling;
 pub mod serve;
 pub mod shadow;
@@ -46,6 +47,11 @@ pub mod told;
 pub mod traffic;
 pub mod watch;
 pub mod write;
+
+/// The version of kube-scheduler that is embedded.
+pub const SCHEDULER: &str = "1.36.2";
+/// Its minor version, which is the version of its API.
+pub const SCHEDULER_MINOR: &str = "1.36";
 
 pub use access::Missing;
 pub use attended::Attended;

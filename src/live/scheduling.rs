@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use crate::api::{Kind, Object};
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::{CycleRecord, Outcome, QueueMove};
-use crate::engine::stopwatch::{Clock, Spent, Stopwatch};
+use crate::engine::stopwatch::{Clock, Done, Spent, Stopwatch};
 use crate::live::feed::{Delta, Event, Feed, Notice};
 use crate::live::write::{Answered, Writer};
 use crate::sim::World;
@@ -80,6 +80,8 @@ pub enum Told {
     Moved(QueueMove),
     /// What plugins took: for the cycle that was told before, or beside the cycles.
     Spent(Option<Arc<CycleRecord>>, Vec<Spent>),
+    /// What the scheduler did beside calling plugins at their points.
+    Done(Vec<Done>),
     /// A change of the cluster was taken in.
     Handled {
         /// What happened, as upstream names it.
@@ -296,6 +298,10 @@ impl Scheduling {
         let spent = self.stopwatch.take();
         if !spent.is_empty() {
             tell(&self.world, Told::Spent(None, spent));
+        }
+        let done = self.stopwatch.take_done();
+        if !done.is_empty() {
+            tell(&self.world, Told::Done(done));
         }
     }
 }

@@ -139,7 +139,7 @@ fn a_cluster_that_does_not_answer_has_a_code_of_its_own() {
 }
 
 #[test]
-fn a_scheduler_needs_a_cluster() {
+fn a_scheduler_takes_kube_schedulers_flags() {
     let call = || Call::new().bytes("config", KUBECONFIG.as_bytes());
     let election = "--leader-elect=true --leader-elect-lease-duration 20s \
         --leader-elect-renew-deadline 15s --leader-elect-retry-period 3s \
@@ -150,7 +150,7 @@ fn a_scheduler_needs_a_cluster() {
         --tls-private-key-file k.pem --http-port 10251";
     let flags = format!("{client} {election} {ports}");
     let line = format!("schedule --kubeconfig config --yes-write --v 2 {flags}");
-    call().says("options/unreachable-schedule", &line);
-    call().says("options/schedule-dry-run", "schedule --kubeconfig config --dry-run");
+    call().says("options/schedule-certificate", &line);
+    call().says("options/schedule-dry-run", "schedule --kubeconfig nowhere --dry-run");
     call().says("options/schedule-both", "schedule --yes-write --dry-run");
 }

@@ -5,7 +5,8 @@ use kubestep::api::Kind;
 use serde_json::json;
 
 use crate::consent::{cluster, pod, schedule, writes};
-use crate::running::until;
+use crate::control_plane::free_port;
+use crate::running::{get, until};
 use crate::standin::StandIn;
 use crate::terminal::Terminal;
 
@@ -149,24 +150,15 @@ fn a_lost_lease_stops_it_for_good_and_one_can_still_look() {
 #[test]
 fn health_and_metrics_are_served_beside_it() {
     let server = cluster();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let mut terminal = attend(&server, &["--http-port", &port.to_string()]);
     terminal.send("n");
     until("it is bound", || bindings(&server) == ["web"]);
     terminal.wait_for("LIVE SCHEDULING lab: paused");
-    let get = |path: &str| {
-        use std::io::{Read as _, Write as _};
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        text
-    };
     let attempts = "scheduler_schedule_attempts_total{profile=\"default-scheduler\",\
                     result=\"scheduled\"} 1";
-    until("it is counted", || get("/metrics").contains(attempts));
-    assert!(get("/readyz").starts_with("HTTP/1.1 200"));
+    until("it is counted", || get(port, "/metrics").contains(attempts));
+    assert!(get(port, "/readyz").starts_with("HTTP/1.1 200"));
     terminal.send("q");
     assert_eq!(terminal.exit_code(), 0);
 }

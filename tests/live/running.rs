@@ -1,6 +1,7 @@
 //! `kubestep schedule` as a process beside the test.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -80,6 +81,15 @@ impl Drop for Running {
             eprintln!("{}", self.told());
         }
     }
+}
+
+/// Asks a port of this machine over plain HTTP. Gives the whole answer.
+pub fn get(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
 }
 
 /// Waits for something, for ten minutes at most: backoffs and retries take their time.

@@ -3,7 +3,8 @@
 use kubestep::api::Kind;
 use serde_json::{Value, json};
 
-use crate::running::{Running, until};
+use crate::control_plane::free_port;
+use crate::running::{Running, get, until};
 use crate::standin::{StandIn, State};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/leases";
@@ -122,4 +123,49 @@ fn the_lease_is_taken_renewed_and_given_back() {
     assert_eq!(lease(&server)["spec"]["acquireTime"], first["spec"]["acquireTime"]);
     assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.told());
     assert_eq!(lease(&server)["spec"]["holderIdentity"], "");
+}
+
+#[test]
+fn it_waits_for_an_api_server_that_is_not_there_yet() {
+    let server = StandIn::start();
+    cluster(&server, 1, 1);
+    server.misbehave(|faults| faults.down = true);
+    let port = free_port();
+    let line = format!("--yes-write --leader-elect=false --secure-port 0 --http-port {port}");
+    let mut scheduler = Running::start_on(&server.kubeconfig(), &line);
+    scheduler.wait_for("waiting for the API server: http://127.0.0.1:");
+    assert!(get(port, "/healthz").ends_with("\r\n\r\nok"));
+    let ready = get(port, "/readyz");
+    assert!(ready.starts_with("HTTP/1.1 500"), "{ready}");
+    assert!(ready.contains("[-]sched-handler-sync failed: reason withheld\n"), "{ready}");
+    let reason = "internal server error: handlers are not fully synchronized\n";
+    assert!(get(port, "/readyz/sched-handler-sync").ends_with(reason));
+    server.misbehave(|faults| faults.down = false);
+    scheduler.wait_for("the API server answers");
+    until("the pod is bound", || nodes_of(&server).len() == 1);
+    until("it is ready", || get(port, "/readyz").starts_with("HTTP/1.1 200"));
+    let attempts =
+        "scheduler_batch_attempts_total{profile=\"default-scheduler\",result=\"no_hint\"}";
+    assert!(get(port, "/metrics").contains(attempts));
+    assert_eq!(scheduler.stop(), Some(0));
+}
+
+#[test]
+fn while_it_waits_for_the_api_server_it_can_be_ended() {
+    let server = StandIn::start();
+    server.misbehave(|faults| faults.down = true);
+    let mut scheduler = Running::start_on(&server.kubeconfig(), "--yes-write --secure-port 0");
+    scheduler.wait_for("waiting for the API server");
+    assert_eq!(scheduler.stop(), Some(0));
+}
+
+#[test]
+fn credentials_that_are_not_accepted_are_an_error_at_once() {
+    let server = StandIn::start();
+    server.misbehave(|faults| faults.token = Some("another".into()));
+    let mut scheduler = Running::start_on(&server.kubeconfig(), "--yes-write --secure-port 0");
+    assert_eq!(scheduler.end(), Some(4));
+    let told = scheduler.told();
+    assert!(told.contains("the credentials are not accepted"), "{told}");
+    assert!(!told.contains("waiting"), "{told}");
 }

@@ -2,36 +2,89 @@
 //! the component, and with gates that change nothing about scheduling, since the same line is
 //! given to all components of a cluster.
 
+use crate::config::features::parse_bool;
+use crate::config::{Feature, FeatureGateError};
+
 /// Gates that kube-scheduler 1.36 knows, one a line.
 const KNOWN: &str = include_str!("gates.txt");
+/// The gate of CBOR at the serving port, and the one of its stage.
+const CBOR: [&str; 2] = ["CBORServingAndStorage", "AllAlpha"];
 
-/// What was given, in the form that all commands take: only gates that the scheduler looks at,
-/// and those of which nothing is known, so that they are refused. Then the names left out.
-pub(super) fn own(given: &[String]) -> (Option<String>, Vec<String>) {
+/// What was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Gates {
+    /// In the form that all commands take: gates that the scheduler looks at, and those of which
+    /// nothing is known, so that they are rejected.
+    pub scheduler: Option<String>,
+    /// Whether the serving port offers CBOR.
+    pub cbor: bool,
+    /// Names of gates that change nothing here.
+    pub idle: Vec<String>,
+}
+
+/// Sorts what was given.
+///
+/// # Errors
+/// A gate that the scheduler does not look at has no value, or one that is no boolean.
+pub(super) fn read(given: &[String]) -> Result<Gates, FeatureGateError> {
     let parts = given.iter().flat_map(|text| text.split(',')).map(str::trim);
-    let (mut own, mut others) = (Vec::new(), Vec::new());
+    let (mut scheduler, mut others) = (Vec::new(), Vec::new());
     for part in parts.filter(|part| !part.is_empty()) {
         let part = part.strip_prefix("kube:").unwrap_or(part);
         let name = part.split('=').next().unwrap_or_default();
         let known = KNOWN.lines().any(|known| known == name);
-        match known && crate::config::Feature::from_name(name).is_none() {
-            true => others.push(name.to_owned()),
-            false => own.push(part),
+        match known && Feature::from_name(name).is_none() {
+            true => others.push(pair(part)?),
+            false => scheduler.push(part),
         }
     }
-    (Some(own.join(",")).filter(|text| !text.is_empty()), others)
+    let stages = scheduler.iter().filter_map(|part| pair(part).ok());
+    let all: Vec<(&str, bool)> = others.iter().copied().chain(stages).collect();
+    let set = |name| all.iter().rev().find(|row| row.0 == name).map(|row| row.1);
+    let idle = others.iter().map(|(name, _)| *name).filter(|name| *name != CBOR[0]);
+    Ok(Gates {
+        idle: idle.map(str::to_owned).collect(),
+        scheduler: Some(scheduler.join(",")).filter(|text| !text.is_empty()),
+        cbor: CBOR.into_iter().find_map(set).unwrap_or(false),
+    })
+}
+
+fn pair(part: &str) -> Result<(&str, bool), FeatureGateError> {
+    let Some((name, value)) = part.split_once('=') else {
+        return Err(FeatureGateError::NoValue(part.to_owned()));
+    };
+    let (name, value) = (name.trim(), value.trim());
+    let bad = || FeatureGateError::BadValue { name: name.to_owned(), value: value.to_owned() };
+    Ok((name, parse_bool(value).ok_or_else(bad)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read(given: &[&str]) -> Result<Gates, String> {
+        let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+        super::read(&given).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn gates_of_others_are_left_out() {
-        let given = ["kube:MemoryQoS=true,GangScheduling=true".into(), "Typo=true".into()];
-        let (gates, others) = own(&given);
-        assert_eq!(gates.as_deref(), Some("GangScheduling=true,Typo=true"));
-        assert_eq!(others, ["MemoryQoS"]);
-        assert_eq!(own(&[]), (None, vec![]));
+        let gates = read(&["kube:MemoryQoS=true,GangScheduling=true", "Typo=true"]).unwrap();
+        assert_eq!(gates.scheduler.as_deref(), Some("GangScheduling=true,Typo=true"));
+        assert_eq!(gates.idle, ["MemoryQoS"]);
+        assert_eq!(read(&[]).unwrap().scheduler, None);
+        assert!(read(&["MemoryQoS=perhaps"]).unwrap_err().contains("\"perhaps\""));
+        assert!(read(&["MemoryQoS"]).unwrap_err().contains("has no value"));
+    }
+
+    #[test]
+    fn cbor_at_the_port_has_a_gate() {
+        let cbor = |given: &str| {
+            let gates = read(&[given]).unwrap();
+            assert_eq!(gates.idle, [""; 0]);
+            gates.cbor
+        };
+        assert!(!cbor("") && cbor("CBORServingAndStorage=true") && cbor("AllAlpha=true"));
+        assert!(!cbor("CBORServingAndStorage=false,AllAlpha=true"));
     }
 }

@@ -7,17 +7,18 @@ mod consent;
 mod flags;
 mod gates;
 mod log;
+mod opening;
 mod port;
 mod reviews;
 mod screen;
 mod upstream;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::api::Kind;
@@ -26,20 +27,22 @@ use crate::cli::exit::Exit;
 use crate::cli::open::{self, Built, Writes};
 use crate::cli::options::{Cluster, Input};
 use crate::cli::registry::Subcommand;
-use crate::config;
+use crate::config::{self, Feature};
 use crate::engine::tie_break::TieBreak;
 use crate::extender_client::Reach;
 use crate::live::attended::Wire;
 use crate::live::kinds::Reader;
-use crate::live::lease::Election;
+use crate::live::lease::{Election, Settings};
 use crate::live::scheduling::{End, Lead, Scheduling};
+use crate::live::serve::{PageGates, Zpages};
 use crate::live::write::{Manner, Writer};
-use crate::live::{Feed, Missing, Pace, Scope, Snapshot, Target};
+use crate::live::{Feed, Link, Missing, Snapshot, Target};
 use crate::sim::World;
 use crate::source::{self, Filter};
 
 use consent::Consent;
 use flags::{Client, LeaderElection};
+use gates::Gates;
 use log::Log;
 use port::{Ports, Watched};
 use screen::{Attendance, Beside};
@@ -54,6 +57,9 @@ use upstream::Upstream;
 #[derive(Args, Debug)]
 #[command(after_long_help = upstream::help())]
 pub(super) struct Schedule {
+    // Before all others: it looks at their values, which they take out.
+    #[command(flatten)]
+    upstream: Upstream,
     /// The kubeconfig of the cluster; else the configuration's, KUBECONFIG, ~/.kube/config or the
     /// pod's own credentials
     #[arg(long, value_name = "FILE")]
@@ -97,8 +103,6 @@ pub(super) struct Schedule {
     ports: Ports,
     #[command(flatten)]
     attendance: Attendance,
-    #[command(flatten)]
-    upstream: Upstream,
 }
 
 impl Subcommand for Schedule {
@@ -111,35 +115,70 @@ impl Subcommand for Schedule {
         if self.attendance.tui {
             open::require_screen()?;
         }
-        let target = self.target()?;
-        let opened = Feed::open(target.clone(), Scope::default(), Pace::default());
-        let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
-        require_reading(&snapshot)?;
-        let mut built = self.world(&mut snapshot, feed.link().name())?;
+        let (target, log) = (self.target()?, Log::new(self.verbosity));
+        let link = cluster::runtime()?.block_on(Link::new(target.clone()));
+        let link = link.map_err(cluster::explained)?;
+        // What is wrong with the configuration is said before the API server is asked anything.
+        let configured = self.build(source::Input::default(), Reach::Nothing)?.world;
         let election = match self.dry_run {
             true => None,
-            false => self.election.settings(&built.world.config().document.leader_election)?,
+            false => self.election.settings(&configured.config().document.leader_election)?,
         };
         let consent = Consent {
-            context: feed.link().name(),
-            server: feed.link().server(),
-            world: &built.world,
+            context: link.name(),
+            server: link.server(),
+            world: &configured,
             election: election.as_ref(),
             dry_run: self.dry_run,
         };
         if !consent.given(self.yes_write)? {
             return Ok(Exit::Fine);
         }
+        let (watched, unserved) = self.serve(election.as_ref(), &configured)?;
+        unserved.iter().for_each(|notice| log.line(1, notice));
+        let opened = opening::open(&target, |missing| self.reads(missing), &log)?;
+        let Some((mut snapshot, feed)) = opened else { return ended(End::Stopped, &log) };
+        require_reading(&snapshot)?;
+        let mut built = self.world(&mut snapshot, feed.link().name())?;
+        if self.attendance.tui {
+            built.notices.extend(unserved);
+        }
+        let schedulable = Schedulable { target, built, feed, election, watched };
+        self.schedule(schedulable, &log)
+    }
+}
+
+/// A cluster that is read, and everything that is decided before it is written to.
+struct Schedulable {
+    target: Target,
+    built: Built,
+    feed: Feed,
+    election: Option<Settings>,
+    watched: Watched,
+}
+
+impl Schedule {
+    /// Serves health and metrics, from before the API server has to be there.
+    fn serve(&self, election: Option<&Settings>, world: &World) -> Result<(Watched, Vec<String>)> {
+        let features = world.scheduler().features();
+        let pages = PageGates {
+            statusz: features.enabled(Feature::ComponentStatusz),
+            flagz: features.enabled(Feature::ComponentFlagz),
+            cbor: self.gates()?.cbor,
+        };
+        let zpages = Zpages::new(pages, self.upstream.values().clone());
+        self.ports.serve(election.map_or("", |settings| &settings.name), world, zpages)
+    }
+
+    /// Schedules until the end.
+    fn schedule(&self, schedulable: Schedulable, log: &Log) -> Result<Exit> {
+        let Schedulable { target, built, feed, election, watched } = schedulable;
         let manner = self.client.manner(&built.world.config().document.client_connection);
         let manner = Manner { dry_run: self.dry_run, ..manner };
         let writer = Writer::start(target.clone(), manner).map_err(cluster::explained)?;
         if let Some(extenders) = built.world.api().extenders() {
             writer.bind_through(extenders.clone());
         }
-        let lease = election.as_ref().map_or("", |settings| &settings.name);
-        let (watched, unserved) = self.ports.serve(lease, &built.world)?;
-        built.notices.extend(unserved);
-        let log = Log::new(self.verbosity);
         if !self.attendance.tui {
             built.notices.iter().for_each(|notice| log.line(1, notice));
         }
@@ -155,12 +194,10 @@ impl Subcommand for Schedule {
             return self.attendance.run(built.world, wire, watched, beside);
         }
         let scheduling = Scheduling::new(built.world, feed, writer);
-        let end = run(scheduling, election, watched, &log)?;
-        ended(end, &log)
+        let end = run(scheduling, election, watched, log)?;
+        ended(end, log)
     }
-}
 
-impl Schedule {
     /// The cluster: the flags', else the configuration's.
     fn target(&self) -> Result<Target> {
         let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
@@ -176,9 +213,13 @@ impl Schedule {
         Ok(Target { server: self.master.clone(), ..cluster::target(&options)? })
     }
 
+    fn gates(&self) -> Result<Gates> {
+        gates::read(&self.feature_gates).context("--feature-gates")
+    }
+
     /// Writes the configuration with everything filled in.
     fn write_config(&self, path: &Path) -> Result<Exit> {
-        let built = self.build(source::Input::default())?;
+        let built = self.build(source::Input::default(), Reach::Nothing)?;
         let text = config::to_yaml(&built.world.config().completed());
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Exit::Fine)
@@ -190,7 +231,7 @@ impl Schedule {
             Reader::Scheduler => true,
             Reader::Debugger => false,
             Reader::Gate(name) => {
-                let gates = gates::own(&self.feature_gates).0.unwrap_or_default();
+                let gates = self.gates().ok().and_then(|gates| gates.scheduler).unwrap_or_default();
                 gates.split(',').any(|gate| gate.trim() == format!("{name}=true"))
             }
         }
@@ -204,26 +245,25 @@ impl Schedule {
         read.listed_at = Some(snapshot.taken_at);
         read.warnings.retain(|warning| warning != source::NOTHING_PENDING);
         read.warnings.extend(notices);
-        self.build(read)
+        self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })
     }
 
     /// The cluster with its scheduler.
-    fn build(&self, read: source::Input) -> Result<Built> {
-        let (feature_gates, others) = gates::own(&self.feature_gates);
+    fn build(&self, read: source::Input, reach: Reach) -> Result<Built> {
+        let gates = self.gates()?;
         let input = Input {
             config: self.config.clone(),
-            feature_gates,
+            feature_gates: gates.scheduler,
             tie_break: self.tie_break,
             ..Input::default()
         };
-        let reach = if self.dry_run { Reach::Reads } else { Reach::Everything };
         let mut built = open::world(read, &input, (reach, Writes::Elsewhere), |_| Vec::new())?;
         let longest = self.pod_max_in_unschedulable_pods_duration.as_micros();
         let longest = i64::try_from(longest).unwrap_or(i64::MAX);
         built.world.scheduler_mut().queue_mut().set_max_unschedulable_duration(longest);
         built.notices.extend(self.upstream.notices());
         let other = |name: String| format!("--feature-gates {name}: it changes nothing here");
-        built.notices.extend(others.into_iter().map(other));
+        built.notices.extend(gates.idle.into_iter().map(other));
         Ok(built)
     }
 }
@@ -255,15 +295,10 @@ fn run(
     let lead = election.as_ref().map_or_else(|| always.subscribe(), Election::lead);
     cluster::runtime()?
         .block_on(async {
-            let [mut terminate, mut interrupt] = [
-                signal(SignalKind::terminate()).context("SIGTERM")?,
-                signal(SignalKind::interrupt()).context("SIGINT")?,
-            ];
+            let (ended, health) = (opening::asked_to_end()?, watched.health());
             let asked = async move {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
+                ended.await;
+                health.ending.store(true, Ordering::Relaxed);
                 stop.send_replace(true);
                 std::future::pending::<()>().await;
             };

@@ -13,7 +13,7 @@ use crate::config;
 use crate::live::metrics::{Metrics, Slis};
 use crate::live::scheduling::{Lead, Told};
 use crate::live::serve::certificate::{Allowed, Certificate};
-use crate::live::serve::{self, Door, Health};
+use crate::live::serve::{self, Endpoints, Health, Limits, ListenConfig, Zpages};
 use crate::live::write::hostname;
 use crate::sim::World;
 
@@ -27,7 +27,7 @@ const PORT: u16 = 10259;
 #[command(next_help_heading = "Health and metrics")]
 pub(super) struct Ports {
     /// The address to serve on: /healthz, /livez, /readyz, /metrics with kube-scheduler's names,
-    /// /configz
+    /// /configz, /statusz, /flagz
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind_address: IpAddr,
     /// The port for HTTPS; 0: none. Without this flag it is 10259 if that is free
@@ -67,30 +67,40 @@ impl Ports {
     ///
     /// # Errors
     /// A port that was named cannot be had, or the certificate not be used.
-    pub fn serve(&self, lease: &str, world: &World) -> Result<(Watched, Vec<String>)> {
-        let metrics = Metrics::new(lease)?;
-        metrics.tell_features(world.scheduler().features());
-        let health = Arc::new(Health::new(!lease.is_empty()));
-        let told = Arc::new(serve::Told {
+    pub fn serve(
+        &self,
+        lease: &str,
+        world: &World,
+        zpages: Zpages,
+    ) -> Result<(Watched, Vec<String>)> {
+        let gates = world.scheduler().features();
+        let metrics = Metrics::new(lease, gates)?;
+        metrics.tell_features(gates);
+        let health = Arc::new(Health::new(lease));
+        let endpoints = Arc::new(Endpoints {
             health: health.clone(),
             registry: metrics.registry(),
             slis: Slis::new()?,
             config: config::to_json(&world.config().completed()),
+            zpages,
         });
         let mut notices = Vec::new();
         let secure = self.secure_port.unwrap_or(PORT);
         if secure != 0 {
             let address = SocketAddr::new(self.bind_address, secure);
             let (tls, access) = (Some(self.tls()?), Some(self.reviews.access()));
-            match serve::start(Door { address, tls, access }, told.clone()) {
+            let limits = Limits::default();
+            let listen = ListenConfig { address, tls, access, limits };
+            match serve::start(listen, endpoints.clone()) {
                 Err(error) if self.secure_port.is_none() => notices.push(not_there(&error)),
                 started => drop(started.with_context(|| at(address))?),
             }
         }
         if self.http_port != 0 {
             let address = SocketAddr::new(self.bind_address, self.http_port);
-            let door = Door { address, tls: None, access: None };
-            serve::start(door, told).with_context(|| at(address))?;
+            let limits = Limits::default();
+            let listen = ListenConfig { address, tls: None, access: None, limits };
+            serve::start(listen, endpoints).with_context(|| at(address))?;
         }
         Ok((Watched { metrics, health }, notices))
     }
@@ -127,6 +137,11 @@ fn not_there(error: &io::Error) -> String {
 }
 
 impl Watched {
+    /// How the scheduler is, as it is served.
+    pub fn health(&self) -> Arc<Health> {
+        self.health.clone()
+    }
+
     /// Takes in what happened.
     pub fn see(&mut self, world: &World, told: &Told) {
         match told {
@@ -134,7 +149,7 @@ impl Watched {
                 self.health.followed.store(*followed, Ordering::Relaxed);
                 self.metrics.measure(world);
             }
-            Told::Lead(Lead::Lost(_)) => self.health.alive.store(false, Ordering::Relaxed),
+            Told::Lead(Lead::Lost(_)) => self.health.lost.store(true, Ordering::Relaxed),
             _ => {}
         }
         self.metrics.count(told);

@@ -1,6 +1,8 @@
 //! Every flag of kube-scheduler 1.36 and what becomes of it here, so that the command line of one
 //! can be given to the other: taken, taken without effect, or refused, with the reason.
 
+use std::collections::BTreeMap;
+
 use clap::builder::{Arg, ArgAction};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -94,10 +96,27 @@ pub(super) const TABLE: &[(&str, Use)] = &[
     ("version", Refused("\"kubestep --version\" prints it")),
 ];
 
-/// The flags that were given and change nothing.
+/// The values of taken flags that are not given and have no value of their own here: those of
+/// kube-scheduler, as its `/flagz` shows them.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("kube-api-burst", "100"),
+    ("kube-api-qps", "50"),
+    ("leader-elect", "true"),
+    ("leader-elect-lease-duration", "15s"),
+    ("leader-elect-renew-deadline", "10s"),
+    ("leader-elect-resource-lock", "leases"),
+    ("leader-elect-resource-name", "kube-scheduler"),
+    ("leader-elect-resource-namespace", "kube-system"),
+    ("leader-elect-retry-period", "2s"),
+    ("secure-port", "10259"),
+    ("tls-cipher-suites", "[]"),
+];
+
+/// The flags that were given and change nothing, and the values of all that do something.
 #[derive(Debug, Default)]
 pub(super) struct Upstream {
     idle: Vec<&'static str>,
+    values: BTreeMap<String, String>,
 }
 
 impl Upstream {
@@ -109,6 +128,30 @@ impl Upstream {
         };
         self.idle.iter().map(move |name| format!("--{name} changes nothing: {}", reason(name)))
     }
+
+    /// The flags with their values, as `/flagz` shows them: those that change nothing only if
+    /// they were given.
+    pub fn values(&self) -> &BTreeMap<String, String> {
+        &self.values
+    }
+}
+
+/// Every flag that is taken or was given, with its value.
+fn values(matches: &ArgMatches) -> BTreeMap<String, String> {
+    let default = |name: &str| DEFAULTS.iter().find(|row| row.0 == name).map_or("", |row| row.1);
+    let taken = TABLE.iter().filter(|(name, kind)| matches!(kind, Taken) && *name != "help");
+    let mut values: BTreeMap<String, String> =
+        taken.map(|(name, _)| ((*name).to_owned(), default(name).to_owned())).collect();
+    // A group of flags has the name of its struct.
+    let flags = matches.ids().filter(|id| id.as_str().starts_with(char::is_lowercase));
+    for id in flags {
+        let name = if id == "verbosity" { "v".to_owned() } else { id.as_str().replace('_', "-") };
+        let given = matches.get_raw(id.as_str()).into_iter().flatten();
+        let given: Vec<_> = given.map(|value| value.to_string_lossy()).collect();
+        let text = if given.len() > 1 { format!("[{}]", given.join(",")) } else { given.concat() };
+        values.insert(name, text);
+    }
+    values
 }
 
 /// All that is not taken, for the end of the help.
@@ -126,7 +169,7 @@ pub(super) fn help() -> String {
 
 impl FromArgMatches for Upstream {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Upstream, clap::Error> {
-        let mut idle = Vec::new();
+        let (mut idle, values) = (Vec::new(), values(matches));
         for (name, kind) in TABLE {
             let (reason, refused) = match kind {
                 Taken => continue,
@@ -142,7 +185,7 @@ impl FromArgMatches for Upstream {
             }
             idle.push(*name);
         }
-        Ok(Upstream { idle })
+        Ok(Upstream { idle, values })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -200,6 +243,27 @@ mod tests {
         let notices: Vec<String> = parse(line).unwrap().upstream.notices().collect();
         assert_eq!(notices.len(), 2, "{notices:?}");
         assert!(notices[0].starts_with("--profiling changes nothing: "), "{notices:?}");
+    }
+
+    #[test]
+    fn values_are_those_given_or_kube_schedulers() {
+        let parsed = parse("--kube-api-qps=20 --authorization-always-allow-paths=/a,/b --v 2");
+        let upstream = parsed.unwrap().upstream;
+        let value = |name: &str| upstream.values().get(name).map(String::as_str);
+        assert_eq!(value("kube-api-qps"), Some("20"));
+        assert_eq!(value("kube-api-burst"), Some("100"));
+        assert_eq!(value("leader-elect-resource-name"), Some("kube-scheduler"));
+        assert_eq!(value("authorization-always-allow-paths"), Some("[/a,/b]"));
+        assert_eq!(value("v"), Some("2"));
+        assert_eq!(value("dry-run"), Some("false"));
+        assert_eq!(value("profiling"), None);
+        let taken = TABLE.iter().filter(|(name, kind)| matches!(kind, Taken) && *name != "help");
+        for (name, _) in taken {
+            assert!(value(name).is_some(), "--{name}");
+        }
+        assert!(DEFAULTS.iter().all(|(name, _)| TABLE.iter().any(|row| row.0 == *name)));
+        let ids: Vec<&String> = upstream.values().keys().collect();
+        assert!(ids.iter().all(|id| *id == &id.to_lowercase()), "no groups: {ids:?}");
     }
 
     #[test]

@@ -1,15 +1,19 @@
-//! Metrics with kube-scheduler's names, labels and buckets, for what there is here: upstream's
-//! goroutines are not. `plugins` has the time of each plugin, `process` what the process takes;
-//! requests are counted in [`traffic`].
+//! Metrics with kube-scheduler's names, labels and buckets, for what there is here. `plugins` has
+//! the time of each plugin, `work` what else takes time, `process` what the process takes, `build`
+//! what runs; requests are counted in [`traffic`].
 //!
 //! Upstream: `pkg/scheduler/metrics/metrics.go`.
 
+mod build;
+mod evictions;
 mod make;
 mod plugins;
+mod present;
 mod process;
 mod slis;
+mod work;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use prometheus::{
@@ -20,20 +24,27 @@ use prometheus::{
 use crate::api::Time;
 use crate::config::{Feature, FeatureGates};
 use crate::engine::pod::NamespacedName;
-use crate::engine::record::{CycleRecord, Outcome, QueueMove, QueueName};
-use crate::intern::Symbol;
+use crate::engine::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
+use crate::engine::status::Code;
 use crate::live::scheduling::{Lead, Told};
 use crate::live::traffic;
 use crate::sim::World;
 
+use evictions::Evictions;
 use make::{Maker, gauges};
 use plugins::Plugins;
+use present::Present;
 use process::Process;
+use work::WorkMetrics;
 
 pub use slis::Slis;
 
 /// How the words for a write begin that makes an object.
 const CREATE: &str = "create ";
+/// The plugin that preempts.
+const PREEMPTION: &str = "DefaultPreemption";
+/// The plugin of volumes.
+const VOLUME_BINDING: &str = "VolumeBinding";
 /// From here on attempts are one label.
 const MANY_ATTEMPTS: u32 = 15;
 
@@ -43,7 +54,6 @@ pub struct Metrics {
     attempts: IntCounterVec,
     attempt_seconds: HistogramVec,
     algorithm_seconds: Histogram,
-    pending: IntGaugeVec,
     incoming: IntCounterVec,
     pod_attempts: Histogram,
     pod_seconds: HistogramVec,
@@ -51,13 +61,12 @@ pub struct Metrics {
     preemptions: IntCounter,
     victims: Histogram,
     permit_seconds: HistogramVec,
-    cache: IntGaugeVec,
-    unschedulable: IntGaugeVec,
+    evictions: Evictions,
+    volumes: IntCounterVec,
+    present: Present,
     plugins: Plugins,
+    work: WorkMetrics,
     state: State,
-    /// How many pods each plugin refuses, by profile. One that refuses none any more stays, as
-    /// upstream: a series that ends looks like a gap.
-    refusing: BTreeMap<(Symbol, Symbol), i64>,
     /// When the cycles under way began.
     under_way: HashMap<u64, Instant>,
     /// When pods came into the queue first.
@@ -106,14 +115,16 @@ impl State {
 
 impl Metrics {
     /// Nothing counted yet. `lease` is the name of the lease, for the metric that says who leads.
+    /// Some metrics exist only with their feature gate.
     ///
     /// # Errors
     /// A metric's name or labels are not what Prometheus takes.
-    pub fn new(lease: &str) -> prometheus::Result<Metrics> {
+    pub fn new(lease: &str, gates: &FeatureGates) -> prometheus::Result<Metrics> {
         let registry = Registry::new();
         let make = Maker { registry: &registry };
         registry.register(Box::new(Process::new()?))?;
         traffic::register(&registry)?;
+        build::register(&registry)?;
         let attempt = (0.001, 2.0, 15);
         Ok(Metrics {
             attempts: make.counters(
@@ -132,7 +143,6 @@ impl Metrics {
                 "Time of a scheduling cycle",
                 attempt,
             )?,
-            pending: make.gauges("pending_pods", "Pods in each queue", &["queue"])?,
             incoming: make.counters(
                 "queue_incoming_pods_total",
                 "Pods that came into a queue, by the event",
@@ -161,15 +171,16 @@ impl Metrics {
                 &["result"],
                 attempt,
             )?,
-            cache: make.gauges("cache_size", "Nodes and pods in the cache", &["type"])?,
-            unschedulable: make.gauges(
-                "unschedulable_pods",
-                "Pods that a plugin refused",
-                &["plugin", "profile"],
+            evictions: Evictions::new(&make)?,
+            volumes: make.counters(
+                "volume_scheduling_stage_error_total",
+                "Errors of volume binding, by what it was doing",
+                &["operation"],
             )?,
+            present: Present::new(&make)?,
             plugins: Plugins::new(&make)?,
+            work: WorkMetrics::new(&make, gates)?,
             state: State::new(&make, lease)?,
-            refusing: BTreeMap::new(),
             under_way: HashMap::new(),
             queued: HashMap::new(),
             flushed: HashSet::new(),
@@ -196,12 +207,9 @@ impl Metrics {
                 let leads = i64::from(*lead == Lead::Leading);
                 self.state.master.with_label_values(&[&self.state.lease]).set(leads);
             }
-            // Nothing else is created than claims for extended resources.
-            Told::Answered { what, error } if what.starts_with(CREATE) => {
-                let status = if error.is_none() { "success" } else { "failure" };
-                self.state.creates.with_label_values(&[status]).inc();
-            }
-            Told::Notice(_) | Told::Answered { .. } | Told::Tick { .. } => {}
+            Told::Done(done) => done.iter().for_each(|done| self.work.count(done)),
+            Told::Answered { what, error } => self.answered(what, error.is_some()),
+            Told::Notice(_) | Told::Tick { .. } => {}
         }
     }
 
@@ -216,33 +224,26 @@ impl Metrics {
 
     /// Measures what is there now.
     pub fn measure(&mut self, world: &World) {
-        let scheduler = world.scheduler();
-        let names = ["active", "backoff", "unschedulable", "gated"];
-        for (name, length) in names.iter().zip(scheduler.queue().lengths()) {
-            self.pending.with_label_values(&[name]).set(length as i64);
+        self.present.measure(world);
+    }
+
+    fn answered(&mut self, what: &str, failed: bool) {
+        // Nothing else is created than claims for extended resources.
+        if what.starts_with(CREATE) {
+            let status = if failed { "failure" } else { "success" };
+            self.state.creates.with_label_values(&[status]).inc();
         }
-        let cache = scheduler.cache();
-        let size = |name: &str, size: usize| self.cache.with_label_values(&[name]).set(size as i64);
-        size("nodes", cache.node_count());
-        size("pods", cache.pod_count());
-        size("assumed_pods", scheduler.waiting().len());
-        self.refusing.values_mut().for_each(|pods| *pods = 0);
-        for pod in scheduler.queue().unschedulable() {
-            for plugin in &pod.unschedulable_plugins {
-                let profile = pod.info.pod.spec.scheduler_name;
-                *self.refusing.entry((*plugin, profile)).or_default() += 1;
-            }
-        }
-        for ((plugin, profile), pods) in &self.refusing {
-            self.unschedulable.with_label_values(&[plugin.as_str(), profile.as_str()]).set(*pods);
-        }
+        self.evictions.answered(what, failed);
     }
 
     fn cycle(&mut self, record: &CycleRecord, took: Duration) {
         self.algorithm_seconds.observe(took.as_secs_f64());
-        if let Some(preemption) = &record.preemption {
+        if record.post_filter.iter().any(|answer| answer.plugin == PREEMPTION) {
             self.preemptions.inc();
+        }
+        if let Some(preemption) = &record.preemption {
             self.victims.observe(preemption.victims.len() as f64);
+            self.evictions.begin(preemption);
         }
         match record.outcome {
             Outcome::Waiting => {
@@ -263,6 +264,9 @@ impl Metrics {
     }
 
     fn attempted(&mut self, record: &CycleRecord, took: Duration) {
+        volume_errors(record).for_each(|operation| {
+            self.volumes.with_label_values(&[operation]).inc();
+        });
         let result = match record.outcome {
             Outcome::Scheduled => "scheduled",
             Outcome::Unschedulable => "unschedulable",
@@ -316,6 +320,29 @@ impl Metrics {
     }
 }
 
+/// What volume binding was doing when it met an error.
+fn volume_errors(record: &CycleRecord) -> impl Iterator<Item = &'static str> {
+    let broken = |answers: &[PluginStatus]| {
+        answers
+            .iter()
+            .any(|answer| answer.plugin == VOLUME_BINDING && answer.status.code() == Code::Error)
+    };
+    // Only an error of Filter ends a cycle, and then looking at all nodes is no loss.
+    let failed = record.outcome == Outcome::SchedulerError;
+    let columns = record.filter.plugins.iter().filter(|_| failed);
+    let mut verdicts = columns
+        .filter(|column| column.plugin == VOLUME_BINDING)
+        .flat_map(|column| column.verdicts.iter())
+        .filter_map(|verdict| record.verdicts.get(verdict));
+    let searched = verdicts.any(|status| status.code() == Code::Error);
+    let stages = [
+        (searched, "predicate"),
+        (broken(&record.reserve), "assume"),
+        (broken(&record.pre_bind), "bind"),
+    ];
+    stages.into_iter().filter(|(failed, _)| *failed).map(|(_, operation)| operation)
+}
+
 /// What moves pods that have waited for too long.
 const FLUSH: &str = "UnschedulableTimeout";
 
@@ -339,72 +366,4 @@ pub fn text(registry: &Registry) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-
-    fn record(outcome: Outcome) -> CycleRecord {
-        let pod = NamespacedName::new("d".into(), "p".into());
-        CycleRecord {
-            cycle: 7,
-            pod,
-            attempt: 2,
-            profile: "default-scheduler".into(),
-            time: Time(3_000_000),
-            outcome,
-            ..CycleRecord::default()
-        }
-    }
-
-    fn moved(from: QueueName, to: QueueName, event: &str) -> Told {
-        Told::Moved(QueueMove {
-            time: Time(1_000_000),
-            pod: record(Outcome::Waiting).pod,
-            from,
-            to,
-            event: event.into(),
-            plugin: None,
-            order: None,
-        })
-    }
-
-    #[test]
-    fn pods_that_only_time_woke_are_counted_once_they_are_bound() {
-        use QueueName::{Active, InFlight, Unschedulable};
-        let mut metrics = Metrics::new("").unwrap();
-        let bound = Told::Decided(Arc::new(record(Outcome::Scheduled)));
-        metrics.count(&moved(Unschedulable, Active, FLUSH));
-        metrics.count(&moved(Active, InFlight, ""));
-        metrics.count(&moved(InFlight, Unschedulable, "ScheduleAttemptFailure"));
-        metrics.count(&moved(Unschedulable, Active, "NodeAdd"));
-        metrics.count(&bound);
-        assert_eq!(metrics.after_flush.get(), 0);
-        metrics.count(&moved(Unschedulable, Active, FLUSH));
-        metrics.count(&moved(Active, InFlight, ""));
-        metrics.count(&bound);
-        assert_eq!(metrics.after_flush.get(), 1);
-        assert!(metrics.flushed.is_empty());
-    }
-
-    #[test]
-    fn a_pod_is_counted_from_the_queue_to_its_node() {
-        let mut metrics = Metrics::new("kube-scheduler").unwrap();
-        metrics.count(&moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"));
-        let took = Duration::from_millis(2);
-        metrics.count(&Told::Cycle(Arc::new(record(Outcome::Waiting)), took));
-        metrics.count(&Told::Decided(Arc::new(record(Outcome::Scheduled))));
-        metrics.count(&Told::Lead(Lead::Leading));
-        let text = String::from_utf8(text(&metrics.registry())).unwrap();
-        for line in [
-            "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 1",
-            "scheduler_queue_incoming_pods_total{event=\"UnschedulablePodAdd\",queue=\"active\"} 1",
-            "scheduler_pod_scheduling_sli_duration_seconds_bucket{attempts=\"2\",le=\"2.56\"} 1",
-            "scheduler_pod_scheduling_sli_duration_seconds_bucket{attempts=\"2\",le=\"1.28\"} 0",
-            "scheduler_pod_scheduling_attempts_sum 2",
-            "leader_election_master_status{name=\"kube-scheduler\"} 1",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line} in:\n{text}");
-        }
-        assert!(metrics.queued.is_empty() && metrics.under_way.is_empty());
-    }
-}
+mod tests;

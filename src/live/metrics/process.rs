@@ -1,17 +1,14 @@
 //! What the process takes of its machine, under the names that all Prometheus clients use, read
-//! from Linux's `/proc` when somebody scrapes. Elsewhere there is nothing to read, and so nothing
-//! is told.
+//! from Linux's `/proc` at each scrape. On other systems there is nothing to read, and these
+//! metrics are absent. The `process` feature of the prometheus crate has neither the network nor
+//! the limit of memory.
 
 use std::fs;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, Opts};
-
-/// Bytes of a page; what is neither 4 KiB nor known is not told here.
-const PAGE: f64 = 4_096.0;
-/// Ticks of a second in `/proc`: the same on all of Linux that this runs on.
-const TICKS: f64 = 100.0;
+use prometheus::{Counter, Gauge, Opts};
+use rustix::param::{clock_ticks_per_second, page_size};
 
 const NAMES: [(&str, &str); 9] = [
     ("process_cpu_seconds_total", "CPU time spent"),
@@ -27,7 +24,39 @@ const NAMES: [(&str, &str); 9] = [
 
 /// See the module.
 pub struct Process {
-    gauges: Vec<Gauge>,
+    series: Vec<Series>,
+}
+
+enum Series {
+    Counter(Counter),
+    Gauge(Gauge),
+}
+
+impl Series {
+    fn new(name: &str, help: &str) -> prometheus::Result<Series> {
+        let opts = Opts::new(name, help);
+        Ok(match name.ends_with("_total") {
+            true => Series::Counter(Counter::with_opts(opts)?),
+            false => Series::Gauge(Gauge::with_opts(opts)?),
+        })
+    }
+
+    fn collector(&self) -> &dyn Collector {
+        match self {
+            Series::Counter(counter) => counter,
+            Series::Gauge(gauge) => gauge,
+        }
+    }
+
+    fn set(&self, value: f64) {
+        match self {
+            Series::Counter(counter) => {
+                counter.reset();
+                counter.inc_by(value);
+            }
+            Series::Gauge(gauge) => gauge.set(value),
+        }
+    }
 }
 
 impl Process {
@@ -36,21 +65,21 @@ impl Process {
     /// # Errors
     /// A metric's name is not what Prometheus takes.
     pub fn new() -> prometheus::Result<Process> {
-        let gauge = |(name, help): (&str, &str)| Gauge::with_opts(Opts::new(name, help));
-        Ok(Process { gauges: NAMES.into_iter().map(gauge).collect::<Result<_, _>>()? })
+        let series = NAMES.into_iter().map(|(name, help)| Series::new(name, help));
+        Ok(Process { series: series.collect::<Result<_, _>>()? })
     }
 }
 
 impl Collector for Process {
     fn desc(&self) -> Vec<&Desc> {
-        self.gauges.iter().flat_map(|gauge| gauge.desc()).collect()
+        self.series.iter().flat_map(|series| series.collector().desc()).collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
         let Some(values) = values() else { return Vec::new() };
-        let known = self.gauges.iter().zip(values).filter_map(|(gauge, value)| {
-            gauge.set(value?);
-            Some(gauge.collect())
+        let known = self.series.iter().zip(values).filter_map(|(series, value)| {
+            series.set(value?);
+            Some(series.collector().collect())
         });
         known.flatten().collect()
     }
@@ -62,17 +91,18 @@ fn values() -> Option<[Option<f64>; 9]> {
     // The program's name may hold anything, but ends with the last bracket.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok());
+    let (page, ticks) = (page_size() as f64, clock_ticks_per_second() as f64);
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let (received, sent) = network();
     let open = fs::read_dir("/proc/self/fd").ok().map(|entries| entries.count() as f64);
     Some([
-        field(11).zip(field(12)).map(|(user, system)| (user + system) / TICKS),
+        field(11).zip(field(12)).map(|(user, system)| (user + system) / ticks),
         limit(&limits, "Max open files"),
         received,
         sent,
         open,
-        field(21).map(|pages| pages * PAGE),
-        field(19).zip(booted()).map(|(ticks, booted)| booted + ticks / TICKS),
+        field(21).map(|pages| pages * page),
+        field(19).zip(booted()).map(|(since, booted)| booted + since / ticks),
         field(20),
         limit(&limits, "Max address space"),
     ])
@@ -112,15 +142,25 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn memory_and_files_are_told() {
-        let families = Process::new().unwrap().collect();
+        let process = Process::new().unwrap();
+        let families = process.collect();
         let value = |name: &str| {
             let family = families.iter().find(|family| family.name() == name).unwrap();
-            family.get_metric()[0].get_gauge().get_value()
+            let metric = &family.get_metric()[0];
+            metric.get_gauge().get_value() + metric.get_counter().get_value()
         };
         assert!(value("process_resident_memory_bytes") > 1e6);
         assert!(value("process_open_fds") >= 3.0);
         assert!(value("process_start_time_seconds") > 1.6e9);
         assert_eq!(families.len(), NAMES.len());
+        assert!(value("process_virtual_memory_bytes") > value("process_resident_memory_bytes"));
+        // Read again, a counter is what it is, and not the sum.
+        let again = process.collect();
+        let cpu = |families: &[MetricFamily]| {
+            let family = families.iter().find(|it| it.name() == "process_cpu_seconds_total");
+            family.unwrap().get_metric()[0].get_counter().get_value()
+        };
+        assert!(cpu(&again) >= cpu(&families) && cpu(&again) < cpu(&families) + 60.0);
     }
 
     #[test]

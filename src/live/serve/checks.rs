@@ -1,4 +1,5 @@
-//! The checks behind `/healthz`, `/livez` and `/readyz`, and how they are told.
+//! The checks behind `/healthz`, `/livez` and `/readyz`, and how they are reported: all of a group
+//! without reasons, as everybody may ask for them, and each by itself with the reason.
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/server/healthz`.
 
@@ -10,59 +11,72 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Health {
     /// Whether the cluster was read and is followed.
     pub followed: AtomicBool,
-    /// Whether the lease, if there is one, was not lost.
-    pub alive: AtomicBool,
-    /// Whether a lease is taken.
-    elects: bool,
+    /// Whether the lease, if there is one, was lost.
+    pub lost: AtomicBool,
+    /// Whether the process was asked to end.
+    pub ending: AtomicBool,
+    /// The name of the lease; "": none is taken.
+    lease: String,
 }
 
-/// A check: its name, and whether it is passed.
-type Check = (&'static str, bool);
+/// A check: its name, and what is wrong.
+type Check = (&'static str, Result<(), String>);
 
 impl Health {
-    /// Of a scheduler that has just begun, and does or does not take a lease.
-    pub fn new(elects: bool) -> Health {
-        Health { followed: AtomicBool::new(false), alive: AtomicBool::new(true), elects }
+    /// Of a scheduler that has just begun. `lease` is the name of its lease; "": it takes none.
+    pub fn new(lease: &str) -> Health {
+        Health { lease: lease.to_owned(), ..Health::default() }
     }
 
-    /// Answers for the path of a group of checks, or of one of them, and what is asked behind it:
-    /// `verbose` and `exclude=NAME`. What each check of a group came to is told to `seen`, with
-    /// the group and the check. `None`: it is no such path. `true`: all is well.
+    /// Answers for the path of a group of checks, or of one of them, and its query: `verbose` and
+    /// `exclude=NAME`. The result of each check of a group is given to `seen`, with the group and
+    /// the check. `None`: it is no such path. `true`: all is well.
     pub fn answer(
         &self,
         path: &str,
         query: &str,
         mut seen: impl FnMut(&str, &str, bool),
     ) -> Option<(bool, String)> {
-        let (group, check) = match path.trim_start_matches('/').split_once('/') {
-            Some((group, check)) => (group, Some(check)),
-            None => (path.trim_start_matches('/'), None),
+        let path = path.strip_prefix('/')?;
+        let Some((group, name)) = path.split_once('/') else {
+            let (checks, asked) = (self.checks(path)?, Asked::of(query));
+            let counted = checks.iter().filter(|(name, _)| !asked.excluded.contains(name));
+            counted.for_each(|(name, result)| seen(path, name, result.is_ok()));
+            return Some(summary(path, &checks, &asked));
         };
-        let checks = self.checks(group)?;
-        match check {
-            None => {
-                let asked = Asked::of(query);
-                let counted = checks.iter().filter(|(name, _)| !asked.excluded.contains(name));
-                counted.for_each(|(name, fine)| seen(group, name, *fine));
-                Some(told(group, &checks, &asked))
-            }
-            Some(name) => {
-                let (_, fine) = checks.into_iter().find(|check| check.0 == name)?;
-                let text = if fine { "ok" } else { "internal server error: reason withheld\n" };
-                Some((fine, text.to_owned()))
-            }
-        }
+        let (_, result) = self.checks(group)?.into_iter().find(|check| check.0 == name)?;
+        Some(match result {
+            Ok(()) => (true, "ok".to_owned()),
+            Err(reason) => (false, format!("internal server error: {reason}\n")),
+        })
+    }
+
+    /// The paths that are answered.
+    pub fn paths(&self) -> impl Iterator<Item = String> {
+        let groups = ["healthz", "livez", "readyz"].into_iter();
+        groups.flat_map(|group| {
+            let checks = self.checks(group).unwrap_or_default().into_iter();
+            let each = checks.map(move |(name, _)| format!("/{group}/{name}"));
+            std::iter::once(format!("/{group}")).chain(each)
+        })
     }
 
     fn checks(&self, group: &str) -> Option<Vec<Check>> {
-        let elected = ("leaderElection", self.alive.load(Ordering::Relaxed));
-        let elected = Some(elected).filter(|_| self.elects);
-        let followed = ("sched-handler-sync", self.followed.load(Ordering::Relaxed));
-        let ping = || vec![("ping", true)];
+        let check = |fine: bool, reason: &dyn Fn() -> String| fine.then_some(()).ok_or_else(reason);
+        let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        let ping = || vec![("ping", Ok(()))];
+        let elected = (!self.lease.is_empty()).then(|| {
+            let lost = || format!("failed election to renew leadership on lease {}", self.lease);
+            ("leaderElection", check(!is(&self.lost), &lost))
+        });
+        let ending = check(!is(&self.ending), &|| "process is shutting down".into());
+        let unread = || "handlers are not fully synchronized".into();
+        let followed = check(is(&self.followed), &unread);
+        let ready = [("shutdown", ending), ("sched-handler-sync", followed)];
         Some(match group {
             "livez" => ping(),
             "healthz" => elected.map_or_else(ping, |check| vec![check]),
-            "readyz" => elected.into_iter().chain([("shutdown", true), followed]).collect(),
+            "readyz" => elected.into_iter().chain(ready).collect(),
             _ => return None,
         })
     }
@@ -87,17 +101,17 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// `ok`, or what became of each check.
-fn told(group: &str, checks: &[Check], asked: &Asked<'_>) -> (bool, String) {
+/// `ok`, or the result of each check.
+fn summary(group: &str, checks: &[Check], asked: &Asked<'_>) -> (bool, String) {
     let is_excluded = |(name, _): &Check| asked.excluded.contains(name);
-    let fine = checks.iter().all(|check| check.1 || is_excluded(check));
+    let fine = checks.iter().all(|check| check.1.is_ok() || is_excluded(check));
     if fine && !asked.verbose {
         return (true, "ok".to_owned());
     }
     let line = |check: &Check| match check {
         (name, _) if is_excluded(check) => format!("[+]{name} excluded: ok\n"),
-        (name, true) => format!("[+]{name} ok\n"),
-        (name, false) => format!("[-]{name} failed: reason withheld\n"),
+        (name, Ok(())) => format!("[+]{name} ok\n"),
+        (name, Err(_)) => format!("[-]{name} failed: reason withheld\n"),
     };
     let mut lines: String = checks.iter().map(line).collect();
     let unknown =
@@ -115,22 +129,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_has_a_path_of_its_own() {
-        let health = Health::new(true);
+    fn a_check_has_a_path_of_its_own_that_gives_the_reason() {
+        let health = Health::new("main");
         let answer = |path: &str| health.answer(path, "", |_, _, _| ());
+        let failed = |reason: &str| Some((false, format!("internal server error: {reason}\n")));
         assert_eq!(answer("/readyz/shutdown"), Some((true, "ok".into())));
-        assert!(!answer("/readyz/sched-handler-sync").unwrap().0);
+        let unread = failed("handlers are not fully synchronized");
+        assert_eq!(answer("/readyz/sched-handler-sync"), unread);
         assert_eq!(answer("/livez/leaderElection"), None);
         assert_eq!(answer("/metrics"), None);
-        health.alive.store(false, Ordering::Relaxed);
+        assert_eq!(answer("readyz"), None);
+        health.lost.store(true, Ordering::Relaxed);
+        let lost = failed("failed election to renew leadership on lease main");
+        assert_eq!(answer("/healthz/leaderElection"), lost);
         assert!(!answer("/healthz").unwrap().0);
         assert!(answer("/livez").unwrap().0);
-        assert!(Health::new(false).answer("/healthz/ping", "", |_, _, _| ()).unwrap().0);
+        assert!(Health::new("").answer("/healthz/ping", "", |_, _, _| ()).unwrap().0);
+        health.ending.store(true, Ordering::Relaxed);
+        assert_eq!(answer("/readyz/shutdown"), failed("process is shutting down"));
+    }
+
+    #[test]
+    fn every_path_is_answered() {
+        let health = Health::new("main");
+        let paths: Vec<String> = health.paths().collect();
+        assert_eq!(paths.len(), 8, "{paths:?}");
+        assert!(paths.iter().all(|path| health.answer(path, "", |_, _, _| ()).is_some()));
     }
 
     #[test]
     fn checks_can_be_excluded() {
-        let health = Health::new(false);
+        let health = Health::new("");
         let mut seen = Vec::new();
         let query = "exclude=sched-handler-sync&verbose&exclude=etcd&exclude=b";
         let answer = health.answer("/readyz", query, |group, check, fine| {

@@ -1,0 +1,107 @@
+//! The way to a cluster whose API server may not be there yet: as kube-scheduler does, the process
+//! stays, says that it is not ready, and asks again.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use crate::cli::cluster;
+use crate::live::failure::Failure;
+use crate::live::{Feed, LinkError, Missing, Pace, Scope, Snapshot, Target};
+
+use super::log::Log;
+
+/// The first pause between two tries, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+
+/// Opens the cluster as soon as its API server answers and gives all that `reads` names. `None`:
+/// the process was asked to end before.
+///
+/// # Errors
+/// Waiting would not help: the kubeconfig cannot be used, or the credentials are not accepted.
+pub(super) fn open(
+    target: &Target,
+    reads: impl Fn(&Missing) -> bool,
+    log: &Log,
+) -> Result<Option<(Snapshot, Feed)>> {
+    let runtime = cluster::runtime()?;
+    let opened = runtime.block_on(async {
+        let ended = asked_to_end()?;
+        tokio::select! {
+            opened = wait_for(target, reads, log) => opened.map(Some),
+            () = ended => Ok(None),
+        }
+    });
+    // A question that is still under way is not waited for.
+    runtime.shutdown_background();
+    opened
+}
+
+/// Waits for SIGTERM or SIGINT.
+///
+/// # Errors
+/// They cannot be waited for.
+pub(super) fn asked_to_end() -> Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+async fn wait_for(
+    target: &Target,
+    reads: impl Fn(&Missing) -> bool,
+    log: &Log,
+) -> Result<(Snapshot, Feed)> {
+    let [mut pause, longest] = PAUSES;
+    let mut logged = String::new();
+    loop {
+        let target = target.clone();
+        let open = move || Feed::open(target, Scope::default(), Pace::default());
+        let problem = match spawn_blocking(open).await? {
+            Ok((snapshot, feed)) => match unread(&snapshot, &reads) {
+                Some(problem) => problem,
+                None => {
+                    if !logged.is_empty() {
+                        log.line(1, "the API server answers");
+                    }
+                    return Ok((snapshot, feed));
+                }
+            },
+            Err(LinkError::Unreachable { server, failure }) if passes(&failure) => {
+                format!("{server}: {failure}")
+            }
+            Err(error) => return Err(cluster::explained(error)),
+        };
+        if problem != logged {
+            log.line(0, &format!("waiting for the API server: {problem}"));
+            logged = problem;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// The first kind that a scheduler needs and that the server may give the next time.
+fn unread(snapshot: &Snapshot, reads: impl Fn(&Missing) -> bool) -> Option<String> {
+    let missing = snapshot.missing.iter().find(|it| reads(it) && passes(&it.failure))?;
+    Some(format!("{} cannot be read: {}", missing.what(), missing.failure))
+}
+
+/// Whether it may be different the next time, without anybody changing the configuration.
+fn passes(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Unreachable(_)
+            | Failure::Server { .. }
+            | Failure::Busy { .. }
+            | Failure::Expired(_)
+    )
+}

@@ -1,0 +1,36 @@
+//! Threads that wait for a network, each with a runtime of its own, so that nothing else waits.
+
+use std::io;
+use std::thread::{self, JoinHandle};
+
+use tokio::runtime::Builder;
+
+/// Starts a thread that does `work`.
+///
+/// # Errors
+/// There is no thread, or no descriptor for its runtime.
+pub fn spawn<F>(name: &str, work: impl FnOnce() -> F + Send + 'static) -> io::Result<JoinHandle<()>>
+where
+    F: Future<Output = ()>,
+{
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name(name.to_owned()).spawn(move || runtime.block_on(work()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    #[test]
+    fn a_thread_has_its_name_and_a_runtime() {
+        let (done, is_done) = mpsc::channel();
+        let work = move || async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            done.send(thread::current().name().map(str::to_owned)).unwrap();
+        };
+        spawn("waiter", work).unwrap().join().unwrap();
+        assert_eq!(is_done.recv().unwrap().as_deref(), Some("waiter"));
+    }
+}
