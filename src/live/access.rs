@@ -24,11 +24,7 @@ impl Missing {
 
     /// `pods in shop`, `nodes`.
     pub fn what(&self) -> String {
-        let plural = self.place.row.kind.plural();
-        match &self.place.namespace {
-            Some(namespace) => format!("{plural} in {namespace}"),
-            None => plural.to_owned(),
-        }
+        self.place.what()
     }
 
     /// Why, in a word or two.

@@ -9,6 +9,9 @@ use thiserror::Error;
 
 use crate::live::credentials::Plugin;
 
+/// What a server may ask for with `Retry-After`, in seconds.
+const RETRY_AFTER_SECONDS: (u64, u64) = (1, 60);
+
 /// Why a request was not answered as wished.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Failure {
@@ -22,7 +25,7 @@ pub enum Failure {
     #[error("not served: {0}")]
     Absent(String),
     /// 410 and its kin: the server has forgotten the version that was asked for.
-    #[error("the version asked for is gone: {0}")]
+    #[error("the resource version has expired: {0}")]
     Expired(String),
     /// 429: later.
     #[error("the server is busy: {message}")]
@@ -49,6 +52,9 @@ pub enum Failure {
     /// An answer that is not what it should be.
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
+    /// The server ended a watch, which is in order once it has been open for a while.
+    #[error("the server ends each watch at once")]
+    Ended,
 }
 
 /// The fields of `metav1.Status` that say what went wrong.
@@ -68,7 +74,9 @@ impl Failure {
             ..Status::default()
         });
         let after = headers.get(RETRY_AFTER).and_then(|text| text.to_str().ok()?.parse().ok());
-        status.failure(code.as_u16(), after.map(Duration::from_secs))
+        let (shortest, longest) = RETRY_AFTER_SECONDS;
+        let after = after.map(|seconds: u64| Duration::from_secs(seconds.clamp(shortest, longest)));
+        status.failure(code.as_u16(), after)
     }
 
     /// Reads off the object of an `ERROR` event of a watch.
@@ -102,6 +110,22 @@ impl Failure {
             | Failure::Busy { message, .. }
             | Failure::Server { message, .. } => message.clone(),
             other => other.to_string(),
+        }
+    }
+
+    /// What happened, in a word or two.
+    pub fn short(&self) -> String {
+        match self {
+            Failure::Unauthorized(_) => "401".into(),
+            Failure::Refused(_) => "403".into(),
+            Failure::Absent(_) => "404".into(),
+            Failure::Expired(_) => "410".into(),
+            Failure::Busy { .. } => "429".into(),
+            Failure::Server { code, .. } => code.to_string(),
+            Failure::Unreachable(_) => "no connection".into(),
+            Failure::Stopped(_) => "stopped".into(),
+            Failure::Malformed(_) => "bad answer".into(),
+            Failure::Ended => "watch ends at once".into(),
         }
     }
 
@@ -169,5 +193,20 @@ mod tests {
         let busy = Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}");
         let message = "no reason is given".to_owned();
         assert_eq!(busy, Failure::Busy { after: Some(Duration::from_secs(7)), message });
+    }
+
+    #[test]
+    fn what_a_busy_server_asks_for_has_limits() {
+        let after = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, text.parse().unwrap());
+            match Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}") {
+                Failure::Busy { after, .. } => after.map(|after| after.as_secs()),
+                failure => panic!("{failure}"),
+            }
+        };
+        assert_eq!(["0", "1", "99999999999"].map(after), [Some(1), Some(1), Some(60)]);
+        let others = ["-1", "1.5", "99999999999999999999999", "Wed, 21 Oct 2026 07:28:00 GMT"];
+        assert_eq!(others.map(after), [None; 4]);
     }
 }

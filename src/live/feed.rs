@@ -4,11 +4,10 @@
 //! A thread of its own waits for the network. Changes queue up without limit until they are
 //! taken, so whoever stops looking for a while loses nothing.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::task::{Context, Poll};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::join_all;
 use tokio::runtime::Builder;
@@ -16,15 +15,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::api::{Kind, Object};
 use crate::engine::pod::NamespacedName;
+use crate::live::backoff::Pace;
 use crate::live::clock;
 use crate::live::failure::Failure;
 use crate::live::kinds::ReadKind;
 use crate::live::link::{Link, LinkError, Target};
+use crate::live::outage::{Outage, Outages, Retry};
 use crate::live::snapshot::{Scope, Snapshot};
-use crate::live::watch::{Pace, Watcher};
-
-/// Lists that are made anew within so long of each other are told of once.
-const ANEW_ONCE: Duration = Duration::from_secs(10);
+use crate::live::watch::Watcher;
 
 /// A change of the cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +60,7 @@ pub enum Event {
 pub struct Feed {
     events: UnboundedReceiver<Event>,
     link: Arc<Link>,
-    troubles: Arc<Mutex<Troubles>>,
+    outages: Arc<Mutex<Outages>>,
 }
 
 impl Feed {
@@ -73,8 +71,8 @@ impl Feed {
     pub fn open(target: Target, scope: Scope, pace: Pace) -> Result<(Snapshot, Feed), LinkError> {
         let (events, inbox) = unbounded_channel();
         let (opened, opening) = mpsc::channel();
-        let troubles: Arc<Mutex<Troubles>> = Arc::default();
-        let teller = Teller { events: events.clone(), troubles: troubles.clone() };
+        let outages: Arc<Mutex<Outages>> = Arc::default();
+        let teller = Teller { events: events.clone(), outages: outages.clone() };
         let follow = move || {
             let runtime = match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
@@ -101,7 +99,7 @@ impl Feed {
         thread.map_err(|error| no_thread(&error))?;
         let ended = |_| no_thread(&std::io::Error::other("it has ended"));
         let (snapshot, link) = opening.recv().map_err(ended)??;
-        Ok((snapshot, Feed { events: inbox, link, troubles }))
+        Ok((snapshot, Feed { events: inbox, link, outages }))
     }
 
     /// The next event, once there is one.
@@ -124,16 +122,24 @@ impl Feed {
         self.events.len()
     }
 
-    /// Whether something cannot be followed at the moment, as the server does not answer.
+    /// Whether something cannot be followed at the moment that decisions depend on.
     pub fn is_cut_off(&self) -> bool {
-        let troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
-        !troubles.cut.is_empty()
+        lock(&self.outages).is_cut_off()
+    }
+
+    /// What is not followed at the moment.
+    pub fn outage(&self) -> Option<Outage> {
+        lock(&self.outages).outage(Instant::now())
     }
 
     /// The way to the cluster.
     pub fn link(&self) -> &Arc<Link> {
         &self.link
     }
+}
+
+fn lock(outages: &Mutex<Outages>) -> MutexGuard<'_, Outages> {
+    outages.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn no_thread(error: &std::io::Error) -> LinkError {
@@ -157,33 +163,22 @@ fn watchers(snapshot: &Snapshot, teller: &Teller, pace: Pace) -> Vec<Watcher> {
         .map(|part| Watcher::after(part.place.clone(), &part.listed, teller.clone(), pace));
     let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
     let hoped = missing.map(|missing| {
-        teller.note_refused(&missing.what());
-        Watcher::anew(missing.place.clone(), teller.clone(), pace)
+        teller.missing((&missing.what(), missing.place.row), &missing.failure);
+        Watcher::unlisted(missing.place.clone(), teller.clone(), pace)
     });
     known.chain(hoped).collect()
 }
 
-/// What the watchers tell through. Of an outage that all of them see it tells once.
+/// What the watchers report through. An outage that all of them see is reported once.
 #[derive(Clone)]
 pub(super) struct Teller {
     events: UnboundedSender<Event>,
-    troubles: Arc<Mutex<Troubles>>,
-}
-
-/// What cannot be followed at the moment.
-#[derive(Default)]
-struct Troubles {
-    /// As the server does not answer.
-    cut: BTreeSet<String>,
-    /// As it may not be read.
-    refused: BTreeSet<String>,
-    /// When it was last said that something was listed anew.
-    told_anew: Option<Instant>,
+    outages: Arc<Mutex<Outages>>,
 }
 
 impl Teller {
     /// Whether nobody listens any more.
-    pub fn is_alone(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.events.is_closed()
     }
 
@@ -196,56 +191,50 @@ impl Teller {
         self.notice(true, format!("left out, as it cannot be read: {problem}"));
     }
 
-    /// The server had forgotten the version to go on from.
-    pub fn gone(&self, what: &str) {
-        // After a restart it forgets everything at once.
-        let mut troubles = self.troubles();
-        let told = troubles.told_anew.is_some_and(|told| told.elapsed() < ANEW_ONCE);
-        troubles.told_anew = Some(Instant::now());
-        drop(troubles);
-        if !told {
-            let text = format!("the server has forgotten where we were with {what}: listed anew");
+    /// The version to go on from has expired.
+    pub fn relisting(&self, what: &str) {
+        if lock(&self.outages).relist(Instant::now()) {
+            let text = format!("relisting {what}: the resource version has expired (410)");
             self.notice(false, text);
         }
     }
 
-    fn troubles(&self) -> std::sync::MutexGuard<'_, Troubles> {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    /// `what` was missing when it all began, which was reported already.
+    fn missing(&self, what: (&str, &ReadKind), failure: &Failure) {
+        lock(&self.outages).missing(what, failure, (Instant::now(), clock::local()));
     }
 
-    /// `what` was not allowed when it all began, which was said already.
-    fn note_refused(&self, what: &str) {
-        self.troubles().refused.insert(what.to_owned());
-    }
-
-    /// `what` cannot be followed.
-    pub fn trouble(&self, what: &str, row: &ReadKind, failure: &Failure) {
-        let mut troubles = self.troubles();
-        let refused = matches!(failure, Failure::Refused(_) | Failure::Absent(_));
-        let first = troubles.cut.is_empty();
-        let set = if refused { &mut troubles.refused } else { &mut troubles.cut };
-        let new = set.insert(what.to_owned());
-        drop(troubles);
-        if refused && new {
+    /// `what` may not be read, and never could be.
+    pub fn refused(&self, (what, row): (&str, &ReadKind), failure: &Failure) {
+        if lock(&self.outages).refuse(what) {
             self.notice(true, format!("{what}: {failure}; {}", row.without));
-        } else if !refused && first {
-            // The others go down with the same server.
-            let time = clock::local();
-            self.notice(true, format!("{what} cannot be followed since {time}: {failure}"));
         }
     }
 
-    /// `what` is being followed.
-    pub fn well(&self, what: &str) {
-        let mut troubles = self.troubles();
-        let (was_refused, was_cut) = (troubles.refused.remove(what), troubles.cut.remove(what));
-        let all_well = troubles.cut.is_empty();
-        drop(troubles);
-        if was_refused {
+    /// `what` was listed.
+    pub fn listed(&self, what: &str) {
+        if lock(&self.outages).allow(what) {
             self.notice(false, format!("{what} can be read now"));
         }
-        if was_cut && all_well {
-            self.notice(false, "everything is followed again; nothing was missed".into());
+    }
+
+    /// `what` waits for its next attempt.
+    pub fn retrying(&self, what: (&str, &ReadKind), retry: &Retry) {
+        let report = lock(&self.outages).retry(what, retry, (Instant::now(), clock::local()));
+        if let Some(text) = report {
+            self.notice(true, text);
+        }
+    }
+
+    /// The watch of `what` was accepted.
+    pub fn begun(&self, what: &str) {
+        lock(&self.outages).begun(what);
+    }
+
+    /// The watch of `what` works.
+    pub fn followed(&self, what: &str) {
+        if lock(&self.outages).followed(what) {
+            self.notice(false, "everything is followed again".into());
         }
     }
 
@@ -254,7 +243,7 @@ impl Teller {
     }
 
     fn send(&self, event: Event) {
-        // Without a listener there is nothing to tell.
-        let _told = self.events.send(event);
+        // Without a listener nobody needs it.
+        let _sent = self.events.send(event);
     }
 }

@@ -7,12 +7,13 @@ use crate::api::Time;
 use crate::debug::Session;
 use crate::live::clock;
 use crate::live::feed::{Delta, Event, Feed, Notice};
+use crate::live::outage::Outage;
 use crate::live::shadow::Shadow;
 use crate::source::Filter;
 
 /// Events taken in at once.
 const BATCH: usize = 2_000;
-/// Between two looks at decisions that nobody shared.
+/// Between two looks at the connection, and at decisions that nobody shared.
 const CHECK: Duration = Duration::from_secs(1);
 
 /// A live cluster behind a session.
@@ -43,9 +44,9 @@ impl Following {
         self.frozen
     }
 
-    /// Whether the server does not answer, so that what is shown gets old.
-    pub fn is_cut_off(&self) -> bool {
-        self.feed.is_cut_off()
+    /// What is not followed at the moment, so that what is shown gets old.
+    pub fn outage(&self) -> Option<Outage> {
+        self.feed.outage()
     }
 
     /// Stops, or goes on with all that has queued up.
@@ -105,10 +106,10 @@ impl Following {
 
     /// When to call [`Following::tick`] next.
     pub fn next_tick(&self, session: &Session) -> Duration {
-        let due = session.next_timer().map(|timer| timer.due.0 - self.now().0);
+        let timer = session.next_timer().filter(|_| !self.frozen);
+        let due = timer.map(|timer| timer.due.0 - self.now().0);
         let due = due.map(|micros| Duration::from_micros(micros.max(1_000) as u64));
-        let check = (self.shadow.overlaid() > 0).then_some(CHECK);
-        due.into_iter().chain(check).min().unwrap_or(Duration::from_secs(60))
+        due.unwrap_or(CHECK).min(CHECK)
     }
 
     /// Lets time pass.

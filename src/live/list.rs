@@ -1,8 +1,6 @@
 //! One kind as the API server has it now, page by page, decoded page by page: the whole text
 //! of a large list is never in memory.
 
-use std::time::Duration;
-
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,6 +8,7 @@ use tokio::time::sleep;
 
 use crate::api::decode::decode_item;
 use crate::api::{Object, admission};
+use crate::live::backoff::{Attempt, Backoff};
 use crate::live::failure::Failure;
 use crate::live::kinds::ReadKind;
 use crate::live::link::Link;
@@ -17,7 +16,7 @@ use crate::live::link::Link;
 /// Objects a page.
 const PAGE: usize = 500;
 /// How often a page is asked for before its list has failed.
-const TRIES: u32 = 4;
+pub const TRIES: u32 = 4;
 /// How often a list whose continuation has expired is begun anew, before it is asked for whole.
 const RESTARTS: u32 = 3;
 
@@ -61,14 +60,30 @@ struct ListMeta {
 }
 
 impl Place {
-    /// Lists in the first version that the server has.
+    /// `pods in shop`, `nodes`.
+    pub fn what(&self) -> String {
+        let plural = self.row.kind.plural();
+        match &self.namespace {
+            Some(namespace) => format!("{plural} in {namespace}"),
+            None => plural.to_owned(),
+        }
+    }
+
+    /// Lists in the first version that the server has. The first page is asked for up to `tries`
+    /// times, at the pace of `backoff`; the others up to [`TRIES`] times, as beginning again would
+    /// cost more.
     ///
     /// # Errors
     /// It has none of them, or does not give the list.
-    pub async fn list(&self, link: &Link) -> Result<Listed, Failure> {
+    pub async fn list(
+        &self,
+        link: &Link,
+        backoff: &mut Backoff,
+        tries: u32,
+    ) -> Result<Listed, Failure> {
         let mut absent = Failure::Absent(format!("no version of {} is known", self.row.kind));
         for version in self.row.versions {
-            match self.list_in(link, version).await {
+            match self.list_in(link, version, backoff, tries).await {
                 Err(failure @ Failure::Absent(_)) => absent = failure,
                 answer => return answer,
             }
@@ -76,58 +91,110 @@ impl Place {
         Err(absent)
     }
 
-    /// Lists in one version. A continuation that expires between two pages begins it anew.
+    /// Lists in one version, like [`Place::list`]. A continuation that expires between two pages
+    /// begins it again.
     ///
     /// # Errors
     /// The server does not give the list.
-    pub async fn list_in(&self, link: &Link, version: &'static str) -> Result<Listed, Failure> {
+    pub async fn list_in(
+        &self,
+        link: &Link,
+        version: &'static str,
+        backoff: &mut Backoff,
+        tries: u32,
+    ) -> Result<Listed, Failure> {
         for _ in 0..RESTARTS {
-            match self.pages(link, version, PAGE).await {
-                Err(Failure::Expired(_)) => {}
-                answer => return answer,
+            let mut pages = Pages { link, backoff: &mut *backoff, size: PAGE, tries };
+            match self.pages(version, &mut pages).await {
+                Err(PageError::Continuation) => {}
+                Err(PageError::Failed(failure)) => return Err(failure),
+                Ok(listed) => return Ok(listed),
             }
         }
-        self.pages(link, version, usize::MAX).await
+        let mut whole = Pages { link, backoff, size: usize::MAX, tries };
+        self.pages(version, &mut whole).await.map_err(|error| match error {
+            PageError::Failed(failure) => failure,
+            PageError::Continuation => Failure::Malformed("its pages never end".into()),
+        })
     }
 
     async fn pages(
         &self,
-        link: &Link,
         version: &'static str,
-        size: usize,
-    ) -> Result<Listed, Failure> {
+        pages: &mut Pages<'_>,
+    ) -> Result<Listed, PageError> {
         let path = self.row.query(version, self.namespace.as_deref());
-        let limit = if size == usize::MAX { String::new() } else { format!("limit={size}") };
+        let limit = match pages.size {
+            usize::MAX => String::new(),
+            size => format!("limit={size}"),
+        };
         let mut listed = Listed { version, ..Listed::default() };
         let mut next = String::new();
         loop {
             let after = if next.is_empty() { String::new() } else { format!("&continue={next}") };
-            let text = patiently(link, &format!("{path}{limit}{after}")).await?;
-            let page: Page<'_> = serde_json::from_slice(&text)
-                .map_err(|error| Failure::Malformed(format!("{path}: {error}")))?;
+            let text = pages.get(&format!("{path}{limit}{after}"), next.is_empty()).await?;
+            let wrong = |problem: String| Failure::Malformed(format!("{path}: {problem}"));
+            let page: Page<'_> =
+                serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
             take(&mut listed, self.row, &page);
             next = escape(page.metadata.next.as_deref().unwrap_or_default());
             if next.is_empty() {
                 listed.resource_version = page.metadata.resource_version;
                 listed.objects.shrink_to_fit();
-                return Ok(listed);
+                // Without a version there is nothing to watch from.
+                return match listed.resource_version.as_str() {
+                    "" => Err(wrong("the list has no resourceVersion".into()).into()),
+                    _ => Ok(listed),
+                };
             }
         }
     }
 }
 
-/// Asks again when a server is busy or a connection breaks.
-async fn patiently(link: &Link, path: &str) -> Result<Vec<u8>, Failure> {
-    let mut pause = Duration::from_millis(100);
-    for _ in 1..TRIES {
-        match link.get(path).await {
-            Err(Failure::Busy { after, .. }) => sleep(after.unwrap_or(pause)).await,
-            Err(Failure::Server { .. } | Failure::Unreachable(_)) => sleep(pause).await,
-            answer => return answer,
-        }
-        pause *= 3;
+/// How the pages of a list are asked for.
+struct Pages<'a> {
+    link: &'a Link,
+    backoff: &'a mut Backoff,
+    /// Objects a page.
+    size: usize,
+    /// How often the first page is asked for.
+    tries: u32,
+}
+
+enum PageError {
+    /// The server has forgotten where the pages were.
+    Continuation,
+    Failed(Failure),
+}
+
+impl From<Failure> for PageError {
+    fn from(failure: Failure) -> PageError {
+        PageError::Failed(failure)
     }
-    link.get(path).await
+}
+
+impl Pages<'_> {
+    /// Asks again when a server is busy or a connection breaks.
+    async fn get(&mut self, path: &str, is_first: bool) -> Result<Vec<u8>, PageError> {
+        for _ in 1..if is_first { self.tries } else { TRIES } {
+            match self.link.get(path).await {
+                Err(
+                    failure @ (Failure::Busy { .. }
+                    | Failure::Server { .. }
+                    | Failure::Unreachable(_)),
+                ) => sleep(self.backoff.pause(&Attempt::failed(failure, true))).await,
+                answer => return answer.map_err(|failure| expired(failure, is_first)),
+            }
+        }
+        self.link.get(path).await.map_err(|failure| expired(failure, is_first))
+    }
+}
+
+fn expired(failure: Failure, is_first: bool) -> PageError {
+    match failure {
+        Failure::Expired(_) if !is_first => PageError::Continuation,
+        failure => PageError::Failed(failure),
+    }
 }
 
 /// Decodes a page side by side; what cannot be read is named and left out.

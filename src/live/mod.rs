@@ -4,7 +4,8 @@
 //!
 //! From the outside in: [`link`] is the way to an API server, [`kinds`] the table of what is
 //! read there, [`list`] one kind page by page, [`watch`] one kind for good, [`snapshot`] all
-//! kinds at once, [`feed`] all of them as one stream, [`access`] what may not be read,
+//! kinds at once, [`feed`] all of them as one stream, [`access`] what may not be read, [`backoff`]
+//! how long each kind waits after a failure and [`outage`] what is reported of it,
 //! [`capture`] the file that is made of it all, [`record`] the one that goes on, with what the
 //! cluster's scheduler has [`told`]; [`redact`] gives all of it other names. [`follow`] puts a session after a feed,
 //! [`replay`] after a recording,
@@ -19,6 +20,7 @@
 
 pub mod access;
 pub mod attended;
+pub mod backoff;
 pub mod capture;
 pub mod clock;
 pub mod compare;
@@ -35,6 +37,7 @@ pub mod list;
 pub mod metrics;
 pub mod minimal;
 pub mod news;
+pub mod outage;
 pub mod record;
 pub mod redact;
 pub mod replay;
@@ -55,10 +58,11 @@ pub const SCHEDULER_MINOR: &str = "1.36";
 
 pub use access::Missing;
 pub use attended::Attended;
+pub use backoff::Pace;
 pub use compare::{Decision, Theirs, Verdict};
 pub use feed::{Delta, Event, Feed, Notice};
 pub use follow::Following;
 pub use link::{Link, LinkError, Target};
+pub use outage::Outage;
 pub use shadow::Shadow;
 pub use snapshot::{Scope, Snapshot};
-pub use watch::Pace;

@@ -5,10 +5,11 @@ use serde::Deserialize;
 
 use crate::api::{Kind, Object, Time};
 use crate::live::access::Missing;
+use crate::live::backoff::{Backoff, Pace};
 use crate::live::failure::Failure;
 use crate::live::kinds;
 use crate::live::link::{Link, LinkError};
-use crate::live::list::{Listed, Place};
+use crate::live::list::{Listed, Place, TRIES};
 
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +73,12 @@ impl Snapshot {
     pub async fn take(link: &Link, scope: &Scope) -> Result<Snapshot, LinkError> {
         let server_version = server_version(link).await?;
         let places = scope.places();
-        let lists = join_all(places.iter().map(|place| place.list(link))).await;
+        let pace = Pace::default();
+        let lists = join_all(places.iter().map(async |place| {
+            let mut backoff = Backoff::new(pace, &place.what());
+            place.list(link, &mut backoff, TRIES).await
+        }))
+        .await;
         let mut snapshot =
             Snapshot { server_version, warnings: link.notices(), ..Snapshot::default() };
         for (place, answer) in places.into_iter().zip(lists) {

@@ -1,15 +1,15 @@
 //! What a cluster's schedulers tell as events about pods: `Scheduled`, `FailedScheduling`,
 //! `Preempted`. For recordings only: no decision of ours depends on them.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use serde::Deserialize;
 use tokio::time::sleep;
 
+use crate::live::backoff::{Attempt, Backoff, Pace};
 use crate::live::failure::Failure;
 use crate::live::lines::Next;
 use crate::live::link::Link;
-use crate::live::watch::Pace;
 
 const PATH: &str = "/api/v1/events";
 /// The reasons that schedulers give, as kube-scheduler does.
@@ -75,18 +75,20 @@ struct List {
     metadata: Meta,
 }
 
-/// Tells every event that comes from now on to `tell`. Comes back with the reason if they may not
+/// Gives every event that comes from now on to `tell`. Comes back with the reason if they may not
 /// be read; all else is tried again.
 pub async fn follow(link: &Link, mut tell: impl FnMut(Told)) -> Failure {
     let pace = Pace::default();
+    let mut backoff = Backoff::new(pace, "events");
     loop {
-        let failure = match from_now(link).await {
+        let attempt = match from_now(link).await {
             Ok(version) => watch(link, &version, pace, &mut tell).await,
-            Err(failure) => Some(failure),
+            Err(failure) => Attempt::failed(failure, true),
         };
-        match failure {
-            Some(failure @ (Failure::Refused(_) | Failure::Absent(_))) => return failure,
-            _ => sleep(Duration::from_secs(1)).await,
+        let pause = backoff.pause(&attempt);
+        match attempt.end {
+            failure @ (Failure::Refused(_) | Failure::Absent(_)) => return failure,
+            _ => sleep(pause).await,
         }
     }
 }
@@ -98,25 +100,28 @@ async fn from_now(link: &Link) -> Result<String, Failure> {
     Ok(list.metadata.resource_version)
 }
 
-async fn watch(
-    link: &Link,
-    version: &str,
-    pace: Pace,
-    tell: &mut impl FnMut(Told),
-) -> Option<Failure> {
+async fn watch(link: &Link, version: &str, pace: Pace, tell: &mut impl FnMut(Told)) -> Attempt {
     let query = "watch=1&allowWatchBookmarks=true&fieldSelector=involvedObject.kind%3DPod";
     let seconds = pace.watch_seconds;
     let path = format!("{PATH}?{query}&resourceVersion={version}&timeoutSeconds={seconds}");
     let mut lines = match link.lines(&path).await {
         Ok(lines) => lines,
-        Err(failure) => return Some(failure),
+        Err(failure) => return Attempt::failed(failure, true),
     };
-    while let Ok(Next::Line(line)) = lines.next(pace.idle).await {
-        if let Some(told) = read(line) {
-            tell(told);
+    let (begun, mut delivered) = (Instant::now(), false);
+    let end = loop {
+        match lines.next(pace.idle).await {
+            Ok(Next::Line(line)) => {
+                if let Some(told) = read(line) {
+                    delivered = true;
+                    tell(told);
+                }
+            }
+            Ok(Next::Quiet | Next::End) => break Failure::Ended,
+            Err(failure) => break failure,
         }
-    }
-    None
+    };
+    Attempt { lived: begun.elapsed(), delivered, was_read: true, end }
 }
 
 fn read(line: &[u8]) -> Option<Told> {

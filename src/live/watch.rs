@@ -1,13 +1,13 @@
-//! One kind, followed for as long as anybody listens: listed where it has to be, then watched
-//! from there, and taken up again after whatever happens to the connection.
+//! One kind, followed as long as its events are taken: listed where it has to be, then watched
+//! from there, and continued after whatever happens to the connection.
 //!
-//! What was told stays true because three things are remembered: the version of the newest
-//! event, from which a watch goes on; the version of every object, so that a list after `410
-//! Gone` tells only the difference; and that a line counts only with its end.
+//! What was reported stays true because three things are remembered: the version of the newest
+//! event, from which a watch continues; the version of every object, so that a list after `410
+//! Gone` reports only the difference; and that a line counts only with its end.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::sleep;
@@ -15,53 +15,36 @@ use tokio::time::sleep;
 use crate::api::ResourceVersion;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
+use crate::live::backoff::{Attempt, Backoff, Pace};
 use crate::live::failure::Failure;
 use crate::live::feed::{Delta, Teller};
-use crate::live::lines::Next;
+use crate::live::kinds::ReadKind;
+use crate::live::lines::{Lines, Next};
 use crate::live::link::Link;
 use crate::live::list::{Listed, Place, read};
+use crate::live::outage::Retry;
 
-/// How fast things are tried again.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// The server ends a watch after so many seconds.
-    pub watch_seconds: u32,
-    /// A watch in which nothing is heard for so long is asked for anew: its connection may be
-    /// dead. Bookmarks come every minute, but not for a kind of which the server has seen no
-    /// change since it was started.
-    pub idle: Duration,
-    /// The pause after a failure, doubled each time.
-    pub pause: Duration,
-    /// The longest pause.
-    pub longest_pause: Duration,
-    /// The pause after a refusal: roles change rarely.
-    pub refused: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
-            watch_seconds: 300,
-            idle: Duration::from_secs(90),
-            pause: Duration::from_millis(250),
-            longest_pause: Duration::from_secs(30),
-            refused: Duration::from_secs(60),
-        }
-    }
-}
+/// A line that takes longer than this is shown as an outage.
+const SLOW: Duration = Duration::from_secs(5);
+/// Unreadable objects that are remembered, so that each is reported once.
+const UNREADABLE: usize = 1_000;
 
 /// Follows one kind.
 pub(super) struct Watcher {
     place: Place,
-    /// The API version that the server has.
+    /// `pods`, `pods in shop`.
+    what: String,
+    /// The API version that the server has; "" until there was a list.
     version: &'static str,
     /// Where to go on; "" where a list is needed.
     resource_version: String,
-    /// Every object that was told of, with its version.
+    /// Every object that was reported, with its version.
     known: HashMap<NamespacedName, ResourceVersion>,
+    /// What was reported as unreadable.
+    unreadable: HashSet<String>,
     teller: Teller,
     pace: Pace,
-    failures: u32,
+    backoff: Backoff,
 }
 
 #[derive(Deserialize)]
@@ -88,170 +71,223 @@ struct HeaderMeta {
 }
 
 impl Watcher {
-    /// Goes on after a list that was told already.
+    /// Continues after a list that was reported already.
     pub fn after(place: Place, listed: &Listed, teller: Teller, pace: Pace) -> Watcher {
         let version = |object: &crate::api::Object| {
             (NamespacedName::of(object), object.metadata().resource_version)
         };
+        let what = place.what();
         Watcher {
             place,
             version: listed.version,
             resource_version: listed.resource_version.clone(),
             known: listed.objects.iter().map(version).collect(),
+            unreadable: listed.unreadable.iter().cloned().collect(),
             teller,
             pace,
-            failures: 0,
+            backoff: Backoff::new(pace, &what),
+            what,
         }
     }
 
     /// Begins with a list, as soon as the server gives one.
-    pub fn anew(place: Place, teller: Teller, pace: Pace) -> Watcher {
+    pub fn unlisted(place: Place, teller: Teller, pace: Pace) -> Watcher {
         Watcher::after(place, &Listed::default(), teller, pace)
     }
 
-    /// Follows until nobody listens any more.
+    /// Follows until the events are not taken any more.
     pub async fn run(mut self, link: &Link) {
-        while !self.teller.is_alone() {
-            let done = match self.resource_version.is_empty() {
-                true => self.list(link).await,
-                false => self.watch(link).await,
+        while !self.teller.is_closed() {
+            // A list is no progress: only the watch behind it is.
+            let ended = match self.resource_version.is_empty() {
+                true => self.list(link).await.err(),
+                false => Some(self.watch(link).await),
             };
-            match done {
-                Ok(()) => self.well(),
-                Err(failure) => self.failed(failure).await,
-            }
-        }
-    }
-
-    fn well(&mut self) {
-        self.failures = 0;
-        self.teller.well(&self.what());
-    }
-
-    /// Says what happened and waits as long as that asks for.
-    async fn failed(&mut self, failure: Failure) {
-        // A server that has just been started does not know its roles yet: what could be read
-        // before is asked for again soon.
-        let was_read = !self.resource_version.is_empty();
-        let pause = match &failure {
-            Failure::Refused(_) | Failure::Absent(_) if !was_read => self.pace.refused,
-            Failure::Busy { after: Some(after), .. } => *after,
-            _ => {
-                let doubled = self.pace.pause.saturating_mul(1 << self.failures.min(16));
-                doubled.min(self.pace.longest_pause)
-            }
-        };
-        match failure {
-            Failure::Expired(_) => {
-                self.resource_version.clear();
-                self.teller.gone(&self.what());
-            }
-            failure => {
-                self.failures += 1;
-                self.teller.trouble(&self.what(), self.place.row, &failure);
+            if let Some(attempt) = ended {
+                let pause = self.ended(attempt);
                 sleep(pause).await;
             }
         }
     }
 
-    /// `pods`, `pods in shop`.
-    fn what(&self) -> String {
-        match &self.place.namespace {
-            Some(namespace) => format!("{} in {namespace}", self.place.row.kind.plural()),
-            None => self.place.row.kind.plural().to_owned(),
+    /// Reports what an attempt ended with; gives how long to wait.
+    fn ended(&mut self, attempt: Attempt) -> Duration {
+        let pause = self.backoff.pause(&attempt);
+        let Attempt { end: failure, was_read, .. } = attempt;
+        if matches!(failure, Failure::Expired(_)) {
+            self.resource_version.clear();
+            self.teller.relisting(&self.what);
         }
+        match failure.may_pass() || was_read {
+            _ if pause.is_zero() => {}
+            true => {
+                let (reason, is_outage) = (failure.short(), self.backoff.is_outage(pause));
+                self.retrying(Retry { failure, reason, pause, is_outage });
+            }
+            false => self.teller.refused((&self.what, self.row()), &failure),
+        }
+        pause
     }
 
-    /// Lists and tells what is different from what was told.
-    async fn list(&mut self, link: &Link) -> Result<(), Failure> {
-        let listed = match self.version {
-            "" => self.place.list(link).await?,
-            version => self.place.list_in(link, version).await?,
+    fn retrying(&self, retry: Retry) {
+        self.teller.retrying((&self.what, self.row()), &retry);
+    }
+
+    fn row(&self) -> &'static ReadKind {
+        self.place.row
+    }
+
+    /// Lists and reports what is different from before.
+    async fn list(&mut self, link: &Link) -> Result<(), Attempt> {
+        let was_read = !self.version.is_empty();
+        let backoff = &mut self.backoff;
+        let answer = match self.version {
+            "" => self.place.list(link, backoff, 1).await,
+            version => self.place.list_in(link, version, backoff, 1).await,
         };
+        let listed = answer.map_err(|failure| Attempt::failed(failure, was_read))?;
         self.version = listed.version;
         self.resource_version = listed.resource_version;
-        let mut gone = std::mem::take(&mut self.known);
-        let mut news = Vec::new();
+        let mut deleted = std::mem::take(&mut self.known);
+        let mut changed = Vec::new();
         for object in listed.objects {
             let (key, version) = (NamespacedName::of(&object), object.metadata().resource_version);
             self.known.insert(key, version);
-            if gone.remove(&key) != Some(version) {
-                news.push(object);
+            if deleted.remove(&key) != Some(version) {
+                changed.push(object);
             }
         }
         // In an order that does not depend on hashing.
-        let mut gone: Vec<NamespacedName> = gone.into_keys().collect();
-        gone.sort_unstable();
-        let kind = self.place.row.kind;
-        gone.into_iter().for_each(|key| self.teller.delta(Delta::Delete { kind, key }));
-        news.into_iter().for_each(|object| self.teller.delta(Delta::Put(object)));
-        listed.unreadable.iter().for_each(|problem| self.teller.unreadable(problem));
+        let mut deleted: Vec<NamespacedName> = deleted.into_keys().collect();
+        deleted.sort_unstable();
+        let kind = self.row().kind;
+        deleted.into_iter().for_each(|key| self.teller.delta(Delta::Delete { kind, key }));
+        changed.into_iter().for_each(|object| self.teller.delta(Delta::Put(object)));
+        listed.unreadable.into_iter().for_each(|problem| self.left_out(problem));
+        self.teller.listed(&self.what);
         Ok(())
     }
 
-    /// Watches until the server ends it.
-    async fn watch(&mut self, link: &Link) -> Result<(), Failure> {
-        let query = self.place.row.query(self.version, self.place.namespace.as_deref());
+    /// Watches until that ends.
+    async fn watch(&mut self, link: &Link) -> Attempt {
+        let row = self.row();
+        let query = row.query(self.version, self.place.namespace.as_deref());
         let (from, seconds) = (&self.resource_version, self.pace.watch_seconds);
         let path = format!(
             "{query}watch=1&allowWatchBookmarks=true&resourceVersion={from}&timeoutSeconds={seconds}"
         );
-        let mut lines = link.lines(&path).await?;
-        self.well();
-        while let Next::Line(line) = lines.next(self.pace.idle).await? {
-            self.take(line)?;
-            if self.teller.is_alone() {
-                break;
+        let mut lines = match link.lines(&path).await {
+            Ok(lines) => lines,
+            Err(failure) => return Attempt::failed(failure, true),
+        };
+        self.teller.begun(&self.what);
+        let (begun, mut delivered) = (Instant::now(), false);
+        let end = self.follow(&mut lines, &mut delivered).await;
+        let end = end.err().unwrap_or(Failure::Ended);
+        Attempt { lived: begun.elapsed(), delivered, was_read: true, end }
+    }
+
+    /// Takes what a watch delivers, until the server ends it or nothing has come for long.
+    async fn follow(&mut self, lines: &mut Lines, delivered: &mut bool) -> Result<(), Failure> {
+        let begun = Instant::now();
+        // At first, and after a line that took too long, the watch has to show that it works.
+        let mut is_followed = false;
+        while !self.teller.is_closed() && lines.silence() < self.pace.idle {
+            let is_new = match lines.next(self.pace.lived).await? {
+                Next::Line(line) => self.take(line)?,
+                Next::Quiet => false,
+                Next::End => break,
+            };
+            *delivered |= is_new;
+            let unfinished = lines.unfinished().unwrap_or_default();
+            if unfinished >= SLOW {
+                self.stalled(unfinished)?;
+                is_followed = false;
+            } else if !is_followed && (is_new || self.works(begun, unfinished)) {
+                is_followed = true;
+                self.teller.followed(&self.what);
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, line: &[u8]) -> Result<(), Failure> {
+    /// Whether a watch works that has delivered nothing: it has been open for a while, and is not
+    /// within a line.
+    fn works(&self, begun: Instant, unfinished: Duration) -> bool {
+        begun.elapsed() >= self.pace.lived && unfinished.is_zero()
+    }
+
+    /// A line has not ended for so long.
+    fn stalled(&self, unfinished: Duration) -> Result<(), Failure> {
+        let idle = self.pace.idle;
+        if unfinished >= idle {
+            let text = format!("a line took more than {} s", idle.as_secs());
+            return Err(Failure::Malformed(text));
+        }
+        let failure = Failure::Malformed(format!("a line takes more than {} s", SLOW.as_secs()));
+        let (reason, pause) = ("slow answer".into(), idle.saturating_sub(unfinished));
+        self.retrying(Retry { failure, reason, pause, is_outage: true });
+        Ok(())
+    }
+
+    /// Takes one event; `true` if it is news.
+    fn take(&mut self, line: &[u8]) -> Result<bool, Failure> {
         let wrong = |error: serde_json::Error| Failure::Malformed(format!("a watch: {error}"));
         let line: Line<'_> = serde_json::from_slice(line).map_err(wrong)?;
         let text = line.object.get();
         if line.kind == "ERROR" {
             return Err(Failure::of_event(text));
         }
-        let header: Header = serde_json::from_str(text).map_err(wrong)?;
-        if self.is_repeated(&header.metadata.resource_version) {
-            return Ok(());
-        }
-        match line.kind {
-            "ADDED" | "MODIFIED" => self.put(text, &header.metadata),
-            "DELETED" => self.delete(&header.metadata),
-            _ => {}
-        }
-        self.resource_version = header.metadata.resource_version;
-        Ok(())
-    }
-
-    /// Whether an event of this version was told already: a server, or what stands in between,
-    /// may tell a part again. Versions grow; where they are no numbers nothing is known.
-    fn is_repeated(&self, version: &str) -> bool {
-        let number = |text: &str| text.parse::<u64>().ok();
-        match (number(version), number(&self.resource_version)) {
-            (Some(new), Some(newest)) => new <= newest,
+        let Header { metadata } = serde_json::from_str(text).map_err(wrong)?;
+        let is_new = match line.kind {
+            "ADDED" | "MODIFIED" => self.put(text, &metadata),
+            "DELETED" => self.delete(&metadata),
+            // Bookmarks: their version is only where a watch continues.
             _ => false,
+        };
+        if !metadata.resource_version.is_empty() {
+            self.resource_version = metadata.resource_version;
         }
+        Ok(is_new)
     }
 
-    fn put(&mut self, text: &str, header: &HeaderMeta) {
-        let row = self.place.row;
-        match read(text, row, &row.api_version(self.version)) {
-            Ok(object) => {
-                self.known.insert(header.key(), object.metadata().resource_version);
-                self.teller.delta(Delta::Put(object));
+    /// As upstream, versions are not compared: what a watch delivers is the newest, whatever
+    /// other events or bookmarks said. Only the very same again is no change.
+    fn put(&mut self, text: &str, header: &HeaderMeta) -> bool {
+        let row = self.row();
+        let object = match read(text, row, &row.api_version(self.version)) {
+            Ok(object) => object,
+            Err(problem) => {
+                self.left_out(problem);
+                return false;
             }
-            Err(problem) => self.teller.unreadable(&problem),
+        };
+        let version = object.metadata().resource_version;
+        let has_version = version != ResourceVersion::default();
+        if self.known.insert(header.key(), version) == Some(version) && has_version {
+            return false;
         }
+        self.teller.delta(Delta::Put(object));
+        has_version
     }
 
-    fn delete(&mut self, header: &HeaderMeta) {
-        let (kind, key) = (self.place.row.kind, header.key());
-        if self.known.remove(&key).is_some() {
+    fn delete(&mut self, header: &HeaderMeta) -> bool {
+        let (kind, key) = (self.row().kind, header.key());
+        let was_known = self.known.remove(&key).is_some();
+        if was_known {
             self.teller.delta(Delta::Delete { kind, key });
+        }
+        was_known
+    }
+
+    /// An object that cannot be read is reported once.
+    fn left_out(&mut self, problem: String) {
+        if self.unreadable.len() >= UNREADABLE {
+            self.unreadable.clear();
+        }
+        if !self.unreadable.contains(&problem) {
+            self.teller.unreadable(&problem);
+            self.unreadable.insert(problem);
         }
     }
 }

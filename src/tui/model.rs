@@ -14,8 +14,8 @@ use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::record::{CycleRecord, QueueName};
 use crate::engine::stopwatch::Spent;
 use crate::intern::Symbol;
-use crate::live::Decision;
 use crate::live::attended::Standing;
+use crate::live::{Decision, Outage};
 use crate::report::outline::{Item, Outline};
 use crate::trace::Entry;
 
@@ -158,8 +158,8 @@ pub struct LiveModel {
     pub recorded: bool,
     /// Whether nothing moves.
     pub frozen: bool,
-    /// Whether the server does not answer.
-    pub cut_off: bool,
+    /// What is not followed at the moment.
+    pub outage: Option<Outage>,
     /// Events that wait to be taken in.
     pub waiting: usize,
     /// The decisions of the cluster's scheduler beside ours, the oldest first.

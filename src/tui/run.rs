@@ -189,7 +189,7 @@ impl Loop {
             () = tokio::task::yield_now(), if self.app.is_running() => self.run_slice(),
             () = tokio::task::yield_now(), if self.live_more => self.live_slice(),
             arrival = self.driver.next_arrival(), if self.driver.follows() => self.live_arrival(arrival),
-            () = sleep_until(self.live_tick_at), if self.ticks() => self.live_tick(),
+            () = sleep_until(self.live_tick_at), if self.driver.is_live() => self.live_tick(),
         }
         Ok(None)
     }
@@ -401,12 +401,6 @@ impl Loop {
     /// Whether the clock is played: a real scheduler's time passes by itself.
     fn plays(&self) -> bool {
         self.app.is_playing() && !self.driver.is_real()
-    }
-
-    /// Whether time passes in a live cluster. That a real scheduler may write is looked at in
-    /// any case.
-    fn ticks(&self) -> bool {
-        self.driver.follows() || self.driver.is_attended()
     }
 
     fn live_arrival(&mut self, arrival: Option<Arrival>) {

@@ -16,9 +16,11 @@ use crate::standin::StandIn;
 const PACE: Pace = Pace {
     watch_seconds: 1,
     idle: Duration::from_secs(2),
+    lived: Duration::from_millis(50),
     pause: Duration::from_millis(5),
     longest_pause: Duration::from_millis(40),
     refused: Duration::from_millis(50),
+    seed: 1,
 };
 
 const KINDS: [Kind; 4] = [Kind::Node, Kind::Pod, Kind::Service, Kind::CsiNode];
@@ -74,7 +76,7 @@ fn a_forgotten_version_is_listed_anew_and_only_the_difference_is_told() {
     server.put(Kind::Node, "n4", json!({"spec": {}}));
     server.compact();
     server.misbehave(|faults| faults.down = false);
-    settle(&mut mirror, &mut feed, &server, "the server has forgotten where we were");
+    settle(&mut mirror, &mut feed, &server, "relisting ");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod control_plane;
 mod extender;
 mod follow;
 mod mirror;
+mod misbehaving;
 mod objects;
 mod random;
 mod real;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kubestep::api::Kind;
 use serde_json::json;
 
+use crate::misbehaving::Mode;
 use crate::standin::StandIn;
 use crate::terminal::{Terminal, kubestep};
 
@@ -61,6 +62,27 @@ fn a_live_cluster_is_followed_frozen_and_left() {
     terminal.send("q");
     assert_eq!(terminal.exit_code(), 0);
     terminal.assert_restored();
+}
+
+#[test]
+fn live_is_shown_only_while_the_cluster_is_followed() {
+    let server = StandIn::start();
+    node(&server, "node-a");
+    server.misbehave(|faults| faults.watches = Some(Mode::Status(410, "")));
+    let kubeconfig = server.kubeconfig();
+    let mut terminal =
+        Terminal::start(kubestep(&["--kubeconfig", kubeconfig.to_str().unwrap()]), 120, 30);
+    terminal.wait_for("RECONNECTING (");
+    terminal.wait_for("kinds: 410, retry in ");
+    assert!(!terminal.text().contains("LIVE"));
+    terminal.send("Z");
+    terminal.wait_for("FROZEN (");
+    server.misbehave(|faults| faults.watches = None);
+    terminal.wait_for("LIVE (frozen)");
+    terminal.send("Z");
+    terminal.wait_for("LIVE (shadow)");
+    terminal.send("q");
+    assert_eq!(terminal.exit_code(), 0);
 }
 
 #[test]

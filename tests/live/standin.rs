@@ -17,6 +17,7 @@ use kubestep::live::kinds;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::misbehaving::Mode;
 use crate::random::Random;
 use crate::writes;
 
@@ -35,6 +36,8 @@ pub struct Faults {
     pub down: bool,
     /// 429 for so many requests.
     pub busy: usize,
+    /// How every watch is answered instead of with its events.
+    pub watches: Option<Mode>,
     /// Writes are answered with errors, or with nothing, whether or not they were made; by this
     /// seed.
     pub writes: Option<u64>,
@@ -272,6 +275,10 @@ impl StandIn {
         let (mut random, faulty, mut at) = {
             let mut state = self.state.lock().unwrap();
             state.connections += 1;
+            if let Some(mode) = state.faults.watches {
+                drop(state);
+                return mode.answer(&request.path, writer);
+            }
             if let Some((code, body)) = refusal(&mut state, request) {
                 let body = body.to_string();
                 return write!(
@@ -284,7 +291,9 @@ impl StandIn {
             (Random::new(seed), state.faults.seed.is_some(), version_of(request))
         };
         write!(writer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
-        let until = Instant::now() + Duration::from_millis(if faulty { 60 } else { 1_000 });
+        let seconds = request.query.get("timeoutSeconds").and_then(|text| text.parse().ok());
+        let whole = Duration::from_secs(seconds.unwrap_or(1));
+        let until = Instant::now() + if faulty { whole.mul_f32(0.06) } else { whole };
         loop {
             let (news, end) = self.news(&request.path, &mut at, until);
             for line in news {
@@ -402,7 +411,7 @@ pub(crate) fn status(code: u16, message: &str) -> (u16, Value) {
     (code, json!({"kind": "Status", "code": code, "message": message}))
 }
 
-fn chunk(writer: &mut TcpStream, data: &[u8]) -> io::Result<()> {
+pub(crate) fn chunk(writer: &mut TcpStream, data: &[u8]) -> io::Result<()> {
     write!(writer, "{:x}\r\n", data.len())?;
     writer.write_all(data)?;
     writer.write_all(b"\r\n")

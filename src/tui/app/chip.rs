@@ -1,15 +1,38 @@
-//! The word at the right of the first line where a scheduler decides for real: what it does, or
-//! why it does nothing.
+//! The word at the right of the first line on a live cluster: whether it is followed, and where a
+//! scheduler decides for real what it does, or why it does nothing.
 
 use std::borrow::Cow;
 
+use crate::live::Outage;
 use crate::live::attended::Standing;
-use crate::tui::model::{Held, RealModel};
-use crate::tui::text::{Cut, fit};
+use crate::tui::model::{Held, LiveModel, RealModel};
+use crate::tui::text::{Cut, fit, width};
 use crate::tui::theme::Scope;
 
 /// Columns for the name of the context; the line below has all of it.
 const NAME: usize = 20;
+
+/// A cluster that is followed, in so many columns.
+pub(super) fn of_followed(live: &LiveModel, room: usize) -> (Cow<'static, str>, Scope) {
+    match (&live.outage, live.frozen) {
+        (Some(outage), frozen) => {
+            let word = if frozen { "FROZEN" } else { "RECONNECTING" };
+            (of_outage(word, outage, room).into(), Scope::ChipReplay)
+        }
+        (None, true) => ("LIVE (frozen)".into(), Scope::ChipReplay),
+        (None, false) => ("LIVE (shadow)".into(), Scope::ChipRunning),
+    }
+}
+
+/// As much of it as there is room for.
+fn of_outage(word: &str, outage: &Outage, room: usize) -> String {
+    let Outage { what, reason, retry_in } = outage;
+    let retry = format!("retry in {retry_in}s");
+    let texts =
+        [format!("{word} ({what}: {reason}, {retry})"), format!("{word} ({reason}, {retry})")];
+    let fits = texts.into_iter().find(|text| width(text) <= room);
+    fits.unwrap_or_else(|| format!("{word} ({retry})"))
+}
 
 /// `runs`: it decides by itself at the moment.
 pub(super) fn of_real(real: &RealModel, waiting: usize, runs: bool) -> (Cow<'static, str>, Scope) {
@@ -40,6 +63,29 @@ fn scheduling(real: &RealModel, runs: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn live_is_said_only_of_what_is_followed() {
+        let word = |outage: Option<(&str, &str)>, frozen, room| {
+            let outage = outage.map(|(what, reason)| {
+                let (what, reason) = (what.to_owned(), reason.to_owned());
+                Outage { what, reason, retry_in: 4 }
+            });
+            let live = LiveModel { outage, frozen, ..LiveModel::default() };
+            of_followed(&live, room).0.into_owned()
+        };
+        assert_eq!(word(None, false, 38), "LIVE (shadow)");
+        assert_eq!(word(None, true, 38), "LIVE (frozen)");
+        let gone = Some(("pods", "410"));
+        assert_eq!(word(gone, false, 38), "RECONNECTING (pods: 410, retry in 4s)");
+        assert_eq!(word(gone, false, 36), "RECONNECTING (410, retry in 4s)");
+        assert_eq!(word(gone, true, 36), "FROZEN (pods: 410, retry in 4s)");
+        let many = Some(("20 kinds", "watch ends at once"));
+        let all = "RECONNECTING (20 kinds: watch ends at once, retry in 4s)";
+        assert_eq!(word(many, false, 60), all);
+        assert_eq!(word(many, false, 50), "RECONNECTING (watch ends at once, retry in 4s)");
+        assert_eq!(word(many, false, 38), "RECONNECTING (retry in 4s)");
+    }
 
     #[test]
     fn each_state_has_its_words() {

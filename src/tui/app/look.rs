@@ -12,6 +12,7 @@ use crate::tui::model::{LiveModel, Model};
 use crate::tui::theme::{Scope, Theme};
 use crate::tui::widget::hints::Hint;
 use crate::tui::widget::status_line::Severity;
+use crate::tui::widget::tabs;
 
 impl App {
     /// Uses the theme called `name`, or the next one.
@@ -113,24 +114,29 @@ impl App {
             Some(LiveModel { real: Some(real), waiting, .. }) => {
                 return chip::of_real(real, *waiting, runs);
             }
-            _ => self.plain_mode(model),
+            _ => return self.plain_mode(model),
         };
         (word.into(), scope)
     }
 
-    fn plain_mode(&self, model: &Model) -> (&'static str, Scope) {
+    fn plain_mode(&self, model: &Model) -> (Cow<'static, str>, Scope) {
+        let (word, scope) = match model.followed() {
+            Some(live) if model.at_end && !self.running && !self.playing => {
+                let room = tabs::room_for_mode(self.size.0, self.view());
+                return chip::of_followed(live, room);
+            }
+            _ => self.local_mode(model),
+        };
+        (word.into(), scope)
+    }
+
+    fn local_mode(&self, model: &Model) -> (&'static str, Scope) {
         if self.running {
             ("RUNNING", Scope::ChipRunning)
         } else if self.playing {
             ("PLAYING", Scope::ChipRunning)
         } else if !model.at_end {
             ("REPLAY", Scope::ChipReplay)
-        } else if let Some(live) = model.followed() {
-            match (live.frozen, live.cut_off) {
-                (true, _) => ("LIVE (frozen)", Scope::ChipReplay),
-                (false, true) => ("LIVE (cut off)", Scope::ChipReplay),
-                (false, false) => ("LIVE (shadow)", Scope::ChipRunning),
-            }
         } else if model.idle {
             ("IDLE", Scope::Chip)
         } else {

@@ -35,9 +35,10 @@ impl Driver {
         shadows && self.branches.on_original() || self.attended.is_some() && self.held().is_none()
     }
 
-    /// Whether a scheduler decides for real, wherever one stands.
-    pub fn is_attended(&self) -> bool {
-        self.attended.is_some()
+    /// Whether the connection to a cluster is to be looked at, also while it is frozen or a branch
+    /// is shown.
+    pub fn is_live(&self) -> bool {
+        self.following.is_some() || self.attended.is_some()
     }
 
     /// What comes next from the cluster; never, if none is followed.
@@ -92,7 +93,9 @@ impl Driver {
         let (next, mut changed) = match (&mut self.following, &self.attended) {
             (Some(following), _) if self.branches.on_original() => {
                 following.tick(&mut self.session);
-                (following.next_tick(&self.session), false)
+                let shown = self.model.live.as_ref().and_then(|live| live.outage.as_ref());
+                let changed = following.outage().as_ref() != shown;
+                (following.next_tick(&self.session), changed)
             }
             (None, Some(attended)) => (attended.next_tick(), self.tick_for_real()),
             _ => (Duration::MAX, false),
@@ -170,7 +173,7 @@ impl Driver {
         self.model.live = match (&self.following, &self.attended) {
             (Some(following), _) => Some(LiveModel {
                 frozen: following.is_frozen(),
-                cut_off: following.is_cut_off(),
+                outage: following.outage(),
                 waiting: following.waiting(),
                 decisions: following.shadow().decisions().to_vec(),
                 ..LiveModel::default()

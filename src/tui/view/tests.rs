@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::api::Time;
 use crate::debug::Position as Frame;
 use crate::debug::decision::Decision as Word;
-use crate::live::{Decision, Verdict};
+use crate::live::{Decision, Outage, Verdict};
 use crate::tui::app::Request;
 use crate::tui::color::Depth;
 use crate::tui::glyph::Charset;
@@ -243,9 +243,11 @@ fn a_followed_cluster_says_so_in_the_first_line() {
     let mut story = Story::new(followed(frozen)).keys("2");
     assert!(story.lines()[0].ends_with("LIVE (frozen)"), "{}", story.lines()[0]);
     story.golden("live-frozen-80x24");
-    let cut_off = LiveModel { cut_off: true, ..LiveModel::default() };
-    let mut story = Story::new(followed(cut_off)).keys("2");
-    assert!(story.lines()[0].ends_with("LIVE (cut off)"), "{}", story.lines()[0]);
+    let outage = Outage { what: "pods".into(), reason: "410".into(), retry_in: 4 };
+    let lost = LiveModel { outage: Some(outage), ..LiveModel::default() };
+    let mut story = Story::new(followed(lost)).keys("2");
+    let first = "0  1  2 Queues  3  4  5  6  7  8  9      RECONNECTING (pods: 410, retry in 4s)";
+    assert_eq!(story.lines()[0].trim(), first);
 }
 
 #[test]

@@ -32,6 +32,12 @@ pub fn hit(x: u16, line_width: u16, active: ViewId, mode: &str) -> Option<ViewId
     within.find(|(_, end)| usize::from(x) < *end).map(|(view, _)| view)
 }
 
+/// The columns for the mode's word in a line of so many columns if all views have their digit.
+pub fn room_for_mode(columns: u16, active: ViewId) -> usize {
+    let taken: usize = labels(active, 0).iter().map(|(_, label)| width(label)).sum();
+    usize::from(columns).saturating_sub(taken + 3)
+}
+
 /// The views by digit, and the active one if it has none.
 fn shown(active: ViewId) -> Vec<ViewId> {
     let other = Some(active).filter(|active| !ViewId::ALL.contains(active));
@@ -78,6 +84,7 @@ mod tests {
         assert_eq!(hit(2, 80, ViewId::Events, "IDLE"), Some(ViewId::Cycle));
         assert_eq!(hit(11, 80, ViewId::Events, "IDLE"), Some(ViewId::Timeline));
         assert_eq!(hit(79, 80, ViewId::Events, "IDLE"), None);
+        assert_eq!(room_for_mode(80, ViewId::Queues), 80 - " 0  1  2 Queues ".len() - 3 * 7 - 3);
         for view in ViewId::ALL {
             assert!(line(view, 51).contains(view.title()));
             assert!(width(&line(view, 71)) <= 71);
