@@ -16,9 +16,9 @@ pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
     let heading = match (fixes.none_needed, fixes.found.len()) {
         (true, _) => "It needs no change: it has its node, or gets one.".to_owned(),
         (_, 0) => {
-            format!("No change was found that would make it fit; {} were tried.", fixes.tried)
+            format!("No change was found that makes it fit ({} tried).", fixes.tried)
         }
-        _ => "Any of these changes would make it fit; each was tried:".to_owned(),
+        _ => "Any of these changes makes it fit; each was tried:".to_owned(),
     };
     let mut lines = vec![(None, heading)];
     for (at, fix) in fixes.found.iter().enumerate() {
@@ -43,8 +43,11 @@ fn one(number: usize, fix: &Fix) -> Vec<String> {
         add("pods ahead in the queue take the place first, unless it is brought forward".into());
     }
     if fix.alike > 0 {
-        let changes = if fix.alike == 1 { "change" } else { "changes" };
-        add(format!("{} more {changes} like it would do, too", fix.alike));
+        let (changes, work) = match fix.alike {
+            1 => ("change", "works"),
+            _ => ("changes", "work"),
+        };
+        add(format!("{} similar {changes} also {work}", fix.alike));
     }
     fix.notes.iter().for_each(|note| add(note.clone()));
     lines

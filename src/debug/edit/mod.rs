@@ -8,10 +8,12 @@
 mod change;
 mod companions;
 pub mod configuration;
+mod fixed;
 mod hand;
 mod node;
 mod object;
 pub mod offers;
+pub(in crate::debug) mod owner;
 mod parse;
 mod parse_scheduler;
 mod path;
@@ -34,7 +36,9 @@ use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
 
+pub(in crate::debug) use object::value;
 pub use parse::{FORMS, Form};
+pub(in crate::debug) use resize::asks;
 pub use term::{Term, TermList};
 pub use words::yaml;
 
@@ -178,8 +182,10 @@ pub enum PodEdit {
     Gate(Symbol),
     /// Removes a scheduling gate.
     Ungate(Symbol),
-    /// Sets the priority.
+    /// Sets the priority, which a cluster only does by a class.
     Priority(i32),
+    /// Gives the pod a PriorityClass, with its priority and preemption policy.
+    PriorityClass(Symbol),
 }
 
 /// A port of the host that a container wants for itself.

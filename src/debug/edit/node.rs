@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::api::{Kind, Node, Object, ObjectKey, Taint};
+use crate::api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
 use crate::debug::edit::{Applied, EditError, NodeEdit, companions};
+use crate::debug::why::cause::is_kept_by_controller;
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
@@ -11,6 +12,8 @@ use crate::words::count;
 
 /// The label that holds a node's own name.
 const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The taint of cordoned nodes.
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// More nodes than a cluster can have.
 const MOST_NODES: u32 = 100_000;
 
@@ -60,21 +63,17 @@ fn change(node: &mut Node, edit: &NodeEdit) -> Result<(), EditError> {
     Ok(())
 }
 
-/// Sets `unschedulable`, and the taint that the node controller keeps beside it.
+/// Sets `unschedulable`, and the taint that the node controller keeps for it.
 fn cordon(node: &mut Node, unschedulable: bool) -> Result<(), EditError> {
     if node.spec.unschedulable == unschedulable {
         let state = if unschedulable { "cordoned already" } else { "not cordoned" };
         return Err(EditError(format!("node {} is {state}", node.metadata.name)));
     }
     node.spec.unschedulable = unschedulable;
-    let taint = Taint {
-        key: "node.kubernetes.io/unschedulable".into(),
-        effect: crate::api::TaintEffect::NoSchedule,
-        ..Taint::default()
-    };
+    let (key, effect) = (Symbol::new(UNSCHEDULABLE), TaintEffect::NoSchedule);
     match unschedulable {
-        true => add_taint(node, &taint),
-        false => node.spec.taints.retain(|t| (t.key, t.effect) != (taint.key, taint.effect)),
+        true => add_taint(node, &Taint { key, effect, ..Taint::default() }),
+        false => node.spec.taints.retain(|taint| (taint.key, taint.effect) != (key, effect)),
     }
     Ok(())
 }
@@ -123,10 +122,14 @@ pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Ap
     Ok(Applied { notes: vec![format!("added {shown}")] })
 }
 
+/// A node of the same kind, in service: a cordon or a condition is of the original alone.
 fn copy(original: &Node, name: Symbol) -> Object {
     let mut node = original.clone();
     node.metadata.name = name;
     node.metadata.uid = Symbol::EMPTY;
+    node.spec.unschedulable = false;
+    node.spec.taints.retain(|taint| !is_kept_by_controller(taint.key));
+    node.status.conditions.clear();
     let hostname = Symbol::new(HOSTNAME);
     if node.metadata.labels.contains_key(hostname) {
         node.metadata.labels.insert(hostname, name);

@@ -1,8 +1,8 @@
 //! Putting, changing and deleting objects of any kind, as an API server would take them:
 //! with identity, defaults and priority.
 //!
-//! What cannot be changed in a pod that exists, a real cluster refuses. Here the pod is
-//! deleted and created anew instead, and that is said.
+//! A change of an immutable field, which an API server rejects, recreates the object instead, and
+//! a note says so.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::api::admission::{self, PriorityClasses};
 use crate::api::decode::from_value;
 use crate::api::{Kind, Object, ObjectKey, Pod, PodStatus, Time, defaults};
-use crate::debug::edit::{Applied, Edit, EditError, companions, pod};
+use crate::debug::edit::{Applied, Edit, EditError, companions, fixed, owner, pod};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
@@ -45,9 +45,42 @@ pub(super) fn put(world: &mut World, mut object: Object) -> Result<Applied, Edit
             }
             return Ok(store_pod(world, &old, new));
         }
-        (Some(_), object) => world.update(object),
+        (Some(old), object) => return Ok(store(world, &old, object)),
     }
     Ok(Applied::default())
+}
+
+/// Puts an object in place of one of its name: changed in place as far as the API allows that,
+/// else deleted and created again.
+fn store(world: &mut World, old: &Object, new: Object) -> Applied {
+    let immutable = fixed::fields(old, &new);
+    if immutable.is_empty() {
+        world.update(new);
+        return Applied::default();
+    }
+    let key = old.key();
+    let mut new = fixed::without_status(new);
+    if new.metadata().uid == old.metadata().uid {
+        new.metadata_mut().uid = uid_after(old.metadata().uid);
+    }
+    world.delete(key.kind, NamespacedName::new(key.namespace, key.name));
+    world.create(new);
+    Applied { notes: vec![recreated(&key.to_string(), &immutable)] }
+}
+
+/// A uid for what takes the place of the object of that uid.
+fn uid_after(uid: Symbol) -> Symbol {
+    admission::made_up_uid(&format!("{uid} anew"))
+}
+
+/// `pod default/web is recreated: spec.nodeSelector is immutable`.
+fn recreated(key: &str, immutable: &[impl AsRef<str>]) -> String {
+    let fields: Vec<&str> = immutable.iter().map(AsRef::as_ref).collect();
+    match fields.as_slice() {
+        [] => format!("{key} is recreated"),
+        [field] => format!("{key} is recreated: {field} is immutable"),
+        fields => format!("{key} is recreated: {} are immutable", fields.join(", ")),
+    }
 }
 
 fn pod_text(pod: &Pod) -> String {
@@ -65,26 +98,23 @@ fn keep_status(old: &Object, new: &mut Pod) {
     }
 }
 
-/// Puts a pod in place of one of its name: changed in place as far as the API allows that,
-/// else deleted and created anew.
+/// The same for a pod, with what its controller makes of it.
 pub(super) fn store_pod(world: &mut World, old: &Pod, mut new: Pod) -> Applied {
     let fixed = pod::fixed_fields(old, &new);
+    let template = owner::note(world, old);
     if fixed.is_empty() && old.metadata.uid == new.metadata.uid {
         world.update(new.into());
-        return Applied::default();
+        return Applied { notes: template.into_iter().collect() };
     }
     let key = NamespacedName::new(old.metadata.namespace, old.metadata.name);
-    let mut note = format!("pod {key} is deleted and created anew");
-    if !fixed.is_empty() {
-        note += &format!(": {} of a pod cannot be changed in a cluster", fixed.join(", "));
-    }
+    let mut note = recreated(&format!("pod {key}"), &fixed);
     let node = old.spec.node_name;
-    if !node.is_empty() && new.spec.node_name == node {
+    if !node.is_empty() && new.spec.node_name == node && world.api().node(node).is_some() {
         note += &format!("; it ran on {node} and is pending now");
         new.spec.node_name = Symbol::EMPTY;
     }
     if old.metadata.uid == new.metadata.uid {
-        new.metadata.uid = admission::made_up_uid(&format!("{} anew", old.metadata.uid));
+        new.metadata.uid = uid_after(old.metadata.uid);
     }
     if new.metadata.creation_timestamp.is_some() {
         // The API has whole seconds.
@@ -94,7 +124,7 @@ pub(super) fn store_pod(world: &mut World, old: &Pod, mut new: Pod) -> Applied {
     new.status = PodStatus::default();
     world.delete(Kind::Pod, key);
     world.create(new.into());
-    Applied { notes: vec![note] }
+    Applied { notes: std::iter::once(note).chain(template).collect() }
 }
 
 /// Deletes an object.
@@ -126,6 +156,11 @@ pub(super) fn set(
         return Err(bad("says which object this is and cannot be changed".into()));
     }
     put(world, new)
+}
+
+/// The value of a field of an object, if it is set.
+pub(in crate::debug) fn value(world: &World, key: ObjectKey, path: &str) -> Option<Value> {
+    super::path::get(&find(world, key)?.to_json().ok()?, path).cloned()
 }
 
 fn find(world: &World, key: ObjectKey) -> Option<Object> {

@@ -53,7 +53,7 @@ forms! {
     "unport pod NAME PORT[/PROTOCOL][@IP]": "give a host port up",
     "gate pod NAME GATE": "add a scheduling gate",
     "ungate pod NAME GATE": "remove a scheduling gate",
-    "priority pod NAME NUMBER": "set the priority",
+    "priority pod NAME NUMBER|CLASS": "set the priority, or the PriorityClass",
     "put YAML": "create or replace an object",
     "delete KIND NAME": "delete an object",
     "set KIND NAME PATH=YAML": "set any field of an object",
@@ -226,9 +226,14 @@ fn pod(verb: &str, words: &mut Words<'_>) -> Parsed<PodEdit> {
         "gate" => PodEdit::Gate(words.need("the gate's name")?.into()),
         "ungate" => PodEdit::Ungate(words.need("the gate's name")?.into()),
         "priority" => {
-            let text = words.need("the number")?;
-            let number = text.parse().map_err(|_| format!("{text:?} is no whole number"))?;
-            PodEdit::Priority(number)
+            let text = words.need("the number or the PriorityClass")?;
+            let class = PodEdit::PriorityClass(text.into());
+            let is_number = text.chars().all(|c| c.is_ascii_digit() || "+-.".contains(c));
+            match text.parse() {
+                Ok(number) => PodEdit::Priority(number),
+                Err(_) if is_number => return Err(format!("{text:?} is no whole number")),
+                Err(_) => class,
+            }
         }
         _ => return Err("a pod cannot do that, a node can".into()),
     })

@@ -28,6 +28,15 @@ pub(super) fn set(root: &mut Value, path: &str, value: Option<&Value>) -> Result
     Ok(())
 }
 
+/// The value of the field at a path, if it is set.
+pub(super) fn get<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
+    let step = |place: &'a Value, step: &Step| match step {
+        Step::Key(key) => place.get(key),
+        Step::Index(index) => place.get(index),
+    };
+    parse(path).ok()?.iter().try_fold(root, step)
+}
+
 /// The part at one step, made if it is not there.
 fn descend<'a>(place: &'a mut Value, step: &Step) -> Result<&'a mut Value, String> {
     match step {
@@ -129,6 +138,9 @@ mod tests {
         ] {
             assert_eq!(after(path, value), Ok(expected), "{path}");
         }
+        let root = json!({"spec": {"list": [{"a.b/c": 1}]}});
+        assert_eq!(get(&root, "spec.list[0]['a.b/c']"), Some(&json!(1)));
+        assert_eq!(get(&root, "spec.list[1]"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::api::admission::PriorityClasses;
 use crate::api::{Pod, PodSchedulingGate, PodSpec, SharedList};
 use crate::debug::edit::{Applied, EditError, HostPort, PodEdit, Term, object, pod_key, resize};
 use crate::engine::pod::NamespacedName;
@@ -17,11 +18,23 @@ pub(super) fn apply(
     let old = world.api().objects().pod(key).cloned();
     let old: Arc<Pod> = old.ok_or_else(|| EditError::missing(pod_key(key), world))?;
     let mut new = old.as_ref().clone();
-    change(&mut new, edit).map_err(|error| EditError(format!("pod {key}: {error}")))?;
+    let changed = match edit {
+        PodEdit::PriorityClass(class) => set_class(world, &mut new, *class),
+        edit => change(&mut new, edit),
+    };
+    changed.map_err(|error| EditError(format!("pod {key}: {error}")))?;
     if new == *old {
         return Err(EditError(format!("pod {key}: nothing changes, it is so already")));
     }
     Ok(object::store_pod(world, &old, new))
+}
+
+/// Gives the pod all that it has from a class.
+fn set_class(world: &World, pod: &mut Pod, class: Symbol) -> Result<(), String> {
+    pod.spec.priority_class_name = class;
+    (pod.spec.priority, pod.spec.preemption_policy) = (None, None);
+    let classes = world.api().objects().priority_classes.values().map(AsRef::as_ref);
+    PriorityClasses::new(classes).admit(pod).map_err(|error| error.to_string())
 }
 
 fn change(pod: &mut Pod, edit: &PodEdit) -> Result<(), String> {
@@ -86,7 +99,8 @@ fn change_spec(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
         PodEdit::Label(..)
         | PodEdit::Unlabel(_)
         | PodEdit::Resize { .. }
-        | PodEdit::Priority(_) => {}
+        | PodEdit::Priority(_)
+        | PodEdit::PriorityClass(_) => {}
     }
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! What a pod asks for: setting a request, of one container or of all together, and what the
 //! API lets change in a pod that exists.
 
-use crate::api::{
-    Container, ContainerRestartPolicy, Pod, Quantity, ResourceRequirements, SharedList,
-};
+use crate::api::{Container, Pod, Quantity, QuantityFormat, ResourceRequirements, SharedList};
+use crate::engine::requests::is_sidecar;
 use crate::intern::Symbol;
 
 /// The resources whose requests a pod that exists may change (ValidatePodResize).
@@ -44,35 +43,64 @@ fn set_all(pod: &mut Pod, resource: Symbol, amount: &Quantity) -> Result<(), Str
         return Err("it has no container".into());
     }
     let whole = pod.spec.resources.as_deref_mut();
-    if let Some(whole) = whole.filter(|whole| whole.request(resource).is_some()) {
-        set(whole, resource, amount);
+    let whole = whole.filter(|whole| whole.request(resource).is_some());
+    let of_pod = whole.map(|whole| set(whole, resource, amount)).is_some();
+    let asked = running(pod, resource);
+    // Beside a request of the pod as a whole, containers only must not ask for more in all.
+    if !of_pod || asked.iter().sum::<i64>() > units(resource, Some(amount)) {
+        set_running(pod, resource, shares(resource, amount, &asked));
     }
-    let asks = |container: &Container| units(resource, container.resources.request(resource));
-    let sidecars = pod.spec.init_containers.iter().filter(|one| is_sidecar(one));
-    let asked: Vec<i64> = pod.spec.containers.iter().chain(sidecars).map(asks).collect();
-    let mut shares = shares(resource, amount, &asked).into_iter();
-    pod.spec.containers.update(|all| {
-        all.iter_mut().zip(&mut shares).for_each(|(one, share)| {
-            set(&mut one.resources, resource, &share);
-        });
-    });
-    pod.spec.init_containers.update(|all| {
-        for one in all {
-            if is_sidecar(one) {
-                shares
-                    .next()
-                    .into_iter()
-                    .for_each(|share| set(&mut one.resources, resource, &share));
-            } else if one.resources.request(resource).is_some_and(|request| request > amount) {
-                set(&mut one.resources, resource, amount);
-            }
-        }
-    });
+    cap_init_containers(pod, resource, amount);
     Ok(())
 }
 
-fn is_sidecar(container: &Container) -> bool {
-    container.restart_policy == Some(ContainerRestartPolicy::Always)
+/// What the containers that run together ask for: containers, then sidecars.
+fn running(pod: &Pod, resource: Symbol) -> Vec<i64> {
+    let sidecars = pod.spec.init_containers.iter().filter(|one| is_sidecar(one));
+    pod.spec.containers.iter().chain(sidecars).map(|one| asks(one, resource)).collect()
+}
+
+fn set_running(pod: &mut Pod, resource: Symbol, shares: Vec<Quantity>) {
+    let mut shares = shares.into_iter();
+    let mut set_next = |one: &mut Container| {
+        if let Some(share) = shares.next() {
+            set(&mut one.resources, resource, &share);
+        }
+    };
+    pod.spec.containers.update(|all| all.iter_mut().for_each(&mut set_next));
+    pod.spec.init_containers.update(|all| {
+        all.iter_mut().filter(|one| is_sidecar(one)).for_each(&mut set_next);
+    });
+}
+
+/// Each init container, together with the sidecars that are started before it, asks for no more
+/// than the amount.
+fn cap_init_containers(pod: &mut Pod, resource: Symbol, amount: &Quantity) {
+    let whole = units(resource, Some(amount));
+    pod.spec.init_containers.update(|all| {
+        let mut before = 0;
+        for one in all {
+            let own = asks(one, resource);
+            if is_sidecar(one) {
+                before += own;
+            } else if before + own > whole {
+                let left = (whole - before).max(0);
+                set(&mut one.resources, resource, &quantity(resource, left, amount.format()));
+            }
+        }
+    });
+}
+
+/// What a container requests, in the resource's smallest unit.
+pub(in crate::debug) fn asks(container: &Container, resource: Symbol) -> i64 {
+    units(resource, container.resources.request(resource))
+}
+
+fn quantity(resource: Symbol, amount: i64, format: QuantityFormat) -> Quantity {
+    match resource.as_str() {
+        "cpu" => Quantity::new_milli(amount, format),
+        _ => Quantity::new(amount, format),
+    }
 }
 
 /// A request in the resource's smallest unit: thousandths of a CPU, whole ones of others.
@@ -100,10 +128,7 @@ fn shares(resource: Symbol, amount: &Quantity, asked: &[i64]) -> Vec<Quantity> {
         let part = i128::from(whole) * i128::from(asked) / total;
         let part = if at == last { left } else { i64::try_from(part).unwrap_or(left) };
         left -= part;
-        match resource.as_str() {
-            "cpu" => Quantity::new_milli(part, amount.format()),
-            _ => Quantity::new(part, amount.format()),
-        }
+        quantity(resource, part, amount.format())
     };
     asked.iter().enumerate().map(|(at, asked)| share(at, *asked)).collect()
 }

@@ -223,12 +223,8 @@ fn a_pod_is_changed_in_place_where_a_cluster_allows_it() {
         let before = uid(&world);
         let notes = edit(text).apply(&mut world).unwrap().notes;
         assert_eq!(uid(&world) != before, field.is_some(), "{text}");
-        let expected = field.map(|field| {
-            format!(
-                "pod default/p is deleted and created anew: {field} of a pod cannot be changed in \
-                 a cluster"
-            )
-        });
+        let expected =
+            field.map(|field| format!("pod default/p is recreated: {field} is immutable"));
         assert_eq!(notes, Vec::from_iter(expected), "{text}");
     }
 }
@@ -386,7 +382,7 @@ fn words_that_make_no_edit_are_explained() {
         ("label node a k", "has no equals sign"),
         ("label node a =v", "nothing before the equals sign"),
         ("resize node a cpu=much", "write an amount such as 500m"),
-        ("priority pod p high", "\"high\" is no whole number"),
+        ("priority pod p 1.5", "\"1.5\" is no whole number"),
         ("port pod p 0", "is no port from 1 to 65535"),
         ("port pod p 80/HTTP", "is no protocol"),
         ("relax pod p affinity", "is no term of an affinity"),

@@ -10,7 +10,13 @@ use crate::intern::Symbol;
 impl fmt::Display for Edit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Edit::Put(object) => write!(f, "put {}", Key(object.key())),
+            Edit::Put(object) => {
+                write!(f, "put {}", Key(object.key()))?;
+                match object {
+                    Object::PriorityClass(class) => write!(f, " with value {}", class.value),
+                    _ => Ok(()),
+                }
+            }
             Edit::Delete(key) => write!(f, "delete {}", Key(*key)),
             Edit::Set { object, path, value: Some(value) } => {
                 write!(f, "set {} {path}={value}", Key(*object))
@@ -120,6 +126,7 @@ fn pod(edit: &PodEdit) -> (&'static str, String) {
         PodEdit::Gate(name) => ("gate", name.to_string()),
         PodEdit::Ungate(name) => ("ungate", name.to_string()),
         PodEdit::Priority(priority) => ("priority", priority.to_string()),
+        PodEdit::PriorityClass(class) => ("priority", class.to_string()),
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod plan;
 mod remedy;
+mod replacement;
 mod size;
 mod trial;
 
@@ -105,7 +106,8 @@ pub fn fixes(
 /// Whether the pod has its node or gets it by itself, as it is.
 fn needs_nothing(world: &World, why: &Why) -> bool {
     match &why.place {
-        why::Place::Bound { .. } | why::Place::Ended { .. } | why::Place::Waiting { .. } => true,
+        why::Place::Bound { node } => world.api().node(*node).is_some(),
+        why::Place::Ended { .. } | why::Place::Waiting { .. } => true,
         _ => Trial::new(world, why.pod).run(&[]).is_some(),
     }
 }
@@ -176,3 +178,6 @@ impl Search<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,29 +1,32 @@
 //! Plans: sets of edits that lift everything that is in the way of a pod on one node.
 
-use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
+use indexmap::IndexMap;
+
 use crate::api::{Pod, PreemptionPolicy};
-use crate::debug::edit::{Edit, PodEdit};
-use crate::debug::fix::remedy::{self, Need, Remedies};
+use crate::debug::edit::{Edit, owner};
+use crate::debug::fix::remedy::{self, Need, Remedies, priority};
 use crate::debug::fix::size;
-use crate::debug::why::cause::{Detail, DeviceCause};
-use crate::debug::why::{self, Blocker, NodeWhy, Why};
+use crate::debug::why::cause::{Cause, Detail, DeviceCause, Shortage};
+use crate::debug::why::{self, Blocker, Group, NodeWhy, Why};
+use crate::engine::framework::nominated::NominatedPods;
 use crate::engine::node::NodeInfo;
-use crate::engine::pod::NamespacedName;
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::status::Code;
 use crate::intern::Symbol;
 use crate::sim::World;
 use crate::trace::History;
 
-/// Nodes of each group of like nodes that are planned for.
-const NODES_A_GROUP: usize = 3;
+/// Plans of one kind that are kept for a group of like nodes.
+const OF_A_KIND: usize = 3;
 /// Groups of like nodes that are planned for, the nearest first.
 const GROUPS: usize = 60;
 /// Ways to combine the remedies for one node.
 const COMBINATIONS: usize = 96;
-/// Priorities that are tried for preemption on one node.
-const PRIORITIES: usize = 2;
+/// Priorities that are tried for preemption on one node, the lowest first.
+const PRIORITIES: usize = 4;
 
 /// Edits that may make the pod fit.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,7 +63,8 @@ fn after(world: &World, pod: NamespacedName, first: Vec<Edit>) -> Vec<Vec<Edit>>
         return vec![first];
     }
     let Some(object) = world.api().objects().pod(pod) else { return Vec::new() };
-    let planner = Planner { world: &world, key: pod, pod: object, why: &why };
+    let nominated = world.scheduler().queue().nominated_pods();
+    let planner = Planner { world: &world, key: pod, pod: object, why: &why, nominated };
     let with_first = |rest: Vec<Edit>| first.iter().cloned().chain(rest).collect();
     planner.for_nodes().into_iter().map(with_first).collect()
 }
@@ -70,6 +74,7 @@ struct Planner<'a> {
     key: NamespacedName,
     pod: &'a Arc<Pod>,
     why: &'a Why,
+    nominated: NominatedPods,
 }
 
 impl Planner<'_> {
@@ -78,24 +83,73 @@ impl Planner<'_> {
         let infos: HashMap<Symbol, &Arc<NodeInfo>> =
             cache.nodes().map(|node| (node.name, node)).collect();
         let groups = self.why.groups.iter().take(GROUPS);
-        let names = groups.flat_map(|group| group.nodes.iter().take(NODES_A_GROUP));
-        let both = names.filter_map(|name| Some((self.why.node(*name)?, *infos.get(name)?)));
-        both.flat_map(|(node, info)| self.for_node(node, info)).collect()
+        groups.flat_map(|group| self.for_group(group, &infos)).collect()
+    }
+
+    /// Of like nodes those where the least has to be changed, for each kind of change.
+    fn for_group(&self, group: &Group, infos: &HashMap<Symbol, &Arc<NodeInfo>>) -> Vec<Vec<Edit>> {
+        let mut seen: HashSet<Vec<String>> = HashSet::new();
+        let mut sizes: HashMap<String, f64> = HashMap::new();
+        let mut kinds: IndexMap<Vec<String>, Vec<(f64, Vec<Edit>)>> = IndexMap::new();
+        let nodes: HashSet<Symbol> = group.nodes.iter().copied().collect();
+        for node in self.why.nodes.iter().filter(|node| nodes.contains(&node.node)) {
+            let Some(info) = infos.get(&node.node) else { continue };
+            for edits in self.for_node(node, info) {
+                let lines: Vec<String> = edits.iter().map(Edit::line).collect();
+                let both = edits.iter().zip(&lines);
+                let each = both.map(|(edit, line)| {
+                    let size = || size::of_one(edit, self.world, self.key);
+                    *sizes.entry_ref(line).or_insert_with(size)
+                });
+                let size: f64 = each.sum();
+                if seen.insert(lines) {
+                    kinds.entry(size::kind(&edits)).or_default().push((size, edits));
+                }
+            }
+        }
+        kinds.into_values().flat_map(smallest).collect()
     }
 
     fn for_node(&self, node: &NodeWhy, info: &NodeInfo) -> Vec<Vec<Edit>> {
         let mut plans = combine(&self.needs(node, info, |_, _| true));
-        if node.causes().any(|(_, cause)| is_occupied(&cause.detail)) {
-            let others = self.needs(node, info, |_, detail| !is_occupied(detail));
+        plans.extend(self.for_all_shortages(node, info));
+        if node.causes().any(|(_, cause)| is_met_by_copy(&cause.detail)) {
+            let others = self.needs(node, info, |_, detail| !is_met_by_copy(detail));
             let add = Edit::AddNodes { count: 1, like: node.node };
-            plans.extend(with(combine(&others), &add));
+            plans.extend(with(combine(&others), &[add]));
         }
         if node.blockers.iter().any(|blocker| blocker.code == Code::Unschedulable) {
             let firm = self.needs(node, info, |blocker, _| blocker.code != Code::Unschedulable);
             let firm = combine(&firm);
-            plans.extend(self.evicting(info).iter().flat_map(|edit| with(firm.clone(), edit)));
+            let evicting = self.evicting(info);
+            plans.extend(evicting.iter().flat_map(|edits| with(firm.clone(), edits)));
         }
         plans
+    }
+
+    /// Where several resources are short, evicting pods that hold enough of all.
+    fn for_all_shortages(&self, node: &NodeWhy, info: &NodeInfo) -> Vec<Vec<Edit>> {
+        let causes: Vec<&Cause> = node.causes().map(|(_, cause)| cause).collect();
+        let is_shortage = |detail: &Detail| matches!(detail, Detail::Shortage(_));
+        let shortages: Vec<&Shortage> = causes
+            .iter()
+            .filter_map(|cause| match &cause.detail {
+                Detail::Shortage(shortage) => Some(shortage),
+                _ => None,
+            })
+            .collect();
+        let [first, _, ..] = causes.as_slice() else { return Vec::new() };
+        if shortages.len() < 2 {
+            return Vec::new();
+        }
+        let holders = remedy::holders(&self.need(info, first));
+        let Some(evict) = remedy::evict(&holders, &shortages) else { return Vec::new() };
+        with(combine(&self.needs(node, info, |_, detail| !is_shortage(detail))), &evict)
+    }
+
+    fn need<'a>(&'a self, node: &'a NodeInfo, cause: &'a Cause) -> Need<'a> {
+        let nominated = self.nominated.for_node(node.name);
+        Need { world: self.world, key: self.key, pod: self.pod, node, nominated, cause }
     }
 
     /// For each cause that `counts`, the ways to lift it.
@@ -108,32 +162,43 @@ impl Planner<'_> {
         let mut needs = Vec::new();
         for blocker in &node.blockers {
             for cause in blocker.causes.iter().filter(|cause| counts(blocker, &cause.detail)) {
-                let (key, pod, world) = (self.key, self.pod, self.world);
-                needs.push(remedy::of(&Need { world, key, pod, node: info, cause }));
+                needs.push(remedy::of(&self.need(info, cause)));
             }
         }
         needs
     }
 
-    /// Edits that let the pod evict others from the node.
-    fn evicting(&self, node: &NodeInfo) -> Vec<Edit> {
+    /// Edits that let the pod evict others from the node, or take the room reserved for others.
+    fn evicting(&self, node: &NodeInfo) -> Vec<Vec<Edit>> {
         let own = self.pod.spec.priority.unwrap_or(0);
+        let on_node = node.pods.iter().filter(|pod| !owner::is_of_node(&pod.pod));
+        let pods = on_node.chain(self.nominated.for_node(node.name));
+        let pods: Vec<&Arc<PodInfo>> = pods.filter(|pod| pod.key() != self.key).collect();
+        let mut levels: Vec<i32> = Vec::new();
         if self.pod.spec.preemption_policy == Some(PreemptionPolicy::Never) {
-            let lower = node.pods.iter().any(|pod| pod.priority() < own);
-            return lower.then(|| remedy::may_preempt(self.key)).into_iter().collect();
+            levels.extend(pods.iter().any(|pod| pod.priority() < own).then_some(own));
         }
-        let mut priorities: Vec<i32> = node.pods.iter().map(|pod| pod.priority()).collect();
-        priorities.retain(|priority| *priority >= own);
-        priorities.sort_unstable();
-        priorities.dedup();
-        let above = priorities.iter().filter_map(|priority| priority.checked_add(1));
-        above.take(PRIORITIES).map(|above| Edit::Pod(self.key, PodEdit::Priority(above))).collect()
+        let higher = pods.iter().map(|pod| pod.priority()).filter(|priority| *priority >= own);
+        levels.extend(higher.filter_map(|priority| priority.checked_add(1)));
+        levels.sort_unstable();
+        levels.dedup();
+        let levels = levels.into_iter().take(PRIORITIES);
+        levels.filter_map(|level| priority::at_least(self.world, self.key, level)).collect()
     }
 }
 
-/// Whether the cause is what other pods take, so that an empty node of that kind would do.
-fn is_occupied(detail: &Detail) -> bool {
+/// The few smallest plans of one kind; of the same size those for nearer nodes.
+fn smallest(mut plans: Vec<(f64, Vec<Edit>)>) -> Vec<Vec<Edit>> {
+    plans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    plans.truncate(OF_A_KIND);
+    plans.into_iter().map(|(_, edits)| edits).collect()
+}
+
+/// Whether an empty node of that kind, in service, does not have the cause: what other pods take,
+/// and the state that the node is in.
+fn is_met_by_copy(detail: &Detail) -> bool {
     match detail {
+        Detail::Cordoned(_) | Detail::NodeCondition(_) => true,
         Detail::Shortage(shortage) => shortage.needed <= shortage.allocatable,
         Detail::PortTaken(_) | Detail::PodInTheWay(_) => true,
         Detail::VolumeLimit(limit) => limit.count.is_some_and(|count| count.new <= count.limit),
@@ -144,9 +209,11 @@ fn is_occupied(detail: &Detail) -> bool {
     }
 }
 
-fn with(plans: Vec<Vec<Edit>>, edit: &Edit) -> Vec<Vec<Edit>> {
+/// The plans with more edits behind those that they have.
+fn with(plans: Vec<Vec<Edit>>, more: &[Edit]) -> Vec<Vec<Edit>> {
     let add = |mut edits: Vec<Edit>| {
-        edits.push(edit.clone());
+        let new: Vec<Edit> = more.iter().filter(|edit| !edits.contains(edit)).cloned().collect();
+        edits.extend(new);
         edits
     };
     plans.into_iter().map(add).collect()

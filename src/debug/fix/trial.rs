@@ -1,6 +1,10 @@
 //! Trying edits: on a copy of the cluster, with the scheduler itself.
 
-use crate::debug::edit::Edit;
+use std::sync::Arc;
+
+use super::replacement::Replacement;
+use crate::api::Pod;
+use crate::debug::edit::{Edit, owner};
 use crate::debug::fix::{Fix, size};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -24,6 +28,8 @@ pub(super) struct Trial<'a> {
 struct Edited {
     world: World,
     notes: Vec<String>,
+    /// What controllers made in place of pods that the edits delete.
+    replacements: Vec<Replacement>,
 }
 
 impl Trial<'_> {
@@ -34,18 +40,33 @@ impl Trial<'_> {
     /// What comes of the edits if the pod is tried at once: `None` if it does not get a node,
     /// or they cannot be applied.
     pub fn run(&self, edits: &[Edit]) -> Option<Fix> {
-        let Edited { mut world, notes } = self.edited(edits)?;
+        let Edited { mut world, mut notes, replacements } = self.edited(edits)?;
         let waiting: Vec<NamespacedName> = waiting(&world).collect();
-        for _ in 0..ATTEMPTS {
-            world.step_ahead(self.pod)?;
+        for attempt in 0..=ATTEMPTS {
+            if attempt > 0 {
+                world.step_ahead(self.pod)?;
+            }
             let Some((node, waits)) = self.node(&world) else { continue };
             let evicted = evicted(&mut world, &waiting);
+            if evicted.iter().any(|pod| self.is_of_node(*pod)) {
+                return None;
+            }
+            for replacement in &replacements {
+                notes.push(replacement.placed(&mut world, self.pod)?);
+            }
             let size = size::of(edits, self.world, self.pod) + size::EVICTED * evicted.len() as f64;
+            // What is less only orders plans.
+            let size = (size * 100.0).round() / 100.0;
             let edits = edits.to_vec();
             let (contended, alike) = (false, 0);
             return Some(Fix { edits, size, node, waits, evicted, contended, notes, alike });
         }
         None
+    }
+
+    /// Whether the pod would come back to its node if it were evicted.
+    fn is_of_node(&self, pod: NamespacedName) -> bool {
+        self.world.api().objects().pod(pod).is_some_and(|pod| owner::is_of_node(pod))
     }
 
     /// Says in the fix whether the pod gets its node also in the queue's own order.
@@ -76,15 +97,21 @@ impl Trial<'_> {
         for edit in edits {
             notes.extend(edit.apply(&mut world).ok()?.notes);
         }
-        world.api_mut().take_deleted_pods();
-        Some(Edited { world, notes })
+        let deleted = world.api_mut().take_deleted_pods();
+        let objects = self.world.api().objects();
+        let deleted = deleted.into_iter().filter(|pod| world.api().objects().pod(*pod).is_none());
+        let deleted: Vec<Arc<Pod>> = deleted.filter_map(|pod| objects.pod(pod).cloned()).collect();
+        let replace = |pod: &Arc<Pod>| Replacement::of(&mut world, pod);
+        let replacements = deleted.iter().filter_map(replace).collect();
+        Some(Edited { world, notes, replacements })
     }
 
     /// The pod's node, and whether it still waits for a plugin.
     fn node(&self, world: &World) -> Option<(Symbol, bool)> {
         let pod = world.api().objects().pod(self.pod)?;
         if !pod.spec.node_name.is_empty() {
-            return Some((pod.spec.node_name, false));
+            let node = world.api().node(pod.spec.node_name)?;
+            return Some((node.metadata.name, false));
         }
         let waiting = world.scheduler().waiting().iter();
         let own = waiting.map(|waiting| (waiting.pod().key(), waiting.node()));

@@ -72,8 +72,8 @@ impl Question<'_> {
             Some((before, record)) => (before, Basis::Cycle { cycle: record.cycle }),
             None => (self.world, Basis::Now),
         };
-        let asked = then.api().objects().pod(self.pod).unwrap_or(object);
-        let probe = then.scheduler().probe(&info(then, self.pod, asked), then.now());
+        let asked = unbound(then.api().objects().pod(self.pod).unwrap_or(object));
+        let probe = then.scheduler().probe(&info(then, self.pod, &asked), then.now());
         let record = self.before.map(|(_, record)| record);
         let last = record.or(attempts.last().map(Arc::as_ref));
         let examined = probe.as_ref().map(|probe| nodes::examine(probe, last));
@@ -148,6 +148,16 @@ impl Question<'_> {
             _ => None,
         }
     }
+}
+
+/// The pod without the node that it has: a binding wrote that into spec.nodeName, or the pod's
+/// author did, and the API does not tell which. The question is about the other nodes.
+fn unbound(pod: &Arc<Pod>) -> Arc<Pod> {
+    let mut pod = pod.clone();
+    if !pod.spec.node_name.is_empty() {
+        Arc::make_mut(&mut pod).spec.node_name = Symbol::EMPTY;
+    }
+    pod
 }
 
 /// The pod as the queue parsed it, or parsed now.

@@ -152,9 +152,9 @@ impl NodeWhy {
         self.blockers.is_empty()
     }
 
-    /// Whether nothing that happens in the cluster can make the pod fit.
-    pub fn never(&self) -> bool {
-        self.outlook == Outlook::Never
+    /// Whether node and pod do not match as they are.
+    pub fn mismatches(&self) -> bool {
+        self.outlook == Outlook::Mismatch
     }
 
     /// Whether every refusal is one that evicting pods could lift.
@@ -162,10 +162,20 @@ impl NodeWhy {
         !self.fits() && self.blockers.iter().all(|blocker| blocker.code == Code::Unschedulable)
     }
 
-    /// All causes, with their plugins.
+    /// All causes, with their plugins. What several plugins reject the node for is one cause, of
+    /// the first of them.
     pub fn causes(&self) -> impl Iterator<Item = (Symbol, &Cause)> {
-        self.blockers.iter().flat_map(|by| by.causes.iter().map(move |cause| (by.plugin, cause)))
+        distinct_causes(&self.blockers)
     }
+}
+
+/// The causes of some refusals; one that several plugins have stands with the first of them.
+pub(super) fn distinct_causes(blockers: &[Blocker]) -> impl Iterator<Item = (Symbol, &Cause)> {
+    let before = |at: usize| blockers.iter().take(at).flat_map(|blocker| &blocker.causes);
+    blockers.iter().enumerate().flat_map(move |(at, blocker)| {
+        let new = move |cause: &&Cause| !before(at).any(|other| other.detail == cause.detail);
+        blocker.causes.iter().filter(new).map(|cause| (blocker.plugin, cause))
+    })
 }
 
 /// Nodes that are refused for the same reasons.
@@ -176,8 +186,8 @@ pub struct Group {
     pub reasons: Vec<Reason>,
     /// The nodes, the nearest first.
     pub nodes: Vec<Symbol>,
-    /// Whether these nodes can never match.
-    pub never: bool,
+    /// Whether these nodes do not match as they are.
+    pub mismatch: bool,
     /// How much is missing on the nearest.
     pub missing: f64,
 }
@@ -242,6 +252,10 @@ pub enum ProblemKind {
     Quorum,
     /// The pod names an object that does not exist.
     MissingObject,
+    /// The pod is bound to a node that does not exist.
+    MissingNode,
+    /// A kubelet runs the pod from a file.
+    StaticPod,
     /// A plugin holds the pod at Permit or in PreBind.
     Held,
     /// The pod is being deleted.
@@ -303,8 +317,8 @@ pub struct Why {
     pub ahead: Vec<Ahead>,
     /// The hard spread constraints and what they count.
     pub spread: Vec<Ledger>,
-    /// Every node: those that fit first, then by how little is missing, those that can never
-    /// match last.
+    /// Every node: those that fit first, then by how little is missing, those that do not match
+    /// as they are last.
     pub nodes: Vec<NodeWhy>,
     /// Reasons that every node that does not fit has, if others come on top on some.
     pub everywhere: Vec<Reason>,
@@ -340,7 +354,8 @@ impl Why {
     /// Whether the pod has its node, or would get one if it were tried now.
     pub fn is_schedulable(&self) -> bool {
         match self.place {
-            Place::Bound { .. } | Place::Ended { .. } => true,
+            Place::Bound { .. } => !self.problems.iter().any(|problem| problem.blocking),
+            Place::Ended { .. } => true,
             _ => !self.problems.iter().any(|problem| problem.blocking) && self.fits_somewhere(),
         }
     }

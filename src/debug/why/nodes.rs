@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use indexmap::IndexMap;
 
 use super::cause::{self, Case, Cause, Memo, Outlook};
-use super::model::{Ahead, Blocker, Group, NodeWhy, Reason, Seen};
+use super::model::{Ahead, Blocker, Group, NodeWhy, Reason, Seen, distinct_causes};
 use crate::config::ExtensionPoint;
 use crate::engine::node::{NodeId, NodeInfo};
 use crate::engine::record::{CycleRecord, PluginStatus, VerdictId};
@@ -39,7 +39,7 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>) -> Examined {
     let mut nodes: Vec<NodeWhy> = each.collect();
     // Stable: nodes that are equally near stay in node order.
     nodes.sort_by(|a, b| {
-        let key = |node: &NodeWhy| (!node.fits(), node.never());
+        let key = |node: &NodeWhy| (!node.fits(), node.mismatches());
         key(a).cmp(&key(b)).then(a.missing.total_cmp(&b.missing))
     });
     let groups = groups(&nodes);
@@ -47,7 +47,7 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>) -> Examined {
 }
 
 fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: Seen) -> NodeWhy {
-    let causes = || blockers.iter().flat_map(|blocker| &blocker.causes);
+    let causes = || distinct_causes(&blockers).map(|(_, cause)| cause);
     NodeWhy {
         node,
         missing: causes().map(|cause| cause.missing).sum(),
@@ -161,8 +161,9 @@ fn groups(nodes: &[NodeWhy]) -> Vec<Group> {
         match groups.get_mut(&reasons) {
             Some(group) => group.nodes.push(node.node),
             None => {
-                let (nodes, never, missing) = (vec![node.node], node.never(), node.missing);
-                let group = Group { reasons: reasons.clone(), nodes, never, missing };
+                let (nodes, mismatch) = (vec![node.node], node.mismatches());
+                let missing = node.missing;
+                let group = Group { reasons: reasons.clone(), nodes, mismatch, missing };
                 groups.insert(reasons, group);
             }
         }

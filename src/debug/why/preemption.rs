@@ -1,5 +1,5 @@
-//! Preemption: may the pod push others out, where, whom, what decides between the candidates,
-//! and why the other nodes are none.
+//! Preemption: may the pod preempt, where, which pods, what decides between the candidates, and
+//! why the other nodes are none.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -102,12 +102,12 @@ impl Criterion {
     pub fn as_str(self) -> &'static str {
         match self {
             Criterion::BudgetViolations => "fewer violated disruption budgets",
-            Criterion::HighestPriority => "the lower highest priority among its victims",
-            Criterion::PrioritySum => "the lower sum of its victims' priorities",
+            Criterion::HighestPriority => "victims of lower priority",
+            Criterion::PrioritySum => "a lower sum of victims' priorities",
             Criterion::VictimCount => "fewer victims",
-            Criterion::StartTime => "victims that started later",
+            Criterion::StartTime => "victims that started most recently",
             Criterion::Name => "the name that sorts first",
-            Criterion::OnlyOne => "being the only candidate",
+            Criterion::OnlyOne => "the only candidate",
         }
     }
 }
@@ -216,14 +216,14 @@ fn others(found: &PreemptionProbe) -> Vec<NoCandidate> {
         let message = status.message();
         let reason = match message.as_str() {
             "No preemption victims found for incoming pod" => {
-                "no pod of lower priority is there".to_owned()
+                "no pods of lower priority".to_owned()
             }
-            said => format!("also without all pods of lower priority: {said}"),
+            said => format!("even without all pods of lower priority: {said}"),
         };
         reasons.entry(reason).or_default().push(*node);
     }
     if !found.unresolvable.is_empty() {
-        let reason = "evicting pods does not change what refuses it".to_owned();
+        let reason = "preemption can't help".to_owned();
         reasons.insert(reason, found.unresolvable.clone());
     }
     reasons.into_iter().map(|(reason, nodes)| NoCandidate { reason, nodes }).collect()

@@ -6,6 +6,7 @@ use super::group::Tried;
 use super::model::{Place, Problem, ProblemKind};
 use crate::api::{Kind, PersistentVolumeClaim, Pod};
 use crate::config::suggest;
+use crate::debug::edit::owner;
 use crate::engine::objects::Objects;
 use crate::engine::pod::{NamespacedName, QueuedPod};
 use crate::engine::pod_groups::group_of;
@@ -19,8 +20,10 @@ const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-cri
 
 /// All problems of a pod. Nothing to say of one that has its node or has ended.
 pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
-    if matches!(place, Place::Bound { .. } | Place::Ended { .. }) {
-        return Vec::new();
+    match place {
+        Place::Bound { node } => return of_bound(world, pod, *node).into_iter().collect(),
+        Place::Ended { .. } => return Vec::new(),
+        _ => {}
     }
     let mut problems = Vec::new();
     problems.extend(no_profile(world, pod));
@@ -42,6 +45,31 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
     problems
 }
 
+/// What is odd about the node of a pod that has one.
+fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
+    if world.api().node(node).is_none() {
+        let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
+        let near = suggest::closest(&node, names.iter().map(|name| name.as_str()));
+        return Some(Problem {
+            kind: ProblemKind::MissingNode,
+            blocking: true,
+            text: format!("node {node}, which spec.nodeName asks for, does not exist"),
+            advice: match near {
+                Some(near) => {
+                    format!("did you mean {near:?}? nodeName is immutable: recreate the pod")
+                }
+                None => "no kubelet runs the pod: recreate it without nodeName".to_owned(),
+            },
+        });
+    }
+    owner::is_static(pod).then(|| Problem {
+        kind: ProblemKind::StaticPod,
+        blocking: false,
+        text: "static pod".to_owned(),
+        advice: format!("the kubelet of {node} runs it from a file; no scheduler places it"),
+    })
+}
+
 fn no_profile(world: &World, pod: &Pod) -> Option<Problem> {
     let (profiles, wanted) = (world.scheduler().frameworks(), pod.spec.scheduler_name);
     if profiles.contains_key(&wanted) {
@@ -51,10 +79,10 @@ fn no_profile(world: &World, pod: &Pod) -> Option<Problem> {
     let near = suggest::closest(&wanted, known.iter().copied());
     let advice = match near {
         Some(near) => {
-            format!("did you mean {near:?}? The name cannot be changed: create the pod anew")
+            format!("did you mean {near:?}? schedulerName is immutable: recreate the pod")
         }
         None => format!(
-            "run a scheduler of that name, or create the pod anew with one of: {}",
+            "run a scheduler of that name, or recreate the pod with one of: {}",
             known.join(", ")
         ),
     };
@@ -62,8 +90,8 @@ fn no_profile(world: &World, pod: &Pod) -> Option<Problem> {
         kind: ProblemKind::NoProfile,
         blocking: true,
         text: format!(
-            "no profile serves the scheduler name {:?}: no scheduler ever looks at the pod, and \
-             no event says so",
+            "no profile serves the scheduler name {:?}: the pod is in no queue, and no event \
+             says so",
             wanted.as_str()
         ),
         advice,
@@ -84,8 +112,8 @@ fn gated(world: &World, pod: &Pod) -> Vec<Problem> {
         kind: ProblemKind::Gate,
         blocking: true,
         text: format!("scheduling gate {:?} holds it back", gate.name.as_str()),
-        advice: "whoever set the gate must take it from spec.schedulingGates; until then the \
-                 scheduler does not try the pod, and writes no event"
+        advice: "remove it from spec.schedulingGates; until then the scheduler does not try the \
+                 pod and writes no event"
             .into(),
     });
     let mut problems: Vec<Problem> = gates.collect();
@@ -147,7 +175,7 @@ fn held(place: &Place) -> Option<Problem> {
     Some(Problem {
         kind: ProblemKind::Held,
         blocking: true,
-        text: format!("{} holds it {stage}; its place on {node} is kept", plugins.join(", ")),
+        text: format!("{} holds it {stage}; its place on {node} is reserved", plugins.join(", ")),
         advice: match in_pre_bind {
             true => format!("the plugin looks again at {until}"),
             false => format!("it goes on when the plugin allows it; at {until} it is rejected"),

@@ -4,6 +4,7 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::cause::pod_topology_spread::are_of_profile;
 use crate::engine::node::NodeInfo;
 use crate::engine::plugins::pod_topology_spread::{Constraint, FilterState};
 use crate::engine::scheduler::Probe;
@@ -18,6 +19,8 @@ const NAMED: usize = 5;
 pub struct Ledger {
     /// The node label whose values are the domains.
     pub topology_key: Symbol,
+    /// Whether it is a default constraint of the profile, as the pod has none.
+    pub of_profile: bool,
     /// Which pods count, in kubectl's notation.
     pub selector: String,
     /// How uneven the domains may be.
@@ -87,6 +90,7 @@ fn ledger(probe: &Probe, state: &FilterState, at: usize) -> Option<Ledger> {
     }
     Some(Ledger {
         topology_key: constraint.key,
+        of_profile: are_of_profile(&probe.pod().pod),
         selector: constraint.selector.to_string(),
         max_skew: constraint.max_skew,
         min_domains: constraint.min_domains,

@@ -26,23 +26,23 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
 fn place(why: &Why) -> String {
     let tried = match why.attempts.len() {
         0 => "not tried yet".to_owned(),
-        1 => "tried once".to_owned(),
-        times => format!("tried {times} times"),
+        1 => "1 attempt".to_owned(),
+        number => format!("{number} attempts"),
     };
     match &why.place {
         Place::Bound { node } => match why.attempts.last() {
             Some(attempt) => format!("is on {node} (attempt {})", attempt.attempt),
-            None => format!("is on {node}, and was so before"),
+            None => format!("is on {node} (already there when loaded)"),
         },
         Place::Ended { phase } => format!("has ended: {phase}"),
         Place::Waiting { node, in_pre_bind: false, .. } => {
-            format!("is pending: it waits at Permit, with a place on {node}")
+            format!("is pending: it waits at Permit, reserved on {node}")
         }
         Place::Waiting { node, .. } => {
-            format!("is pending: it waits in PreBind, with a place on {node}")
+            format!("is pending: it waits in PreBind, reserved on {node}")
         }
         Place::Queue { queue } => match queue.0 {
-            QueueName::Gated => "is pending: it is kept out of the queue".to_owned(),
+            QueueName::Gated => "is pending: gated".to_owned(),
             QueueName::InFlight => format!("is pending: in flight, {tried}"),
             queue => format!("is pending: in the {} queue, {tried}", queue.as_str()),
         },
@@ -60,13 +60,13 @@ fn ahead(ahead: &Ahead) -> Vec<String> {
         1..=3 => names(only, 3),
         many => count(many, "node"),
     };
-    vec![format!("  {} leaves only {nodes} to look at", ahead.plugin)]
+    vec![format!("  {} narrows the search to {nodes}", ahead.plugin)]
 }
 
 fn verdict(why: &Why) -> String {
     let (fits, all) = (why.fitting().count(), why.nodes.len());
     if why.profile.is_none() {
-        return "What nodes would say is not known, as no profile serves the pod.".to_owned();
+        return "No profile serves the pod, so no node was evaluated.".to_owned();
     }
     let blocked = why.problems.iter().any(|problem| problem.blocking);
     let refused = why.ahead.iter().any(Ahead::refuses);
@@ -75,9 +75,9 @@ fn verdict(why: &Why) -> String {
             format!("In cycle {cycle} it fitted {}; {node} was chosen.", of(fits, all))
         }
         (Place::Bound { .. } | Place::Ended { .. }, Basis::Now) => {
-            format!("If it were to be placed now, it would fit {}.", of(fits, all))
+            format!("Rescheduled now, without spec.nodeName, it would fit {}.", of(fits, all))
         }
-        _ if refused => "No node is looked at as long as that is so.".to_owned(),
+        _ if refused => "No node is evaluated until that changes.".to_owned(),
         _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),
         _ if fits > 0 => format!("It fits {}: the next attempt places it.", of(fits, all)),
         _ if blocked && all == 0 => String::new(),

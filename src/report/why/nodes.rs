@@ -10,35 +10,45 @@ const GROUPS: usize = 6;
 /// Nodes that are named of a group in the short form.
 const NAMED: usize = 3;
 
-/// All nodes in the wide form, else the groups: those that are near, then those that never match.
+/// All nodes in the wide form, else the groups: those that are near, then those that do not match.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     if wide {
         return why.nodes.iter().flat_map(node).collect();
     }
-    let (never, near): (Vec<&Group>, Vec<&Group>) = why.groups.iter().partition(|g| g.never);
+    let (others, near): (Vec<&Group>, Vec<&Group>) = why.groups.iter().partition(|g| g.mismatch);
     let mut lines = everywhere(why);
-    let all_never = near.is_empty();
     for group in near.iter().take(GROUPS) {
         lines.extend(self::group(why, group));
     }
     lines.extend(rest(near.get(GROUPS..).unwrap_or_default()));
-    if never.is_empty() {
-        return lines;
+    let told = others.iter().take(GROUPS);
+    if near.is_empty() {
+        lines.extend(told.flat_map(|group| self::group(why, group)));
+    } else if !others.is_empty() {
+        lines.push(mismatched(&others));
+        lines.extend(told.map(|group| format!("  {}", folded(why, group))));
     }
-    let nodes: usize = never.iter().map(|group| group.nodes.len()).sum();
-    if !all_never {
-        lines.push(format!("{} can never match, whatever happens there:", count(nodes, "node")));
-        lines.extend(never.iter().take(GROUPS).map(|group| format!("  {}", folded(why, group))));
-    } else {
-        lines.extend(never.iter().take(GROUPS).flat_map(|group| self::group(why, group)));
-    }
-    lines.extend(rest(never.get(GROUPS..).unwrap_or_default()));
+    lines.extend(rest(others.get(GROUPS..).unwrap_or_default()));
     lines
+}
+
+/// The heading of the nodes that would have to be others.
+fn mismatched(groups: &[&Group]) -> String {
+    let nodes: usize = groups.iter().map(|group| group.nodes.len()).sum();
+    let mut reasons = groups.iter().flat_map(|group| &group.reasons);
+    let how = match reasons.all(|reason| reason.plugin == "NodeAffinity") {
+        true => "labelled",
+        false => "they are",
+    };
+    match nodes {
+        1 => format!("1 node does not match as {}:", how.replace("they are", "it is")),
+        nodes => format!("{nodes} nodes do not match as {how}:"),
+    }
 }
 
 fn rest(groups: &[&Group]) -> Option<String> {
     let nodes: usize = groups.iter().map(|group| group.nodes.len()).sum();
-    let more = format!("{} with other reasons (-o wide tells them)", count(nodes, "more node"));
+    let more = format!("{} with other reasons (-o wide lists them)", count(nodes, "more node"));
     (nodes > 0).then_some(more)
 }
 
@@ -95,15 +105,18 @@ fn group(why: &Why, group: &Group) -> Vec<String> {
         });
     }
     if lines.len() == 1 {
-        lines.push("  nothing else is in the way".to_owned());
+        lines.push("  blocked only by the above".to_owned());
     }
     lines
 }
 
 /// A node with all that speaks against it.
 fn node(node: &NodeWhy) -> Vec<String> {
-    let never = if node.never() { ", can never match" } else { "" };
-    let verdict = if node.fits() { "fits".to_owned() } else { format!("refused{never}") };
+    let verdict = match (node.fits(), node.eviction_could_help()) {
+        (true, _) => "fits",
+        (false, true) => "rejected",
+        (false, false) => "rejected; preemption can't help",
+    };
     let seen = node.seen.why_not().map(|why| format!(" (not evaluated: {why})"));
     let mut lines = vec![format!("{}: {verdict}{}", node.node, seen.unwrap_or_default())];
     for blocker in &node.blockers {

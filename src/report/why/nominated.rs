@@ -15,7 +15,8 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     if others.is_empty() {
         return lines;
     }
-    lines.push(format!("Room {is} kept for nominated pods:"));
+    let heading = if is == "is" { "Reserved" } else { "Was reserved" };
+    lines.push(format!("{heading} for nominated pods:"));
     let most = if wide { usize::MAX } else { TOLD };
     lines.extend(others.iter().take(most).map(|kept| other(kept)));
     let more = others.len().saturating_sub(most);
@@ -26,13 +27,12 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
 fn own(nomination: &Nomination, is: &str) -> String {
     let Nomination { node, kept, .. } = nomination;
     format!(
-        "It {is} nominated to {node}: {kept} {is} kept for it there, but not from pods of a higher \
-         priority."
+        "It {is} nominated to {node}: {kept} {is} reserved there; higher-priority pods may take it."
     )
 }
 
 fn other(nomination: &Nomination) -> String {
     let Nomination { node, pod, priority, kept, counts, .. } = nomination;
-    let counts = if *counts { "" } else { "; not from this pod, which has a higher priority" };
+    let counts = if *counts { "" } else { "; this pod may take it (higher priority)" };
     format!("  {node}: {kept} for {pod} (priority {priority}){counts}")
 }

@@ -42,7 +42,7 @@ fn blockers(why: &Why, outline: &mut Outline) {
     if refused == 0 {
         return;
     }
-    let heading = format!("In the way on {}", count(refused, "node"));
+    let heading = format!("Blocked on {}", count(refused, "node"));
     outline.items.push(Item::heading("blockers", heading));
     for reason in &why.everywhere {
         let text = format!("on every node: {}: {}", reason.plugin, reason.text);
@@ -55,11 +55,13 @@ fn group(why: &Why, group: &Group, outline: &mut Outline) {
     let own = group.reasons.iter().filter(|reason| !why.everywhere.contains(reason));
     let reasons: Vec<String> =
         own.map(|reason| format!("{}: {}", reason.plugin, reason.text)).collect();
-    let reasons = if reasons.is_empty() { "nothing else".to_owned() } else { reasons.join("; ") };
-    let never = if group.never { ", which can never match" } else { "" };
+    let reasons = match reasons.is_empty() {
+        true => "blocked only by the above".to_owned(),
+        false => reasons.join("; "),
+    };
     let nodes = count(group.nodes.len(), "node");
-    let tone = if group.never { Tone::Dim } else { Tone::Bad };
-    let line = Item::new(1, format!("{nodes}{never}: {reasons}")).tone(tone);
+    let tone = if group.mismatch { Tone::Dim } else { Tone::Bad };
+    let line = Item::new(1, format!("{nodes}: {reasons}")).tone(tone);
     outline.items.push(Item { id: format!("group {reasons}"), ..line.folded(true) });
     for name in group.nodes.iter().take(OF_GROUP) {
         let Some(node) = why.node(*name) else { continue };
@@ -79,7 +81,7 @@ fn verdict(why: &Why, node: &NodeWhy) -> To {
 
 /// The nodes that miss least, with everything that speaks against each.
 fn near(why: &Why, outline: &mut Outline) {
-    let near = why.nodes.iter().filter(|node| !node.fits() && !node.never());
+    let near = why.nodes.iter().filter(|node| !node.fits() && !node.mismatches());
     let near: Vec<&NodeWhy> = near.take(NEAR).collect();
     if near.is_empty() {
         return;

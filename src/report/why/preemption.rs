@@ -1,9 +1,10 @@
-//! Whom the pod pushed out, or could.
+//! Which pods the pod preempted, or would.
 
 use super::names;
 use super::outline::of_nodes;
 use crate::debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
 use crate::debug::why::{Place, Why};
+use crate::intern::Symbol;
 use crate::report::outline::{Item, To, Tone};
 use crate::words::count;
 
@@ -18,7 +19,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     }
     let mut lines = vec![verdict(why, found)];
     let most = if wide { usize::MAX } else { CANDIDATES };
-    lines.extend(found.candidates.iter().take(most).map(candidate));
+    lines.extend(found.candidates.iter().take(most).map(|one| candidate(one, found.chosen)));
     if found.candidates.len() > most {
         lines.push(format!("  and {}", count(found.candidates.len() - most, "more candidate")));
     }
@@ -37,23 +38,24 @@ fn verdict(why: &Why, found: &PreemptionWhy) -> String {
     let Some(chosen) = found.chosen else {
         return "Preemption: evicting pods of lower priority does not help on any node.".to_owned();
     };
-    let by = found.decided_by.map(|by| format!(", for {}", by.as_str())).unwrap_or_default();
-    // Its victims have been told to go, and it waits for their room.
+    let by = found.decided_by.map(|by| format!(" ({})", by.as_str())).unwrap_or_default();
+    // Its victims are being deleted, and it waits for their room.
     let done = why.attempts.last().is_some_and(|last| last.nominated == Some(chosen));
     match why.place {
-        Place::Bound { .. } => format!("It pushed others out on {chosen}{by}:"),
-        _ if done => format!("Preemption: it pushed others out on {chosen}{by}:"),
-        _ => format!("Preemption: it would push others out on {chosen}{by}:"),
+        Place::Bound { .. } => format!("It preempted on {chosen}{by}:"),
+        _ if done => format!("Preemption: it preempted on {chosen}{by}:"),
+        _ => format!("Preemption: it would preempt on {chosen}{by}:"),
     }
 }
 
-fn candidate(candidate: &CandidateWhy) -> String {
+fn candidate(candidate: &CandidateWhy, chosen: Option<Symbol>) -> String {
     let victims: Vec<String> = candidate.victims.iter().map(victim).collect();
     let violates = match candidate.budget_violations {
         0 => String::new(),
         number => format!(", against {}", count(number, "budget")),
     };
-    let loses = candidate.loses_by.map(|by| format!("; the other one has {}", by.as_str()));
+    let better = chosen.zip(candidate.loses_by);
+    let loses = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));
     let (node, loses) = (candidate.node, loses.unwrap_or_default());
     format!("  {node}: {}{violates}{loses}", victims.join(", "))
 }
@@ -81,7 +83,8 @@ pub(super) fn items(why: &Why) -> Vec<Item> {
     };
     let mut items = vec![Item::heading("preemption", heading)];
     for candidate in &found.candidates {
-        let by = candidate.loses_by.map(|by| format!("; the chosen one has {}", by.as_str()));
+        let better = found.chosen.zip(candidate.loses_by);
+        let by = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));
         let by = by.unwrap_or_else(|| "; chosen".to_owned());
         let victims = count(candidate.victims.len(), "victim");
         let violated = candidate.budget_violations;

@@ -35,7 +35,10 @@ fn waits(queue: &QueueWhy, now: Time) -> Vec<String> {
         QueueName::Unschedulable => {
             let until =
                 until.map(|until| format!(" in {until} at the latest, or")).unwrap_or_default();
-            lines.push(format!("Waiting for {since}. It is tried again{until} after:"));
+            // Of a file, everything has just come.
+            let since =
+                if since == "0s" { String::new() } else { format!("Waiting for {since}. ") };
+            lines.push(format!("{since}It is tried again{until} after:"));
         }
         QueueName::Gated => {
             let by = queue.gated_by.map(|by| format!(" by {by}")).unwrap_or_default();
@@ -81,7 +84,7 @@ fn passed_over(why: &Why, wide: bool) -> Vec<String> {
     }
     let most = if wide { usize::MAX } else { 5 };
     let line = |(event, plugins): (&&str, &Vec<&str>)| {
-        format!("Passed over: {event}, which {} saw no help in", plugins.join(", "))
+        format!("Ignored: {event} ({} skipped it)", plugins.join(", "))
     };
     events.iter().take(most).map(line).collect()
 }

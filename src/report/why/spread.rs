@@ -28,6 +28,13 @@ fn lines_of(ledger: &Ledger, wide: bool) -> Vec<String> {
         "Spread over {}: pods with {}, maxSkew {}, least {}{own}",
         ledger.topology_key, ledger.selector, ledger.max_skew, ledger.least
     )];
+    if ledger.of_profile {
+        lines.push(
+            "  (the pod has no constraint; this is the profile's: defaultConstraints of \
+             PodTopologySpread)"
+                .to_owned(),
+        );
+    }
     let most = if wide { usize::MAX } else { DOMAINS };
     let mut domains: Vec<_> = ledger.domains.iter().collect();
     domains.sort_by_key(|domain| domain.count);

@@ -102,7 +102,7 @@ fn a_pod_that_nobody_serves_is_seen_where_one_looks_first() {
     assert!(text.contains("default/analytics") && text.contains("! not served"), "{text}");
     assert!(text.contains("serves the scheduler name \"volcanoo\""), "{text}");
     let mut live = live.resized(120, 40).keys("W");
-    assert!(live.text().contains("no scheduler ever looks"), "{}", live.text());
+    assert!(live.text().contains("the pod is in no queue"), "{}", live.text());
 }
 
 #[test]

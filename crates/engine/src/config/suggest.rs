@@ -1,18 +1,26 @@
 //! The known name that is closest to an unknown one, for error messages.
 
 /// The candidate with the smallest edit distance to `name`, if it is near
-/// enough to be a slip of the keyboard (a quarter of the length at most).
+/// enough to be a typo (a quarter of the length at most).
 pub fn closest(
     name: &str,
     candidates: impl IntoIterator<Item = &'static str>,
 ) -> Option<&'static str> {
-    let limit = (name.chars().count() / 4).max(1);
     candidates
         .into_iter()
         .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= limit)
+        .filter(|(distance, _)| *distance <= limit(name))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether `name` is another name than `candidate`, but near enough to be a typo of it.
+pub fn is_typo_of(name: &str, candidate: &str) -> bool {
+    name != candidate && distance(name, candidate) <= limit(name)
+}
+
+fn limit(name: &str) -> usize {
+    (name.chars().count() / 4).max(1)
 }
 
 /// Edit distance, upper and lower case being equal; two neighbours swapped count once.
@@ -47,5 +55,7 @@ mod tests {
         assert_eq!(closest("frobnicate", known), None);
         assert_eq!(closest("prfoiles", known), Some("profiles"));
         assert_eq!(distance("kitten", "sitting"), 3);
+        assert!(is_typo_of("databse", "database"));
+        assert!(!is_typo_of("web", "batch") && !is_typo_of("web", "web"));
     }
 }

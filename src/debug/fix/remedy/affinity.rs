@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{Need, Remedies};
-use crate::api::{NodeSelectorOperator, NodeSelectorRequirement};
-use crate::debug::edit::{Edit, NodeEdit, PodEdit, Term, TermList};
+use super::{Need, Remedies, labels};
+use crate::api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
+use crate::debug::edit::{Edit, PodEdit, Term, TermList};
 use crate::debug::why::cause::{AffinityMismatch, AffinityOf, Hint, Unmet};
 use crate::intern::Symbol;
 
@@ -16,7 +16,11 @@ pub(super) fn mismatch(need: &Need<'_>, mismatch: &AffinityMismatch) -> Remedies
     match mismatch.of {
         AffinityOf::NodeSelector => selector(need, &mismatch.unmet),
         AffinityOf::NodeAffinity => expressions(need, mismatch.term.unwrap_or(0), &mismatch.unmet),
-        AffinityOf::AddedAffinity => Vec::new(),
+        AffinityOf::AddedAffinity => {
+            let terms = added(need);
+            let term = terms.get(mismatch.term.unwrap_or(0));
+            all(&mismatch.unmet, |one| label(need, term?, one)).into_iter().collect()
+        }
     }
 }
 
@@ -30,8 +34,7 @@ fn selector(need: &Need<'_>, unmet: &[Unmet]) -> Remedies {
     let wanted = |key: Symbol| need.pod.spec.node_selector.as_ref()?.get(key).copied();
     let correct = |one: &Unmet| Some(need.pod(PodEdit::Select(one.key, near_value(one)?)));
     let give_up = |one: &Unmet| Some(need.pod(PodEdit::Unselect(one.key)));
-    let label =
-        |one: &Unmet| Some(Edit::Node(need.node.name, NodeEdit::Label(one.key, wanted(one.key)?)));
+    let label = |one: &Unmet| labels::set(need, one.key, wanted(one.key)?);
     let ways = [all(unmet, correct), all(unmet, give_up), all(unmet, label)];
     let mut remedies: Remedies = ways.into_iter().flatten().collect();
     remedies.extend(take_the_nodes_values(need, unmet));
@@ -65,19 +68,32 @@ fn expressions(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Remedies {
         };
         remedies.push(places.iter().rev().map(relax).collect());
     }
-    remedies.extend(all(unmet, |one| label(need, term, one)));
+    remedies.extend(all(unmet, |one| label(need, self::term(need, term)?, one)));
     remedies
+}
+
+/// The terms that the pod's profile adds. They are the scheduler's, so only nodes can follow.
+fn added(need: &Need<'_>) -> Vec<NodeSelectorTerm> {
+    let frameworks = need.world.scheduler().frameworks();
+    let profile = frameworks.get(&need.pod.spec.scheduler_name).map(|found| found.profile());
+    let added = profile.and_then(|profile| profile.args.node_affinity.added_affinity.as_ref());
+    let required =
+        added.and_then(|added| added.required_during_scheduling_ignored_during_execution.as_ref());
+    required.map(|required| required.node_selector_terms.clone()).unwrap_or_default()
 }
 
 fn requirements<'a>(
     need: &Need<'a>,
     term: usize,
 ) -> impl Iterator<Item = &'a NodeSelectorRequirement> {
-    let node = need.pod.spec.affinity.as_ref().and_then(|all| all.node_affinity.as_ref());
-    let required =
-        node.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
-    let term = required.and_then(|selector| selector.node_selector_terms.get(term));
-    term.into_iter().flat_map(|term| term.match_expressions.iter().chain(&term.match_fields))
+    let term = self::term(need, term).into_iter();
+    term.flat_map(|term| term.match_expressions.iter().chain(&term.match_fields))
+}
+
+fn term<'a>(need: &Need<'a>, term: usize) -> Option<&'a NodeSelectorTerm> {
+    let node = need.pod.spec.affinity.as_ref()?.node_affinity.as_ref()?;
+    let required = node.required_during_scheduling_ignored_during_execution.as_ref()?;
+    required.node_selector_terms.get(term)
 }
 
 fn place(need: &Need<'_>, term: usize, key: Symbol) -> Option<usize> {
@@ -90,22 +106,31 @@ fn corrected(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Option<Vec<Edit>>
         let near = near_value(one)?;
         let at = place(need, term, one.key)?;
         let wanted = requirements(need, term).nth(at)?;
-        let path = format!("{TERMS}[{term}].matchExpressions[{at}].values");
+        let path = path(need, term, at)?;
         let is_list = wanted.operator == NodeSelectorOperator::In;
-        is_list.then(|| need.set(path, Some(json!([near.as_str()]))))
+        is_list.then(|| need.set(format!("{path}.values"), Some(json!([near.as_str()]))))
+    })
+}
+
+/// The path of a requirement of a term: those on labels come first, then those on fields.
+fn path(need: &Need<'_>, term: usize, at: usize) -> Option<String> {
+    let on_labels = self::term(need, term)?.match_expressions.len();
+    Some(match at.checked_sub(on_labels) {
+        None => format!("{TERMS}[{term}].matchExpressions[{at}]"),
+        Some(field) => format!("{TERMS}[{term}].matchFields[{field}]"),
     })
 }
 
 /// Gives the node what the expression asks for.
-fn label(need: &Need<'_>, term: usize, unmet: &Unmet) -> Option<Edit> {
-    let wanted = requirements(need, term).find(|requirement| requirement.key == unmet.key)?;
-    let edit = match wanted.operator {
-        NodeSelectorOperator::In => NodeEdit::Label(wanted.key, *wanted.values.first()?),
-        NodeSelectorOperator::Exists => NodeEdit::Label(wanted.key, Symbol::new("true")),
+fn label(need: &Need<'_>, term: &NodeSelectorTerm, unmet: &Unmet) -> Option<Edit> {
+    let mut requirements = term.match_expressions.iter();
+    let wanted = requirements.find(|requirement| requirement.key == unmet.key)?;
+    match wanted.operator {
+        NodeSelectorOperator::In => labels::set(need, wanted.key, *wanted.values.first()?),
+        NodeSelectorOperator::Exists => labels::set(need, wanted.key, Symbol::new("true")),
         NodeSelectorOperator::NotIn | NodeSelectorOperator::DoesNotExist => {
-            NodeEdit::Unlabel(wanted.key)
+            labels::remove(need, wanted.key)
         }
-        _ => return None,
-    };
-    Some(Edit::Node(need.node.name, edit))
+        _ => None,
+    }
 }

@@ -3,8 +3,10 @@
 
 mod affinity;
 mod devices;
+mod labels;
 mod pods;
 mod ports;
+pub(super) mod priority;
 mod problem;
 mod resources;
 mod spread;
@@ -16,13 +18,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::{Kind, ObjectKey, Pod};
-use crate::debug::edit::{Edit, PodEdit};
+use crate::debug::edit::{Edit, PodEdit, owner};
 use crate::debug::why::cause::{Cause, Detail};
 use crate::engine::node::NodeInfo;
-use crate::engine::pod::NamespacedName;
+use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::sim::World;
 
-pub(super) use problem::{may_preempt, problems};
+pub(super) use problem::problems;
+pub(super) use resources::{evict, holders};
 
 /// The ways to lift one cause; each is a list of edits.
 pub(super) type Remedies = Vec<Vec<Edit>>;
@@ -33,6 +36,8 @@ pub(super) struct Need<'a> {
     pub key: NamespacedName,
     pub pod: &'a Arc<Pod>,
     pub node: &'a NodeInfo,
+    /// The pods nominated to the node.
+    pub nominated: &'a [Arc<PodInfo>],
     pub cause: &'a Cause,
 }
 
@@ -47,8 +52,27 @@ impl Need<'_> {
     }
 }
 
-/// The ways to lift a cause, the smaller first.
+/// The ways to lift a cause, the smaller first: those that a cluster would not take back.
 pub(super) fn of(need: &Need<'_>) -> Remedies {
+    let lasts = |edit: &Edit| match edit {
+        Edit::Delete(key) => leaves_for_good(need.world, *key),
+        _ => true,
+    };
+    let mut remedies = suggested(need);
+    remedies.retain(|edits| edits.iter().all(lasts));
+    remedies
+}
+
+/// Whether deleting the object frees what it holds of its node. A kubelet runs its static pods
+/// whatever the API says, a DaemonSet makes another pod for the node, and a pod that is being
+/// deleted goes by itself.
+fn leaves_for_good(world: &World, key: ObjectKey) -> bool {
+    let name = NamespacedName::new(key.namespace, key.name);
+    let pod = world.api().objects().pod(name).filter(|_| key.kind == Kind::Pod);
+    pod.is_none_or(|pod| !owner::is_of_node(pod) && !pod.is_terminating())
+}
+
+fn suggested(need: &Need<'_>) -> Remedies {
     match &need.cause.detail {
         Detail::Cordoned(_) => taints::cordoned(need),
         Detail::Taint(taint) => taints::taint(need, taint),

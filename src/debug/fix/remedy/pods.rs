@@ -1,15 +1,22 @@
 //! Affinity between pods: give up a term, or let the pods in the way go.
 
+use serde_json::json;
+
 use super::{Need, Remedies, delete};
 use crate::debug::edit::{PodEdit, Term, TermList};
 use crate::debug::why::cause::{NoPodNear, PodInTheWay, Whose};
 use crate::intern::Symbol;
 
 pub(super) fn no_pod_near(need: &Need<'_>, near: &NoPodNear) -> Remedies {
+    let correct = near.typo.as_ref().map(|typo| {
+        let value = Some(json!(typo.near.as_str()));
+        vec![need.set(typo.field.clone(), value)]
+    });
     let affinity = need.pod.spec.affinity.as_ref().and_then(|all| all.pod_affinity.as_ref());
     let terms = affinity.map(|own| &own.required_during_scheduling_ignored_during_execution);
     let keys = terms.into_iter().flatten().map(|term| term.topology_key);
-    relax(need, TermList::PodRequired, keys, near.term.topology_key)
+    let relax = relax(need, TermList::PodRequired, keys, near.term.topology_key);
+    correct.into_iter().chain(relax).collect()
 }
 
 pub(super) fn in_the_way(need: &Need<'_>, way: &PodInTheWay) -> Remedies {

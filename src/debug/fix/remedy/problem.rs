@@ -8,10 +8,12 @@ use crate::api::{Kind, ObjectKey, Pod};
 use crate::config::suggest;
 use crate::debug::edit::{Edit, PodEdit};
 use crate::debug::why::group::Tried;
-use crate::debug::why::{ProblemKind, Why};
+use crate::debug::why::{self, NodeWhy, ProblemKind, Why};
 use crate::engine::pod::NamespacedName;
 use crate::engine::pod_groups::{PodGroupState, group_of};
+use crate::intern::Symbol;
 use crate::sim::World;
+use crate::trace::History;
 
 /// For each blocking problem of the pod the ways to lift it.
 pub(in crate::debug::fix) fn problems(world: &World, why: &Why) -> Vec<Remedies> {
@@ -27,6 +29,7 @@ fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) ->
         ProblemKind::NoProfile => other_scheduler(world, key, pod),
         ProblemKind::Gate => ungate(key, pod),
         ProblemKind::Quorum => group(world, pod),
+        ProblemKind::MissingNode => other_node(world, key, pod),
         ProblemKind::MissingObject => volumes::other_class(world, pod),
         _ => Vec::new(),
     }
@@ -40,6 +43,20 @@ fn other_scheduler(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
     let chosen = near.map_or(names.clone(), |near| vec![near]);
     let set = |name: &str| vec![set(key, "spec.schedulerName".into(), Some(json!(name)))];
     chosen.into_iter().map(set).collect()
+}
+
+/// The node that was probably meant, if the pod fits there; else any, as the scheduler finds it.
+fn other_node(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
+    let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
+    let near = suggest::closest(&pod.spec.node_name, names.iter().map(|name| name.as_str()));
+    let path = || "spec.nodeName".to_owned();
+    // A kubelet rejects a pod that does not fit.
+    let fits = |name: &&str| {
+        let why = why::why(world, &History::default(), key);
+        why.is_some_and(|why| why.node(Symbol::new(name)).is_some_and(NodeWhy::fits))
+    };
+    let correct = near.filter(fits).map(|near| vec![set(key, path(), Some(json!(near)))]);
+    correct.into_iter().chain([vec![set(key, path(), None)]]).collect()
 }
 
 fn ungate(key: NamespacedName, pod: &Pod) -> Remedies {
@@ -67,9 +84,4 @@ fn smaller_group(pod: &Pod, count: usize) -> Option<Edit> {
     let object = ObjectKey { kind: Kind::PodGroup, namespace: group.namespace, name: group.name };
     let path = "spec.schedulingPolicy.gang.minCount".to_owned();
     Some(Edit::Set { object, path, value: Some(json!(count)) })
-}
-
-/// Lets the pod evict those of lower priority.
-pub(in crate::debug::fix) fn may_preempt(key: NamespacedName) -> Edit {
-    set(key, "spec.preemptionPolicy".into(), Some(json!("PreemptLowerPriority")))
 }

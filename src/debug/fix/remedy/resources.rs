@@ -1,37 +1,61 @@
-//! Too little of a resource: ask for less, evict somebody, or make the node larger.
+//! Too little of a resource: ask for less, evict pods that hold it, or make the node larger.
+
+use std::sync::Arc;
 
 use super::{Need, Remedies, delete};
-use crate::api::{Quantity, QuantityFormat};
-use crate::debug::edit::{Edit, NodeEdit, PodEdit};
-use crate::debug::fix::size::requested_by_containers;
+use crate::api::{Pod, Quantity, QuantityFormat};
+use crate::debug::edit::{self, Edit, NodeEdit, PodEdit, owner};
 use crate::debug::why::cause::Shortage;
 use crate::engine::pod::PodInfo;
+use crate::engine::requests::is_sidecar;
 use crate::intern::Symbol;
 
 /// Amounts of memory are proposed in whole mebibytes.
 const MEBI: i64 = 1 << 20;
-/// Controllers put such a pod back at once.
-const DAEMON_SET: &str = "DaemonSet";
 
 pub(super) fn shortage(need: &Need<'_>, shortage: &Shortage) -> Remedies {
     let mut remedies: Remedies = Vec::new();
-    remedies.extend(ask_for_less(need, shortage).map(|edit| vec![edit]));
+    remedies.extend(ask_for_less(need, shortage));
     if shortage.needed <= shortage.allocatable {
         remedies.extend(evict_one(need, shortage).map(|pod| vec![delete(pod.key())]));
-        remedies.extend(evict_several(need, shortage));
+        remedies.extend(evict(&holders(need), &[shortage]).filter(|pods| pods.len() > 1));
     }
     remedies.push(vec![larger_node(need, shortage)]);
     remedies
 }
 
-fn ask_for_less(need: &Need<'_>, shortage: &Shortage) -> Option<Edit> {
-    let asked = requested_by_containers(need.pod).amount(shortage.resource);
-    let left = round(shortage.resource, asked - shortage.short_by, false);
-    (left > 0).then(|| {
-        let resource = shortage.resource;
-        let amount = quantity(resource, left);
-        need.pod(PodEdit::Resize { container: None, resource, amount })
-    })
+/// Lowers the requests that decide what the pod needs to what is free.
+fn ask_for_less(need: &Need<'_>, shortage: &Shortage) -> Option<Vec<Edit>> {
+    let resource = shortage.resource;
+    if resource == "pods" || !need.pod.status.node_allocatable_resource_claim_statuses.is_empty() {
+        return None;
+    }
+    let less = |container: Option<Symbol>, amount: i64| {
+        let amount = round(resource, amount, false);
+        let edit = |amount| PodEdit::Resize { container, resource, amount };
+        (amount > 0).then(|| need.pod(edit(quantity(resource, amount))))
+    };
+    let left = shortage.free - shortage.overhead;
+    if shortage.init_container.is_none() || running(need.pod, resource) > left {
+        return less(None, left).map(|edit| vec![edit]);
+    }
+    let mut sidecars = 0;
+    let mut edits = Vec::new();
+    for one in &need.pod.spec.init_containers {
+        let asks = edit::asks(one, resource);
+        match is_sidecar(one) {
+            true => sidecars += asks,
+            false if sidecars + asks > left => edits.push(less(Some(one.name), left - sidecars)?),
+            false => {}
+        }
+    }
+    (!edits.is_empty()).then_some(edits)
+}
+
+/// What the containers and sidecars request together.
+fn running(pod: &Pod, resource: Symbol) -> i64 {
+    let sidecars = pod.spec.init_containers.iter().filter(|one| is_sidecar(one));
+    pod.spec.containers.iter().chain(sidecars).map(|one| edit::asks(one, resource)).sum()
 }
 
 fn larger_node(need: &Need<'_>, shortage: &Shortage) -> Edit {
@@ -42,31 +66,66 @@ fn larger_node(need: &Need<'_>, shortage: &Shortage) -> Edit {
 
 /// The least important pod that holds enough by itself; of equally important ones that which
 /// holds least.
-fn evict_one<'a>(need: &Need<'a>, shortage: &Shortage) -> Option<&'a PodInfo> {
-    let enough = evictable(need).filter(|pod| held(pod, shortage) >= shortage.short_by);
+fn evict_one(need: &Need<'_>, shortage: &Shortage) -> Option<Arc<PodInfo>> {
+    let holders = holders(need).into_iter();
+    let enough = holders.filter(|pod| held(pod, shortage) >= shortage.short_by);
     enough.min_by_key(|pod| (pod.priority(), held(pod, shortage)))
 }
 
-/// As few pods as possible that hold enough together, where one does not.
-fn evict_several(need: &Need<'_>, shortage: &Shortage) -> Option<Vec<Edit>> {
-    let mut pods: Vec<&PodInfo> = evictable(need).filter(|p| held(p, shortage) > 0).collect();
-    pods.sort_by_key(|pod| std::cmp::Reverse(held(pod, shortage)));
-    let (mut freed, mut chosen) = (0, Vec::new());
-    for pod in pods {
-        if freed >= shortage.short_by {
-            break;
+/// As few pods as possible that hold enough of everything that is short together.
+pub(in crate::debug::fix) fn evict(
+    holders: &[Arc<PodInfo>],
+    shortages: &[&Shortage],
+) -> Option<Vec<Edit>> {
+    let freed = |pods: &[&Arc<PodInfo>], short: &Shortage| -> i64 {
+        pods.iter().map(|pod| held(pod, short)).fold(0, i64::saturating_add)
+    };
+    let lifted = |pods: &[&Arc<PodInfo>]| -> f64 {
+        let part = |short: &&Shortage| {
+            let by = short.short_by.max(1);
+            freed(pods, short).clamp(0, by) as f64 / by as f64
+        };
+        shortages.iter().map(part).sum()
+    };
+    let all = shortages.len() as f64;
+    let mut chosen: Vec<&Arc<PodInfo>> = Vec::new();
+    while lifted(&chosen) < all {
+        let with = |pod| lifted(&[chosen.as_slice(), &[pod]].concat());
+        let others = holders.iter().filter(|pod| !chosen.iter().any(|one| Arc::ptr_eq(one, pod)));
+        // Of equal ones the least important, then that which holds least.
+        let all_of = |pod| shortages.iter().map(|short| held(pod, short)).sum::<i64>();
+        let best = others.max_by(|a, b| {
+            let harm = (b.priority(), all_of(b)).cmp(&(a.priority(), all_of(a)));
+            with(a).total_cmp(&with(b)).then(harm)
+        })?;
+        if with(best) <= lifted(&chosen) {
+            return None;
         }
-        freed += held(pod, shortage);
-        chosen.push(delete(pod.key()));
+        chosen.push(best);
     }
-    (freed >= shortage.short_by && chosen.len() > 1).then_some(chosen)
+    // What was taken first may not be needed any more.
+    for at in (0..chosen.len()).rev() {
+        let mut fewer = chosen.clone();
+        fewer.remove(at);
+        if lifted(&fewer) >= all {
+            chosen = fewer;
+        }
+    }
+    Some(chosen.into_iter().map(|pod| delete(pod.key())).collect())
 }
 
-/// The pods on the node that would stay away: not those of a DaemonSet.
-pub(super) fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a PodInfo> {
-    let by_daemon_set =
-        |pod: &PodInfo| pod.pod.metadata.owner_references.iter().any(|by| by.kind == DAEMON_SET);
-    need.node.pods.iter().map(AsRef::as_ref).filter(move |pod| !by_daemon_set(pod))
+/// The pods that hold a node's resources and would let go of them: those on it, and those whose
+/// nominated room counts.
+pub(in crate::debug::fix) fn holders(need: &Need<'_>) -> Vec<Arc<PodInfo>> {
+    let own = need.pod.spec.priority.unwrap_or(0);
+    let nominated = need.nominated.iter();
+    let counts = nominated.filter(|pod| pod.priority() >= own && pod.key() != need.key);
+    evictable(need).cloned().chain(counts.cloned()).collect()
+}
+
+/// The pods that would leave the node if they were deleted.
+pub(super) fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a Arc<PodInfo>> {
+    need.node.pods.iter().filter(|pod| !owner::is_of_node(&pod.pod) && !pod.pod.is_terminating())
 }
 
 /// What a pod holds of the resource.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Need, Remedies};
-use crate::api::UnsatisfiableConstraintAction;
-use crate::debug::edit::{Edit, NodeEdit, PodEdit};
+use super::{Need, Remedies, labels};
+use crate::api::{LabelSelector, TopologySpreadConstraint, UnsatisfiableConstraintAction};
+use crate::debug::edit::{Edit, PodEdit};
 use crate::debug::why::cause::SpreadCause;
 
 pub(super) fn uneven(need: &Need<'_>, cause: &SpreadCause) -> Remedies {
@@ -12,8 +12,7 @@ pub(super) fn uneven(need: &Need<'_>, cause: &SpreadCause) -> Remedies {
         constraint.topology_key == cause.topology_key
             && constraint.when_unsatisfiable == UnsatisfiableConstraintAction::DoNotSchedule
     });
-    // A default constraint of the profile is not the pod's to change.
-    let Some(hard) = hard else { return Vec::new() };
+    let Some(hard) = hard else { return own_constraint(need, cause).into_iter().collect() };
     let mut remedies: Remedies = Vec::new();
     let mut change = |field: &str, value: Option<Value>| {
         let path = format!("spec.topologySpreadConstraints[{hard}].{field}");
@@ -33,12 +32,21 @@ pub(super) fn uneven(need: &Need<'_>, cause: &SpreadCause) -> Remedies {
     remedies
 }
 
-/// A node without the topology key gets the domain of some other node. A host name is its own.
+/// A default constraint of the profile counts only for pods without one of their own.
+fn own_constraint(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
+    let constraint = TopologySpreadConstraint {
+        max_skew: 1,
+        topology_key: cause.topology_key,
+        when_unsatisfiable: UnsatisfiableConstraintAction::ScheduleAnyway,
+        label_selector: Some(LabelSelector::of_labels(need.pod.metadata.labels.clone())),
+        ..TopologySpreadConstraint::default()
+    };
+    cause.of_profile.then(|| vec![need.pod(PodEdit::Spread(Box::new(constraint)))])
+}
+
+/// A node without the topology key gets the domain of some other node.
 fn label(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
     let key = cause.topology_key;
-    let value = match key == "kubernetes.io/hostname" {
-        true => need.node.name,
-        false => need.world.scheduler().cache().nodes().find_map(|node| node.label(key))?,
-    };
-    Some(vec![Edit::Node(need.node.name, NodeEdit::Label(key, value))])
+    let value = need.world.scheduler().cache().nodes().find_map(|node| node.label(key))?;
+    labels::set(need, key, value).map(|edit| vec![edit])
 }

@@ -3,30 +3,25 @@
 use super::{Need, Remedies};
 use crate::api::{TaintEffect, Toleration, TolerationOperator};
 use crate::debug::edit::{Edit, NodeEdit, PodEdit};
-use crate::debug::why::cause::UntoleratedTaint;
+use crate::debug::why::cause::{UntoleratedTaint, is_kept_by_controller};
 use crate::intern::Symbol;
 
-/// The taint of nodes that are out of service (`v1.TaintNodeUnschedulable`).
-const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-
 pub(super) fn taint(need: &Need<'_>, taint: &UntoleratedTaint) -> Remedies {
+    let untaint = NodeEdit::Untaint(taint.key, Some(taint.effect));
+    let untaint = vec![Edit::Node(need.node.name, untaint)];
+    if is_kept_by_controller(taint.key) {
+        return vec![untaint];
+    }
     let operator = match taint.value.is_empty() {
         true => TolerationOperator::Exists,
         false => TolerationOperator::Equal,
     };
-    let untaint = NodeEdit::Untaint(taint.key, Some(taint.effect));
-    vec![
-        vec![tolerate(need, taint.key, operator, taint.value, taint.effect)],
-        vec![Edit::Node(need.node.name, untaint)],
-    ]
+    vec![vec![tolerate(need, taint.key, operator, taint.value, taint.effect)], untaint]
 }
 
+/// Not by a toleration: the node is out of service for a reason, and about to be drained.
 pub(super) fn cordoned(need: &Need<'_>) -> Remedies {
-    let (key, effect) = (Symbol::new(UNSCHEDULABLE), TaintEffect::NoSchedule);
-    vec![
-        vec![Edit::Node(need.node.name, NodeEdit::Uncordon)],
-        vec![tolerate(need, key, TolerationOperator::Exists, Symbol::EMPTY, effect)],
-    ]
+    vec![vec![Edit::Node(need.node.name, NodeEdit::Uncordon)]]
 }
 
 fn tolerate(

@@ -267,7 +267,7 @@ fn told(case: &Case<'_>, obstacle: Obstacle) -> Vec<Cause> {
     let (cause, outlook) = match obstacle {
         Obstacle::OutOfReach(claim, selector) => {
             let unmet = unmet(case, claim, &selector);
-            (DeviceCause::OutOfReach { claim, unmet }, Outlook::Never)
+            (DeviceCause::OutOfReach { claim, unmet }, Outlook::Mismatch)
         }
         Obstacle::Failed(claim, saying) => (DeviceCause::Failed { claim, saying }, Outlook::ByHand),
         Obstacle::TimedOut(claim) => (DeviceCause::TimedOut { claim }, Outlook::ByHand),
@@ -291,7 +291,7 @@ fn not_allocated(case: &Case<'_>, surveys: &[Survey]) -> Vec<Cause> {
         // What others have may come free; what is not there or not selected does not.
         let outlook = match survey.suitable + survey.taken.len() + survey.too_small >= wanted {
             true => Outlook::Cluster,
-            false => Outlook::Never,
+            false => Outlook::Mismatch,
         };
         let request = Devices::new(case, survey);
         Cause::new(DeviceCause::TooFew { request }, missing, outlook)

@@ -1,14 +1,21 @@
 //! InterPodAffinity: the term, and the pod behind it, also where it is another pod's term.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::culprits::{ByDomain, Culprits};
 use super::{Case, Cause, Outlook, Words};
+use crate::api::LabelSelectorOperator;
+use crate::api::selector::Selector;
+use crate::config::suggest;
 use crate::engine::plugins::inter_pod_affinity::{FilterState, selects};
 use crate::engine::pod::AffinityTerm;
 use crate::engine::pod_class::PodClass;
 use crate::intern::Symbol;
 
+/// Where the required terms are in a pod.
+const TERMS: &str = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution";
 /// Domains that are named at most.
 const NAMED: usize = 5;
 
@@ -57,6 +64,20 @@ pub struct NoPodNear {
     pub elsewhere: Vec<(Symbol, i64)>,
     /// Another namespace that has pods with these labels, if the term's namespaces have none.
     pub other_namespace: Option<Symbol>,
+    /// A value of the selector that no pod has, if pods have one much like it.
+    pub typo: Option<LabelTypo>,
+}
+
+/// A label value that was probably mistyped.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelTypo {
+    /// The label.
+    pub key: Symbol,
+    /// The value that pods have.
+    pub near: Symbol,
+    /// The field of the pod that has the mistyped value.
+    pub field: String,
 }
 
 impl Words for NoPodNear {
@@ -67,7 +88,11 @@ impl Words for NoPodNear {
         }
         match (self.elsewhere.is_empty(), self.other_namespace) {
             (false, _) => format!("pod affinity: no {pods} in this {key}"),
-            (true, None) => format!("pod affinity: there are no {pods} on any node"),
+            (true, None) => {
+                let typo = self.typo.as_ref();
+                let typo = typo.map(|typo| format!("; did you mean {}={}?", typo.key, typo.near));
+                format!("pod affinity: there are no {pods} on any node{}", typo.unwrap_or_default())
+            }
             (true, Some(other)) => format!(
                 "pod affinity: there are no {pods} on any node, but some in namespace {other}"
             ),
@@ -162,11 +187,60 @@ fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
         let domain = case.node.label(term.topology_key);
         let other_namespace = known.0.filter(|_| elsewhere.is_empty());
         // A label that is not there is a matter of the node, a pod that is not there is not.
-        let outlook = if domain.is_none() { Outlook::Never } else { Outlook::Cluster };
-        let cause = NoPodNear { term: Term::of(term), domain, elsewhere, other_namespace };
+        let outlook = if domain.is_none() { Outlook::Mismatch } else { Outlook::Cluster };
+        let alone = elsewhere.is_empty() && other_namespace.is_none();
+        let typo =
+            || case.memo.get(Symbol::new(&format!("typo {at}")), || Typo::of(case, at, term));
+        let typo = alone.then(typo).and_then(|typo| typo.0.clone());
+        let term = Term::of(term);
+        let cause = NoPodNear { term, domain, elsewhere, other_namespace, typo };
         Cause::new(cause, 1.0, outlook)
     };
     state.unmet_affinity(case.node).into_iter().map(cause).collect()
+}
+
+struct Typo(Option<LabelTypo>);
+
+impl Typo {
+    /// The first value of the required term `at`, as the pod has it written, that no pod in the
+    /// term's namespaces has, but a value near to it.
+    fn of(case: &Case<'_>, at: usize, term: &AffinityTerm) -> Typo {
+        let typo = |(field, key, value): (String, Symbol, Symbol)| {
+            let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
+            let meant = classes.filter(|class| {
+                term.namespace_selector != Selector::Nothing
+                    || term.namespaces.contains(&class.namespace)
+            });
+            let values: BTreeSet<Symbol> =
+                meant.filter_map(|class| class.labels.get(key).copied()).collect();
+            let near = || suggest::closest(&value, values.iter().map(|known| known.as_str()));
+            let near = (!values.contains(&value)).then(near).flatten()?;
+            Some(LabelTypo { key, near: near.into(), field })
+        };
+        Typo(written_values(case, at).into_iter().find_map(typo))
+    }
+}
+
+/// The labels that a required term asks for, each with the field that says so.
+fn written_values(case: &Case<'_>, at: usize) -> Vec<(String, Symbol, Symbol)> {
+    let affinity = case.probe.pod().pod.spec.affinity.as_deref();
+    let terms = affinity.and_then(|affinity| affinity.pod_affinity.as_ref());
+    let terms = terms.map(|terms| &terms.required_during_scheduling_ignored_during_execution);
+    let term = terms.and_then(|terms| terms.get(at));
+    let Some(selector) = term.and_then(|term| term.label_selector.as_ref()) else {
+        return Vec::new();
+    };
+    let path = format!("{TERMS}[{at}].labelSelector");
+    let labels = selector.match_labels.iter();
+    let labels = labels.map(|(key, value)| (format!("{path}.matchLabels['{key}']"), key, *value));
+    let expressions = selector.match_expressions.iter().enumerate();
+    let one_of = expressions.filter_map(|(at, one)| match (one.operator, one.values.as_slice()) {
+        (LabelSelectorOperator::In, [value]) => {
+            Some((format!("{path}.matchExpressions[{at}].values[0]"), one.key, *value))
+        }
+        _ => None,
+    });
+    labels.chain(one_of).collect()
 }
 
 struct OtherNamespace(Option<Symbol>);

@@ -10,6 +10,7 @@ mod dynamic_resources;
 mod inter_pod_affinity;
 mod memo;
 mod node_affinity;
+mod node_condition;
 mod node_declared_features;
 mod node_name;
 mod node_ports;
@@ -27,8 +28,9 @@ use serde::Serialize;
 
 pub use culprits::{Culprit, Culprits};
 pub use dynamic_resources::{DeviceCause, Devices, Holder};
-pub use inter_pod_affinity::{NoPodNear, PodInTheWay, Term, Whose};
+pub use inter_pod_affinity::{LabelTypo, NoPodNear, PodInTheWay, Term, Whose};
 pub use node_affinity::{AffinityMismatch, AffinityOf};
+pub use node_condition::NodeCondition;
 pub use node_declared_features::UndeclaredFeatures;
 pub use node_name::OtherNode;
 pub use node_ports::PortTaken;
@@ -43,6 +45,7 @@ pub use volume_restrictions::VolumeTaken;
 pub use volume_zone::OtherZone;
 
 pub(in crate::debug) use memo::Memo;
+pub(in crate::debug) use node_condition::is_kept_by_controller;
 
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::node::NodeInfo;
@@ -57,10 +60,10 @@ use crate::words::count;
 pub enum Outlook {
     /// The course of things in the cluster: pods that end or come, taints that controllers lift.
     Cluster,
-    /// Somebody who changes the node, another object or the pod.
+    /// A change of the node's state, another object or the pod.
     ByHand,
-    /// Nobody, unless the pod or the node becomes another one.
-    Never,
+    /// Node and pod do not match as they are: no eviction helps, one of the two has to change.
+    Mismatch,
 }
 
 /// Why a plugin refuses a pod on a node.
@@ -132,6 +135,8 @@ macro_rules! details {
 details! {
     /// The node is cordoned.
     Cordoned(Cordoned),
+    /// A condition of the node, for which the node controller keeps a taint.
+    NodeCondition(NodeCondition),
     /// A taint that the pod does not tolerate.
     Taint(UntoleratedTaint),
     /// The node's labels or name are not what the pod or the profile asks for.
@@ -266,7 +271,7 @@ pub(in crate::debug) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> 
 
 /// A node that PreFilter left out.
 pub(in crate::debug) fn left_out(left: usize) -> Cause {
-    Cause::new(LeftOut { left }, 1.0, Outlook::Never)
+    Cause::new(LeftOut { left }, 1.0, Outlook::Mismatch)
 }
 
 /// A quoted status.

@@ -38,7 +38,7 @@ impl AffinityOf {
         match self {
             AffinityOf::NodeSelector => "node selector",
             AffinityOf::NodeAffinity => "node affinity",
-            AffinityOf::AddedAffinity => "affinity added by the profile",
+            AffinityOf::AddedAffinity => "addedAffinity of the profile",
         }
     }
 }
@@ -104,7 +104,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
         let missing = unmet.len().max(1) as f64;
         let (len, term) = (terms.len(), (terms.len() > 1).then_some(term));
         let mismatch = AffinityMismatch { of: *of, unmet, term, terms: len };
-        Some(Cause::new(mismatch, missing, Outlook::Never))
+        Some(Cause::new(mismatch, missing, Outlook::Mismatch))
     };
     asked.0.iter().filter_map(cause).collect()
 }

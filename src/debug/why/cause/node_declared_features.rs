@@ -28,5 +28,5 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     }
     let missing = features.len() as f64;
     let features = features.into_iter().map(Symbol::new).collect();
-    vec![Cause::new(UndeclaredFeatures { features }, missing, Outlook::Never)]
+    vec![Cause::new(UndeclaredFeatures { features }, missing, Outlook::Mismatch)]
 }

@@ -25,5 +25,5 @@ impl Words for OtherNode {
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let wanted = case.probe.pod().pod.spec.node_name;
     let exists = case.probe.snapshot().by_name(wanted).is_some();
-    vec![Cause::new(OtherNode { wanted, exists }, 1.0, Outlook::Never)]
+    vec![Cause::new(OtherNode { wanted, exists }, 1.0, Outlook::Mismatch)]
 }

@@ -3,12 +3,15 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use crate::api::{Quantity, QuantityFormat};
+use crate::api::{Container, Pod, Quantity, QuantityFormat};
+use crate::config::Feature;
 use crate::engine::amount;
 use crate::engine::plugins::node_resources::fit::{Shortfall, shortfalls};
-use crate::engine::requests::has_pod_level_requests;
+use crate::engine::pod::{NamespacedName, PodInfo};
+use crate::engine::requests::{RequestOptions, is_sidecar, pod_requests};
 use crate::engine::resource::Resource;
 use crate::intern::Symbol;
+use crate::words::count;
 
 /// Too little is left of a resource. CPU in millicores, everything else in whole units (bytes
 /// for memory and storage).
@@ -32,6 +35,10 @@ pub struct Shortage {
     pub overhead: i64,
     /// Whether `needed` is what the pod requests as a whole, not the sum over its containers.
     pub pod_level: bool,
+    /// The init container that decides what is needed; absent if the containers do.
+    pub init_container: Option<Symbol>,
+    /// The nominated pods that are counted in.
+    pub reserved_for: Vec<NamespacedName>,
 }
 
 /// With amounts as Kubernetes writes quantities.
@@ -47,12 +54,14 @@ impl Serialize for Shortage {
             ("shortBy", self.short_by),
             ("overhead", self.overhead),
         ];
-        let mut fields = serializer.serialize_struct("Shortage", amounts.len() + 2)?;
+        let mut fields = serializer.serialize_struct("Shortage", amounts.len() + 4)?;
         fields.serialize_field("resource", &self.resource)?;
         for (name, amount) in amounts {
             fields.serialize_field(name, &quantity(&self.resource, amount).to_string())?;
         }
         fields.serialize_field("podLevel", &self.pod_level)?;
+        fields.serialize_field("initContainer", &self.init_container)?;
+        fields.serialize_field("reservedFor", &self.reserved_for)?;
         fields.end()
     }
 }
@@ -66,36 +75,83 @@ fn quantity(resource: &str, amount: i64) -> Quantity {
     }
 }
 
+impl Shortage {
+    /// Whether there would be enough if nothing were reserved for nominated pods.
+    fn is_reserved(&self) -> bool {
+        self.needed <= self.allocatable - self.requested
+    }
+
+    fn who_asks(&self) -> String {
+        match (self.init_container, self.pod_level, self.overhead) {
+            (Some(name), ..) => format!(" (init container {name})"),
+            (None, true, 0) => " (the pod's spec.resources)".to_owned(),
+            (None, _, 0) => String::new(),
+            (None, _, overhead) => format!(" ({} of it overhead)", self.show(overhead)),
+        }
+    }
+
+    fn show(&self, amount: i64) -> String {
+        amount::of(&self.resource, amount)
+    }
+
+    /// What is left, and of what.
+    fn what_is_free(&self) -> String {
+        let show = |amount| self.show(amount);
+        let (has, used) = (show(self.allocatable), show(self.requested));
+        let unreserved = show(self.allocatable - self.requested);
+        match (self.nominated, self.is_reserved()) {
+            (0, _) => format!("{} free ({has} allocatable − {used} requested)", show(self.free)),
+            (kept, true) => format!(
+                "{unreserved} free ({has} allocatable − {used} requested), but {} reserved for {}",
+                show(kept),
+                self.reserved_for()
+            ),
+            (kept, false) => format!(
+                "{} free ({has} allocatable − {used} requested − {} reserved for {})",
+                show(self.free),
+                show(kept),
+                self.reserved_for()
+            ),
+        }
+    }
+
+    fn reserved_for(&self) -> String {
+        match self.reserved_for.as_slice() {
+            [] => "nominated pods".to_owned(),
+            [pod] => format!("{pod}, nominated to the node"),
+            [pod, others @ ..] => {
+                format!("{pod} and {}, nominated to the node", count(others.len(), "more pod"))
+            }
+        }
+    }
+}
+
 impl Words for Shortage {
     fn gist(&self) -> String {
         match (self.resource.as_str(), self.needed > self.allocatable) {
-            ("pods", _) => "no room for one more pod".to_owned(),
-            (name, false) => format!("not enough {name} left"),
-            (name, true) => format!("not enough {name} even on the empty node"),
+            ("pods", _) => "Too many pods".to_owned(),
+            (name, false) => format!("Insufficient {name}"),
+            (name, true) => format!("Insufficient {name} even on the empty node"),
         }
     }
 
     fn words(&self) -> String {
-        let show = |value| amount::of(&self.resource, value);
-        let nominated = match self.nominated {
-            0 => String::new(),
-            nominated => format!(" − {} nominated", show(nominated)),
-        };
-        let of_needed = match (self.overhead, self.pod_level) {
-            (0, false) => String::new(),
-            (0, true) => " for the pod as a whole".to_owned(),
-            (overhead, _) => format!(" with {} overhead", show(overhead)),
-        };
-        format!(
-            "{}: {} allocatable − {} requested{nominated} = {} free, {} needed{of_needed}, \
-             short by {}",
-            self.resource,
-            show(self.allocatable),
-            show(self.requested),
-            show(self.free),
-            show(self.needed),
-            show(self.short_by),
-        )
+        let needs = format!("needs {}{}", self.show(self.needed), self.who_asks());
+        match (self.resource.as_str(), self.needed > self.allocatable) {
+            ("pods", _) => format!("{}: {}", self.gist(), self.what_is_free()),
+            (name, true) => {
+                let has = self.show(self.allocatable);
+                format!("Insufficient {name}: {needs}, node has {has} allocatable")
+            }
+            (name, false) => {
+                let free = self.what_is_free();
+                let short = match self.is_reserved() {
+                    true => String::new(),
+                    false => format!(": {} short", self.show(self.short_by)),
+                };
+                format!("Insufficient {name}: {needs}, {free}{short}")
+            }
+        }
     }
 }
 
@@ -111,10 +167,13 @@ fn cause(case: &Case<'_>, lacking: Shortfall) -> Cause {
     let pod = &case.probe.pod().pod;
     let before = match resource.as_str() {
         "pods" => case.plain.pods.len() as i64,
-        name => of(&case.plain.requested, name),
+        _ => case.plain.requested.amount(resource),
     };
     let overhead = pod.spec.overhead.as_ref().map(Resource::from_list);
     let free = allocatable - requested;
+    let pod_level = case.probe.cx().features.enabled(Feature::PodLevelResources)
+        && pod.spec.resources.as_ref().is_some_and(|own| own.request(resource).is_some());
+    let init = || InitContainer(ruling_init_container(pod, resource));
     let shortage = Shortage {
         resource,
         allocatable,
@@ -123,24 +182,40 @@ fn cause(case: &Case<'_>, lacking: Shortfall) -> Cause {
         free,
         needed,
         short_by: needed - free,
-        overhead: overhead.map_or(0, |overhead| of(&overhead, &resource)),
-        pod_level: has_pod_level_requests(pod) && is_pod_level(&resource),
+        overhead: overhead.map_or(0, |overhead| overhead.amount(resource)),
+        pod_level,
+        init_container: if pod_level { None } else { case.memo.get(resource, init).0 },
+        reserved_for: reserved_for(case),
     };
-    let part = shortage.short_by as f64 / needed.max(1) as f64;
-    let outlook = if needed > allocatable { Outlook::Never } else { Outlook::Cluster };
+    // With what is reserved counted in, a node may seem to have less than nothing.
+    let part = (shortage.short_by as f64 / needed.max(1) as f64).min(1.0);
+    let outlook = if needed > allocatable { Outlook::Mismatch } else { Outlook::Cluster };
     Cause::new(shortage, part, outlook)
 }
 
-fn is_pod_level(resource: &str) -> bool {
-    resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-")
+/// The nominated pods that are counted in on the node.
+fn reserved_for(case: &Case<'_>) -> Vec<NamespacedName> {
+    let there = |pod: &PodInfo| case.plain.pods.iter().any(|other| other.uid() == pod.uid());
+    match std::ptr::eq(case.node, case.plain) {
+        true => Vec::new(),
+        false => case.node.pods.iter().filter(|pod| !there(pod)).map(|pod| pod.key()).collect(),
+    }
 }
 
-/// The amount of a resource by its name.
-fn of(amounts: &Resource, name: &str) -> i64 {
-    match name {
-        "cpu" => amounts.milli_cpu,
-        "memory" => amounts.memory,
-        "ephemeral-storage" => amounts.ephemeral_storage,
-        name => amounts.scalar(Symbol::new(name)),
+struct InitContainer(Option<Symbol>);
+
+/// The init container that asks for more than the containers that run after it.
+fn ruling_init_container(pod: &Pod, resource: Symbol) -> Option<Symbol> {
+    let asks_with = |keep: &dyn Fn(&Container) -> bool| {
+        let mut part = pod.clone();
+        part.spec.init_containers.update(|all| all.retain(|one| is_sidecar(one) || keep(one)));
+        let requests = pod_requests(&part, &RequestOptions::default());
+        Resource::from_list(&requests).amount(resource)
+    };
+    let all = asks_with(&|_| true);
+    if asks_with(&|_| false) == all {
+        return None;
     }
+    let mut names = pod.spec.init_containers.iter().map(|one| one.name);
+    names.find(|name| asks_with(&|one| one.name == *name) == all)
 }

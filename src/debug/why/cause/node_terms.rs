@@ -1,5 +1,5 @@
 //! Node selectors taken apart: which expression a node does not meet, what it has instead, and
-//! whether that looks like a slip of the keyboard.
+//! whether that looks like a typo.
 //!
 //! Shared by all that select nodes: affinity of pods, of volumes and of devices, and topologies
 //! of storage classes.
@@ -51,6 +51,8 @@ pub enum Hint {
         /// A label that looks much like it.
         near: Option<Symbol>,
     },
+    /// The node's value is no whole number, and `Gt` and `Lt` compare nothing else.
+    WholeNumbersOnly,
 }
 
 impl Unmet {
@@ -67,6 +69,7 @@ impl Unmet {
                 format!(" (no node has that label; did you mean {near:?}?)")
             }
             Some(Hint::NoSuchKey { near: None }) => " (no node has that label)".to_owned(),
+            Some(Hint::WholeNumbersOnly) => " (Gt and Lt compare whole numbers only)".to_owned(),
         };
         format!("{}{hint}", self.expression)
     }
@@ -87,6 +90,8 @@ struct Expression {
     written: Symbol,
     key: Symbol,
     is_field: bool,
+    /// Whether numbers are compared: `Gt` or `Lt`.
+    is_comparison: bool,
     /// The engine's own matcher, of this expression alone.
     matcher: NodeMatcher,
     hint: Option<Hint>,
@@ -163,11 +168,15 @@ impl Expression {
                 NodeSelectorTerm { match_expressions: vec![written.clone()], ..Default::default() }
             }
         };
-        let hint = if is_field { None } else { hint(written, typos, snapshot, memo) };
+        let hint = match is_field {
+            true => hint_of_name(written, snapshot),
+            false => hint(written, typos, snapshot, memo),
+        };
         Expression {
             written: notation(written).into(),
             key: written.key,
             is_field,
+            is_comparison: is_comparison(written.operator),
             matcher: NodeMatcher::new(&NodeSelector { node_selector_terms: vec![alone] }, ""),
             hint,
         }
@@ -180,8 +189,17 @@ impl Expression {
             return None;
         }
         let has = if self.is_field { Some(name) } else { labels.get(self.key).copied() };
-        Some(Unmet { expression: self.written, key: self.key, has, hint: self.hint.clone() })
+        let is_number = |value: Symbol| value.parse::<i64>().is_ok();
+        let hint = match has {
+            Some(value) if self.is_comparison && !is_number(value) => Some(Hint::WholeNumbersOnly),
+            _ => self.hint.clone(),
+        };
+        Some(Unmet { expression: self.written, key: self.key, has, hint })
     }
+}
+
+fn is_comparison(operator: NodeSelectorOperator) -> bool {
+    matches!(operator, NodeSelectorOperator::Gt | NodeSelectorOperator::Lt)
 }
 
 /// kubectl's notation.
@@ -202,21 +220,30 @@ fn notation(written: &NodeSelectorRequirement) -> String {
     }
 }
 
-/// What is odd about an expression, if no node can meet it. What people write may be a slip of
-/// the keyboard (`typos`), what drivers write is not.
+/// The same for an expression on the names of nodes, if it asks for a node that does not exist.
+fn hint_of_name(written: &NodeSelectorRequirement, snapshot: &Snapshot) -> Option<Hint> {
+    let exists = |name: &Symbol| snapshot.by_name(*name).is_some();
+    if written.operator != NodeSelectorOperator::In || written.values.iter().any(exists) {
+        return None;
+    }
+    let names = || snapshot.iter().map(|node| node.name);
+    let near = |name: &Symbol| suggest::closest(name, names().map(|known| known.as_str()));
+    Some(match written.values.iter().find_map(near) {
+        Some(near) => Hint::NearValue { near: near.into() },
+        None => Hint::NoSuchValue { known: names().take(LISTED).collect() },
+    })
+}
+
+/// What is odd about an expression, if no node can meet it. What people write may be a typo
+/// (`typos`), what drivers write is not.
 fn hint(
     written: &NodeSelectorRequirement,
     typos: bool,
     snapshot: &Snapshot,
     memo: &Memo,
 ) -> Option<Hint> {
-    let positive = matches!(
-        written.operator,
-        NodeSelectorOperator::In
-            | NodeSelectorOperator::Exists
-            | NodeSelectorOperator::Gt
-            | NodeSelectorOperator::Lt
-    );
+    let positive = is_comparison(written.operator)
+        || matches!(written.operator, NodeSelectorOperator::In | NodeSelectorOperator::Exists);
     let column = snapshot.topology(written.key);
     if !positive {
         return None;

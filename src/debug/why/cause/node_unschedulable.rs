@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use crate::api::Time;
+use crate::api::{Node, TaintEffect, Time};
+
+/// The taint that the node controller keeps on cordoned nodes (`v1.TaintNodeUnschedulable`).
+pub(super) const TAINT: &str = "node.kubernetes.io/unschedulable";
 
 /// The node is cordoned, and the pod does not tolerate that.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -20,17 +23,19 @@ impl Words for Cordoned {
 
     fn words(&self) -> String {
         let since = self.since.map(|since| format!(" since {since}")).unwrap_or_default();
-        format!(
-            "cordoned{since} (spec.unschedulable); the pod does not tolerate \
-             node.kubernetes.io/unschedulable:NoSchedule"
-        )
+        format!("cordoned{since} (spec.unschedulable)")
     }
 }
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
-    let Some(node) = &case.node.node else { return Vec::new() };
+    case.node.node.iter().filter_map(|node| cordoned(node)).collect()
+}
+
+/// That the node is cordoned: one cause, though the field and the taint each keep pods off.
+pub(super) fn cordoned(node: &Node) -> Option<Cause> {
     let mut taints = node.spec.taints.iter();
-    let taint = taints.find(|taint| taint.key == "node.kubernetes.io/unschedulable");
+    let taint = taints.find(|taint| taint.key == TAINT && taint.effect == TaintEffect::NoSchedule);
     let since = taint.and_then(|taint| taint.time_added);
-    vec![Cause::new(Cordoned { since }, 1.0, Outlook::ByHand)]
+    let cause = || Cause::new(Cordoned { since }, 1.0, Outlook::ByHand);
+    node.spec.unschedulable.then(cause)
 }

@@ -68,7 +68,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let cause = |over: OverLimit| {
         let OverLimit { driver, limit, attached, new } = over;
         let part = (attached + new - limit) as f64 / new.max(1) as f64;
-        let outlook = if new > limit { Outlook::Never } else { Outlook::Cluster };
+        let outlook = if new > limit { Outlook::Mismatch } else { Outlook::Cluster };
         let count = Some(VolumeCount { limit, attached, new });
         Cause::new(VolumeLimit { driver, count }, part, outlook)
     };

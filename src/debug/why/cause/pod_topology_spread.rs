@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
+use crate::api::Pod;
 use crate::engine::plugins::pod_topology_spread::FilterState;
 use crate::intern::Symbol;
 
@@ -15,6 +16,8 @@ pub struct SpreadCause {
     pub constraint: usize,
     /// The node label whose values are the domains.
     pub topology_key: Symbol,
+    /// Whether it is a default constraint of the profile, as the pod has none.
+    pub of_profile: bool,
     /// The arithmetic; absent if the node lacks that label.
     pub skew: Option<Skew>,
 }
@@ -41,9 +44,10 @@ pub struct Skew {
 
 impl Words for SpreadCause {
     fn gist(&self) -> String {
+        let (key, constraint) = (self.topology_key, self.constraint_words());
         match self.skew {
-            Some(_) => format!("spread over {} would be too uneven", self.topology_key),
-            None => format!("the node has no {}, which the spread goes by", self.topology_key),
+            Some(_) => format!("{constraint} over {key} would be too uneven"),
+            None => format!("{constraint} over {key}: the node has no such label"),
         }
     }
 
@@ -55,11 +59,25 @@ impl Words for SpreadCause {
             false => format!("{least} least"),
         };
         format!(
-            "spread over {}: {domain} has {count} + {own} for the pod − {least_of} = {} skew, \
-             at most {max_skew}",
-            self.topology_key, skew.skew
+            "{} over {}: skew would be {}, maxSkew is {max_skew} ({domain} has {count} + {own} for \
+             the pod − {least_of})",
+            self.constraint_words(),
+            self.topology_key,
+            skew.skew
         )
     }
+}
+
+impl SpreadCause {
+    fn constraint_words(&self) -> &'static str {
+        if self.of_profile { "the profile's default spread" } else { "spread" }
+    }
+}
+
+/// Whether the constraints are the profile's: they count only for a pod that has none, strict or
+/// not (PTS-002).
+pub(in crate::debug::why) fn are_of_profile(pod: &Pod) -> bool {
+    pod.spec.topology_spread_constraints.is_empty()
 }
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
@@ -71,9 +89,10 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
 fn cause(case: &Case<'_>, state: &FilterState, at: usize) -> Option<Cause> {
     let constraint = state.constraints().list.get(at)?;
     let (topology_key, max_skew) = (constraint.key, constraint.max_skew);
+    let of_profile = are_of_profile(&case.probe.pod().pod);
     let Some(count) = state.count_at(at, case.node.id) else {
-        let cause = SpreadCause { constraint: at, topology_key, skew: None };
-        return Some(Cause::new(cause, 1.0, Outlook::Never));
+        let cause = SpreadCause { constraint: at, topology_key, of_profile, skew: None };
+        return Some(Cause::new(cause, 1.0, Outlook::Mismatch));
     };
     let tally = state.tally(at)?;
     let skew = count + tally.own - tally.least;
@@ -90,6 +109,6 @@ fn cause(case: &Case<'_>, state: &FilterState, at: usize) -> Option<Cause> {
         max_skew,
     };
     let missing = (skew.skew - max_skew) as f64;
-    let cause = SpreadCause { constraint: at, topology_key, skew: Some(skew) };
+    let cause = SpreadCause { constraint: at, topology_key, of_profile, skew: Some(skew) };
     Some(Cause::new(cause, missing, Outlook::Cluster))
 }

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Case, Cause, Outlook, Words};
+use super::{
+    Case, Cause, NodeCondition, Outlook, Words, is_kept_by_controller, node_unschedulable,
+};
 use crate::api::{Taint, TaintEffect, Toleration, TolerationOperator};
 use crate::engine::plugins::taint_toleration::blocking_taints;
 use crate::intern::Symbol;
@@ -60,21 +62,33 @@ fn written(key: Symbol, value: Symbol, effect: TaintEffect) -> String {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let (Some(node), pod) = (&case.node.node, case.probe.pod()) else { return Vec::new() };
-    let tolerations = &pod.pod.spec.tolerations;
-    let cause = |taint: &Taint| {
-        let near =
-            |toleration: &&Toleration| toleration.key.is_empty() || toleration.key == taint.key;
-        let tried: Vec<Tried> =
-            tolerations.iter().filter(near).map(|toleration| tried(toleration, taint)).collect();
-        let missing = if tried.is_empty() { 1.0 } else { 0.75 };
-        let Taint { key, value, effect, .. } = *taint;
-        // These come and go with the state of the node.
-        let lifted =
-            key.starts_with("node.kubernetes.io/") && key != "node.kubernetes.io/unschedulable";
-        let outlook = if lifted { Outlook::Cluster } else { Outlook::ByHand };
-        Cause::new(UntoleratedTaint { key, value, effect, tried }, missing, outlook)
-    };
-    blocking_taints(node, pod, case.probe.cx().features).map(cause).collect()
+    let mut causes: Vec<Cause> = Vec::new();
+    for taint in blocking_taints(node, pod, case.probe.cx().features) {
+        let cause = match NodeCondition::behind(taint, node) {
+            Some(condition) => condition.cause(),
+            None if taint.key == node_unschedulable::TAINT => {
+                node_unschedulable::cordoned(node).unwrap_or_else(|| untolerated(case, taint))
+            }
+            None => untolerated(case, taint),
+        };
+        // A condition has a taint for each effect.
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    causes
+}
+
+fn untolerated(case: &Case<'_>, taint: &Taint) -> Cause {
+    let tolerations = &case.probe.pod().pod.spec.tolerations;
+    let near = |toleration: &&Toleration| toleration.key.is_empty() || toleration.key == taint.key;
+    let tried: Vec<Tried> =
+        tolerations.iter().filter(near).map(|toleration| tried(toleration, taint)).collect();
+    let missing = if tried.is_empty() { 1.0 } else { 0.75 };
+    let Taint { key, value, effect, .. } = *taint;
+    // What no condition of the node stands behind any more is about to be removed.
+    let outlook = if is_kept_by_controller(key) { Outlook::Cluster } else { Outlook::ByHand };
+    Cause::new(UntoleratedTaint { key, value, effect, tried }, missing, outlook)
 }
 
 fn tried(toleration: &Toleration, taint: &Taint) -> Tried {

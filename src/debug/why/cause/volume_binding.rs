@@ -154,9 +154,9 @@ fn cause(case: &Case<'_>, claim: NamespacedName, obstacle: Obstacle) -> Cause {
         Obstacle::OutOfReach(volume) => {
             let unmet = affinity(case, &volume);
             let volume = volume.metadata.name;
-            (VolumeProblem::OutOfReach { volume, unmet }, Outlook::Never)
+            (VolumeProblem::OutOfReach { volume, unmet }, Outlook::Mismatch)
         }
-        Obstacle::MadeElsewhere(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Never),
+        Obstacle::MadeElsewhere(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
         Obstacle::NoVolume { class, volumes } => {
             let told = volumes
                 .iter()
@@ -168,7 +168,7 @@ fn cause(case: &Case<'_>, claim: NamespacedName, obstacle: Obstacle) -> Cause {
         }
         Obstacle::TopologyNotAllowed { class, allowed } => {
             let unmet = topology(case, class, &allowed);
-            (VolumeProblem::TopologyNotAllowed { class, unmet }, Outlook::Never)
+            (VolumeProblem::TopologyNotAllowed { class, unmet }, Outlook::Mismatch)
         }
         Obstacle::NoSpace { class, wanted, largest } => {
             let (wanted, largest) = (wanted.to_string(), largest.map(|size| size.to_string()));

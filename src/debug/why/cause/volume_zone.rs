@@ -44,7 +44,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let found = conflicts(case.probe.pod(), objects, &node.metadata.labels).into_iter();
     let cause = |conflict: ZoneConflict| {
         let ZoneConflict { claim, volume, label, zones, has } = conflict;
-        Cause::new(OtherZone { claim, volume, label, zones, has }, 1.0, Outlook::Never)
+        Cause::new(OtherZone { claim, volume, label, zones, has }, 1.0, Outlook::Mismatch)
     };
     found.map(cause).collect()
 }

@@ -10,14 +10,18 @@ fn why_is_a_view_that_folds_and_leads_to_the_matrix_and_back() {
     live.golden("why-fragmented-80x24");
     assert!(live.text().contains("Why default/report?"), "{}", live.text());
     // The reasons unfold to the nodes, and a node leads to its cell.
-    let mut live = live.keys("/enough cpu<Enter>gg<Enter><Esc>");
-    assert!(live.text().contains("node-0: cpu:"), "{}", live.text());
-    let mut live = live.keys("/node-0: cpu<Enter>gg<Enter>");
+    let mut live = live.keys("/Insufficient cpu<Enter>gg<Enter><Esc>");
+    assert!(live.text().contains("node-0: Insufficient cpu:"), "{}", live.text());
+    let mut live = live.keys("/node-0: Insufficient<Enter>gg<Enter>");
     assert_eq!(live.app.view(), ViewId::Filter);
     assert!(live.lines()[1].contains("NodeResourcesFit ▸ node-0"), "{}", live.lines()[1]);
     let mut live = live.keys("-");
     assert_eq!(live.app.view(), ViewId::Why);
-    assert!(live.text().contains("node-0: cpu"), "what was unfolded stays so: {}", live.text());
+    assert!(
+        live.text().contains("node-0: Insufficient cpu"),
+        "what was unfolded stays so: {}",
+        live.text()
+    );
     let live = live.keys("<Esc>G<Enter>");
     assert!(!live.driver.is_searching());
 }

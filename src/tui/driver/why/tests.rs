@@ -4,7 +4,7 @@ use crate::tui::testing::Live;
 
 /// Each story's pod by its row in the queues or the pods, and words of its true cause.
 const ASKED: &[(&str, &str, &str)] = &[
-    ("fragmented", "default/report", "short by 500m"),
+    ("fragmented", "default/report", "500m short"),
     ("tainted", "default/train", "taint dedicated=gpu:NoSchedule is not tolerated"),
     ("affinity-typo", "default/database", "did you mean \"ssd\"?"),
     ("spread-skew", "default/web-2", "PodTopologySpread"),
@@ -51,10 +51,10 @@ fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
     let mut live = Live::demo("tour").keys("n3<Enter>");
     let text = live.text();
     assert!(text.contains("default/payment on a-0 in cycle 1"), "{text}");
-    assert!(text.contains("4 allocatable − 1.5 requested = 2.5 free, 3 needed"), "{text}");
+    assert!(text.contains("Insufficient cpu: needs 3, 2.5 free"), "{text}");
     // The state before the cycle is told, also where the cycle made room itself.
     let mut live = live.keys("<Esc>j<Enter>");
-    assert!(live.text().contains("b-0: refused"), "{}", live.text());
+    assert!(live.text().contains("b-0: rejected"), "{}", live.text());
     let mut live = live.keys("<Esc>n4j<Enter>");
     let text = live.text();
     assert!(text.contains("default/web-0 on a-0 in cycle 2"), "{text}");
@@ -66,6 +66,6 @@ fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
 #[test]
 fn evictions_that_were_made_are_told_as_made() {
     let mut live = Live::wide("tour").keys("nW");
-    assert!(live.text().contains("Preemption: it pushed others out on b-0"), "{}", live.text());
+    assert!(live.text().contains("Preemption: it preempted on b-0"), "{}", live.text());
     assert!(live.keys("G").text().contains("In backoff for 0s, and for 1.9s more."));
 }

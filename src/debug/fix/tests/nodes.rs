@@ -1,0 +1,65 @@
+//! Nodes that are out of service, tainted or down.
+
+use super::*;
+
+const CORDONED: &str =
+    "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]";
+
+/// `kubectl cordon` sets the field, and the node controller adds the taint.
+#[test]
+fn a_cordon_is_one_cause_and_is_lifted_by_uncordon() {
+    let cluster = node("a", "", CORDONED) + &web("1", "");
+    assert_eq!(causes(&cluster, "a"), ["NodeUnschedulable: cordoned (spec.unschedulable)"]);
+    assert_eq!(proposed(&cluster), ["uncordon node a", "add 1 node like a"]);
+    let why = why(&cluster);
+    assert_eq!(why.node("a".into()).unwrap().missing, 1.0);
+    assert_eq!(why.groups[0].reasons.len(), 1);
+}
+
+/// The field alone: the node controller has not been there yet. Another taint stays a cause.
+#[test]
+fn a_cordon_goes_together_with_other_causes() {
+    let field = node("a", "", "unschedulable: true") + &web("1", "");
+    assert_eq!(proposed(&field)[0], "uncordon node a");
+    let tainted = CORDONED.replace("taints: [", "taints: [{key: gpu, effect: NoSchedule}, ");
+    let cluster = node("a", "", &tainted) + &web("1", "");
+    let expected = ["tolerate pod default/web gpu:NoSchedule; uncordon node a".to_owned()];
+    let proposed = proposed(&cluster);
+    let sorted = |text: &str| {
+        let mut edits: Vec<&str> = text.split("; ").collect();
+        edits.sort_unstable();
+        edits.join("; ")
+    };
+    assert_eq!(sorted(&proposed[0]), expected[0]);
+    assert!(!proposed.iter().any(|edits| edits.contains("unschedulable")), "{proposed:?}");
+}
+
+fn down(taint: &str, condition: &str) -> String {
+    let taints = format!(
+        "taints: [{{key: node.kubernetes.io/{taint}, effect: NoSchedule}}, {{key: \
+         node.kubernetes.io/{taint}, effect: NoExecute}}]"
+    );
+    node("a", "", &taints).replace("status: {", &format!("status: {{conditions: [{condition}], "))
+}
+
+/// A taint that the node controller puts back is no cause of its own, and nothing to remove.
+#[test]
+fn a_node_that_is_down_is_said_to_be_down() {
+    let unknown = "{type: Ready, status: Unknown, reason: NodeStatusUnknown}";
+    let cluster = down("unreachable", unknown) + &web("1", "");
+    assert_eq!(
+        causes(&cluster, "a"),
+        ["TaintToleration: node unreachable: its kubelet is silent (Ready=Unknown, \
+          NodeStatusUnknown)"]
+    );
+    assert_eq!(proposed(&cluster), ["add 1 node like a"]);
+    let without_condition = down("disk-pressure", "") + &web("1", "");
+    assert_eq!(
+        causes(&without_condition, "a"),
+        ["TaintToleration: node short of disk space (DiskPressure=True)"]
+    );
+    // The condition has ended, and the controller is about to remove what is left of it.
+    let over = down("not-ready", "{type: Ready, status: 'True'}") + &web("1", "");
+    assert_eq!(causes(&over, "a").len(), 2);
+    assert!(proposed(&over)[0].starts_with("untaint node a node.kubernetes.io/not-ready"));
+}
