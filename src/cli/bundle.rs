@@ -47,7 +47,7 @@ impl Subcommand for Bundle {
     const NAME: &'static str = "bundle";
 
     fn run(&self) -> Result<Exit> {
-        let progress = Progress::default();
+        let progress = Progress::with_limit(self.input.input_limit);
         let (mut read, mut name) = with_progress(&progress, || read(&self.input, &progress))?;
         let until = recorded::until(&self.input, read.recording.as_ref())?;
         read.warnings.iter().for_each(output::line);
@@ -91,7 +91,7 @@ impl Bundle {
         if let Some((text, from)) = text {
             config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
                 .context(from.clone())?;
-            scheduler_config = Some(serde_yaml::from_str::<Value>(&text).context(from)?);
+            scheduler_config = Some(crate::api::yaml::from_str::<Value>(&text).context(from)?);
         }
         Ok(Header {
             schema: SCHEMA.into(),

@@ -91,7 +91,7 @@ pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Re
         let (text, from) = (read_config(path)?, path.display().to_string());
         crate::config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
             .context(from.clone())?;
-        settings.scheduler_config = Some(serde_yaml::from_str(&text).context(from)?);
+        settings.scheduler_config = Some(crate::api::yaml::from_str(&text).context(from)?);
     }
     Ok(settings)
 }

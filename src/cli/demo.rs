@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::cli::exit::Exit;
 use crate::cli::open::{require_screen, session, show};
-use crate::cli::options::{Input, View};
+use crate::cli::options::{Input, Memory, View};
 use crate::cli::registry::Subcommand;
 use crate::cli::story;
 use crate::cli::tries::Tries;
@@ -23,6 +23,8 @@ pub(super) struct Demo {
     list: bool,
     #[command(flatten)]
     view: View,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 impl Subcommand for Demo {
@@ -38,7 +40,8 @@ impl Subcommand for Demo {
         let story = self.story.clone().unwrap_or_else(|| fixtures::TOUR.to_owned());
         story::find(&story)?;
         require_screen()?;
-        let input = Input { demo: Some(story), ..Input::default() };
+        let input =
+            Input { demo: Some(story), memory: self.memory.clone(), ..Input::default() };
         show(session(&input, &Tries::default(), None)?, &self.view)
     }
 }

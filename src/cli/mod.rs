@@ -32,6 +32,7 @@ mod schedule;
 mod stops;
 mod story;
 mod test;
+mod trace_file;
 mod tries;
 mod waiting;
 

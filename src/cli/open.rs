@@ -57,10 +57,10 @@ pub(super) fn debugger(input: &Input, view: &View) -> Result<Exit> {
         return debug(opened, &view.screen, settings, Behind::Live(Box::new(following)));
     }
     let settings = settings(&view.screen);
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(Progress::with_limit(input.input_limit));
     let (owned, telling) = (input.clone(), progress.clone());
-    let (memory, speed) = (history_memory(&view.screen), view.speed);
-    let work = move || recorded::open(&owned, memory, speed, &telling);
+    let speed = view.speed;
+    let work = move || recorded::open(&owned, speed, &telling);
     match tui::loading::run(&name_of(input), &settings.appearance, &progress, work)? {
         Waited::Done(opened) => {
             let (opened, behind) = opened?;
@@ -137,7 +137,6 @@ fn show_with(
     behind: Behind,
 ) -> Result<(i32, Left)> {
     let Shown { mut session, name, mut notices } = shown;
-    session.set_history_memory(history_memory(view));
     if let Some(path) = &view.breakpoints {
         match path.exists() {
             true => stops::set(&mut session, &[], Some(path))?,
@@ -149,11 +148,6 @@ fn show_with(
     }
     let shown = tui::run::Shown { session, source: name, behind };
     tui::run::run(shown, settings, notices, view.breakpoints.as_deref())
-}
-
-/// In bytes.
-fn history_memory(view: &Screen) -> usize {
-    (view.history_memory as usize) << 20
 }
 
 pub(super) fn leave(code: i32) -> Result<Exit> {
@@ -184,7 +178,7 @@ pub(super) fn exit_of(report: &RunReport) -> Exit {
 
 /// Reads the input and loads it into a new cluster, with what is to be tried beside it.
 pub(super) fn session(input: &Input, tries: &Tries, percentage: Option<i32>) -> Result<Opened> {
-    let progress = Progress::default();
+    let progress = Progress::with_limit(input.input_limit);
     let work = || load(input, tries, percentage, &progress);
     if reads_files(input) { with_progress(&progress, work) } else { work() }
 }
@@ -262,7 +256,9 @@ pub(super) fn build_with(
         notices.retain(|notice| notice != source::NOTHING_PENDING);
     }
     notices.append(&mut added.notices);
-    Ok(Opened { session: Session::new(built.world), name, notices, added })
+    let mut session = Session::new(built.world);
+    session.set_history_memory(input.memory.bytes());
+    Ok(Opened { session, name, notices, added })
 }
 
 /// Where the scheduler's writes go.

@@ -60,6 +60,39 @@ pub struct Input {
     /// preempt are ever called; bind is simulated, nothing is written anywhere
     #[arg(long)]
     pub call_extenders: bool,
+    #[command(flatten)]
+    pub memory: Memory,
+    /// Refuse files with more text, unpacked, in MiB; of YAML, which is held as a whole, with more
+    /// than an eighth of that [default: 8192]
+    #[arg(long, value_name = "MIB")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub input_limit: Option<u32>,
+}
+
+/// How much of the past is kept.
+#[derive(Args, Debug, Clone)]
+pub struct Memory {
+    /// Memory for the past, in MiB: recorded matrices and copies of the cluster. The oldest
+    /// matrices are dropped first, and recomputed where they are needed again
+    #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub history_memory: u32,
+}
+
+/// MiB for the past unless said otherwise.
+const HISTORY_MEMORY: u32 = 256;
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory { history_memory: HISTORY_MEMORY }
+    }
+}
+
+impl Memory {
+    /// In bytes.
+    pub fn bytes(&self) -> usize {
+        (self.history_memory as usize) << 20
+    }
 }
 
 /// Which cluster, where no file is named.
@@ -126,7 +159,7 @@ pub struct View {
     pub speed: Option<Speed>,
 }
 
-/// How the debugger looks, and what it remembers.
+/// How the debugger looks.
 #[derive(Args, Debug, Default, Clone)]
 #[command(next_help_heading = "Screen")]
 pub struct Screen {
@@ -144,11 +177,4 @@ pub struct Screen {
     /// you leave
     #[arg(long, value_name = "FILE")]
     pub breakpoints: Option<PathBuf>,
-    /// Memory for going back in time, in MiB: recorded matrices and copies of the cluster
-    #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub history_memory: u32,
 }
-
-/// MiB for going back in time unless said otherwise.
-const HISTORY_MEMORY: u32 = 256;

@@ -50,7 +50,6 @@ pub(super) fn until(input: &Input, recording: Option<&Recording>) -> Result<Opti
 /// recorded ahead.
 pub(super) fn open(
     input: &Input,
-    memory: usize,
     speed: Option<Speed>,
     progress: &Progress,
 ) -> Result<(Opened, Behind)> {
@@ -60,9 +59,7 @@ pub(super) fn open(
         let opened = build_with(read, input, &Tries::default(), name, |_| Vec::new())?;
         return Ok((opened, Behind::Nothing));
     }
-    let played = play(read, name, input, progress, |opened| {
-        opened.session.set_history_memory(memory);
-    })?;
+    let played = play(read, name, input, progress, |_| {})?;
     let Played { mut opened, decisions, .. } = played;
     opened.session.go_to_stop(0);
     let start = opened.session.now();

@@ -1,6 +1,5 @@
 //! `kubestep run`: the whole queue to its end, without a screen.
 
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -14,9 +13,10 @@ use crate::cli::open::{exit_of, session};
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::stops;
+use crate::cli::trace_file::TraceFile;
 use crate::cli::tries::{Added, HEADING, Tries};
-use crate::debug::Session;
 use crate::debug::capacity::{Capacity, capacity};
+use crate::debug::{Ran, Session};
 use crate::output;
 use crate::output::clean::clean;
 use crate::output::document::json_line;
@@ -24,7 +24,6 @@ use crate::output::file::{Links, NewFile};
 use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
 use crate::report::usage::Usage;
-use crate::trace;
 
 /// Schedule everything without a screen and print what became of each pod
 #[derive(Args, Debug)]
@@ -107,7 +106,7 @@ impl Subcommand for Run {
         let opened = session(&self.input, &self.tries, self.percentage_of_nodes_to_score)?;
         let load_s = started.elapsed().as_secs_f64();
         self.tell(&opened.notices);
-        let trace = self.trace.as_deref().map(|path| self.create(path)).transpose()?;
+        let mut trace = self.trace.as_deref().map(|path| self.create(path)).transpose()?;
         let mut session = opened.session;
         session.only_forward();
         edits::apply(&mut session, "--edit", &self.edits)?;
@@ -116,15 +115,15 @@ impl Subcommand for Run {
         stops::set(&mut session, &self.breaks, self.breakpoints.as_deref())?;
         let before = Usage::of(session.world());
         let started = Instant::now();
-        self.cycles(&mut session)?;
+        self.cycles(&mut session, trace.as_mut())?;
         let cycle_s = started.elapsed().as_secs_f64();
-        if let Some(file) = trace {
-            write_trace(&session, file, self.trace_detail == "full").context("--trace")?;
+        let mut notices: Vec<String> = session.circle().iter().map(ToString::to_string).collect();
+        if let Some(trace) = trace {
+            notices.extend(trace.finish(session.history()).context("--trace")?);
         }
+        self.tell(&notices);
         let mut report = RunReport::new(&session, before);
-        let circle: Vec<String> = session.circle().iter().map(ToString::to_string).collect();
-        self.tell(&circle);
-        report.notices = [opened.notices, circle].concat();
+        report.notices = [opened.notices, notices].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
         match self.timings {
             true => output::print(&json_line(&Timings::new(&session, load_s, cycle_s).to_json()))?,
@@ -135,23 +134,26 @@ impl Subcommand for Run {
 }
 
 impl Run {
-    fn cycles(&self, session: &mut Session) -> Result<()> {
-        let mut printed = io::Result::Ok(());
+    fn cycles(&self, session: &mut Session, mut trace: Option<&mut TraceFile>) -> Result<()> {
+        let stream = self.output == Output::Stream;
         if !session.breakpoints().items().is_empty() {
             let words = stops::run(session, self.max_cycles);
-            let stream = self.output == Output::Stream;
             for record in session.history().cycles().filter(|_| stream) {
                 output::print(&json_line(&run::json::cycle(record)))?;
             }
             return words.iter().try_for_each(|line| self.say(line));
         }
-        session.run_until_idle(self.max_cycles, |record| {
-            if self.output == Output::Stream {
-                printed = output::print(&json_line(&run::json::cycle(record)));
+        let mut left = self.max_cycles;
+        while left > 0 && session.circle().is_none() && session.run_cycle() == Ran::NewCycle {
+            left -= 1;
+            if let Some(record) = session.record().filter(|_| stream) {
+                output::print(&json_line(&run::json::cycle(record)))?;
             }
-            printed.is_err()
-        });
-        Ok(printed?)
+            if let Some(trace) = &mut trace {
+                trace.catch_up(session.history()).context("--trace")?;
+            }
+        }
+        Ok(())
     }
 
     /// Says what is to be noticed, unless it is part of the output.
@@ -171,9 +173,11 @@ impl Run {
     }
 
     /// The file of the trace: begun before the run, so that a wrong path does not cost one.
-    fn create(&self, path: &Path) -> Result<NewFile> {
+    fn create(&self, path: &Path) -> Result<TraceFile> {
         let links = if self.follow_symlinks { Links::Follow } else { Links::Refuse };
-        NewFile::create(path, links).with_context(|| format!("--trace: {}", path.display()))
+        let file = NewFile::create(path, links);
+        let file = file.with_context(|| format!("--trace: {}", path.display()))?;
+        Ok(TraceFile::new(file, self.trace_detail == "full"))
     }
 
     fn capacity(&self, session: &Session, added: &Added) -> Result<Vec<Capacity>> {
@@ -198,18 +202,4 @@ impl Run {
         }?;
         Ok(())
     }
-}
-
-/// One line of JSON a cycle.
-fn write_trace(session: &Session, file: NewFile, full: bool) -> Result<()> {
-    let mut file = BufWriter::new(file);
-    for record in session.history().cycles() {
-        let line = match full {
-            true => trace::json::cycle(record),
-            false => trace::json::summary(record),
-        };
-        file.write_all(json_line(&line).as_bytes())?;
-    }
-    file.flush()?;
-    Ok(file.get_mut().publish()?)
 }

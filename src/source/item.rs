@@ -1,5 +1,6 @@
 //! One object's text within a file, and how it is decoded.
 
+use super::LIMITS;
 use crate::api::decode::{DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error};
 use crate::api::{Kind, Object};
 use crate::intern::Symbol;
@@ -135,6 +136,10 @@ impl Item<'_> {
             Expected::Anything => None,
             Expected::Kind(kind) => Some(kind),
         };
+        if matches!(self.content, Content::Yaml { text, .. } if text.len() > LIMITS.object) {
+            let message = format!("is longer than {} MiB", LIMITS.object >> 20);
+            return Err(DecodeError { message, ..DecodeError::default() });
+        }
         let decoded = match &self.content {
             Content::Json { text, .. } => decode(Text::Json(text), kind),
             Content::Yaml { text, indent: 0 } => decode(Text::Yaml(text), kind),
@@ -161,7 +166,7 @@ impl Item<'_> {
                 serde_json::from_str(text).map_err(|error| json_error(&error))
             }
             Content::Yaml { text, indent } => {
-                serde_yaml::from_str(&dedent(text, *indent)).map_err(|error| yaml_error(&error))
+                crate::api::yaml::from_str(&dedent(text, *indent)).map_err(|error| yaml_error(&error))
             }
             Content::Value(value) => Ok(value.clone()),
         }
@@ -204,7 +209,7 @@ pub(super) fn is_list(kind: &str) -> bool {
 
 /// A simulator's export may leave out what the configuration is.
 fn with_header(text: String) -> String {
-    let Ok(serde_yaml::Value::Mapping(mut fields)) = serde_yaml::from_str(&text) else {
+    let Ok(serde_yaml::Value::Mapping(mut fields)) = crate::api::yaml::from_str(&text) else {
         return text;
     };
     let is_set = |value: Option<&serde_yaml::Value>| value.is_some_and(|value| !value.is_null());

@@ -11,6 +11,7 @@ use super::STDIN;
 use super::error::SourceError;
 use super::piece::{Piece, Place};
 use crate::api::decode::{json_error, yaml_error};
+use crate::api::yaml;
 
 /// A document.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +84,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
         return values.map_err(|error| wrong(json_error(&error)));
     }
     let mut values = Vec::new();
-    for document in serde_yaml::Deserializer::from_str(text) {
+    for document in yaml::documents(text).map_err(|error| wrong(yaml_error(&error)))? {
         let mut value =
             serde_yaml::Value::deserialize(document).map_err(|error| wrong(yaml_error(&error)))?;
         value.apply_merge().map_err(|error| wrong(yaml_error(&error)))?;

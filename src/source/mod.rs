@@ -30,7 +30,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -127,9 +127,11 @@ struct Limits {
     whole: usize,
     /// Bytes of text that one thread decodes at a time.
     chunk: usize,
+    /// Bytes of text of one object, at most.
+    object: usize,
 }
 
-const LIMITS: Limits = Limits { whole: 4 << 20, chunk: 1 << 20 };
+const LIMITS: Limits = Limits { whole: 4 << 20, chunk: 1 << 20, object: 16 << 20 };
 
 /// Reads files and folders; `-` is standard input.
 pub fn read(
@@ -192,13 +194,12 @@ impl<'a> Reading<'a> {
         }
         let formats = foreign::candidates(&text);
         if !formats.is_empty() {
-            while more {
-                more = reader.read_more(&mut text)?;
-            }
+            reader.read_rest(&mut text, more)?;
             return self.foreign(File { name: reader.name, text }, &formats);
         }
         // Much JSON is what machines write. Much YAML is rare, and slow in any case.
-        if more && json::looks_like(&text) {
+        let is_json = json::looks_like(&text);
+        if more && is_json {
             let file = Symbol::new(&reader.name);
             let found = stream::read(reader, text, self.limits)?;
             for stream::Found { document, line, outcome } in found {
@@ -206,8 +207,8 @@ impl<'a> Reading<'a> {
             }
             return Ok(());
         }
-        while more {
-            more = reader.read_more(&mut text)?;
+        if !is_json {
+            reader.read_rest(&mut text, more)?;
         }
         self.whole(File { name: reader.name, text })
     }
@@ -282,7 +283,14 @@ impl<'a> Reading<'a> {
 /// What is wrong with the file, named, for people.
 pub fn read_whole(path: &Path) -> Result<String, String> {
     let name = path.display();
-    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+    let limit = LIMITS.object as u64;
+    let mut text = String::new();
+    let read = std::fs::File::open(path)
+        .and_then(|file| file.take(limit + 1).read_to_string(&mut text));
+    if text.len() as u64 > limit {
+        return Err(format!("{name}: has more than {} MiB: is it the right file?", limit >> 20));
+    }
+    read.map(|_| text).map_err(|error| match error.kind() {
         ErrorKind::NotFound => format!("{name}: there is no such file"),
         ErrorKind::IsADirectory => format!("{name}: is a folder; name the file in it"),
         ErrorKind::InvalidData => format!("{name}: is not text; save it as UTF-8"),

@@ -5,10 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::SourceError;
 
-/// How far reading has come, to be watched, and stopped, from another thread. Prints as
-/// `1.20 GB of 4.89 GB read, 40,312 objects`.
-#[derive(Debug, Default)]
+/// Bytes of a file's text unless said otherwise: twice a dump of 15,000 nodes and 150,000 pods.
+const LIMIT: u64 = 8 << 30;
+
+/// How far reading has come, to be watched, and stopped, from another thread, and how far it may
+/// go. Prints as `1.20 GB of 4.89 GB read, 40,312 objects`.
+#[derive(Debug)]
 pub struct Progress {
+    /// Bytes of text that one file may have, unpacked. Text that is held as a whole, as YAML is,
+    /// may have an eighth of that.
+    limit: u64,
     /// Bytes that the files take as they are stored; 0 if that is not known.
     pub total: AtomicU64,
     /// Bytes of these that were read so far.
@@ -25,7 +31,33 @@ pub struct Progress {
     pub cancel: AtomicBool,
 }
 
+impl Default for Progress {
+    fn default() -> Progress {
+        Progress {
+            limit: LIMIT,
+            total: AtomicU64::default(),
+            read: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            found: AtomicU64::default(),
+            decoded: AtomicU64::default(),
+            is_read: AtomicBool::default(),
+            cancel: AtomicBool::default(),
+        }
+    }
+}
+
 impl Progress {
+    /// Nothing read yet; a file's text may have so many MiB, where that is said.
+    pub fn with_limit(mebibytes: Option<u32>) -> Progress {
+        let limit = mebibytes.map_or(LIMIT, |mebibytes| u64::from(mebibytes) << 20);
+        Progress { limit, ..Progress::default() }
+    }
+
+    /// Bytes that one file's text may have: in all, and where it is held as a whole.
+    pub(super) fn limits(&self) -> (u64, u64) {
+        (self.limit, self.limit / 8)
+    }
+
     pub(super) fn check(&self) -> Result<(), Box<SourceError>> {
         if self.cancel.load(Ordering::Relaxed) {
             return Err(SourceError::cancelled());

@@ -35,7 +35,7 @@ impl<'p> Reader<'p> {
         progress: &'p Progress,
     ) -> Result<Reader<'p>, Box<SourceError>> {
         let counted = Counted { input, progress };
-        let (input, is_packed) = unpack::open(&name, counted)?;
+        let (input, is_packed) = unpack::open(&name, counted, progress.limits().1)?;
         let (block, may_be_cut) = (vec![0; BLOCK], false);
         let (partial, offset, lines) = (0, 0, 0);
         Ok(Reader { name, input, is_packed, progress, block, partial, offset, lines, may_be_cut })
@@ -83,11 +83,27 @@ impl<'p> Reader<'p> {
         text.push_str(valid.strip_prefix(first).unwrap_or(valid));
         add(&self.progress.bytes, valid.len());
         self.offset += valid.len();
+        let (limit, _) = self.progress.limits();
+        if self.offset as u64 > limit {
+            return Err(too_long(&self.name, limit));
+        }
         self.lines += line_ends(valid.as_bytes());
         let valid = valid.len();
         self.block.copy_within(valid..held, 0);
         self.partial = held - valid;
         Ok(read > 0)
+    }
+
+    /// Appends what is left to `text`, as long as there is `more`: it is held as a whole.
+    pub fn read_rest(&mut self, text: &mut String, mut more: bool) -> Result<(), Box<SourceError>> {
+        let (_, limit) = self.progress.limits();
+        while text.len() as u64 <= limit {
+            if !more {
+                return Ok(());
+            }
+            more = self.read_more(text)?;
+        }
+        Err(too_long(&self.name, limit))
     }
 
     fn not_text(&self, valid: usize) -> Box<SourceError> {
@@ -120,6 +136,21 @@ impl<R: Read> Read for Counted<'_, R> {
         add(&self.progress.read, read);
         Ok(read)
     }
+}
+
+/// The error about a file with more text than may be read.
+pub(super) fn too_long(name: &str, limit: u64) -> Box<SourceError> {
+    let message = format!("has more than {} MiB of text", limit >> 20);
+    let help = "--input-limit raises what may be read: of JSON all of it, of YAML and packed \
+                archives, which are held as a whole, an eighth";
+    SourceError::of_file(name, message, help)
+}
+
+/// The error about one object that is larger than any that an API server stores.
+pub(super) fn too_large(name: &str, line: usize) -> Box<SourceError> {
+    let message = format!("has an object of more than {} MiB", super::LIMITS.object >> 20);
+    let help = "an API server stores at most 1.5 MiB for one: was the file cut or joined wrongly?";
+    Box::new(SourceError { line, ..*SourceError::of_file(name, message, help) })
 }
 
 /// Why a file cannot be opened or read.

@@ -124,7 +124,7 @@ fn the_simulators_export_as_yaml() {
 
 #[test]
 fn the_simulators_export_as_json() {
-    let value: serde_json::Value = serde_yaml::from_str(SIMULATOR).unwrap();
+    let value: serde_json::Value = crate::api::yaml::from_str(SIMULATOR).unwrap();
     let pretty = serde_json::to_string_pretty(&value).unwrap();
     for text in [value.to_string(), pretty] {
         let input = read_as("export.json", &text);
@@ -132,7 +132,7 @@ fn the_simulators_export_as_json() {
         kinds.sort_unstable();
         assert_eq!(kinds, [Kind::Node, Kind::Pod, Kind::Namespace, Kind::StorageClass]);
         let config = input.scheduler_config.unwrap().text;
-        let config: serde_json::Value = serde_yaml::from_str(&config).unwrap();
+        let config: serde_json::Value = crate::api::yaml::from_str(&config).unwrap();
         assert_eq!(
             config["percentageOfNodesToScore"],
             value["schedulerConfig"]["percentageOfNodesToScore"]
@@ -347,9 +347,40 @@ fn files_that_are_not_there_and_empty_folders_are_errors() {
 fn reading_can_be_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "a.yaml", TWO_DOCUMENTS);
-    let progress = Progress { cancel: true.into(), ..Default::default() };
+    let progress = Progress::default();
+    progress.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
     let error = super::read(&[path], &Filter::default(), &progress).unwrap_err();
     assert!(error.is_cancelled());
+}
+
+#[test]
+fn text_that_is_deeper_than_can_be_decoded_is_refused_before_it_is_parsed() {
+    for deep in ["[".repeat(50_000), "{a: ".repeat(50_000)] {
+        let pod = format!("kind: Pod\nmetadata:\n  name: a\n  annotations: {deep}\n");
+        let error = read_text("a.yaml", pod.into(), &Filter::default()).unwrap_err();
+        assert_eq!(error.message, "more than 128 levels are nested in each other, in line 4");
+    }
+}
+
+#[test]
+fn more_text_than_the_limit_is_refused_packed_or_not() {
+    let (folder, filter) = (tempfile::tempdir().unwrap(), Filter::default());
+    let json = format!("[{}1]", "{\"kind\": \"Event\"},\n".repeat(100_000));
+    let comments = "# a comment\n".repeat(20_000);
+    for (name, text, holds) in [("a.json", &json, 1), ("a.yaml", &comments, 8)] {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packer, text.as_bytes()).unwrap();
+        let packed = folder.path().join(format!("{name}.gz"));
+        std::fs::write(&packed, packer.finish().unwrap()).unwrap();
+        for path in [write(folder.path(), name, text), packed] {
+            let paths = [path];
+            let read =
+                |mebibytes| super::read(&paths, &filter, &Progress::with_limit(Some(mebibytes)));
+            let error = read(1).unwrap_err();
+            assert!(error.message.ends_with("MiB of text"), "{error}");
+            assert!(!matches!(read(2 * holds), Err(error) if error.message.ends_with("of text")));
+        }
+    }
 }
 
 mod properties {

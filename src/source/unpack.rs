@@ -10,7 +10,7 @@ use zip::ZipArchive;
 
 use super::error::SourceError;
 use super::foreign::simkube;
-use super::reader::cannot_read;
+use super::reader::{cannot_read, too_long};
 
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
@@ -28,14 +28,19 @@ type Result<T> = std::result::Result<T, Box<SourceError>>;
 
 /// A file's text as bytes, and whether it was packed with gzip, so that what goes wrong on the
 /// way may be the packing's fault.
-pub(super) fn open<'p>(name: &str, input: impl Read + 'p) -> Result<(Unpacked<'p>, bool)> {
+/// An archive that holds more than `limit` bytes is refused.
+pub(super) fn open<'p>(
+    name: &str,
+    input: impl Read + 'p,
+    limit: u64,
+) -> Result<(Unpacked<'p>, bool)> {
     let wrong = |error: io::Error| cannot_read(name, &error);
     let (head, input) = peek(input, GZIP.len()).map_err(wrong)?;
     if head != GZIP {
-        return Ok((contained(name, input).map_err(|error| error.told(name, false))?, false));
+        return Ok((contained(name, input, limit).map_err(|error| error.told(name, false))?, false));
     }
     let input = MultiGzDecoder::new(BufReader::with_capacity(BLOCK, input));
-    Ok((contained(name, input).map_err(|error| error.told(name, true))?, true))
+    Ok((contained(name, input, limit).map_err(|error| error.told(name, true))?, true))
 }
 
 /// Why a file could not be unpacked.
@@ -61,14 +66,15 @@ impl From<io::Error> for Wrong {
 }
 
 /// What a container holds; anything else as it is.
-fn contained<'p>(name: &str, input: impl Read + 'p) -> std::result::Result<Unpacked<'p>, Wrong> {
+fn contained<'p>(
+    name: &str,
+    input: impl Read + 'p,
+    limit: u64,
+) -> std::result::Result<Unpacked<'p>, Wrong> {
     let (head, mut input) = peek(input, HEAD)?;
-    let mut whole = || -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        input.read_to_end(&mut bytes).map(|_| bytes)
-    };
+    let mut whole = || up_to(name, &mut input, limit);
     let unpacked = if head.starts_with(ZIP) {
-        from_zip(name, whole()?).map_err(Wrong::Told)?
+        from_zip(name, whole()?, limit).map_err(Wrong::Told)?
     } else if simkube::is_trace(&head) {
         simkube::to_json(name, &whole()?).map_err(Wrong::Told)?.into_bytes()
     } else if head.get(BBOLT.0..).is_some_and(|magic| magic == BBOLT.1) {
@@ -81,8 +87,18 @@ fn contained<'p>(name: &str, input: impl Read + 'p) -> std::result::Result<Unpac
     Ok(Box::new(Cursor::new(unpacked)))
 }
 
+/// All bytes, of which there may be so many.
+fn up_to(name: &str, input: impl Read, limit: u64) -> std::result::Result<Vec<u8>, Wrong> {
+    let mut bytes = Vec::new();
+    input.take(limit + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(Wrong::Told(too_long(name, limit))),
+        false => Ok(bytes),
+    }
+}
+
 /// The one file of text in an archive.
-fn from_zip(name: &str, bytes: Vec<u8>) -> Result<Vec<u8>> {
+fn from_zip(name: &str, bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>> {
     let broken = |error: io::Error| damaged(name, "a zip archive", &error);
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(error.into()))?;
     let is_text = |file: &String| TEXT.iter().any(|ending| file.ends_with(ending));
@@ -96,10 +112,11 @@ fn from_zip(name: &str, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let help = "unpack it, and name the folder or the files";
         return Err(SourceError::of_file(name, message, help));
     };
-    let mut file = archive.by_name(file).map_err(|error| broken(error.into()))?;
-    let mut text = Vec::new();
-    file.read_to_end(&mut text).map_err(broken)?;
-    Ok(text)
+    let file = archive.by_name(file).map_err(|error| broken(error.into()))?;
+    up_to(name, file, limit).map_err(|wrong| match wrong {
+        Wrong::Reading(error) => broken(error),
+        Wrong::Told(error) => error,
+    })
 }
 
 /// The first bytes, and all of them once more.

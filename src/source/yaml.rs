@@ -6,6 +6,7 @@
 
 use serde::Deserialize;
 
+use super::LIMITS;
 use super::error::{SourceError, help_for};
 use super::files::File;
 use super::item::{Content, Expected, Item};
@@ -248,8 +249,13 @@ fn has_references(text: &str) -> bool {
 
 /// Parses a document as a whole and takes the value apart.
 fn parse_whole<'a>(document: &Document<'a>) -> Result<Vec<Item<'a>>, crate::api::DecodeError> {
+    // A tree of values takes many times what its text does.
+    if document.text.len() > 4 * LIMITS.object {
+        let message = "is too long for flow style, anchors or an indented list".into();
+        return Err(crate::api::DecodeError { message, ..Default::default() });
+    }
     let mut value: serde_yaml::Value =
-        serde_yaml::from_str(document.text).map_err(|error| yaml_error(&error))?;
+        crate::api::yaml::from_str(document.text).map_err(|error| yaml_error(&error))?;
     value.apply_merge().map_err(|error| yaml_error(&error))?;
     let value = serde_json::Value::deserialize(value).map_err(|error| yaml_error(&error))?;
     let found = take_apart(value).map_err(|message| crate::api::DecodeError {

@@ -122,7 +122,7 @@ fn text(flag: &Option<String>, config: &str) -> String {
 
 /// The kubeconfig that a configuration names. What is wrong with it is said later, in full.
 pub(super) fn kubeconfig_in(config: &str) -> Option<PathBuf> {
-    let document: serde_yaml::Value = serde_yaml::from_str(config).ok()?;
+    let document: serde_yaml::Value = crate::api::yaml::from_str(config).ok()?;
     let path = document.get("clientConnection")?.get("kubeconfig")?.as_str()?;
     (!path.is_empty()).then(|| path.into())
 }

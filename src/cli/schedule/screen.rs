@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::cli::exit::Exit;
 use crate::cli::open;
-use crate::cli::options::Screen;
+use crate::cli::options::{Memory, Screen};
 use crate::debug::Session;
 use crate::extender_client::{self, Reach};
 use crate::live::Attended;
@@ -26,6 +26,8 @@ pub(super) struct Attendance {
     pub tui: bool,
     #[command(flatten)]
     screen: Screen,
+    #[command(flatten)]
+    memory: Memory,
 }
 
 /// What is shown beside the session.
@@ -60,6 +62,7 @@ impl Attendance {
             world.api_mut().set_extenders(asking.context("extenders")?);
         }
         let mut session = Session::new(world);
+        session.set_history_memory(self.memory.bytes());
         session.act(extenders);
         let tell: Teller = Box::new(move |world, told| watched.see(world, &told));
         let attended = Attended::new(Box::new(wire), &session, (context, dry_run), tell);

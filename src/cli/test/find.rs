@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, bail};
 use serde::Deserialize;
-use serde_yaml::{Deserializer, Value};
+use serde_yaml::Value;
 
+use crate::api::yaml;
 use crate::debug::expect::{API_VERSION, KIND, Test, read, read_expect};
 use crate::source::files::{Unreadable, below};
 use crate::source::recording;
@@ -77,7 +78,8 @@ fn file(path: &Path, cases: &mut Vec<Case>) -> Result<()> {
     if !text.contains(API_VERSION) {
         return Ok(());
     }
-    for (at, document) in Deserializer::from_str(&text).enumerate() {
+    let documents = yaml::documents(&text).with_context(|| name.clone())?;
+    for (at, document) in documents.enumerate() {
         let value = Value::deserialize(document);
         let is_test = match &value {
             Ok(value) => value.get("kind").and_then(Value::as_str) == Some(KIND),

@@ -87,7 +87,7 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     fn line(&self) -> Option<Line> {
-        let mut lines: Vec<Line> = serde_yaml::from_str(&self.own.join("\n")).ok()?;
+        let mut lines: Vec<Line> = crate::api::yaml::from_str(&self.own.join("\n")).ok()?;
         lines.pop()
     }
 }
@@ -154,7 +154,7 @@ fn entries<'a>(lines: &[&'a str]) -> (Vec<Entry<'a>>, Vec<&'a str>) {
 pub fn read(text: &str, known: &[Symbol]) -> Result<Vec<(Definition, bool)>, String> {
     let document: Document = match text.trim() {
         "" => Document { breakpoints: Vec::new() },
-        text => serde_yaml::from_str(text).map_err(|error| error.to_string())?,
+        text => crate::api::yaml::from_str(text).map_err(|error| error.to_string())?,
     };
     let lines = document.breakpoints.into_iter().enumerate();
     lines

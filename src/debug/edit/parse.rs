@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 
+use crate::api::yaml;
 use crate::api::{
     Kind, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
 };
@@ -151,7 +152,7 @@ fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
         "set" => {
             let object = key(words)?;
             let (path, value) = assignment(words.rest("PATH=YAML")?)?;
-            Ok(Edit::Set { object, path: path.into(), value: Some(yaml(value)?) })
+            Ok(Edit::Set { object, path: path.into(), value: Some(from_yaml(value)?) })
         }
         "unset" => {
             let object = key(words)?;
@@ -216,10 +217,10 @@ fn pod(verb: &str, words: &mut Words<'_>) -> Parsed<PodEdit> {
         "unselect" => PodEdit::Unselect(label_key(words)?),
         "affinity" => match words.rest("the affinity")? {
             "none" => PodEdit::Affinity(None),
-            text => PodEdit::Affinity(Some(Box::new(yaml(text)?))),
+            text => PodEdit::Affinity(Some(Box::new(from_yaml(text)?))),
         },
         "relax" => PodEdit::Relax(words.need("the term")?.parse()?),
-        "spread" => PodEdit::Spread(Box::new(yaml(words.rest("the constraint")?)?)),
+        "spread" => PodEdit::Spread(Box::new(from_yaml(words.rest("the constraint")?)?)),
         "unspread" => PodEdit::Unspread(words.need("the topology key")?.into()),
         "port" => PodEdit::Port(words.need("the port")?.parse()?),
         "unport" => PodEdit::Unport(words.need("the port")?.parse()?),
@@ -328,7 +329,7 @@ fn taint(text: &str) -> Parsed<Taint> {
 
 fn toleration(text: &str) -> Parsed<Toleration> {
     if text.starts_with('{') {
-        return yaml(text);
+        return from_yaml(text);
     }
     let (rest, effect) = effect_of(text)?;
     let mut toleration = Toleration { effect: effect.unwrap_or_default(), ..Toleration::default() };
@@ -351,8 +352,8 @@ fn toleration(text: &str) -> Parsed<Toleration> {
     Ok(toleration)
 }
 
-fn yaml<T: DeserializeOwned>(text: &str) -> Parsed<T> {
-    let read = serde_yaml::Deserializer::from_str(text);
+fn from_yaml<T: DeserializeOwned>(text: &str) -> Parsed<T> {
+    let read = yaml::documents(text).map_err(|error| error.to_string())?;
     serde_path_to_error::deserialize(read).map_err(|error| {
         let path = error.path().to_string();
         let at = if path == "." { String::new() } else { format!("{path}: ") };

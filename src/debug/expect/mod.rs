@@ -14,6 +14,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
 
+use crate::api::yaml;
+
 pub use check::{Failure, check, rejected_by};
 
 /// The `apiVersion` of tests.
@@ -135,7 +137,7 @@ pub fn read(document: &Value) -> Result<Test, String> {
 /// # Errors
 /// As [`read`].
 pub fn read_expect(text: &str) -> Result<Expect, String> {
-    let reader = serde_yaml::Deserializer::from_str(text);
+    let reader = yaml::documents(text).map_err(|error| format!("expect: {error}"))?;
     let expect = serde_path_to_error::deserialize(reader);
     is_something(expect.map_err(|error| format!("expect: {error}"))?)
 }

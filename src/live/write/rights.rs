@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn every_write_is_told_and_allowed() {
-        let rules: serde_yaml::Value = serde_yaml::from_str(&rules()).unwrap();
+        let rules: serde_yaml::Value = crate::api::yaml::from_str(&rules()).unwrap();
         let rules = rules.as_sequence().unwrap();
         assert_eq!(rules.len(), TABLE.len());
         assert_eq!(rules[0]["resources"][0], "pods/binding");

@@ -8,7 +8,7 @@ use super::*;
 use crate::engine::testing::node;
 
 fn yaml(text: &str) -> Value {
-    serde_yaml::from_str(text).unwrap()
+    crate::api::yaml::from_str(text).unwrap()
 }
 
 fn made(text: &str, replicas: Option<usize>) -> Workload {

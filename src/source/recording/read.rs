@@ -14,7 +14,7 @@ use crate::intern::Symbol;
 use crate::source::error::SourceError;
 use crate::source::item::{Content, Expected, Item};
 use crate::source::piece::{Piece, Place};
-use crate::source::reader::Reader;
+use crate::source::reader::{Reader, line_ends, too_large};
 use crate::source::{Limits, Progress, add, files};
 
 /// What every recording begins with.
@@ -103,6 +103,14 @@ pub(in crate::source) fn read(
             more = reader.read_more(&mut text)?;
         }
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole == 0 && text.len() > limits.object {
+            return Err(too_large(&reader.name, building.lines as usize + 1));
+        }
+        if whole == 0 && more {
+            // A line that is longer than a block: its end is still to come.
+            more = reader.read_more(&mut text)?;
+            continue;
+        }
         let found = building.take(text.get(..whole).unwrap_or_default())?;
         add(&reader.progress().found, found);
         add(&reader.progress().decoded, found);
@@ -165,18 +173,22 @@ impl Building {
 
     /// Takes whole lines in; gives how many there were.
     fn take(&mut self, text: &str) -> Result<usize, Problem> {
-        let lines: Vec<&str> = text.lines().collect();
-        let (file, first) = (&self.file, self.lines + 1);
-        let parse = |(at, line): (usize, &&str)| {
-            let start = Place { line: first + at as u32, column: 0 };
-            parse(&Piece { name: file, text: line, start })
+        if text.is_empty() {
+            return Ok(0);
+        }
+        let (file, before) = (&self.file, self.lines);
+        let numbered = text.lines().zip(before + 1..);
+        let lines: Vec<(&str, u32)> = numbered.filter(|(line, _)| !line.trim().is_empty()).collect();
+        let parse = |(text, line): &(&str, u32)| {
+            let start = Place { line: *line, column: 0 };
+            (*line, parse(&Piece { name: file, text, start }))
         };
-        let parsed: Vec<Result<Parsed, Problem>> =
-            lines.par_iter().enumerate().map(parse).collect();
-        for parsed in parsed {
-            self.lines += 1;
+        let parsed: Vec<(u32, Result<Parsed, Problem>)> = lines.par_iter().map(parse).collect();
+        for (line, parsed) in parsed {
+            self.lines = line;
             self.add(parsed?)?;
         }
+        self.lines = before + line_ends(text.as_bytes()).max(1) as u32;
         Ok(lines.len())
     }
 
@@ -255,9 +267,6 @@ impl Building {
 
 fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
     let text = line.text;
-    if text.trim().is_empty() {
-        return Ok(Parsed::Other);
-    }
     let raw: Raw<'_> = serde_json::from_str(text).map_err(|e| line.syntax_error(1, 0, &e))?;
     let parsed = match raw.record {
         "header" => {

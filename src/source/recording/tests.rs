@@ -86,6 +86,14 @@ fn an_object_that_was_made_anew_is_another() {
     assert_eq!(names(&input), ["Node b", "Pod x/ä"]);
 }
 
+#[test]
+fn blank_lines_count_as_lines_and_nothing_else() {
+    let blank = text().replacen('\n', &"\n".repeat(1_000), 1);
+    assert_eq!(names(&read(blank.as_bytes()).unwrap()), names(&read(text().as_bytes()).unwrap()));
+    let error = read(format!("{blank}{{\n").as_bytes()).unwrap_err();
+    assert!(error.contains(&format!(":{}:", blank.lines().count() + 1)), "{error}");
+}
+
 /// Cut after any byte, it is read up to the last whole line, and that is told.
 #[test]
 fn whatever_is_cut_off_is_read_up_to_its_last_whole_record() {

@@ -9,6 +9,7 @@ use super::feed::Feed;
 use crate::intern::Symbol;
 use crate::source::add;
 use crate::source::error::SourceError;
+use crate::source::reader::too_large;
 
 /// Objects that follow each other, being decoded.
 pub(super) struct Relay<'f, 'p> {
@@ -96,6 +97,9 @@ impl Relay<'_, '_> {
                 let place = flight.chunk.place.after(used.0);
                 let later = flights.iter().map(|flight: &Flight| flight.chunk.text.as_str());
                 self.feed.put_back(place, [used.1].into_iter().chain(later));
+                if done.used == 0 && used.1.len() > self.feed.limits.object {
+                    return Err(too_large(self.feed.name(), place.line as usize));
+                }
                 // Begun where nothing was used, it has to reach further.
                 let larger = used.1.len().max(size) * 2;
                 let size = if done.used == 0 { larger } else { self.feed.limits.chunk };

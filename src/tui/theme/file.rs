@@ -126,7 +126,7 @@ fn theme_files(dir: &Path) -> Vec<String> {
 }
 
 fn parse(name: &str, text: &str) -> Result<Mapping, ThemeError> {
-    match serde_yaml::from_str::<Value>(text) {
+    match crate::api::yaml::from_str::<Value>(text) {
         Ok(Value::Mapping(map)) => Ok(map),
         Ok(Value::Null) => Ok(Mapping::new()),
         Ok(_) => Err(ThemeError::NotYaml { name: name.to_owned(), error: "not a map".into() }),

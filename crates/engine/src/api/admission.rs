@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn from_yaml<T: serde::de::DeserializeOwned>(text: &str) -> T {
-        serde_yaml::from_str(text).unwrap()
+        crate::api::yaml::from_str(text).unwrap()
     }
 
     fn classes() -> PriorityClasses {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::api::macros::api_structs;
 use crate::api::object::leading_value;
-use crate::api::{Kind, Object};
+use crate::api::{Kind, Object, yaml};
 use crate::intern::Symbol;
 
 /// The text of one object.
@@ -137,8 +137,9 @@ fn decode_kind(text: Text<'_>, kind: Kind, api_version: &str) -> Result<Object, 
                 Err(error) => json_error(&error),
             }
         }
-        Text::Yaml(yaml) => {
-            match Object::deserialize_as(kind, serde_yaml::Deserializer::from_str(yaml)) {
+        Text::Yaml(text) => {
+            let read = yaml::documents(text);
+            match read.and_then(|documents| Object::deserialize_as(kind, documents)) {
                 Ok(object) => return Ok(object),
                 Err(error) => yaml_error(&error),
             }
@@ -204,7 +205,7 @@ fn missing_kind(text: Text<'_>) -> DecodeError {
 fn types_of(text: Text<'_>) -> Result<TypeMeta, DecodeError> {
     match text {
         Text::Json(json) => serde_json::from_str(json).map_err(|error| json_error(&error)),
-        Text::Yaml(yaml) => serde_yaml::from_str(yaml).map_err(|error| yaml_error(&error)),
+        Text::Yaml(text) => yaml::from_str(text).map_err(|error| yaml_error(&error)),
     }
 }
 
@@ -217,11 +218,11 @@ fn to_value(text: Text<'_>) -> Result<serde_json::Value, DecodeError> {
         Text::Json(json) => serde_json::from_str(json).map_err(|error| json_error(&error)),
         Text::Yaml(yaml) if has_merge_keys(text) => {
             let mut value: serde_yaml::Value =
-                serde_yaml::from_str(yaml).map_err(|error| yaml_error(&error))?;
+                yaml::from_str(yaml).map_err(|error| yaml_error(&error))?;
             value.apply_merge().map_err(|error| yaml_error(&error))?;
             serde_json::Value::deserialize(value).map_err(|error| yaml_error(&error))
         }
-        Text::Yaml(yaml) => serde_yaml::from_str(yaml).map_err(|error| yaml_error(&error)),
+        Text::Yaml(text) => yaml::from_str(text).map_err(|error| yaml_error(&error)),
     }
 }
 

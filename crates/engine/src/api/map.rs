@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn values_must_be_text_but_keys_may_look_like_numbers() {
-        let labels: Labels = serde_yaml::from_str("{1: a, true: b, c: null}").unwrap();
+        let labels: Labels = crate::api::yaml::from_str("{1: a, true: b, c: null}").unwrap();
         assert_eq!(labels, Labels::from([("1", "a"), ("true", "b"), ("c", "")]));
-        assert!(serde_yaml::from_str::<Labels>("{a: 1}").is_err());
-        assert!(serde_yaml::from_str::<Labels>("{a: true}").is_err());
+        assert!(crate::api::yaml::from_str::<Labels>("{a: 1}").is_err());
+        assert!(crate::api::yaml::from_str::<Labels>("{a: true}").is_err());
     }
 }

@@ -177,13 +177,13 @@ mod tests {
 
     #[test]
     fn kubectls_copy_of_the_object_is_not_kept() {
-        let metadata: ObjectMeta = serde_yaml::from_str(&format!(
+        let metadata: ObjectMeta = crate::api::yaml::from_str(&format!(
             "{{name: a, annotations: {{a: b, n: null, {LAST_APPLIED}: '{{}}', 1: c}}}}"
         ))
         .unwrap();
         assert_eq!(metadata.annotations, Labels::from([("a", "b"), ("n", ""), ("1", "c")]));
         for absent in ["{}", "{annotations: null}", "{annotations: {}}"] {
-            let metadata: ObjectMeta = serde_yaml::from_str(absent).unwrap();
+            let metadata: ObjectMeta = crate::api::yaml::from_str(absent).unwrap();
             assert_eq!(metadata, ObjectMeta::default(), "{absent}");
         }
         let json: ObjectMeta = serde_json::from_str(r#"{"annotations":null}"#).unwrap();
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_controller_is_the_owner_that_says_so() {
-        let metadata: ObjectMeta = serde_yaml::from_str(
+        let metadata: ObjectMeta = crate::api::yaml::from_str(
             "ownerReferences: [{kind: A, name: a}, {kind: B, name: b, controller: true}]",
         )
         .unwrap();
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn conditions_are_found_by_type() {
         let conditions: Vec<Condition> =
-            serde_yaml::from_str("[{type: A, status: 'False'}, {type: B, status: 'True'}]")
+            crate::api::yaml::from_str("[{type: A, status: 'False'}, {type: B, status: 'True'}]")
                 .unwrap();
         let found = find_condition(&conditions, "B".into()).map(|condition| condition.status);
         assert_eq!(found, Some(ConditionStatus::True));

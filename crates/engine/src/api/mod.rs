@@ -26,6 +26,7 @@ pub mod time;
 pub mod version;
 pub mod volumes;
 pub mod workload;
+pub mod yaml;
 
 pub use decode::{DecodeError, Decoded};
 pub use kind::Kind;

@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn written_out_are_only_the_fields_that_are_set() {
-        let pod: Pod = serde_yaml::from_str(
+        let pod: Pod = crate::api::yaml::from_str(
             "{metadata: {name: a}, spec: {hostNetwork: true, nodeSelector: {}, containers: [{ports: [{hostIP: 1.2.3.4, hostPort: 80}]}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: z}]}}",
         )
         .unwrap();
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_compacted_status_has_what_the_scheduler_reads() {
-        let mut pod: Pod = serde_yaml::from_str(
+        let mut pod: Pod = crate::api::yaml::from_str(
             "{status: {conditions: [{type: Ready}, {type: PodScheduled, status: 'True'}], containerStatuses: [{name: a, ready: true}, {name: b, allocatedResources: {cpu: 1}}]}}",
         )
         .unwrap();

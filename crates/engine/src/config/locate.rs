@@ -11,6 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::path::{FieldPath, Step};
 use super::problem::Location;
+use crate::api::yaml;
 
 /// Where `path` is written in `text` (its first document); for a field, where its name is.
 pub fn locate(text: &str, path: &FieldPath) -> Option<Location> {
@@ -21,7 +22,7 @@ pub fn locate(text: &str, path: &FieldPath) -> Option<Location> {
 pub fn locate_nth(text: &str, path: &FieldPath, nth: usize) -> Option<Location> {
     let found = Cell::new(false);
     let walk = Walk { steps: path.steps(), nth, found: &found };
-    let document = serde_yaml::Deserializer::from_str(text).next()?;
+    let document = yaml::documents(text).ok()?.next()?;
     let error = walk.deserialize(document).err()?;
     let location = error.location().filter(|_| found.get())?;
     Some(Location { line: location.line(), column: location.column() })

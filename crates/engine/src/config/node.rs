@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::locate::locate_nth;
 use super::path::FieldPath;
 use super::problem::{Location, Problem};
+use crate::api::yaml;
 
 /// Every place costs a reading of the text, so no more repeated fields than this are told.
 const MOST_REPEATED: usize = 100;
@@ -117,7 +118,9 @@ pub fn parse(text: &str) -> Result<Parsed, Problem> {
 }
 
 fn parse_yaml(text: &str) -> Result<Parsed, Problem> {
-    let mut documents = serde_yaml::Deserializer::from_str(text);
+    let documents = yaml::documents(text);
+    let mut documents =
+        documents.map_err(|error| not_readable("YAML", &error.to_string(), None))?;
     let mut root = match documents.next() {
         Some(document) => Node::deserialize(document).map_err(|error| {
             let location = error

@@ -17,7 +17,7 @@ fn defaulted(kind: Kind, yaml: &str) -> serde_json::Value {
 }
 
 fn json(yaml: &str) -> serde_json::Value {
-    serde_yaml::from_str(yaml).unwrap()
+    crate::api::yaml::from_str(yaml).unwrap()
 }
 
 #[test]

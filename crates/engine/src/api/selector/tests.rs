@@ -4,7 +4,7 @@ use super::*;
 use crate::api::{Node, Pod, Taint, Toleration};
 
 fn from_yaml<T: serde::de::DeserializeOwned>(text: &str) -> T {
-    serde_yaml::from_str(text).unwrap()
+    crate::api::yaml::from_str(text).unwrap()
 }
 
 fn labels(text: &str) -> Labels {

@@ -44,6 +44,10 @@ pub struct Expression {
     options: Options,
 }
 
+/// Bytes that an expression may have: an API server stores no longer one
+/// (`resource.CELSelectorExpressionMaxLength`), and work grows faster than the length.
+const MAX_LENGTH: usize = 10 * 1024;
+
 /// What expressions see of devices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
@@ -74,6 +78,9 @@ pub fn compile(text: Symbol, options: Options) -> Arc<Expression> {
 impl Expression {
     fn new(text: &str, options: Options) -> Expression {
         let program = ENVIRONMENT.as_ref().map_err(Clone::clone).and_then(|environment| {
+            if text.len() > MAX_LENGTH {
+                return Err(format!("{} bytes are too long: at most {MAX_LENGTH}", text.len()));
+            }
             let program = environment
                 .compile(text)
                 .map_err(|errors| format!("compilation failed: {}", error::syntax(&errors)))?;

@@ -25,6 +25,14 @@ fn with_name(expression: &str, value: Value) -> Result<bool, String> {
 }
 
 #[test]
+fn what_no_api_server_stores_is_not_compiled() {
+    let long = |bytes: usize| format!("{:bytes$}true", "");
+    assert_eq!(with_name(&long(10_236), json!({"bool": true})), Ok(true));
+    let error = with_name(&long(10_237), json!({"bool": true})).unwrap_err();
+    assert_eq!(error, "CEL compile error: 10241 bytes are too long: at most 10240");
+}
+
+#[test]
 fn attributes_of_every_type() {
     let name = |rest: &str| format!("device.attributes[\"dra.example.com\"].name{rest}");
     assert_eq!(with_name(&name(""), json!({"bool": true})), Ok(true));

@@ -1,0 +1,59 @@
+//! The file of `kubestep run --trace`: a line of JSON for each cycle, written while the run goes on,
+//! so that a long run does not have to keep the matrices of all its cycles.
+
+use std::io::{BufWriter, Result, Write};
+use std::sync::Arc;
+
+use crate::engine::record::{CycleRecord, Outcome};
+use crate::output::document::json_line;
+use crate::output::file::NewFile;
+use crate::trace::{History, json};
+use crate::words::count;
+
+/// The file, and how far it is written.
+pub(super) struct TraceFile {
+    file: BufWriter<NewFile>,
+    full: bool,
+    /// Cycles that are written.
+    written: usize,
+    /// How many of them without their matrices.
+    thin: usize,
+}
+
+impl TraceFile {
+    /// An empty trace: summaries, or with `full` every verdict and score.
+    pub fn new(file: NewFile, full: bool) -> TraceFile {
+        TraceFile { file: BufWriter::new(file), full, written: 0, thin: 0 }
+    }
+
+    /// Writes the cycles that are complete. The order is theirs, so a pod that waits at Permit
+    /// holds up the cycles after its own.
+    pub fn catch_up(&mut self, history: &History) -> Result<()> {
+        let complete = |record: &&Arc<CycleRecord>| record.outcome != Outcome::Waiting;
+        let mut cycles = history.cycles_from(self.written).take_while(complete);
+        cycles.try_for_each(|record| self.line(record))
+    }
+
+    /// Writes the rest. Gives a sentence about what the trace lacks.
+    pub fn finish(mut self, history: &History) -> Result<Option<String>> {
+        history.cycles_from(self.written).try_for_each(|record| self.line(record))?;
+        self.file.flush()?;
+        self.file.get_mut().publish()?;
+        let lacks = format!(
+            "--trace lacks the matrices of {}: they did not fit into --history-memory while a pod \
+             waited",
+            count(self.thin, "cycle")
+        );
+        Ok((self.thin > 0).then_some(lacks))
+    }
+
+    fn line(&mut self, record: &CycleRecord) -> Result<()> {
+        self.written += 1;
+        self.thin += usize::from(self.full && !record.is_whole());
+        let line = match self.full {
+            true => json::cycle(record),
+            false => json::summary(record),
+        };
+        self.file.write_all(json_line(&line).as_bytes())
+    }
+}
