@@ -1,0 +1,152 @@
+//! What keeps a pod from being tried at all, groups of pods, pods ahead in the queue, and pods
+//! of controllers.
+
+use serde_json::{Value, json};
+
+use super::categories;
+use super::resources::cpu_is_short;
+use crate::cluster::{Case, milli, own, pod_object};
+use crate::random::Random;
+
+categories! {
+    gate, gates_two, scheduler_typo, scheduler_unknown, gang_quorum, gang_too_large,
+    queue_ahead, owned_by_replica_set, holders_of_replica_set, owned_by_stateful_set,
+    holders_of_job,
+}
+
+fn gated(r: &mut Random, names: &[&str]) -> Case {
+    let mut case = Case::new(r);
+    let gates: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    case.pod["spec"]["schedulingGates"] = json!(gates);
+    case.truth.problems.push("gate");
+    names.iter().for_each(|name| case.truth.name(*name));
+    case
+}
+
+fn gate(r: &mut Random) -> Case {
+    gated(r, &["example.com/quota"])
+}
+
+fn gates_two(r: &mut Random) -> Case {
+    gated(r, &["example.com/quota", "example.com/review"])
+}
+
+fn of_scheduler(r: &mut Random, name: &str) -> Case {
+    let mut case = Case::new(r);
+    case.pod["spec"]["schedulerName"] = json!(name);
+    case.truth.problems.push("noProfile");
+    case.truth.name(name);
+    (case.truth.nodes_open, case.truth.ahead_open) = (true, true);
+    case
+}
+
+fn scheduler_typo(r: &mut Random) -> Case {
+    of_scheduler(r, "defualt-scheduler")
+}
+
+fn scheduler_unknown(r: &mut Random) -> Case {
+    of_scheduler(r, "volcano")
+}
+
+/// A group of so many pods, of which the one asked about is the last.
+fn gang(r: &mut Random, pods: usize, needed: usize, cpu: i64) -> Case {
+    let mut case = Case::new(r);
+    case.gates = "GenericWorkload=true,GangScheduling=true";
+    case.add(json!({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup",
+        "metadata": {"name": "train", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": needed}}}}));
+    case.ask("cpu", &milli(cpu));
+    case.pod["spec"]["schedulingGroup"] = json!({"podGroupName": "train"});
+    for number in 1..pods {
+        let mut pod = pod_object(&format!("train-{number}"), cpu, 64);
+        pod["spec"]["schedulingGroup"] = json!({"podGroupName": "train"});
+        pod["metadata"]["creationTimestamp"] = json!("2026-01-01T07:00:00Z");
+        case.add(pod);
+    }
+    case.truth.problems.push("quorum");
+    case.truth.name("train");
+    (case.truth.nodes_open, case.truth.ahead_open) = (true, true);
+    case
+}
+
+/// Fewer pods than the group needs have been created.
+fn gang_quorum(r: &mut Random) -> Case {
+    let pods = 1 + r.below(3);
+    gang(r, pods, pods + 1, 100)
+}
+
+/// Each node has room for one, and there is a node too few. One pod less would make room for two.
+fn gang_too_large(r: &mut Random) -> Case {
+    let mut probe = Random::new(r.below(1 << 30) as u64);
+    let mut case = gang(&mut probe, 1, 1, 1000);
+    let nodes = case.rooms.len();
+    for at in case.nodes() {
+        let pod = case.running(at, case.rooms[at].free_cpu() - 1500, 8);
+        case.add(pod);
+    }
+    for number in 1..=nodes {
+        let mut pod = pod_object(&format!("train-{number}"), 1000, 64);
+        pod["spec"]["schedulingGroup"] = json!({"podGroupName": "train"});
+        pod["metadata"]["creationTimestamp"] = json!("2026-01-01T07:00:00Z");
+        case.add(pod);
+    }
+    let is_group = |object: &&mut Value| object["kind"] == "PodGroup";
+    let group = case.objects.iter_mut().find(is_group).unwrap();
+    group["spec"]["schedulingPolicy"]["gang"]["minCount"] = json!(nodes + 1);
+    case
+}
+
+/// Pods that were placed just before take the room: the figures have to name them.
+fn queue_ahead(r: &mut Random) -> Case {
+    let mut case = Case::sized(r, 1);
+    case.ask("cpu", "800m");
+    case.leave_cpu(0, 1000, r);
+    let mut urgent = pod_object("urgent", 700, 32);
+    urgent["spec"]["priority"] = json!(100);
+    case.add(urgent);
+    case.rooms[0].used_cpu += 700;
+    cpu_is_short(&mut case, 0, 800);
+    case.truth.name("default/urgent");
+    case
+}
+
+fn full_for(r: &mut Random, kind: &str, name: &str) -> Case {
+    let mut case = Case::new(r);
+    case.ask("cpu", "800m");
+    own(&mut case.pod, kind, name);
+    for at in case.nodes() {
+        case.leave_cpu(at, 100 + 100 * r.below(6) as i64, r);
+        cpu_is_short(&mut case, at, 800);
+    }
+    case
+}
+
+fn owned_by_replica_set(r: &mut Random) -> Case {
+    full_for(r, "ReplicaSet", "web-5b6c")
+}
+
+fn owned_by_stateful_set(r: &mut Random) -> Case {
+    full_for(r, "StatefulSet", "web")
+}
+
+/// Pods that come back hold the room. They are created again behind the pod.
+fn held_by(r: &mut Random, kind: &str) -> Case {
+    let mut case = Case::new(r);
+    case.ask("cpu", "800m");
+    for at in case.nodes() {
+        let part = case.rooms[at].free_cpu() - 300;
+        let mut pod = case.running(at, part, 64);
+        own(&mut pod, kind, "api-77d");
+        case.add(pod);
+        cpu_is_short(&mut case, at, 800);
+    }
+    case
+}
+
+fn holders_of_replica_set(r: &mut Random) -> Case {
+    held_by(r, "ReplicaSet")
+}
+
+fn holders_of_job(r: &mut Random) -> Case {
+    held_by(r, "Job")
+}

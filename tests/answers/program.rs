@@ -1,0 +1,122 @@
+//! The program, run within this process: opens documents as its commands do, explains a pod,
+//! and says what becomes of the pods.
+
+use std::collections::BTreeSet;
+
+use kubestep::api::{Kind, Object};
+use kubestep::config::{self, FeatureGates};
+use kubestep::debug::Session;
+use kubestep::debug::fix::{self, Limits};
+use kubestep::debug::why::ask;
+use kubestep::engine::framework::registry::Registry;
+use kubestep::engine::pod::NamespacedName;
+use kubestep::report;
+use kubestep::sim::{self, World};
+use serde_json::{Value, json};
+
+/// Cycles that run before a question, as the command does by default.
+const CYCLES: usize = 1_000;
+/// How long a run may take, in virtual microseconds: longer than the queue leaves a pod alone.
+const WATCHED: i64 = 6 * 60 * 1_000_000;
+
+/// Documents with the scheduler's settings.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    pub documents: &'a [Value],
+    pub config: Option<&'a str>,
+    pub gates: &'a str,
+}
+
+/// A scheduler configuration of these settings.
+pub fn configuration(settings: &str) -> String {
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    format!("{head}{settings}\n")
+}
+
+fn open(input: Input<'_>) -> Result<Session, String> {
+    let features = FeatureGates::parse(input.gates).map_err(|error| error.to_string())?;
+    let registry = Registry::in_tree();
+    let text = input.config.map(configuration);
+    let config = config::resolve(text.as_deref(), &features, &registry.descriptors())
+        .map_err(|error| error.to_string())?;
+    let mut world = World::new(&config, features, &registry)?;
+    let objects = input.documents.iter().filter_map(|document| object(document).transpose());
+    let objects: Result<Vec<Object>, String> = objects.collect();
+    sim::load(&mut world, objects?);
+    Ok(Session::new(world))
+}
+
+/// The object of a document; none if no scheduler reads its kind.
+fn object(document: &Value) -> Result<Option<Object>, String> {
+    let Some(kind) = document["kind"].as_str().and_then(Kind::by_name) else { return Ok(None) };
+    let read = Object::deserialize_as(kind, document);
+    read.map(Some).map_err(|error| format!("{error}: {document}"))
+}
+
+fn key(name: &str) -> NamespacedName {
+    let (namespace, name) = name.split_once('/').unwrap_or(("default", name));
+    NamespacedName::new(namespace.into(), name.into())
+}
+
+/// The answer of `kubestep explain POD --fix -o json`.
+pub fn explain(input: Input<'_>, pod: &str) -> Result<Value, String> {
+    let mut session = open(input)?;
+    session.run_until_idle(CYCLES, |_| false);
+    let why = ask(&mut session, key(pod), &[]).ok_or("there is no such pod")?;
+    let fixes = fix::fixes(session.world(), key(pod), Limits::default(), &mut |_, _| true);
+    let mut answer = report::why::json::value(&why);
+    answer["fixes"] = report::fixes::value(&fixes);
+    Ok(answer)
+}
+
+/// What became of a pod.
+#[derive(Debug)]
+pub struct End {
+    /// Its node.
+    pub node: Option<String>,
+    /// Whether it waits at Permit or in PreBind, with its place on a node taken.
+    pub waits: bool,
+    /// Pods that were there at first and are not there any more.
+    pub evicted: BTreeSet<String>,
+}
+
+impl End {
+    pub fn is_placed(&self) -> bool {
+        self.node.is_some() || self.waits
+    }
+}
+
+/// Lets the scheduler work until the pod has a node, or for some minutes.
+pub fn run(input: Input<'_>, pod: &str) -> Result<End, String> {
+    let mut session = open(input)?;
+    let before = pods(session.world());
+    let end = session.world().now().0 + WATCHED;
+    loop {
+        session.run_until_idle(CYCLES, |_| false);
+        let due = session.world().next_timer();
+        if end_of(session.world(), pod).is_placed() || due.is_none_or(|due| due.0 > end) {
+            break;
+        }
+        session.advance_to_next_timer();
+    }
+    let mut seen = end_of(session.world(), pod);
+    seen.evicted = &before - &pods(session.world());
+    Ok(seen)
+}
+
+fn pods(world: &World) -> BTreeSet<String> {
+    world.api().objects().pods.keys().map(ToString::to_string).collect()
+}
+
+fn end_of(world: &World, pod: &str) -> End {
+    let pod = key(pod);
+    let object = world.api().objects().pod(pod);
+    let node = object.map(|object| object.spec.node_name).filter(|node| !node.is_empty());
+    let waits = world.scheduler().waiting().iter().any(|waiting| waiting.pod().key() == pod);
+    End { node: node.map(|node| node.to_string()), waits, evicted: BTreeSet::new() }
+}
+
+/// The documents as a list that the program reads.
+pub fn list(documents: &[Value]) -> Value {
+    json!({"apiVersion": "v1", "kind": "List", "items": documents})
+}

@@ -1,0 +1,96 @@
+//! How large a change is, by a rule of its own: every change and every pod that is evicted for
+//! it counts two; a typo that is corrected counts one; hardware, that is a node which is added
+//! or made larger, counts four. Amounts do not matter.
+
+use serde_json::Value;
+
+use crate::apply::position;
+use crate::change::{Change, What};
+use crate::truth::all;
+
+const CORRECTED: u32 = 1;
+const CHANGED: u32 = 2;
+const HARDWARE: u32 = 4;
+/// Two names that differ in at most so many letters are taken for one name and its typo.
+const LETTERS: usize = 2;
+
+/// The size of changes that evict so many pods.
+pub fn of(documents: &[Value], changes: &[Change], evicted: usize) -> u32 {
+    let changes: u32 = changes.iter().map(|change| of_one(documents, change)).sum();
+    changes + CHANGED * evicted as u32
+}
+
+fn of_one(documents: &[Value], change: &Change) -> u32 {
+    match &change.what {
+        What::Copy(count) => HARDWARE * *count as u32,
+        // Both lists are set together.
+        What::Set(path, _) if path.starts_with("/status/capacity/") => 0,
+        What::Set(path, _) if path.starts_with("/status/allocatable/") => HARDWARE,
+        What::Set(_, Some(_)) if is_typo(documents, change) => CORRECTED,
+        What::Set(path, None) => CHANGED * expressions(old(documents, change, path)),
+        _ => CHANGED,
+    }
+}
+
+/// How many expressions a term has that is removed as a whole; 1 for anything else.
+fn expressions(removed: Option<&Value>) -> u32 {
+    let count = |list: &str| removed.map_or(0, |term| all(&term[list]).count());
+    (count("matchExpressions") + count("matchFields")).max(1) as u32
+}
+
+fn old<'a>(documents: &'a [Value], change: &Change, path: &str) -> Option<&'a Value> {
+    documents[position(documents, &change.target)?].pointer(path)
+}
+
+/// Whether a change sets a name that exists in place of one that does not and is almost the same.
+pub fn is_typo(documents: &[Value], change: &Change) -> bool {
+    let What::Set(path, Some(new)) = &change.what else { return false };
+    let written = old(documents, change, path).and_then(only_text);
+    let both = written.zip(only_text(new));
+    both.is_some_and(|(old, new)| is_near(old, new) && !is_known(documents, old))
+}
+
+/// A text, or the only one of a list.
+fn only_text(value: &Value) -> Option<&str> {
+    match value.as_array().map(Vec::as_slice) {
+        Some([only]) => only.as_str(),
+        _ => value.as_str(),
+    }
+}
+
+/// Whether some object has the name or a label with the value.
+fn is_known(documents: &[Value], text: &str) -> bool {
+    let has = |object: &Value| {
+        let labels = object["metadata"]["labels"].as_object();
+        let is_value = labels.into_iter().flatten().any(|(_, value)| value == text);
+        object["metadata"]["name"] == text || is_value
+    };
+    documents.iter().any(has)
+}
+
+fn is_near(a: &str, b: &str) -> bool {
+    let is_amount = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    !is_amount(a) && a.len() > LETTERS && distance(a, b) <= LETTERS
+}
+
+/// Letters that are inserted, removed or replaced to get from one word to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[test]
+fn typos_are_near_and_other_words_are_not() {
+    assert!(is_near("sdd", "ssd") && is_near("data-chekout", "data-checkout"));
+    assert!(!is_near("web", "batch") && !is_near("1500m", "1400m"));
+}

@@ -1,0 +1,125 @@
+//! What was planted in a cluster, and whether an explanation says that and nothing else.
+
+use serde_json::{Value, json};
+
+use crate::change::What;
+use crate::quantity;
+
+/// A cause of a kind with these fields; others may stand beside them.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    pub kind: &'static str,
+    pub fields: Value,
+}
+
+/// What the explanation has to say.
+#[derive(Clone, Default, Debug)]
+pub struct Truth {
+    /// The causes of each node by its name. A node that is not listed has none.
+    pub nodes: Vec<(String, Cause)>,
+    /// Kinds of the blocking problems of the pod.
+    pub problems: Vec<&'static str>,
+    /// What PreFilter has to say.
+    pub ahead: Vec<Cause>,
+    /// Names and words that some cause or problem must contain.
+    pub named: Vec<String>,
+    /// What at least one proposal has to do, to some object.
+    pub offered: Vec<What>,
+    /// Whether the causes of single nodes are left open, as PreFilter rejects all of them.
+    pub nodes_open: bool,
+    /// Whether it is left open in which cause PreFilter names what is wrong.
+    pub ahead_open: bool,
+}
+
+impl Truth {
+    pub fn node(&mut self, node: &str, kind: &'static str, fields: Value) {
+        self.nodes.push((node.to_owned(), Cause { kind, fields }));
+    }
+
+    pub fn name(&mut self, word: impl Into<String>) {
+        self.named.push(word.into());
+    }
+
+    /// A shortage of a resource on a node, figures in the smallest units.
+    pub fn short(&mut self, node: &str, resource: &str, figures: [i64; 3]) {
+        let [allocatable, requested, needed] = figures;
+        let free = allocatable - requested;
+        self.node(
+            node,
+            "shortage",
+            json!({"resource": resource, "allocatable": allocatable, "requested": requested,
+                "free": free, "needed": needed, "shortBy": needed - free}),
+        );
+    }
+
+    /// What is wrong with an explanation; nothing if it is right.
+    pub fn compare(&self, explained: &Value) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if !self.nodes_open {
+            self.compare_nodes(explained, &mut wrong);
+        }
+        if !self.ahead_open {
+            let found = all(&explained["ahead"]).flat_map(|one| all(&one["causes"])).collect();
+            match_up("PreFilter", &self.ahead, found, &mut wrong);
+        }
+        let is_blocking = |problem: &&Value| problem["blocking"] == true;
+        let problems = all(&explained["problems"]).filter(is_blocking);
+        let mut kinds: Vec<&str> =
+            problems.filter_map(|problem| problem["kind"].as_str()).collect();
+        kinds.dedup();
+        if kinds != self.problems {
+            wrong.push(format!("problems {kinds:?} instead of {:?}", self.problems));
+        }
+        let text = said(explained);
+        let missing = self.named.iter().filter(|word| !text.contains(word.as_str()));
+        wrong.extend(missing.map(|word| format!("{word:?} is not named")));
+        wrong
+    }
+
+    fn compare_nodes(&self, explained: &Value, wrong: &mut Vec<String>) {
+        for node in all(&explained["nodes"]) {
+            let name = node["node"].as_str().unwrap_or_default();
+            let planted = self.nodes.iter().filter(|(of, _)| of == name);
+            let planted: Vec<Cause> = planted.map(|(_, cause)| cause.clone()).collect();
+            let found = all(&node["blockers"]).flat_map(|by| all(&by["causes"])).collect();
+            match_up(name, &planted, found, wrong);
+        }
+    }
+}
+
+/// Takes each planted cause from those found; what is left on either side is wrong.
+fn match_up(place: &str, planted: &[Cause], mut found: Vec<&Value>, wrong: &mut Vec<String>) {
+    for cause in planted {
+        let same = |found: &&Value| found["kind"] == cause.kind && contains(found, &cause.fields);
+        match found.iter().position(same) {
+            Some(at) => drop(found.remove(at)),
+            None => wrong.push(format!("{place}: not found: {} {}", cause.kind, cause.fields)),
+        }
+    }
+    wrong.extend(found.iter().map(|cause| format!("{place}: not planted: {cause}")));
+}
+
+/// Whether the document has all fields of the pattern, at any depth. Lists are compared whole,
+/// amounts of a resource by what they amount to.
+pub fn contains(document: &Value, pattern: &Value) -> bool {
+    let Value::Object(fields) = pattern else { return document == pattern };
+    let amount = |text: &Value| quantity::parse(pattern["resource"].as_str()?, text.as_str()?);
+    fields.iter().all(|(name, value)| {
+        let found = &document[name.as_str()];
+        contains(found, value) || amount(found).is_some_and(|found| *value == found)
+    })
+}
+
+/// The elements of a list; none if it is no list.
+pub fn all(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// Everything that is said of causes and problems.
+fn said(explained: &Value) -> String {
+    let nodes = all(&explained["nodes"]).flat_map(|node| all(&node["blockers"]));
+    let causes = nodes.chain(all(&explained["ahead"])).map(|by| by["causes"].to_string());
+    let mut text: String = causes.collect();
+    text += &explained["problems"].to_string();
+    text
+}
