@@ -41,7 +41,10 @@ const FILES: &[(&str, Shape)] = &[
     ("items.json", |size| format!("[{}1]", "{\"kind\":\"Event\"},".repeat(size / 17))),
     ("documents.json", |size| "{\"kind\":\"Event\"}\n".repeat(size / 17)),
     ("name.json", |size| {
-        format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{}"}}}}"#, "a".repeat(size))
+        format!(
+            r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{}"}}}}"#,
+            "a".repeat(size)
+        )
     }),
     ("blank.jsonl", |size| {
         format!("{{\"schema\":\"kubestep/recording/v1\"}}{}", "\n".repeat(size))

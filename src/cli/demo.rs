@@ -40,8 +40,7 @@ impl Subcommand for Demo {
         let story = self.story.clone().unwrap_or_else(|| fixtures::TOUR.to_owned());
         story::find(&story)?;
         require_screen()?;
-        let input =
-            Input { demo: Some(story), memory: self.memory.clone(), ..Input::default() };
+        let input = Input { demo: Some(story), memory: self.memory.clone(), ..Input::default() };
         show(session(&input, &Tries::default(), None)?, &self.view)
     }
 }

@@ -165,9 +165,8 @@ impl Item<'_> {
             Content::Json { text, .. } => {
                 serde_json::from_str(text).map_err(|error| json_error(&error))
             }
-            Content::Yaml { text, indent } => {
-                crate::api::yaml::from_str(&dedent(text, *indent)).map_err(|error| yaml_error(&error))
-            }
+            Content::Yaml { text, indent } => crate::api::yaml::from_str(&dedent(text, *indent))
+                .map_err(|error| yaml_error(&error)),
             Content::Value(value) => Ok(value.clone()),
         }
     }

@@ -285,8 +285,8 @@ pub fn read_whole(path: &Path) -> Result<String, String> {
     let name = path.display();
     let limit = LIMITS.object as u64;
     let mut text = String::new();
-    let read = std::fs::File::open(path)
-        .and_then(|file| file.take(limit + 1).read_to_string(&mut text));
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_string(&mut text));
     if text.len() as u64 > limit {
         return Err(format!("{name}: has more than {} MiB: is it the right file?", limit >> 20));
     }

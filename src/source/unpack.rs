@@ -37,7 +37,10 @@ pub(super) fn open<'p>(
     let wrong = |error: io::Error| cannot_read(name, &error);
     let (head, input) = peek(input, GZIP.len()).map_err(wrong)?;
     if head != GZIP {
-        return Ok((contained(name, input, limit).map_err(|error| error.told(name, false))?, false));
+        return Ok((
+            contained(name, input, limit).map_err(|error| error.told(name, false))?,
+            false,
+        ));
     }
     let input = MultiGzDecoder::new(BufReader::with_capacity(BLOCK, input));
     Ok((contained(name, input, limit).map_err(|error| error.told(name, true))?, true))

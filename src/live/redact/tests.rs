@@ -55,7 +55,8 @@ impl Cluster {
 fn stories() -> Vec<Cluster> {
     let cluster = |story: &crate::fixtures::Story| {
         let read = source::read_text(story.name, story.cluster.into(), &Filter::default()).unwrap();
-        let config = read.scheduler_config.map(|found| crate::api::yaml::from_str(&found.text).unwrap());
+        let config =
+            read.scheduler_config.map(|found| crate::api::yaml::from_str(&found.text).unwrap());
         let objects = read.objects.into_iter().map(|Loaded { object, .. }| object).collect();
         let features = FeatureGates::default();
         Cluster { name: story.name.to_owned(), objects, config, features }

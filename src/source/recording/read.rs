@@ -178,7 +178,8 @@ impl Building {
         }
         let (file, before) = (&self.file, self.lines);
         let numbered = text.lines().zip(before + 1..);
-        let lines: Vec<(&str, u32)> = numbered.filter(|(line, _)| !line.trim().is_empty()).collect();
+        let lines: Vec<(&str, u32)> =
+            numbered.filter(|(line, _)| !line.trim().is_empty()).collect();
         let parse = |(text, line): &(&str, u32)| {
             let start = Place { line: *line, column: 0 };
             (*line, parse(&Piece { name: file, text, start }))
