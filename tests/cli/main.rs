@@ -26,6 +26,7 @@ mod run;
 mod schema;
 mod secrets;
 mod shapes;
+mod storage;
 mod tested;
 mod tries;
 mod unreachable;

@@ -13,6 +13,8 @@ mod corpus;
 mod explained;
 mod extender;
 mod quantity;
+#[path = "../why/rendered.rs"]
+mod rendered;
 mod scenario;
 
 use std::any::Any;

@@ -19,6 +19,7 @@ use serde_json::Value;
 use crate::compare::first_difference;
 use crate::explained;
 use crate::extender::{NodeLabels, Rule};
+use crate::rendered;
 
 /// A line of the corpus.
 #[derive(Deserialize)]
@@ -98,6 +99,7 @@ pub fn explain(scenario: &Value) -> Result<(), String> {
             let before = run.world.clone();
             let Some(record) = run.world.step() else { break };
             explained::compare(&before, &record)?;
+            rendered::compare(&before, &record)?;
         }
     }
     Ok(())

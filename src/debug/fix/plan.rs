@@ -203,7 +203,7 @@ fn is_met_by_copy(detail: &Detail) -> bool {
         Detail::PortTaken(_) | Detail::PodInTheWay(_) => true,
         Detail::VolumeLimit(limit) => limit.count.is_some_and(|count| count.new <= count.limit),
         Detail::Devices(DeviceCause::TooFew { request }) => {
-            request.suitable + request.taken >= request.wanted.max(1)
+            !request.all && request.suitable + request.taken >= request.wanted.max(1)
         }
         _ => false,
     }

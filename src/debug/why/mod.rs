@@ -6,8 +6,8 @@
 //! a copy, so that it finds all that is in the way, also on nodes that the scheduler did not
 //! evaluate, and also for a pod that was never tried. The pieces: [`model`] what an answer is
 //! made of, [`cause`] what is behind a refusal, one file a plugin, `nodes` ranking and folding,
-//! `place`, `problems` and `group` what no node can help, [`spread`] the ledgers, [`queue`],
-//! [`preemption`] and [`score`].
+//! `place`, `problems`, `references` and `group` what no node can help, [`spread`] the ledgers,
+//! [`queue`], [`preemption`] and [`score`].
 
 mod asking;
 pub mod cause;
@@ -19,6 +19,7 @@ mod place;
 pub mod preemption;
 mod problems;
 pub mod queue;
+pub(super) mod references;
 pub mod score;
 pub mod spread;
 

@@ -256,6 +256,8 @@ pub enum ProblemKind {
     MissingNode,
     /// A kubelet runs the pod from a file.
     StaticPod,
+    /// A claim that has to be bound before the pod is tried, and is not.
+    UnboundClaim,
     /// A plugin holds the pod at Permit or in PreBind.
     Held,
     /// The pod is being deleted.

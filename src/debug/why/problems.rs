@@ -4,13 +4,13 @@
 
 use super::group::Tried;
 use super::model::{Place, Problem, ProblemKind};
-use crate::api::{Kind, PersistentVolumeClaim, Pod};
+use super::references::{self, Field, Reference};
+use crate::api::{Kind, Pod};
 use crate::config::suggest;
 use crate::debug::edit::owner;
 use crate::engine::objects::Objects;
 use crate::engine::pod::{NamespacedName, QueuedPod};
 use crate::engine::pod_groups::group_of;
-use crate::engine::volumes;
 use crate::intern::Symbol;
 use crate::sim::World;
 use crate::words::count;
@@ -34,6 +34,7 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
         problems.extend(Tried::in_vain(world, pod).map(Tried::problem));
     }
     problems.extend(missing(world.api().objects(), pod));
+    problems.extend(unbound(world.api().objects(), pod));
     if world.scheduler().cache().node_count() == 0 {
         problems.push(Problem {
             kind: ProblemKind::NoNodes,
@@ -183,92 +184,61 @@ fn held(place: &Place) -> Option<Problem> {
     })
 }
 
-/// Objects that the pod names and that are not there.
+/// Objects that the pod names and that do not exist.
 fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut add = |kind: Kind, name: String, blocking: bool, advice: &str| {
-        let kind = kind.as_str();
-        problems.push(Problem {
-            kind: ProblemKind::MissingObject,
-            blocking,
-            text: format!("{kind} {name} does not exist"),
-            advice: advice.to_owned(),
-        });
+    let odd = |kind: Kind, name: Symbol, advice: &str| Problem {
+        kind: ProblemKind::MissingObject,
+        blocking: false,
+        text: format!("{} {name} does not exist", kind.as_str()),
+        advice: advice.to_owned(),
     };
     let cluster_wide = |name: Symbol| NamespacedName::new(Symbol::EMPTY, name);
     let namespace = cluster_wide(pod.metadata.namespace);
     // Files often leave namespaces out altogether.
     if !objects.namespaces.is_empty() && !objects.namespaces.contains_key(&namespace) {
         let advice = "without it, selectors of namespaces do not find the pod";
-        add(Kind::Namespace, namespace.to_string(), false, advice);
+        problems.push(odd(Kind::Namespace, namespace.name, advice));
     }
     let class = pod.spec.priority_class_name;
     let known = objects.priority_classes.contains_key(&cluster_wide(class));
     if !class.is_empty() && !known && !BUILT_IN_CLASSES.contains(&class.as_str()) {
-        let advice = "the pod keeps the priority it has; a new pod of that class is refused";
-        add(Kind::PriorityClass, class.to_string(), false, advice);
+        let advice = "the pod keeps the priority it has; a new pod of that class is rejected";
+        problems.push(odd(Kind::PriorityClass, class, advice));
     }
-    for volume in volumes::claims(pod) {
-        match objects.persistent_volume_claims.get(&volume.key) {
-            None => {
-                let advice = match volume.ephemeral {
-                    true => "the controller of ephemeral volumes creates it",
-                    false => "create the claim, or correct its name in the pod",
-                };
-                add(Kind::PersistentVolumeClaim, volume.key.to_string(), true, advice);
-            }
-            Some(claim) => {
-                if let Some(class) = missing_class(objects, claim) {
-                    let advice = format!("claim {} names it: create the class", volume.key);
-                    add(Kind::StorageClass, class.to_string(), true, &advice);
-                }
-            }
-        }
-    }
-    missing_device_classes(objects, pod, &mut add);
+    let needed = references::missing(objects, pod);
+    problems.extend(needed.iter().map(|reference| missing_object(objects, reference)));
     problems
 }
 
-/// The class of a claim that has no volume yet, if it is not there.
-fn missing_class(objects: &Objects, claim: &PersistentVolumeClaim) -> Option<Symbol> {
-    let class = volumes::class_of(claim);
-    let key = NamespacedName::new(Symbol::EMPTY, class);
-    let missing = !class.is_empty()
-        && claim.spec.volume_name.is_empty()
-        && !objects.storage_classes.contains_key(&key);
-    missing.then_some(class)
+/// An object without which the pod is not tried.
+fn missing_object(objects: &Objects, reference: &Reference) -> Problem {
+    let Reference { kind, key, field } = reference;
+    let advice = match (field, reference.near(objects)) {
+        (Field::Generated, _) if *kind == Kind::PersistentVolumeClaim => {
+            "the controller of ephemeral volumes creates it".to_owned()
+        }
+        (Field::Generated, _) => "a controller names it: create it".to_owned(),
+        (Field::OfPod(_), Some(near)) => format!("did you mean {near:?}?"),
+        (Field::OfPod(_), None) => "create it, or correct its name in the pod".to_owned(),
+        (Field::OfClaim(claim, _) | Field::ClassOf(claim), Some(near)) => {
+            format!("claim {claim} names it: did you mean {near:?}?")
+        }
+        (Field::OfClaim(claim, _) | Field::ClassOf(claim), None) => {
+            format!("claim {claim} names it: create it, or name another one")
+        }
+    };
+    let text = format!("{} {key} does not exist", kind.as_str());
+    Problem { kind: ProblemKind::MissingObject, blocking: true, text, advice }
 }
 
-fn missing_device_classes(
-    objects: &Objects,
-    pod: &Pod,
-    add: &mut impl FnMut(Kind, String, bool, &str),
-) {
-    let statuses = &pod.status.resource_claim_statuses;
-    for written in &pod.spec.resource_claims {
-        let generated = || statuses.iter().find(|status| status.name == written.name);
-        let name = written.resource_claim_name.or_else(|| generated()?.resource_claim_name);
-        let Some(name) = name else { continue };
-        let key = NamespacedName::new(pod.metadata.namespace, name);
-        let Some(claim) = objects.resource_claims.get(&key) else {
-            add(
-                Kind::ResourceClaim,
-                key.to_string(),
-                true,
-                "create the claim, or correct its name",
-            );
-            continue;
-        };
-        for request in &claim.spec.devices.requests {
-            let exactly = request.exactly.iter().map(|exactly| exactly.device_class_name);
-            let alternatives = request.first_available.iter().map(|sub| sub.device_class_name);
-            for class in exactly.chain(alternatives) {
-                let there = NamespacedName::new(Symbol::EMPTY, class);
-                if !objects.device_classes.contains_key(&there) {
-                    let advice = format!("request {} of claim {key} names it", request.name);
-                    add(Kind::DeviceClass, class.to_string(), true, &advice);
-                }
-            }
-        }
-    }
+/// Claims that have to be bound before the pod is tried, and are not.
+fn unbound(objects: &Objects, pod: &Pod) -> Vec<Problem> {
+    let problem = |claim: &references::Unbound<'_>| Problem {
+        kind: ProblemKind::UnboundClaim,
+        blocking: true,
+        text: claim.text(),
+        advice: claim.advice(objects),
+    };
+    references::unbound(objects, pod).iter().map(problem).collect()
 }

@@ -4,6 +4,7 @@
 mod affinity;
 mod devices;
 mod labels;
+mod missing;
 mod pods;
 mod ports;
 pub(super) mod priority;
@@ -82,8 +83,10 @@ fn suggested(need: &Need<'_>) -> Remedies {
         Detail::PodInTheWay(way) => pods::in_the_way(need, way),
         Detail::Spread(spread) => spread::uneven(need, spread),
         Detail::Shortage(shortage) => resources::shortage(need, shortage),
+        Detail::Volume(cause) => volumes::claim(need, cause),
+        Detail::VolumeTaken(taken) => volumes::taken(taken),
         Detail::VolumeLimit(limit) => volumes::over_limit(need, limit),
-        Detail::Devices(cause) => devices::cannot_be_had(need, cause),
+        Detail::Devices(cause) => devices::unavailable(need, cause),
         _ => Vec::new(),
     }
 }

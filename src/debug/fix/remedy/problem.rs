@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::{Remedies, set, volumes};
+use super::{Remedies, missing, set};
 use crate::api::{Kind, ObjectKey, Pod};
 use crate::config::suggest;
 use crate::debug::edit::{Edit, PodEdit};
@@ -15,23 +15,26 @@ use crate::intern::Symbol;
 use crate::sim::World;
 use crate::trace::History;
 
-/// For each blocking problem of the pod the ways to lift it.
+/// For each blocking problem of the pod, and each object it is about, the ways to lift it.
 pub(in crate::debug::fix) fn problems(world: &World, why: &Why) -> Vec<Remedies> {
     let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
     let blocking = why.problems.iter().filter(|problem| problem.blocking);
     let mut kinds: Vec<ProblemKind> = blocking.map(|problem| problem.kind).collect();
     kinds.dedup();
-    kinds.into_iter().map(|kind| remedies(world, why.pod, pod, kind)).collect()
+    kinds.into_iter().flat_map(|kind| remedies(world, why.pod, pod, kind)).collect()
 }
 
-fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) -> Remedies {
+fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) -> Vec<Remedies> {
     match kind {
-        ProblemKind::NoProfile => other_scheduler(world, key, pod),
-        ProblemKind::Gate => ungate(key, pod),
-        ProblemKind::Quorum => group(world, pod),
-        ProblemKind::MissingNode => other_node(world, key, pod),
-        ProblemKind::MissingObject => volumes::other_class(world, pod),
-        _ => Vec::new(),
+        ProblemKind::NoProfile => vec![other_scheduler(world, key, pod)],
+        // A plugin that gates the pod for what it misses lets it go with that.
+        ProblemKind::Gate if pod.spec.scheduling_gates.is_empty() => Vec::new(),
+        ProblemKind::Gate => vec![ungate(key, pod)],
+        ProblemKind::Quorum => vec![group(world, pod)],
+        ProblemKind::MissingNode => vec![other_node(world, key, pod)],
+        ProblemKind::MissingObject => missing::objects(world, key),
+        ProblemKind::UnboundClaim => missing::unbound(world, key),
+        _ => vec![Remedies::new()],
     }
 }
 

@@ -1,44 +1,102 @@
-//! Volumes: a class that exists, or one volume less on the node.
+//! Volumes: another class, a smaller claim, or the pod that has the volume lets it go.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::resources::evictable;
 use super::{Need, Remedies, delete};
-use crate::api::{Kind, ObjectKey, Pod};
-use crate::config::suggest;
+use crate::api::{Kind, ObjectKey, PersistentVolumeClaim, Quantity};
 use crate::debug::edit::Edit;
-use crate::debug::why::cause::VolumeLimit;
+use crate::debug::why::cause::{VolumeCause, VolumeLimit, VolumeProblem, VolumeTaken};
 use crate::engine::objects::Objects;
+use crate::engine::plugins::volume_binding::{SELECTED_NODE, capacity, requested};
 use crate::engine::pod::{NamespacedName, PodInfo};
 use crate::engine::volumes;
 use crate::intern::Symbol;
 use crate::sim::World;
 
-/// The class that was probably meant, else each there is, for claims of a class that is not there.
-pub(super) fn other_class(world: &World, pod: &Pod) -> Remedies {
+/// Sizes of existing volumes that are tried for a claim, the largest first.
+const SIZES: usize = 3;
+
+/// What helps a claim that cannot have its volume on the node.
+pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
+    let (world, key) = (need.world, cause.claim);
     let objects = world.api().objects();
-    let there = |class: Symbol| {
-        objects.storage_classes.contains_key(&NamespacedName::new(Symbol::EMPTY, class))
-    };
-    let known: Vec<&str> = objects.storage_classes.keys().map(|key| key.name.as_str()).collect();
-    let mut remedies = Remedies::new();
-    for volume in volumes::claims(pod) {
-        let Some(claim) = objects.persistent_volume_claims.get(&volume.key) else { continue };
-        let class = volumes::class_of(claim);
-        if class.is_empty() || there(class) {
-            continue;
+    let Some(claim) = objects.persistent_volume_claims.get(&key) else { return Remedies::new() };
+    match &cause.problem {
+        VolumeProblem::MadeElsewhere { .. } => {
+            let path = format!("metadata.annotations['{SELECTED_NODE}']");
+            vec![vec![set(key, path, None)]]
         }
-        let near = suggest::closest(&class, known.iter().copied());
-        let chosen = near.map_or_else(|| known.clone(), |near| vec![near]);
-        remedies.extend(chosen.into_iter().map(|name| vec![of_class(volume.key, name)]));
+        // Whatever is set in a claim that a controller made is lost with the next one.
+        _ if claim.metadata.controller().is_some() => Remedies::new(),
+        VolumeProblem::NoVolume { class, .. } => {
+            let sizes = smaller_sizes(objects, claim, *class);
+            let smaller = sizes.into_iter().map(|size| vec![of_size(key, &size)]);
+            let selector = claim.spec.selector.as_ref();
+            let any = selector.map(|_| vec![set(key, "spec.selector".into(), None)]);
+            smaller.chain(any).chain(other_classes(world, key)).collect()
+        }
+        VolumeProblem::TopologyNotAllowed { class, .. } => {
+            let object =
+                ObjectKey { kind: Kind::StorageClass, namespace: Symbol::EMPTY, name: *class };
+            let path = "allowedTopologies".to_owned();
+            let anywhere = vec![Edit::Set { object, path, value: None }];
+            other_classes(world, key).chain([anywhere]).collect()
+        }
+        VolumeProblem::NoSpace { largest, .. } => {
+            let largest = largest.as_ref().and_then(|size| size.parse::<Quantity>().ok());
+            let smaller = largest.filter(|size| !size.is_zero());
+            let smaller = smaller.map(|size| vec![of_size(key, &size)]);
+            smaller.into_iter().chain(other_classes(world, key)).collect()
+        }
+        _ => Remedies::new(),
     }
-    remedies
 }
 
-fn of_class(claim: NamespacedName, class: &str) -> Edit {
+/// The sizes of free volumes of the class that are smaller than what the claim asks for, the
+/// largest first.
+fn smaller_sizes(objects: &Objects, claim: &PersistentVolumeClaim, class: Symbol) -> Vec<Quantity> {
+    let Some(wanted) = requested(claim) else { return Vec::new() };
+    let free = objects.persistent_volumes.values().filter(|volume| {
+        volume.spec.claim_ref.is_none() && volume.spec.storage_class_name == class
+    });
+    let mut sizes: Vec<Quantity> = free.map(|volume| capacity(volume)).collect();
+    sizes.retain(|size| size < wanted && !size.is_zero());
+    sizes.sort_by(|a, b| b.cmp(a));
+    sizes.dedup();
+    sizes.truncate(SIZES);
+    sizes
+}
+
+/// Every other class, for a claim whose volume is to be provisioned once the node is known.
+pub(super) fn other_classes(
+    world: &World,
+    claim: NamespacedName,
+) -> impl Iterator<Item = Vec<Edit>> {
+    let objects = world.api().objects();
+    let own = objects.persistent_volume_claims.get(&claim).map(|claim| volumes::class_of(claim));
+    let names = objects.storage_classes.keys().map(|key| key.name);
+    names.filter(move |name| Some(*name) != own).map(move |name| vec![of_class(claim, &name)])
+}
+
+/// Lets a claim have that class.
+pub(super) fn of_class(claim: NamespacedName, class: &str) -> Edit {
+    set(claim, "spec.storageClassName".into(), Some(json!(class)))
+}
+
+fn of_size(claim: NamespacedName, size: &Quantity) -> Edit {
+    set(claim, "spec.resources.requests.storage".into(), Some(json!(size.to_string())))
+}
+
+fn set(claim: NamespacedName, path: String, value: Option<Value>) -> Edit {
     let kind = Kind::PersistentVolumeClaim;
     let object = ObjectKey { kind, namespace: claim.namespace, name: claim.name };
-    Edit::Set { object, path: "spec.storageClassName".into(), value: Some(json!(class)) }
+    Edit::Set { object, path, value }
+}
+
+/// The pod that uses the volume lets it go.
+pub(super) fn taken(taken: &VolumeTaken) -> Remedies {
+    vec![vec![delete(taken.by)]]
 }
 
 /// The least important pod that has enough volumes of the driver there lets them go.

@@ -27,7 +27,7 @@ mod volume_zone;
 use serde::Serialize;
 
 pub use culprits::{Culprit, Culprits};
-pub use dynamic_resources::{DeviceCause, Devices, Holder};
+pub use dynamic_resources::{AttributeValue, DeviceCause, Devices, Holder, UnmetConstraint};
 pub use inter_pod_affinity::{LabelTypo, NoPodNear, PodInTheWay, Term, Whose};
 pub use node_affinity::{AffinityMismatch, AffinityOf};
 pub use node_condition::NodeCondition;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::volume_binding::{VolumeCause, VolumeProblem};
 use super::{Case, Cause, Outlook, Words};
-use crate::engine::plugins::node_volume_limits::{Obstacle, OverLimit, obstacle};
+use crate::engine::plugins::node_volume_limits::{OverLimit, Reason, reason};
 use crate::engine::volumes;
 use crate::intern::Symbol;
 
@@ -58,12 +58,13 @@ fn missing_claims(case: &Case<'_>) -> Vec<Cause> {
 }
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
-    let over = match obstacle(&case.probe.cx(), case.state, case.node) {
-        None => return missing_claims(case),
-        Some(Obstacle::MissingDriver(driver)) => {
+    let over = match reason(&case.probe.cx(), case.state, case.node) {
+        Err(_) => return missing_claims(case),
+        Ok(None) => return Vec::new(),
+        Ok(Some(Reason::MissingDriver(driver))) => {
             return vec![Cause::new(VolumeLimit { driver, count: None }, 1.0, Outlook::ByHand)];
         }
-        Some(Obstacle::OverLimit(over)) => over,
+        Ok(Some(Reason::OverLimit(over))) => over,
     };
     let cause = |over: OverLimit| {
         let OverLimit { driver, limit, attached, new } = over;

@@ -1,20 +1,22 @@
-//! VolumeBinding: the chain from the pod over its claim to the volume or the class, and what
-//! breaks there: node affinity, topology, capacity.
+//! VolumeBinding: the claim that Filter rejects the node for, with its volume or class, and what
+//! is wrong with those: node affinity, topology, capacity.
 
 use serde::Serialize;
 
 use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
 use crate::api::{
-    NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
-    PersistentVolume, TopologySelectorTerm,
+    Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
+    PersistentVolume, StorageClass, TopologySelectorTerm,
 };
-use crate::engine::plugins::volume_binding::{Obstacle, Unfit, obstacles};
+use crate::engine::plugins::volume_binding::{
+    Reason, Rejection, Unfit, capacity, largest_volume, rejections, requested,
+};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
-/// Volumes that are told of at most.
-const TOLD: usize = 3;
+/// Volumes that are listed at most.
+const LISTED: usize = 3;
 
 /// A claim that cannot have its volume on the node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -44,12 +46,12 @@ pub enum VolumeProblem {
         /// What of its node affinity the node does not meet.
         unmet: Vec<Unmet>,
     },
-    /// The volume is being made for another node.
+    /// The volume is being provisioned for another node.
     MadeElsewhere {
         /// That node.
         node: Symbol,
     },
-    /// No volume of the class suits, and the class makes none.
+    /// No volume of the class suits, and the class provisions none.
     NoVolume {
         /// The class; empty for none.
         class: Symbol,
@@ -58,7 +60,7 @@ pub enum VolumeProblem {
         /// The first few with what is wrong with each.
         rejected: Vec<RejectedVolume>,
     },
-    /// The class makes its volumes elsewhere.
+    /// The allowed topologies of the class exclude the node.
     TopologyNotAllowed {
         /// The class.
         class: Symbol,
@@ -71,7 +73,7 @@ pub enum VolumeProblem {
         class: Symbol,
         /// What the claim asks for, as a quantity.
         wanted: String,
-        /// The largest volume that could be made, as a quantity.
+        /// The largest volume that could be provisioned, as a quantity.
         largest: Option<String>,
     },
 }
@@ -96,25 +98,26 @@ impl VolumeCause {
                 format!("claim {claim} is bound to volume {volume}, which does not exist")
             }
             VolumeProblem::OutOfReach { volume, unmet } if unmet.is_empty() => {
-                format!("claim {claim} has volume {volume}, which cannot be reached from there")
+                format!("claim {claim} has volume {volume}, which cannot be reached from the node")
             }
             VolumeProblem::OutOfReach { volume, unmet } => {
                 format!("claim {claim} has volume {volume}, which is only for {}", list(unmet))
             }
             VolumeProblem::MadeElsewhere { node } => {
-                format!("the volume of claim {claim} is being made for node {node}")
+                format!("the volume of claim {claim} is being provisioned for node {node}")
             }
             VolumeProblem::NoVolume { class, volumes: 0, .. } => {
-                format!("claim {claim}: there is no volume of class {class:?}, and it makes none")
+                format!("claim {claim}: class {class:?} provisions no volumes, and has none for it")
             }
-            VolumeProblem::NoVolume { class, volumes, .. } => {
-                format!("claim {claim}: none of the {volumes} volumes of class {class:?} suits")
-            }
+            VolumeProblem::NoVolume { class, .. } => format!(
+                "claim {claim}: class {class:?} provisions no volumes, and none of its existing \
+                 ones suits"
+            ),
             VolumeProblem::TopologyNotAllowed { class, unmet } => {
-                format!("claim {claim}: class {class} makes volumes only for {}", list(unmet))
+                format!("claim {claim}: class {class} provisions volumes only for {}", list(unmet))
             }
             VolumeProblem::NoSpace { class, wanted, .. } => {
-                format!("claim {claim}: class {class} has no {wanted} left in reach")
+                format!("claim {claim}: class {class} has less than {wanted} of free storage")
             }
         }
     }
@@ -128,13 +131,17 @@ impl Words for VolumeCause {
     fn words(&self) -> String {
         let text = self.with(Unmet::words);
         match &self.problem {
-            VolumeProblem::NoVolume { rejected, .. } if !rejected.is_empty() => {
-                let told = rejected.iter().map(|r| format!("{} {}", r.volume, r.because));
-                format!("{text}: {}", told.collect::<Vec<_>>().join(", "))
+            VolumeProblem::NoVolume { rejected, volumes, .. } if !rejected.is_empty() => {
+                let why = rejected.iter().map(|r| format!("{} {}", r.volume, r.because));
+                let more = match volumes - rejected.len() {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                format!("{text}: {}{more}", why.collect::<Vec<_>>().join(", "))
             }
             VolumeProblem::NoSpace { largest, .. } => match largest {
-                Some(largest) => format!("{text}; the largest volume could be {largest}"),
-                None => format!("{text}; no storage of the class is in reach at all"),
+                Some(largest) => format!("{text} within reach; at most {largest}"),
+                None => format!("{text} within reach; none is reported there"),
             },
             _ => text,
         }
@@ -143,49 +150,58 @@ impl Words for VolumeCause {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let cx = case.probe.cx();
-    let found = obstacles(&cx, case.state, node).into_iter();
-    found.map(|(claim, obstacle)| cause(case, claim, obstacle)).collect()
+    let found = rejections(&case.probe.cx(), case.state, node).into_iter();
+    found.filter_map(|rejection| cause(case, node, &rejection)).collect()
 }
 
-fn cause(case: &Case<'_>, claim: NamespacedName, obstacle: Obstacle) -> Cause {
-    let (problem, outlook) = match obstacle {
-        Obstacle::VolumeGone(volume) => (VolumeProblem::VolumeGone { volume }, Outlook::ByHand),
-        Obstacle::OutOfReach(volume) => {
-            let unmet = affinity(case, &volume);
-            let volume = volume.metadata.name;
+fn cause(case: &Case<'_>, node: &Node, rejection: &Rejection) -> Option<Cause> {
+    let (cx, claim) = (case.probe.cx(), rejection.claim);
+    let class = |name| cx.objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
+    let (problem, outlook) = match rejection.reason {
+        Reason::VolumeMissing(volume) => (VolumeProblem::VolumeGone { volume }, Outlook::ByHand),
+        Reason::OutOfReach(volume) => {
+            let object = cx.shared.volumes.volume(cx.objects, volume);
+            let unmet = object.map(|object| affinity(case, object)).unwrap_or_default();
             (VolumeProblem::OutOfReach { volume, unmet }, Outlook::Mismatch)
         }
-        Obstacle::MadeElsewhere(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
-        Obstacle::NoVolume { class, volumes } => {
-            let told = volumes
-                .iter()
-                .take(TOLD)
-                .map(|(volume, unfit)| RejectedVolume { volume: *volume, because: because(unfit) });
-            let rejected = told.collect();
-            let volumes = volumes.len();
-            (VolumeProblem::NoVolume { class, volumes, rejected }, Outlook::ByHand)
+        Reason::OtherNode(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
+        Reason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::ByHand),
+        Reason::TopologyNotAllowed(name) => {
+            let unmet = topology(case, class(name)?);
+            (VolumeProblem::TopologyNotAllowed { class: name, unmet }, Outlook::Mismatch)
         }
-        Obstacle::TopologyNotAllowed { class, allowed } => {
-            let unmet = topology(case, class, &allowed);
-            (VolumeProblem::TopologyNotAllowed { class, unmet }, Outlook::Mismatch)
-        }
-        Obstacle::NoSpace { class, wanted, largest } => {
-            let (wanted, largest) = (wanted.to_string(), largest.map(|size| size.to_string()));
-            (VolumeProblem::NoSpace { class, wanted, largest }, Outlook::Cluster)
+        Reason::NoSpace(name) => {
+            let wanted = cx.shared.volumes.claims.get(cx.objects, claim).and_then(|c| requested(c));
+            let wanted = wanted.map(ToString::to_string).unwrap_or_default();
+            let largest = largest_volume(class(name)?, node, cx.objects);
+            let largest = largest.map(|size| size.to_string());
+            (VolumeProblem::NoSpace { class: name, wanted, largest }, Outlook::Cluster)
         }
     };
-    Cause::new(VolumeCause { claim, problem }, 1.0, outlook)
+    Some(Cause::new(VolumeCause { claim, problem }, 1.0, outlook))
 }
 
-fn because(unfit: &Unfit) -> String {
+fn no_volume(case: &Case<'_>, rejection: &Rejection, class: Symbol) -> VolumeProblem {
+    let cx = case.probe.cx();
+    let reject = |(name, unfit): &(Symbol, Unfit)| {
+        let volume = cx.shared.volumes.volume(cx.objects, *name);
+        RejectedVolume { volume: *name, because: because(*unfit, volume.map(AsRef::as_ref)) }
+    };
+    let rejected = rejection.passed_over.iter().take(LISTED).map(reject).collect();
+    VolumeProblem::NoVolume { class, volumes: rejection.passed_over.len(), rejected }
+}
+
+fn because(unfit: Unfit, volume: Option<&PersistentVolume>) -> String {
     match unfit {
         Unfit::Taken(claim) => format!("is bound to claim {claim}"),
-        Unfit::TooSmall(size) => format!("has only {size}"),
+        Unfit::Chosen(claim) => format!("goes to claim {claim} of the same pod"),
+        Unfit::TooSmall => {
+            format!("has only {}", volume.map(capacity).unwrap_or_default())
+        }
         Unfit::NotAlike => "is of another mode or attributes class, or is being deleted".into(),
         Unfit::NotAvailable => "is not available".into(),
         Unfit::NotSelected => "is not selected by the claim".into(),
-        Unfit::OutOfReach => "cannot be reached from there".into(),
+        Unfit::OutOfReach => "cannot be reached from the node".into(),
         Unfit::AccessModes => "lacks an access mode".into(),
     }
 }
@@ -204,7 +220,7 @@ fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
 }
 
 /// What of a class's allowed topologies the node does not meet.
-fn topology(case: &Case<'_>, class: Symbol, allowed: &[TopologySelectorTerm]) -> Vec<Unmet> {
+fn topology(case: &Case<'_>, class: &StorageClass) -> Vec<Unmet> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let term = |term: &TopologySelectorTerm| NodeSelectorTerm {
@@ -219,8 +235,9 @@ fn topology(case: &Case<'_>, class: Symbol, allowed: &[TopologySelectorTerm]) ->
             .collect(),
         ..NodeSelectorTerm::default()
     };
-    let selector = || NodeSelector { node_selector_terms: allowed.iter().map(term).collect() };
-    let name = Symbol::new(&format!("class {class}"));
+    let allowed = class.allowed_topologies.iter();
+    let selector = || NodeSelector { node_selector_terms: allowed.map(term).collect() };
+    let name = Symbol::new(&format!("class {}", class.metadata.name));
     let parsed =
         memo.get(name, || Parsed(NodeTerms::of_selector(&selector(), false, snapshot, memo)));
     parsed.0.unmet(node).1

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use crate::engine::plugins::volume_restrictions::taken;
+use crate::engine::plugins::volume_restrictions::{Reason, reasons};
 use crate::engine::pod::NamespacedName;
 
 /// A volume that another pod has.
@@ -20,26 +20,25 @@ impl Words for VolumeTaken {
     fn gist(&self) -> String {
         match self.claim {
             Some(claim) => {
-                format!(
-                    "claim {claim} is for one pod only (ReadWriteOncePod), and {} has it",
-                    self.by
-                )
+                format!("claim {claim} is ReadWriteOncePod, and pod {} uses it", self.by)
             }
-            None => "a pod on the node has the same disk".to_owned(),
+            None => "a pod on the node uses the same disk".to_owned(),
         }
     }
 
     fn words(&self) -> String {
         match self.claim {
             Some(_) => self.gist(),
-            None => format!("{} on the node has the same disk", self.by),
+            None => format!("pod {} on the node uses the same disk", self.by),
         }
     }
 }
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
-    let (disks, claims) = taken(&case.probe.cx(), case.state, case.node);
-    let disks = disks.into_iter().map(|by| VolumeTaken { claim: None, by });
-    let claims = claims.into_iter().map(|(claim, by)| VolumeTaken { claim: Some(claim), by });
-    disks.chain(claims).map(|cause| Cause::new(cause, 1.0, Outlook::Cluster)).collect()
+    let found = reasons(&case.probe.cx(), case.state, case.node).into_iter();
+    let cause = |reason| match reason {
+        Reason::Disk { holder } => VolumeTaken { claim: None, by: holder },
+        Reason::Claim { claim, holder } => VolumeTaken { claim: Some(claim), by: holder },
+    };
+    found.map(|reason| Cause::new(cause(reason), 1.0, Outlook::Cluster)).collect()
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use crate::engine::plugins::volume_zone::{ZoneConflict, conflicts};
+use crate::engine::plugins::volume_zone::{Topology, conflicts};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
@@ -40,11 +40,12 @@ impl Words for OtherZone {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let objects = case.probe.cx().objects;
-    let found = conflicts(case.probe.pod(), objects, &node.metadata.labels).into_iter();
-    let cause = |conflict: ZoneConflict| {
-        let ZoneConflict { claim, volume, label, zones, has } = conflict;
+    let labels = &node.metadata.labels;
+    let cause = |topology: Topology| {
+        let has = topology.of_node(labels);
+        let Topology { claim, volume, label, values, .. } = topology;
+        let zones = values.into_iter().collect();
         Cause::new(OtherZone { claim, volume, label, zones, has }, 1.0, Outlook::Mismatch)
     };
-    found.map(cause).collect()
+    conflicts(&case.probe.cx(), case.state, labels).into_iter().map(cause).collect()
 }

@@ -30,8 +30,8 @@ impl RequestName {
 /// A constraint with what was allocated under it so far.
 #[derive(Clone, Debug)]
 pub struct Constraint {
-    requests: Vec<Symbol>,
-    attribute: Symbol,
+    pub(super) requests: Vec<Symbol>,
+    pub(super) attribute: Symbol,
     rule: Rule,
     devices: usize,
 }
@@ -55,6 +55,11 @@ impl Constraint {
             (None, _) => return None,
         };
         Some(Constraint { requests: written.requests.clone(), attribute, rule, devices: 0 })
+    }
+
+    /// Whether the values must differ; else they must be the same.
+    pub(super) fn is_distinct(&self) -> bool {
+        matches!(self.rule, Rule::Distinct(_))
     }
 
     /// Adds a device that was picked for a request; `false` if the constraint forbids it.
@@ -88,7 +93,7 @@ impl Constraint {
         self.devices = self.devices.saturating_sub(1);
     }
 
-    fn applies_to(&self, request: RequestName) -> bool {
+    pub(super) fn applies_to(&self, request: RequestName) -> bool {
         let named = |name: Symbol| self.requests.contains(&name);
         self.requests.is_empty()
             || named(request.base)
@@ -123,7 +128,7 @@ fn compare(value: &DeviceAttribute, other: &DeviceAttribute, differ: bool) -> bo
 }
 
 /// The attribute of that qualified name; the driver's own may be written without the domain.
-fn lookup(device: &Device, driver: Symbol, name: Symbol) -> Option<&DeviceAttribute> {
+pub(super) fn lookup(device: &Device, driver: Symbol, name: Symbol) -> Option<&DeviceAttribute> {
     if let Some(value) = device.attributes.get(&name) {
         return Some(value);
     }

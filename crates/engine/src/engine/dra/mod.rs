@@ -19,7 +19,7 @@ mod outcome;
 pub mod pools;
 mod request;
 mod search;
-mod survey;
+mod shortage;
 pub mod taint_rules;
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ use crate::intern::Symbol;
 
 pub use allocated::AllocatedDevices;
 pub use allocator::{AllocationError, Allocator};
-pub use survey::Survey;
+pub use shortage::{Constrained, Devices, Shortage};
 
 /// The most devices that one claim can get.
 pub const MAX_DEVICES_PER_CLAIM: usize = 32;

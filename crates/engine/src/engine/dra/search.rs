@@ -87,7 +87,7 @@ pub struct Search<'a> {
     /// What was picked, by claim.
     pub picks: Vec<Vec<Pick<'a>>>,
     matches: HashMap<(At, DeviceId), bool>,
-    consumed: HashMap<Symbol, Counters>,
+    pub(super) consumed: HashMap<Symbol, Counters>,
     allocating: HashMap<DeviceId, BTreeSet<usize>>,
     allocating_capacity: HashMap<DeviceId, Capacities>,
     /// Steps taken, and devices looked at (AL-033).
@@ -244,7 +244,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether the device is in use; admin access only minds its own claim.
-    fn is_taken(&self, at: At, data: &RequestData<'_>, id: &DeviceId) -> bool {
+    pub(super) fn is_taken(&self, at: At, data: &RequestData<'_>, id: &DeviceId) -> bool {
         match data.view.admin_access {
             true => self.is_allocating_for(id, at.claim),
             false => self.is_in_use(id),
@@ -288,8 +288,8 @@ impl<'a> Search<'a> {
     ) -> Result<bool, String> {
         let of_class = || format!("class {}", data.class.metadata.name);
         let of_claim = || format!("claim {}", full_name(&self.claims[at.claim]));
-        Ok(matches_all(&data.class_selectors, device, of_class)?
-            && matches_all(&data.selectors, device, of_claim)?
+        Ok(unmet_selector(&data.class_selectors, device, of_class)?.is_none()
+            && unmet_selector(&data.selectors, device, of_claim)?.is_none()
             && device.slice.device_reaches(device.index, self.node)?)
     }
 
@@ -351,7 +351,7 @@ impl<'a> Search<'a> {
 
     /// Takes what the device needs of the pool's counters; `false` if too little is left. A
     /// shared device in use has taken it already.
-    fn takes_counters(&mut self, device: DeviceRef<'a>, is_shared: bool) -> bool {
+    pub(super) fn takes_counters(&mut self, device: DeviceRef<'a>, is_shared: bool) -> bool {
         if device.device.consumes_counters.is_empty() {
             return true;
         }
@@ -428,19 +428,19 @@ fn give_back(all: &mut HashMap<DeviceId, Capacities>, id: DeviceId, consumed: &C
     }
 }
 
-/// Whether all selectors match; errors say whose selector it is (CEL-003, AL-023).
-fn matches_all(
+/// The first selector that does not select the device; errors say whose it is (CEL-003, AL-023).
+pub(super) fn unmet_selector(
     selectors: &[Arc<Expression>],
     device: DeviceRef<'_>,
     owner: impl Fn() -> String,
-) -> Result<bool, String> {
+) -> Result<Option<usize>, String> {
     for (at, selector) in selectors.iter().enumerate() {
         let matches = selector.matches(device.id.driver, device.device);
         if !matches.map_err(|error| format!("{}: selector #{at}: {error}", owner()))? {
-            return Ok(false);
+            return Ok(Some(at));
         }
     }
-    Ok(true)
+    Ok(None)
 }
 
 /// Whether the device has a taint that nothing tolerates (AL-015).

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 use std::task::Poll;
 
+use crate::api::Node;
 use crate::config::types::DynamicResourcesArgs;
 use crate::config::{Feature, FeatureGates, ProfileArgs};
+use crate::engine::dra::Shortage;
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -27,17 +29,17 @@ mod extended;
 mod filter;
 mod hints;
 mod node_resources;
-mod obstacles;
 mod post_filter;
 mod pre_bind;
 mod pre_filter;
+mod reason;
 mod reserve;
 mod score;
 mod state;
 mod workload;
 
 pub use node_resources::claimed_on;
-pub use obstacles::{Obstacle, obstacles};
+pub use reason::{Reason, Unavailable, Wanted, WhyUnavailable};
 
 use state::ClaimState;
 
@@ -73,6 +75,29 @@ pub fn found_devices(state: &CycleState, node: Symbol) -> Vec<(Symbol, String)> 
         format!("{}/{}/{}", device.driver, device.pool, device.device)
     };
     devices.map(|device| (device.request, name(device))).collect()
+}
+
+/// Why the pod's claims cannot be had on a node: what Filter evaluates there. The first reason
+/// decides what it says.
+pub fn reasons(
+    cx: &CycleContext<'_>,
+    state: &CycleState,
+    node: &NodeInfo,
+    args: &DynamicResourcesArgs,
+) -> Vec<Reason> {
+    let Some(state) = state.read::<ClaimState>().filter(|state| !state.is_empty()) else {
+        return Vec::new();
+    };
+    let Err((reason, more)) = filter::evaluate(cx, state, node, binding_timeout(args)) else {
+        return Vec::new();
+    };
+    std::iter::once(reason).chain(more).collect()
+}
+
+/// What is short on a node where `wanted` cannot be allocated.
+pub fn shortage(state: &CycleState, node: &Node, wanted: &Wanted) -> Shortage {
+    let allocator = state.read::<ClaimState>().and_then(|state| state.allocator.clone());
+    allocator.map(|allocator| allocator.shortage(node, &wanted.claims)).unwrap_or_default()
 }
 
 struct DynamicResources {

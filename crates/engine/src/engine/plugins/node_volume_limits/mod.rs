@@ -29,29 +29,17 @@ pub use over::OverLimit;
 use count::Attachable;
 
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
     Ok(Arc::new(NodeVolumeLimits {
         name: "NodeVolumeLimits".into(),
-        limit_scaling: features.enabled(Feature::VolumeLimitScaling),
-        exceeded: Status::unschedulable("node(s) exceed max volume count"),
+        exceeded: refusal(&Reason::OverLimit(Vec::new())),
     }))
 }
 
 struct NodeVolumeLimits {
     name: Symbol,
-    limit_scaling: bool,
+    /// Made once, as every full node gives it.
     exceeded: Status,
-}
-
-impl NodeVolumeLimits {
-    fn missing_driver(
-        &self,
-        objects: &Objects,
-        new: &Attachable,
-        csi_node: Option<&CsiNode>,
-    ) -> Option<Symbol> {
-        if self.limit_scaling { missing_driver(objects, new, csi_node) } else { None }
-    }
 }
 
 /// A driver that insists on being there and is not (CSI-006).
@@ -71,23 +59,40 @@ fn missing_driver(
 
 /// Why a node has no room for the pod's volumes.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Obstacle {
+pub enum Reason {
     /// A driver that must be there is not.
     MissingDriver(Symbol),
-    /// Drivers that would have too many volumes.
+    /// Drivers that would have too many volumes, at least one.
     OverLimit(Vec<OverLimit>),
 }
 
-/// What speaks against a node; `None` if it can only be told in the plugin's words.
-pub fn obstacle(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Option<Obstacle> {
-    let new = over::new_volumes(cx, node).ok()?;
+/// What Filter says for a reason.
+pub fn refusal(reason: &Reason) -> Status {
+    match reason {
+        Reason::MissingDriver(driver) => {
+            Status::unschedulable(&format!("{driver} CSI driver is not installed on the node"))
+        }
+        Reason::OverLimit(_) => Status::unschedulable("node(s) exceed max volume count"),
+    }
+}
+
+/// What Filter finds on a node: `None` if there is room (CSI-002…009).
+///
+/// # Errors
+/// The volumes cannot be counted; what Filter says then.
+pub fn reason(
+    cx: &CycleContext<'_>,
+    state: &CycleState,
+    node: &NodeInfo,
+) -> Result<Option<Reason>, Status> {
+    let new = over::new_volumes(cx, node)?;
     if cx.features.enabled(Feature::VolumeLimitScaling)
         && let Some(driver) = missing_driver(cx.objects, &new, over::csi_node(cx, node))
     {
-        return Some(Obstacle::MissingDriver(driver));
+        return Ok(Some(Reason::MissingDriver(driver)));
     }
-    let over = over::over_limit(cx, state, node, new).ok()?;
-    (!over.is_empty()).then_some(Obstacle::OverLimit(over))
+    let over = over::over_limit(cx, state, node, new)?;
+    Ok((!over.is_empty()).then_some(Reason::OverLimit(over)))
 }
 
 /// How many volumes of `driver` the node takes; `None` for any number (CSI-007).
@@ -167,19 +172,11 @@ impl Plugin for NodeVolumeLimits {
         PreFilterAnswer::default()
     }
 
-    /// CSI-002…009
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
-        let new = match over::new_volumes(cx, node) {
-            Ok(new) => new,
-            Err(status) => return status,
-        };
-        if let Some(driver) = self.missing_driver(cx.objects, &new, over::csi_node(cx, node)) {
-            let text = format!("{driver} CSI driver is not installed on the node");
-            return Status::unschedulable(&text);
-        }
-        match over::over_limit(cx, state, node, new) {
-            Ok(over) if over.is_empty() => Status::SUCCESS,
-            Ok(_) => self.exceeded.clone(),
+        match reason(cx, state, node) {
+            Ok(None) => Status::SUCCESS,
+            Ok(Some(Reason::OverLimit(_))) => self.exceeded.clone(),
+            Ok(Some(reason)) => refusal(&reason),
             Err(status) => status,
         }
     }

@@ -159,6 +159,7 @@ fn a_driver_may_insist_on_being_there() {
     }))));
     let gates = FeatureGates::default().with(Feature::VolumeLimitScaling, true);
     let plugin = build(&ProfileArgs::default(), &gates).unwrap();
+    cluster.features = gates;
     let new = info_of(pod_json("p", "", &["new"]));
     let missing = "csi.example.com CSI driver is not installed on the node";
     assert_eq!(cluster.refusals(&plugin, &new), [missing]);

@@ -38,7 +38,7 @@ pub fn limit(capacity: &CsiStorageCapacity) -> Option<&Quantity> {
 }
 
 /// The largest volume of the class that can be made within the node's reach.
-pub(super) fn largest(class: &StorageClass, node: &Node, objects: &Objects) -> Option<Quantity> {
+pub fn largest(class: &StorageClass, node: &Node, objects: &Objects) -> Option<Quantity> {
     let of_class = |capacity: &&Arc<CsiStorageCapacity>| {
         capacity.storage_class_name == class.metadata.name && has_access(node, capacity)
     };

@@ -21,12 +21,23 @@ pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 /// The claims of a pod by what must be done for them.
 #[derive(Clone, Default, Debug)]
 pub struct Claims {
-    /// The volumes of claims that are bound, in order; `None` where the volume is not there.
-    pub bound: Vec<Option<Candidate>>,
+    /// Claims that are bound, in order.
+    pub bound: Vec<BoundClaim>,
     /// Claims whose volume is found or made when the node is known.
     pub delayed: Vec<Arc<PersistentVolumeClaim>>,
     /// The volumes of those claims' classes, by name.
     pub candidates: BTreeMap<Symbol, Vec<Candidate>>,
+}
+
+/// A claim that is bound.
+#[derive(Clone, Debug)]
+pub struct BoundClaim {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// The name of its volume.
+    pub name: Symbol,
+    /// The volume; `None` if it does not exist.
+    pub volume: Option<Candidate>,
 }
 
 /// Whether the pod has claims at all; or why it cannot run with them (VB-002).
@@ -75,8 +86,9 @@ pub fn classify(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> Resul
             Status::error(&format!("error getting PVC \"{key}\": {missing}"))
         })?;
         if is_bound(claim) {
-            let volume = assumed.volume(objects, claim.spec.volume_name);
-            claims.bound.push(volume.map(Candidate::new));
+            let name = claim.spec.volume_name;
+            let volume = assumed.volume(objects, name).map(Candidate::new);
+            claims.bound.push(BoundClaim { claim: key, name, volume });
         } else if is_delayed(claim, objects)? && claim.spec.volume_name.is_empty() {
             claims.delayed.push(claim.clone());
         } else {

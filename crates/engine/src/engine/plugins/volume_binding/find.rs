@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use crate::api::selector::{Operator, Requirement};
 use crate::api::{
-    CsiNode, CsiStorageCapacity, Labels, Node, PersistentVolume, PersistentVolumeClaim,
-    StorageClass, TopologySelectorTerm,
+    CsiNode, CsiStorageCapacity, Labels, Node, PersistentVolumeClaim, StorageClass,
+    TopologySelectorTerm,
 };
 use crate::engine::go_sort;
 use crate::engine::objects::Objects;
 use crate::engine::pod::NamespacedName;
-use crate::engine::status::{Code, Status};
 use crate::engine::volumes;
 use crate::intern::Symbol;
 
 use super::capacity;
-use super::claims::Claims;
-use super::matching::{best, requested};
+use super::claims::{BoundClaim, Claims};
+use super::matching::{Binding, Unfit, best, requested};
+use super::reason::{Reason, Walk, key};
 
 /// On a claim: the node that its volume is to be made for.
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
-/// The provisioner of classes whose volumes are made by hand.
+/// The provisioner of classes with static provisioning.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 /// A claim whose volume is to be made.
@@ -36,141 +36,124 @@ pub struct Provision {
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodVolumes {
     /// Volumes that exist, with their claims.
-    pub bindings: Vec<(Arc<PersistentVolume>, Arc<PersistentVolumeClaim>)>,
+    pub bindings: Vec<Binding>,
     /// Volumes to be made.
     pub provisions: Vec<Provision>,
 }
 
-/// The refusals for every combination of reasons, built once (VB-016).
-pub struct Refusals([Status; 16]);
-
-impl Default for Refusals {
-    fn default() -> Refusals {
-        const REASONS: [&str; 4] = [
-            "node(s) didn't match PersistentVolume's node affinity",
-            "node(s) didn't find available persistent volumes to bind",
-            "node(s) did not have enough free storage",
-            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-        ];
-        Refusals(std::array::from_fn(|set| {
-            let given = REASONS.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
-            let reasons = given.map(|(_, reason)| Symbol::new(reason)).collect();
-            match set {
-                0 => Status::SUCCESS,
-                _ => Status::with_reasons(Code::UnschedulableAndUnresolvable, reasons),
-            }
-        }))
-    }
-}
-
-/// What speaks against a node.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Verdict {
-    node_conflict: bool,
-    bind_conflict: bool,
-    pub no_space: bool,
-    no_volume: bool,
-}
-
-impl Refusals {
-    fn of(&self, verdict: Verdict) -> Status {
-        let bits =
-            [verdict.node_conflict, verdict.bind_conflict, verdict.no_space, verdict.no_volume];
-        let set = bits.iter().enumerate().map(|(at, bit)| usize::from(*bit) << at).sum::<usize>();
-        self.0[set].clone()
-    }
-}
-
-/// The volumes that the pod gets on the node, or the refusal or error.
+/// The volumes that the pod gets on the node. Claims that fail are reported to `walk`.
+///
+/// # Errors
+/// An object is not as it should be, in upstream's words.
 pub fn find(
     claims: &Claims,
     node: &Node,
     objects: &Objects,
-    refusals: &Refusals,
-) -> Result<PodVolumes, Status> {
-    let mut verdict = Verdict::default();
-    let volumes = check_bound(claims, node, objects, &mut verdict)
-        .and_then(|()| find_delayed(claims, node, objects, &mut verdict))
-        .map_err(|text| Status::error(&text))?;
-    match refusals.of(verdict) {
-        Status::SUCCESS => Ok(volumes),
-        refusal => Err(refusal),
-    }
+    walk: &mut Walk<'_>,
+) -> Result<PodVolumes, String> {
+    check_bound(claims, node, objects, walk)?;
+    walk.go_on();
+    find_delayed(claims, node, objects, walk)
 }
 
-/// The first bound claim that does not fit ends it (VB-010).
+/// VB-010
 fn check_bound(
     claims: &Claims,
     node: &Node,
     objects: &Objects,
-    verdict: &mut Verdict,
+    walk: &mut Walk<'_>,
 ) -> Result<(), String> {
     let csi_node = objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, node.metadata.name));
     let csi_node: Option<&CsiNode> = csi_node.map(|csi_node| csi_node.as_ref());
-    for volume in &claims.bound {
-        match volume {
-            None => verdict.no_volume = true,
+    for BoundClaim { claim, name, volume } in &claims.bound {
+        let reason = match volume {
+            None => Reason::VolumeMissing(*name),
             Some(volume) if volume.reaches_migrated(node, csi_node)? => continue,
-            Some(_) => verdict.node_conflict = true,
+            Some(_) => Reason::OutOfReach(*name),
+        };
+        if walk.reject(*claim, reason, Vec::new()).is_break() {
+            break;
         }
-        break;
     }
     Ok(())
 }
+
+/// A claim without a volume, with the volumes that were passed over for it.
+type Unmatched<'a> = (&'a Arc<PersistentVolumeClaim>, Vec<(Symbol, Unfit)>);
 
 /// VB-011…013
 fn find_delayed(
     claims: &Claims,
     node: &Node,
     objects: &Objects,
-    verdict: &mut Verdict,
+    walk: &mut Walk<'_>,
 ) -> Result<PodVolumes, String> {
     let mut volumes = PodVolumes::default();
     let (mut to_match, mut to_provision) = (Vec::new(), Vec::new());
     for claim in &claims.delayed {
         match claim.metadata.annotations.get_str(SELECTED_NODE) {
             None => to_match.push(claim),
-            Some(selected) if *selected == node.metadata.name => to_provision.push(claim),
-            Some(_) => {
-                verdict.bind_conflict = true;
-                return Ok(volumes);
+            Some(selected) if *selected == node.metadata.name => {
+                to_provision.push((claim, Vec::new()));
+            }
+            Some(selected) => {
+                if walk.reject(key(claim), Reason::OtherNode(*selected), Vec::new()).is_break() {
+                    return Ok(volumes);
+                }
             }
         }
     }
-    // The smallest claim chooses first.
-    go_sort::sort(&mut to_match, |a, b| {
-        let size = |claim: &PersistentVolumeClaim| requested(claim).cloned().unwrap_or_default();
-        size(a) < size(b)
-    });
-    let mut chosen = Vec::new();
-    for claim in to_match {
-        let of_class = claims.candidates.get(&volumes::class_of(claim));
-        let of_class = of_class.map_or(&[][..], |candidates| candidates);
-        match best(claim, of_class, node, &chosen)? {
-            None => to_provision.push(claim),
-            Some(volume) => {
-                chosen.push(volume.metadata.name);
-                volumes.bindings.push((volume.clone(), claim.clone()));
+    to_provision.extend(bind_existing(claims, to_match, node, &mut volumes, walk.is_heard())?);
+    for (claim, passed_over) in to_provision {
+        match provision(claim, node, objects)? {
+            Ok(provision) => volumes.provisions.push(provision),
+            Err(reason) => {
+                if walk.reject(key(claim), reason, passed_over).is_break() {
+                    break;
+                }
             }
-        }
-    }
-    for claim in to_provision {
-        match provision(claim, node, objects, verdict)? {
-            Some(provision) => volumes.provisions.push(provision),
-            None => break,
         }
     }
     Ok(volumes)
 }
 
-/// Whether the claim's volume can be made for the node (VB-014); `None` if not, with the
-/// reason in the verdict.
-pub(super) fn provision(
+/// Gives each claim the existing volume that suits it best, the smallest claim first. Returns
+/// those that none suits; `heard`: with the volumes that were passed over.
+fn bind_existing<'a>(
+    claims: &Claims,
+    mut to_match: Vec<&'a Arc<PersistentVolumeClaim>>,
+    node: &Node,
+    volumes: &mut PodVolumes,
+    heard: bool,
+) -> Result<Vec<Unmatched<'a>>, String> {
+    go_sort::sort(&mut to_match, |a, b| {
+        let size = |claim: &PersistentVolumeClaim| requested(claim).cloned().unwrap_or_default();
+        size(a) < size(b)
+    });
+    let mut unmatched = Vec::new();
+    for claim in to_match {
+        let of_class = claims.candidates.get(&volumes::class_of(claim));
+        let of_class = of_class.map_or(&[][..], |candidates| candidates);
+        let mut passed_over = Vec::new();
+        let note = |volume: Symbol, why: Unfit| {
+            if heard {
+                passed_over.push((volume, why));
+            }
+        };
+        match best(claim, of_class, node, &volumes.bindings, note)? {
+            None => unmatched.push((claim, passed_over)),
+            Some(volume) => volumes.bindings.push((volume.clone(), claim.clone())),
+        }
+    }
+    Ok(unmatched)
+}
+
+/// What provisions the claim's volume for the node, or why nothing does (VB-014).
+fn provision(
     claim: &Arc<PersistentVolumeClaim>,
     node: &Node,
     objects: &Objects,
-    verdict: &mut Verdict,
-) -> Result<Option<Provision>, String> {
+) -> Result<Result<Provision, Reason>, String> {
     let name = volumes::class_of(claim);
     if name.is_empty() {
         let metadata = &claim.metadata;
@@ -178,22 +161,20 @@ pub(super) fn provision(
     }
     let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let class = class.ok_or_else(|| format!("failed to find storage class \"{name}\""))?;
-    if is_made_by_hand(class) || !is_allowed(&class.allowed_topologies, &node.metadata.labels) {
-        verdict.bind_conflict = true;
-        return Ok(None);
+    if !provisions(class) {
+        return Ok(Err(Reason::NoProvisioner(name)));
     }
-    match capacity::find(claim, class, node, objects) {
-        Some(capacity) => Ok(Some(Provision { claim: claim.clone(), capacity })),
-        None => {
-            verdict.no_space = true;
-            Ok(None)
-        }
+    if !is_allowed(&class.allowed_topologies, &node.metadata.labels) {
+        return Ok(Err(Reason::TopologyNotAllowed(name)));
     }
+    let capacity = capacity::find(claim, class, node, objects);
+    let provision = capacity.map(|capacity| Provision { claim: claim.clone(), capacity });
+    Ok(provision.ok_or(Reason::NoSpace(name)))
 }
 
-/// Whether somebody has to make the class's volumes.
-pub(super) fn is_made_by_hand(class: &StorageClass) -> bool {
-    class.provisioner.is_empty() || class.provisioner == NO_PROVISIONER
+/// Whether volumes of the class are provisioned; else an administrator creates them.
+pub fn provisions(class: &StorageClass) -> bool {
+    !class.provisioner.is_empty() && class.provisioner != NO_PROVISIONER
 }
 
 /// Terms are ORed, expressions of a term ANDed; an empty term allows nothing, no term all. Nor

@@ -10,16 +10,19 @@ use crate::api::{
     Node, PersistentVolume, PersistentVolumeClaim, PersistentVolumeMode, PersistentVolumePhase,
     Quantity,
 };
+use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
 use super::candidate::Candidate;
+use super::reason::key;
 
 /// The amount of storage a claim asks for.
 pub fn requested(claim: &PersistentVolumeClaim) -> Option<&Quantity> {
     claim.spec.resources.requests.get_str("storage")
 }
 
-fn capacity(volume: &PersistentVolume) -> Quantity {
+/// The size of a volume.
+pub fn capacity(volume: &PersistentVolume) -> Quantity {
     volume.spec.capacity.get_str("storage").cloned().unwrap_or_default()
 }
 
@@ -33,8 +36,8 @@ pub fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> 
 }
 
 /// The volume promised to the claim if there is one, else the smallest that is large enough.
-/// `candidates` are those of the claim's class, `chosen` those that other claims of the pod
-/// have taken.
+/// `candidates` are those of the claim's class, `chosen` what other claims of the pod have taken.
+/// `pass_over` hears of every volume that does not suit, and why.
 ///
 /// # Errors
 /// The claim's selector cannot be parsed.
@@ -42,45 +45,48 @@ pub fn best<'a>(
     claim: &PersistentVolumeClaim,
     candidates: &'a [Candidate],
     node: &Node,
-    chosen: &[Symbol],
+    chosen: &[Binding],
+    mut pass_over: impl FnMut(Symbol, Unfit),
 ) -> Result<Option<&'a Arc<PersistentVolume>>, String> {
     let selector = selector(claim)?;
     let wanted = requested(claim).cloned().unwrap_or_default();
+    let wanted = Wanted { claim, node, chosen, selector: selector.as_ref(), size: wanted };
     let mut smallest: Option<(&Candidate, Quantity)> = None;
     for candidate in candidates {
         let volume = &candidate.volume;
-        let size = capacity(volume);
-        let taken = volume.spec.claim_ref.is_some() && !is_bound_to(volume, claim);
-        let unfit = taken || chosen.contains(&volume.metadata.name) || size < wanted;
-        if unfit || !is_alike(volume, claim) {
-            continue;
+        let unfit = wanted.unfit(candidate);
+        if let Some(why) = unfit {
+            pass_over(volume.metadata.name, why);
         }
-        let reachable = candidate.reaches(node);
-        if is_bound_to(volume, claim) {
-            // Out of reach of the node, it is no use to look for another one.
-            return Ok(reachable.then_some(volume));
-        }
-        let available = volume.status.phase == PersistentVolumePhase::Available;
-        if available
-            && selector.as_ref().is_none_or(|selector| selector.matches(&volume.metadata.labels))
-            && reachable
-            && has_modes(volume, claim)
-            && smallest.as_ref().is_none_or(|(_, least)| *least > size)
-        {
-            smallest = Some((candidate, size));
+        match unfit {
+            None if is_bound_to(volume, claim) => return Ok(Some(volume)),
+            // Looking further is no use: the volume that is promised cannot be reached.
+            Some(Unfit::OutOfReach) if is_bound_to(volume, claim) => return Ok(None),
+            None => {
+                let size = capacity(volume);
+                if smallest.as_ref().is_none_or(|(_, least)| *least > size) {
+                    smallest = Some((candidate, size));
+                }
+            }
+            Some(_) => {}
         }
     }
     Ok(smallest.map(|(candidate, _)| &candidate.volume))
 }
 
+/// A volume with the claim that it is given to.
+pub type Binding = (Arc<PersistentVolume>, Arc<PersistentVolumeClaim>);
+
 /// What is wrong with a volume for a claim on a node.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// It is bound to this claim, in `namespace/name`.
-    Taken(String),
+    /// It is bound to this claim.
+    Taken(NamespacedName),
+    /// Another claim of the pod gets it.
+    Chosen(NamespacedName),
     /// It is smaller than what the claim asks for.
-    TooSmall(Quantity),
-    /// It is of another mode or attributes class, or on its way out.
+    TooSmall,
+    /// It is of another mode or attributes class, or is being deleted.
     NotAlike,
     /// It is not `Available`.
     NotAvailable,
@@ -92,39 +98,45 @@ pub enum Unfit {
     AccessModes,
 }
 
-/// What is wrong with a volume, in the order in which [`best`] looks; `None` if it suits, unless
-/// another claim of the pod has chosen it.
-pub(super) fn unfit(
-    claim: &PersistentVolumeClaim,
-    candidate: &Candidate,
-    node: &Node,
-) -> Option<Unfit> {
-    let volume = &candidate.volume;
-    let wanted = requested(claim).cloned().unwrap_or_default();
-    let taken = volume.spec.claim_ref.as_ref().filter(|_| !is_bound_to(volume, claim));
-    if let Some(taken) = taken {
-        return Some(Unfit::Taken(format!("{}/{}", taken.namespace, taken.name)));
-    }
-    let selected = || match selector(claim) {
-        Ok(selector) => selector.is_none_or(|s| s.matches(&volume.metadata.labels)),
-        Err(_) => false,
-    };
-    let promised = is_bound_to(volume, claim);
-    let available = volume.status.phase == PersistentVolumePhase::Available;
-    if capacity(volume) < wanted {
-        Some(Unfit::TooSmall(capacity(volume)))
-    } else if !is_alike(volume, claim) {
-        Some(Unfit::NotAlike)
-    } else if !candidate.reaches(node) {
-        Some(Unfit::OutOfReach)
-    } else if promised {
-        None
-    } else if !available {
-        Some(Unfit::NotAvailable)
-    } else if !selected() {
-        Some(Unfit::NotSelected)
-    } else {
-        (!has_modes(volume, claim)).then_some(Unfit::AccessModes)
+/// What a volume is held to.
+struct Wanted<'a> {
+    claim: &'a PersistentVolumeClaim,
+    node: &'a Node,
+    chosen: &'a [Binding],
+    selector: Option<&'a Selector>,
+    size: Quantity,
+}
+
+impl Wanted<'_> {
+    /// The first thing that is wrong with a volume. Of one that is promised to the claim, only
+    /// size, kind and reach count.
+    fn unfit(&self, candidate: &Candidate) -> Option<Unfit> {
+        let Wanted { claim, node, chosen, selector, size } = self;
+        let volume = &candidate.volume;
+        let promised = is_bound_to(volume, claim);
+        if let Some(other) = volume.spec.claim_ref.as_ref().filter(|_| !promised) {
+            return Some(Unfit::Taken(NamespacedName::new(other.namespace, other.name)));
+        }
+        let by = chosen.iter().find(|(other, _)| other.metadata.name == volume.metadata.name);
+        if let Some((_, by)) = by {
+            return Some(Unfit::Chosen(key(by)));
+        }
+        if capacity(volume) < *size {
+            return Some(Unfit::TooSmall);
+        }
+        if !is_alike(volume, claim) {
+            return Some(Unfit::NotAlike);
+        }
+        if !promised && volume.status.phase != PersistentVolumePhase::Available {
+            return Some(Unfit::NotAvailable);
+        }
+        if !promised && selector.is_some_and(|s| !s.matches(&volume.metadata.labels)) {
+            return Some(Unfit::NotSelected);
+        }
+        if !candidate.reaches(node) {
+            return Some(Unfit::OutOfReach);
+        }
+        (!promised && !has_modes(volume, claim)).then_some(Unfit::AccessModes)
     }
 }
 

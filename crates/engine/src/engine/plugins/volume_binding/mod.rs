@@ -1,8 +1,9 @@
 //! VolumeBinding: finds volumes for a pod's claims on each node, takes them at Reserve and
 //! binds them before the pod is bound.
 //!
-//! `claims` sorts the claims, `find` tries a node, `matching` compares a claim with the
-//! volumes there are, `capacity` looks at free storage, `bind` takes and writes.
+//! `claims` sorts the claims, `find` tries a node and reports a `reason` for every claim that
+//! fails, `matching` compares a claim with the volumes there are, `capacity` looks at free
+//! storage, `bind` takes and writes.
 //! What is found on a node depends on nothing but node and objects, so that it is found again
 //! where upstream keeps it from Filter on. Upstream:
 //! `pkg/scheduler/framework/plugins/volumebinding/`.
@@ -10,6 +11,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
+use crate::api::Node;
 use crate::config::{Feature, FeatureGates, ProfileArgs};
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::framework::events::{
@@ -32,14 +34,18 @@ mod claims;
 mod find;
 mod hints;
 mod matching;
-mod obstacles;
+mod reason;
 mod score;
 
-pub use matching::Unfit;
-pub use obstacles::{Obstacle, obstacles};
+pub use capacity::largest as largest_volume;
+pub use claims::is_bound;
+pub use find::{SELECTED_NODE, provisions};
+pub use matching::{Unfit, capacity, requested};
+pub use reason::{Reason, Rejection, refusal};
 
 use claims::Claims;
-use find::{PodVolumes, Refusals};
+use find::PodVolumes;
+use reason::{Refusals, Walk};
 use score::Scorer;
 
 /// Microseconds.
@@ -79,6 +85,17 @@ struct BindingState {
     all_bound: bool,
 }
 
+/// The claims that keep the pod from the node, and why: Filter's own walk, heard.
+pub fn rejections(cx: &CycleContext<'_>, state: &CycleState, node: &Node) -> Vec<Rejection> {
+    let mut rejections = Vec::new();
+    let state = state.read::<BindingState>();
+    if let Some(claims) = state.and_then(|state| state.claims.as_ref()) {
+        // An error is Filter's answer; behind the claim that ends Filter it is none.
+        let _found = find::find(claims, node, cx.objects, &mut Walk::heard_by(&mut rejections));
+    }
+    rejections
+}
+
 /// What reading the state says when PreFilter never ran.
 fn not_found() -> Status {
     Status::error("not found")
@@ -91,9 +108,13 @@ impl VolumeBinding {
         node: &NodeInfo,
         objects: &Objects,
     ) -> Result<PodVolumes, Status> {
-        match &node.node {
-            Some(node) => find::find(claims, node, objects, &self.refusals),
-            None => Ok(PodVolumes::default()),
+        let Some(node) = &node.node else { return Ok(PodVolumes::default()) };
+        let mut walk = Walk::default();
+        let volumes = find::find(claims, node, objects, &mut walk);
+        let volumes = volumes.map_err(|text| Status::error(&text))?;
+        match self.refusals.after(&walk) {
+            Status::SUCCESS => Ok(volumes),
+            refusal => Err(refusal),
         }
     }
 }

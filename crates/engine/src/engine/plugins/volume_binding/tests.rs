@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::build;
+use super::{Reason, Unfit, build};
 use crate::api::{
     CsiDriver, CsiNode, CsiStorageCapacity, Node, Object, PersistentVolume, PersistentVolumeClaim,
     StorageClass,
@@ -505,4 +505,31 @@ fn hints() {
     assert_eq!(hint(Some(node("a")), node("b")), Hint::Queue);
     assert_eq!(hint(Some(node("a")), node("a")), Hint::Skip);
     assert_eq!(hint(Some(reporting_driver(true)), reporting_driver(false)), Hint::Skip);
+}
+
+#[test]
+fn an_explanation_hears_filters_walk_and_what_comes_behind_it() {
+    let far = as_volume(volume("far", "5Gi", "elsewhere"));
+    let claims = [claim("first", "local", "far"), claim("second", "local", "gone")];
+    let claims = claims.map(as_claim).into_iter().chain([as_claim(claim("third", "local", ""))]);
+    let cluster = cluster(claims.chain([far]).collect());
+    let (plugin, pod) = (default_plugin(), claiming(&["first", "second", "third"]));
+    let mut state = CycleState::default();
+    assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
+    let node = cluster.snapshot.iter().next().unwrap();
+    let said = plugin.filter(&cluster.cx(&pod), &state, node);
+    assert_eq!(said.message(), format!("{CONFLICT}, {NO_VOLUME}"));
+    let found = super::rejections(&cluster.cx(&pod), &state, node.node.as_ref().unwrap());
+    let heard: Vec<_> =
+        found.iter().map(|one| (one.claim.name.as_str(), one.reason, one.decisive)).collect();
+    assert_eq!(
+        heard,
+        [
+            ("first", Reason::OutOfReach("far".into()), true),
+            ("second", Reason::VolumeMissing("gone".into()), false),
+            ("third", Reason::NoProvisioner("local".into()), true),
+        ]
+    );
+    assert_eq!(found[2].passed_over, [("far".into(), Unfit::OutOfReach)]);
+    assert_eq!(super::refusal(&found), said);
 }

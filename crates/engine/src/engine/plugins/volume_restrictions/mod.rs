@@ -24,13 +24,11 @@ use conflict::{is_restricted, pods_conflict};
 
 /// Builds the plugin.
 pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let (claim, holder) = Default::default();
     Ok(Arc::new(VolumeRestrictions {
         name: "VolumeRestrictions".into(),
-        disk_conflict: Status::unschedulable("node(s) had no available disk"),
-        claim_conflict: Status::unschedulable(
-            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
-             already in-use by another pod",
-        ),
+        disk_conflict: refusal(Reason::Disk { holder }),
+        claim_conflict: refusal(Reason::Claim { claim, holder }),
     }))
 }
 
@@ -70,26 +68,59 @@ impl ClaimState {
     }
 }
 
-/// What of the pod's volumes others have: pods on the node with the same disk, and claims that
-/// only one pod may use, each with a pod that uses it.
-pub fn taken(
-    cx: &CycleContext<'_>,
-    state: &CycleState,
-    node: &NodeInfo,
-) -> (Vec<NamespacedName>, Vec<(NamespacedName, NamespacedName)>) {
-    let conflicting = node.pods.iter().filter(|other| pods_conflict(&cx.pod.pod, &other.pod));
-    let disks = conflicting.map(|pod| pod.key()).collect();
-    let state = state.read::<ClaimState>().filter(|state| state.conflicts > 0);
-    let Some(state) = state else { return (disks, Vec::new()) };
-    let user = |claim: &Symbol| {
-        let uses =
-            |pod: &&Arc<PodInfo>| volumes::named_claims(&pod.pod).any(|key| key.name == *claim);
-        let placed = cx.snapshot.iter().flat_map(|node| &node.pods).chain(&node.pods);
-        let namespace = cx.pod.pod.metadata.namespace;
-        let user = placed.filter(uses).max_by_key(|pod| pod.pod.metadata.namespace == namespace)?;
-        Some((NamespacedName::new(namespace, *claim), user.key()))
+/// Another pod that has what the pod wants for itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// A pod on the node has the same disk.
+    Disk {
+        /// That pod.
+        holder: NamespacedName,
+    },
+    /// A pod somewhere uses a claim that only one pod may use (ReadWriteOncePod).
+    Claim {
+        /// The claim.
+        claim: NamespacedName,
+        /// That pod.
+        holder: NamespacedName,
+    },
+}
+
+/// The pods on the node with a disk that the pod wants (VR-004).
+fn disk_holders<'a>(
+    pod: &'a Pod,
+    node: &'a NodeInfo,
+) -> impl Iterator<Item = &'a Arc<PodInfo>> + 'a {
+    node.pods.iter().filter(move |other| pods_conflict(pod, &other.pod))
+}
+
+/// Every pod that keeps the pod from the node. The first decides what Filter says.
+pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Vec<Reason> {
+    let disks = disk_holders(&cx.pod.pod, node).map(|pod| Reason::Disk { holder: pod.key() });
+    let mut reasons: Vec<Reason> = disks.collect();
+    let Some(state) = state.read::<ClaimState>().filter(|state| state.conflicts > 0) else {
+        return reasons;
     };
-    (disks, state.once_pod_claims.iter().filter_map(user).collect())
+    let namespace = cx.pod.pod.metadata.namespace;
+    for name in &state.once_pod_claims {
+        let uses =
+            |pod: &&Arc<PodInfo>| volumes::named_claims(&pod.pod).any(|key| key.name == *name);
+        let placed = cx.snapshot.iter().flat_map(|node| &node.pods).chain(&node.pods);
+        let holder = placed.filter(uses).max_by_key(|pod| pod.pod.metadata.namespace == namespace);
+        let claim = NamespacedName::new(namespace, *name);
+        reasons.extend(holder.map(|pod| Reason::Claim { claim, holder: pod.key() }));
+    }
+    reasons
+}
+
+/// What Filter says for a reason.
+pub fn refusal(reason: Reason) -> Status {
+    Status::unschedulable(match reason {
+        Reason::Disk { .. } => "node(s) had no available disk",
+        Reason::Claim { .. } => {
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
+             already in-use by another pod"
+        }
+    })
 }
 
 impl VolumeRestrictions {
@@ -176,7 +207,7 @@ impl Plugin for VolumeRestrictions {
 
     /// VR-004
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
-        if node.pods.iter().any(|other| pods_conflict(&cx.pod.pod, &other.pod)) {
+        if disk_holders(&cx.pod.pod, node).next().is_some() {
             return self.disk_conflict.clone();
         }
         match state.read::<ClaimState>() {

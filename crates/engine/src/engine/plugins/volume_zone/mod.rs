@@ -38,46 +38,9 @@ impl Default for VolumeZone {
         VolumeZone {
             name: "VolumeZone".into(),
             labels: TOPOLOGY_LABELS.map(|(label, today)| (label.into(), today.into())),
-            conflict: Status::unresolvable("node(s) had no available volume zone"),
+            conflict: refusal(),
         }
     }
-}
-
-/// A volume that is not in the node's zone or region.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ZoneConflict {
-    /// The claim.
-    pub claim: NamespacedName,
-    /// Its volume.
-    pub volume: Symbol,
-    /// The volume's label.
-    pub label: Symbol,
-    /// The zones or regions that it has there.
-    pub zones: Vec<Symbol>,
-    /// The node's value.
-    pub has: Option<Symbol>,
-}
-
-/// Every label of the pod's volumes that does not allow a node.
-pub fn conflicts(pod: &PodInfo, objects: &Objects, node: &Labels) -> Vec<ZoneConflict> {
-    let plugin = VolumeZone::default();
-    let mut conflicts = Vec::new();
-    for claim in volumes::named_claims(&pod.pod) {
-        let Some(bound) = objects.persistent_volume_claims.get(&claim) else { continue };
-        let name = NamespacedName::new(Symbol::EMPTY, bound.spec.volume_name);
-        let Some(volume) = objects.persistent_volumes.get(&name) else { continue };
-        let topologies = plugin.of_volume(volume).into_iter();
-        conflicts.extend(topologies.filter(|topology| !topology.allows(node)).map(|topology| {
-            ZoneConflict {
-                claim,
-                volume: name.name,
-                label: topology.label,
-                has: node.get(topology.label).or_else(|| node.get(topology.today)).copied(),
-                zones: topology.values.into_iter().collect(),
-            }
-        }));
-    }
-    conflicts
 }
 
 struct VolumeZone {
@@ -86,24 +49,61 @@ struct VolumeZone {
     conflict: Status,
 }
 
+/// What Filter says of a node with a conflict.
+pub fn refusal() -> Status {
+    Status::unresolvable("node(s) had no available volume zone")
+}
+
 /// A label of a volume and the values a node may have there.
 #[derive(Clone, PartialEq, Debug)]
-struct Topology {
-    label: Symbol,
+pub struct Topology {
+    /// The claim that has the volume.
+    pub claim: NamespacedName,
+    /// The volume.
+    pub volume: Symbol,
+    /// The label of the volume.
+    pub label: Symbol,
+    /// The present-day name of that label.
     today: Symbol,
-    values: BTreeSet<Symbol>,
+    /// The zones or regions.
+    pub values: BTreeSet<Symbol>,
 }
 
 impl Topology {
+    /// The zone or region of a node.
+    pub fn of_node(&self, node: &Labels) -> Option<Symbol> {
+        node.get(self.label).or_else(|| node.get(self.today)).copied()
+    }
+
     fn allows(&self, node: &Labels) -> bool {
-        let value = node.get(self.label).or_else(|| node.get(self.today));
-        value.is_some_and(|value| self.values.contains(value))
+        self.of_node(node).is_some_and(|value| self.values.contains(&value))
     }
 }
 
 /// What all of the pod's volumes ask for.
 #[derive(Clone, PartialEq, Debug)]
 struct Topologies(Vec<Topology>);
+
+impl Topologies {
+    /// Those that do not allow the node (VZ-003).
+    fn conflicts<'a>(&'a self, node: &'a Labels) -> impl Iterator<Item = &'a Topology> {
+        // A node without any of the labels is taken for one of a cluster with a single zone.
+        let zoned = || TOPOLOGY_LABELS.iter().any(|(label, _)| node.get_str(label).is_some());
+        self.0.iter().filter(move |topology| !topology.allows(node) && zoned())
+    }
+}
+
+/// The labels of the pod's volumes that keep it from a node.
+pub fn conflicts(cx: &CycleContext<'_>, state: &CycleState, node: &Labels) -> Vec<Topology> {
+    let conflicts = |all: &Topologies| all.conflicts(node).cloned().collect();
+    match state.read::<Topologies>() {
+        Some(all) => conflicts(all),
+        None => {
+            let all = VolumeZone::default().of_pod(cx.pod, cx.objects);
+            all.map(|all| conflicts(&all)).unwrap_or_default()
+        }
+    }
+}
 
 impl VolumeZone {
     /// VZ-001
@@ -121,16 +121,17 @@ impl VolumeZone {
             }
             let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name));
             let volume = volume.ok_or_else(|| volumes::not_found("persistentvolume", name))?;
-            all.extend(self.of_volume(volume));
+            all.extend(self.of_volume(key, volume));
         }
         Ok(Topologies(all))
     }
 
     /// VZ-002: labels that name no zone are ignored.
-    fn of_volume(&self, volume: &PersistentVolume) -> Vec<Topology> {
+    fn of_volume(&self, claim: NamespacedName, volume: &PersistentVolume) -> Vec<Topology> {
+        let name = volume.metadata.name;
         let topology = |(label, today): &(Symbol, Symbol)| {
             let values = zones(volume.metadata.labels.get(*label)?)?;
-            Some(Topology { label: *label, today: *today, values })
+            Some(Topology { claim, volume: name, label: *label, today: *today, values })
         };
         self.labels.iter().filter_map(topology).collect()
     }
@@ -189,7 +190,8 @@ impl Plugin for VolumeZone {
                 volumes::named_claims(&pod.pod).any(|named| named == key)
             }
             (Some(Object::PersistentVolume(old)), Some(Object::PersistentVolume(new))) => {
-                self.of_volume(old) != self.of_volume(new)
+                let key = NamespacedName::default();
+                self.of_volume(key, old) != self.of_volume(key, new)
             }
             (None, Some(Object::PersistentVolume(_))) => true,
             _ => return Err("unexpected objects".to_owned()),
@@ -212,10 +214,7 @@ impl Plugin for VolumeZone {
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         let Some(node) = &node.node else { return Status::SUCCESS };
         let labels = &node.metadata.labels;
-        // A node without any of the labels is taken for one of a cluster with a single zone.
-        let unzoned = !self.labels.iter().any(|(label, _)| labels.contains_key(*label));
-        let allows =
-            |all: &Topologies| unzoned || all.0.iter().all(|topology| topology.allows(labels));
+        let allows = |all: &Topologies| all.conflicts(labels).next().is_none();
         let allowed = match state.read::<Topologies>() {
             Some(topologies) => Ok(allows(topologies)),
             // PreFilter may be disabled in the profile: then every node looks the volumes up.

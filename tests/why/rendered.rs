@@ -1,0 +1,71 @@
+//! Holds the reasons that plugins report to what their filters say: the status that is rendered
+//! from the reasons is the one that was recorded. Volumes and devices are walked once for both.
+
+use kubestep::engine::framework::cycle_state::CycleState;
+use kubestep::engine::node::NodeInfo;
+use kubestep::engine::plugins::{
+    dynamic_resources, node_volume_limits, volume_binding, volume_restrictions, volume_zone,
+};
+use kubestep::engine::pod::PodInfo;
+use kubestep::engine::record::CycleRecord;
+use kubestep::engine::scheduler::Probe;
+use kubestep::engine::status::Status;
+use kubestep::sim::World;
+
+/// Compares what the reasons come to in the cluster before a cycle with what the cycle recorded.
+pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
+    let scheduler = before.scheduler();
+    let Some(pod) = before.api().objects().pod(record.pod) else { return Ok(()) };
+    let info = PodInfo::with_features(pod.clone(), scheduler.features()).into();
+    let Some(probe) = &scheduler.probe(&info, before.now()) else { return Ok(()) };
+    for column in &record.filter.plugins {
+        for id in &record.nodes.order {
+            let Some(verdict) = column.verdicts.get(*id).filter(|verdict| verdict.is_status())
+            else {
+                continue;
+            };
+            let name = record.nodes.name(*id);
+            let (recorded, node) = (record.verdicts.get(verdict), probe.snapshot().by_name(name));
+            let (Some(recorded), Some(node)) = (recorded, node) else { continue };
+            let rendered = rendered(&column.plugin, probe, probe.state(), node);
+            let Some(rendered) = rendered.filter(|_| !recorded.is_error()) else { continue };
+            if (rendered.code(), rendered.reasons()) != (recorded.code(), recorded.reasons()) {
+                return Err(format!(
+                    "cycle {} of {}: {} on {name}: rendered {rendered:?}, recorded {recorded:?}",
+                    record.cycle, record.pod, column.plugin
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The status that the plugin's reasons come to; `None` for plugins that report none, and where
+/// nothing was found without the pods nominated to the node.
+fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) -> Option<Status> {
+    let (cx, object) = (probe.cx(), node.node.as_ref()?);
+    match plugin {
+        "VolumeBinding" => {
+            let found = volume_binding::rejections(&cx, state, object);
+            Some(volume_binding::refusal(&found))
+        }
+        "VolumeRestrictions" => {
+            let found = volume_restrictions::reasons(&cx, state, node);
+            found.first().map(|reason| volume_restrictions::refusal(*reason))
+        }
+        "NodeVolumeLimits" => match node_volume_limits::reason(&cx, state, node) {
+            Ok(found) => found.as_ref().map(node_volume_limits::refusal),
+            Err(status) => Some(status),
+        },
+        "VolumeZone" => {
+            let found = volume_zone::conflicts(&cx, state, &object.metadata.labels);
+            (!found.is_empty()).then(volume_zone::refusal)
+        }
+        "DynamicResources" => {
+            let args = &probe.args().dynamic_resources;
+            let found = dynamic_resources::reasons(&cx, state, node, args);
+            found.first().map(|reason| reason.refusal(node.name))
+        }
+        _ => None,
+    }
+}
