@@ -38,6 +38,16 @@ pub enum Delta {
     },
 }
 
+impl Delta {
+    /// The kind and name of the object.
+    pub fn place(&self) -> (Kind, NamespacedName) {
+        match self {
+            Delta::Put(object) => (object.kind(), NamespacedName::of(object)),
+            Delta::Delete { kind, key } => (*kind, *key),
+        }
+    }
+}
+
 /// Something to be said about the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {

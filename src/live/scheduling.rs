@@ -14,8 +14,7 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-use crate::api::{Kind, Object};
-use crate::engine::pod::NamespacedName;
+use crate::api::Object;
 use crate::engine::record::{CycleRecord, Outcome, QueueMove};
 use crate::engine::stopwatch::{Clock, Done, Spent, Stopwatch};
 use crate::live::feed::{Delta, Event, Feed, Notice};
@@ -235,22 +234,16 @@ impl Scheduling {
 
     fn take(&mut self, event: Event, tell: &mut impl FnMut(&World, Told)) {
         let began = Instant::now();
-        let event = match event {
-            Event::Delta(Delta::Put(object)) => {
-                let (kind, key) = (object.kind(), NamespacedName::of(&object));
-                let known = self.world.api().get(kind, key);
-                let event =
-                    name(if known.is_some() { "Update" } else { "Add" }, kind, Some(&object));
-                self.world.accept(object);
-                event
-            }
-            Event::Delta(Delta::Delete { kind, key }) => {
-                let event = name("Delete", kind, self.world.api().get(kind, key).as_ref());
-                self.world.forget(kind, key);
-                event
-            }
+        let delta = match event {
+            Event::Delta(delta) => delta,
             Event::Notice(notice) => return tell(&self.world, Told::Notice(notice)),
         };
+        let (kind, key) = delta.place();
+        let event = event_name(&delta, self.world.api().get(kind, key).as_ref());
+        match delta {
+            Delta::Put(object) => self.world.accept(object),
+            Delta::Delete { kind, key } => self.world.forget(kind, key),
+        }
         tell(&self.world, Told::Handled { event, took: began.elapsed() });
     }
 
@@ -306,8 +299,15 @@ impl Scheduling {
     }
 }
 
-/// What happened to an object, as upstream names it: `NodeAdd`, `AssignedPodUpdate`.
-fn name(action: &str, kind: Kind, object: Option<&Object>) -> String {
+/// What a change of an object is that is `known` so far, as upstream names it: `NodeAdd`,
+/// `AssignedPodUpdate`.
+pub(super) fn event_name(delta: &Delta, known: Option<&Object>) -> String {
+    let (kind, _) = delta.place();
+    let (action, object) = match delta {
+        Delta::Put(object) if known.is_some() => ("Update", Some(object)),
+        Delta::Put(object) => ("Add", Some(object)),
+        Delta::Delete { .. } => ("Delete", known),
+    };
     let which = match object {
         Some(Object::Pod(pod)) if pod.spec.node_name.is_empty() => "Unschedulable",
         Some(Object::Pod(_)) => "Assigned",

@@ -63,13 +63,16 @@ impl ApiServer {
             Request::NodeResourceClaims { pod, statuses } => {
                 self.set_node_resource_claims(pod.key, statuses).map(done)
             }
-            Request::Update { after, .. } => {
-                at_once(Host::update(self, after)).map(Written::Object)
+            Request::Update { after, .. } => self.update_here(after).map(Written::Object),
+            Request::Create(object) => {
+                at_once(Host::create(self, Symbol::EMPTY, object)).map(Written::Object)
             }
-            Request::Create(object) => at_once(Host::create(self, object)).map(Written::Object),
-            Request::Delete { kind, key, .. } => {
-                let there = Host::delete(self, kind, key)?;
-                Ok(if there { Written::Done } else { Written::Gone })
+            Request::ReleaseClaim { key, user, .. } => self.release_here(key, user).map(done),
+            Request::DeleteClaim { claim, finalizer } => {
+                self.delete_claim(&claim, finalizer).map(done)
+            }
+            Request::GroupCondition { key, condition, .. } => {
+                self.set_group_condition(key, condition).map(done)
             }
             Request::Event { .. } => Ok(Written::Done),
         }

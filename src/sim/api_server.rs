@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::api::admission::identify;
-use crate::api::{Kind, Node, Object, ObjectKey, Pod, Time};
+use crate::api::{Kind, Node, Object, ObjectKey, Pod, Time, defaults};
 use crate::engine::host::{ApiEvent, ExtenderCall};
 use crate::engine::objects::Objects;
 use crate::engine::pod::NamespacedName;
@@ -104,9 +104,11 @@ impl ApiServer {
     }
 
     /// Takes the answer to a write elsewhere in. Gives the question that it answers.
-    pub(super) fn answered(&mut self, ticket: u64, answer: Answer) -> Option<Question> {
-        let key = match &answer {
+    pub(super) fn answered(&mut self, ticket: u64, mut answer: Answer) -> Option<Question> {
+        let key = match &mut answer {
             Ok(Written::Object(object) | Written::Conflict { newest: object, .. }) => {
+                // As of objects that a watch reports, or the next update would undo them.
+                defaults::apply(object);
                 Some(object.key())
             }
             _ => None,

@@ -1,14 +1,15 @@
 //! How the simulated API server takes the scheduler's writes: at once, from memory, unless it is
 //! only the copy of one elsewhere. Then they go out, and the scheduler hears later.
 
+use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use crate::api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
-    PodPhase,
+    PodPhase, ResourceClaim,
 };
 use crate::engine::extender;
-use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
+use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::api_server::{ApiServer, not_found, object_key};
@@ -26,8 +27,7 @@ impl ApiServer {
     fn update_of(&self, object: &Object) -> Result<Request, String> {
         let (kind, key) = (object.kind(), NamespacedName::of(object));
         let before = Host::get(self, kind, key);
-        let before =
-            before.ok_or_else(|| format!("{} {:?} not found", kind.plural(), key.name.as_str()))?;
+        let before = before.ok_or_else(|| missing(kind, key))?;
         Ok(Request::Update { before, after: object.clone() })
     }
 
@@ -72,6 +72,40 @@ impl ApiServer {
             pod.status.nominated_node_name = Symbol::EMPTY;
         })
     }
+}
+
+impl ApiServer {
+    pub(super) fn release_here(&mut self, key: NamespacedName, user: Symbol) -> Result<(), String> {
+        let mut claim = self.claim_here(key)?;
+        let users = claim.status.reserved_for.len();
+        claim.status.reserved_for.retain(|other| other.uid != user);
+        match claim.status.reserved_for.len() == users {
+            true => Ok(()), // a patch that changes nothing is no new version
+            false => self.update_here(claim.into()).map(drop),
+        }
+    }
+
+    pub(super) fn update_here(&mut self, object: Object) -> Result<Object, String> {
+        let (kind, key) = (object.kind(), NamespacedName::of(&object));
+        if ApiServer::get(self, kind, key).is_none() {
+            return Err(missing(kind, key));
+        }
+        self.put(object);
+        let written = ApiServer::get(self, kind, key).ok_or_else(|| missing(kind, key))?;
+        volume_controller::react(self, &written);
+        Ok(written)
+    }
+
+    fn claim_here(&self, key: NamespacedName) -> Result<ResourceClaim, String> {
+        match ApiServer::get(self, Kind::ResourceClaim, key) {
+            Some(Object::ResourceClaim(claim)) => Ok(Arc::unwrap_or_clone(claim)),
+            _ => Err(missing(Kind::ResourceClaim, key)),
+        }
+    }
+}
+
+fn missing(kind: Kind, key: NamespacedName) -> String {
+    format!("{} {:?} not found", kind.plural(), key.name.as_str())
 }
 
 impl Host for ApiServer {
@@ -141,21 +175,17 @@ impl Host for ApiServer {
         }
     }
 
-    fn update(&mut self, object: Object) -> Poll<Result<Object, String>> {
+    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>> {
         if self.remote.is_some() {
             let request = self.update_of(&object)?;
-            let answer = self.ask(Question::Update(object.key()), request);
+            let answer = self.ask(Question::Update(pod, object.key()), request);
             return object_of(answer, object);
         }
-        let (kind, key) = (object.kind(), NamespacedName::of(&object));
-        if self.get(kind, key).is_none() {
-            let text = format!("{} {:?} not found", kind.plural(), key.name.as_str());
-            return Poll::Ready(Err(text));
-        }
-        self.put(object);
-        let written = ApiServer::get(self, kind, key).ok_or_else(|| not_found(key))?;
-        volume_controller::react(self, &written);
-        Poll::Ready(Ok(written))
+        Poll::Ready(Ok(self.update_here(object)?))
+    }
+
+    fn is_being_updated(&self, kind: Kind, key: NamespacedName) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.is_updating(object_key(kind, key)))
     }
 
     fn send(&mut self, object: Object) -> Result<(), String> {
@@ -164,22 +194,14 @@ impl Host for ApiServer {
             self.sent(|| request);
             return Ok(());
         }
-        match self.update(object) {
-            Poll::Ready(written) => written.map(drop),
-            Poll::Pending => Ok(()),
-        }
+        self.update_here(object).map(drop)
     }
 
-    fn create(&mut self, mut object: Object) -> Poll<Result<Object, String>> {
+    fn create(&mut self, pod: Symbol, mut object: Object) -> Poll<Result<Object, String>> {
         if self.remote.is_some() {
-            let metadata = object.metadata();
-            let name = match metadata.name.is_empty() {
-                true => metadata.generate_name,
-                false => metadata.name,
-            };
-            let question = Question::Create(object.kind(), metadata.namespace, name);
+            let question = Question::Create(pod, object.kind());
             let answer = self.ask(question, Request::Create(object.clone()));
-            return object_of(answer, object);
+            return object_of(answer, object).map_err(|error| error.to_string());
         }
         self.name(&mut object);
         let (kind, key) = (object.kind(), NamespacedName::of(&object));
@@ -191,13 +213,43 @@ impl Host for ApiServer {
         Poll::Ready(Host::get(self, kind, key).ok_or_else(|| not_found(key)))
     }
 
-    fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String> {
-        if self.remote.is_some() {
-            let there = ApiServer::get(self, kind, key);
-            let Some(uid) = there.map(|object| object.metadata().uid) else { return Ok(false) };
-            return Ok(self.sent(|| Request::Delete { kind, key, uid }));
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String> {
+        let metadata = &claim.metadata;
+        let (key, uid) = (NamespacedName::new(metadata.namespace, metadata.name), metadata.uid);
+        if self.sent(|| Request::ReleaseClaim { key, uid, user }) {
+            return Ok(());
         }
-        Ok(self.remove(kind, key))
+        self.release_here(key, user)
+    }
+
+    fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), String> {
+        if self.sent(|| Request::DeleteClaim { claim: Arc::new(claim.clone()), finalizer }) {
+            return Ok(());
+        }
+        let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+        let mut claim = self.claim_here(key)?;
+        claim.metadata.finalizers.retain(|other| *other != finalizer);
+        self.update_here(claim.into())?;
+        self.remove(Kind::ResourceClaim, key);
+        Ok(())
+    }
+
+    fn set_group_condition(
+        &mut self,
+        key: NamespacedName,
+        condition: Condition,
+    ) -> Result<(), String> {
+        let Some(Object::PodGroup(group)) = ApiServer::get(self, Kind::PodGroup, key) else {
+            return Err(missing(Kind::PodGroup, key));
+        };
+        let uid = group.metadata.uid;
+        if self.sent(|| Request::GroupCondition { key, uid, condition: condition.clone() }) {
+            return Ok(());
+        }
+        let mut group = Arc::unwrap_or_clone(group);
+        group.status.conditions.retain(|other| other.type_ != condition.type_);
+        group.status.conditions.push(condition);
+        self.update_here(group.into()).map(drop)
     }
 
     fn set_extended_resource_claim(
@@ -276,12 +328,12 @@ impl Host for ApiServer {
 fn object_of(
     answer: Option<Poll<Result<Written, String>>>,
     sent: Object,
-) -> Poll<Result<Object, String>> {
+) -> Poll<Result<Object, UpdateError>> {
     let Some(answer) = answer else { return Poll::Pending };
     Poll::Ready(match ready!(answer)? {
         Written::Object(object) => Ok(object),
         Written::Done => Ok(sent),
-        Written::Gone => Err(format!("{} not found", sent.key())),
-        Written::Conflict { problem, .. } => Err(problem),
+        Written::Gone => Err(format!("{} not found", sent.key()).into()),
+        Written::Conflict { problem, .. } => Err(UpdateError::Conflict(problem)),
     })
 }

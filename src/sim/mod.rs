@@ -21,6 +21,8 @@ pub use load::load;
 pub use world::{START, World};
 
 #[cfg(test)]
+mod contention_tests;
+#[cfg(test)]
 mod device_gate_tests;
 #[cfg(test)]
 mod device_tests;

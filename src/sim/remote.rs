@@ -6,10 +6,11 @@
 //! the objects; an answer is only read where the scheduler asks for the newest version.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::task::Poll;
 
 use crate::api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object};
-use crate::api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceVersion};
+use crate::api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceClaim, ResourceVersion};
 use crate::engine::host::{ApiEvent, ExtenderCall, PodStatusPatch};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -77,14 +78,30 @@ pub enum Request {
     },
     /// Makes an object.
     Create(Object),
-    /// Deletes an object of any kind but pods.
-    Delete {
-        /// Its kind.
-        kind: Kind,
-        /// Its name.
+    /// Removes a user from those for whom a claim is reserved, whatever else changed in it.
+    ReleaseClaim {
+        /// The claim's name.
         key: NamespacedName,
-        /// Its UID.
+        /// The claim's UID.
         uid: Symbol,
+        /// The user's UID.
+        user: Symbol,
+    },
+    /// Removes a finalizer from a claim, and deletes it.
+    DeleteClaim {
+        /// As it is known.
+        claim: Arc<ResourceClaim>,
+        /// The finalizer.
+        finalizer: Symbol,
+    },
+    /// Sets a condition of a pod group, whatever else changed in it.
+    GroupCondition {
+        /// The group's name.
+        key: NamespacedName,
+        /// The group's UID.
+        uid: Symbol,
+        /// The condition.
+        condition: Condition,
     },
     /// An event for people.
     Event {
@@ -117,7 +134,16 @@ impl Request {
             }
             Request::Update { after, .. } => format!("update {}", after.key()),
             Request::Create(object) => format!("create {}", object.key()),
-            Request::Delete { kind, key, .. } => format!("delete {kind} {key}"),
+            Request::ReleaseClaim { key, user, .. } => {
+                format!("release ResourceClaim {key} from user {user}")
+            }
+            Request::DeleteClaim { claim, .. } => {
+                let metadata = &claim.metadata;
+                format!("delete ResourceClaim {}/{}", metadata.namespace, metadata.name)
+            }
+            Request::GroupCondition { key, condition, .. } => {
+                format!("condition {} of PodGroup {key}", condition.type_)
+            }
             Request::Event { event, .. } => format!("event about {}", event.regarding),
         }
     }
@@ -153,17 +179,18 @@ pub enum Written {
 /// An answer: what became of it, or what went wrong, in the server's words.
 pub type Answer = Result<Written, String>;
 
-/// What is asked about: asked again, it is the same question.
+/// What is asked about, and by whom where several may ask about one object: asked again, it is
+/// the same question.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Question {
     /// Whether a pod is bound, by UID.
     Bind(Symbol),
     /// Whether a pod is evicted, by UID.
     Evict(Symbol),
-    /// Whether an object is written.
-    Update(ObjectKey),
-    /// Whether an object is made: kind, namespace, name or beginning of the name.
-    Create(Kind, Symbol, Symbol),
+    /// Whether an object is updated, for the pod of that UID.
+    Update(Symbol, ObjectKey),
+    /// Whether an object of a kind is made, for the pod of that UID.
+    Create(Symbol, Kind),
     /// Whether a pod's status names its claim, by UID.
     Claim(Symbol),
 }
@@ -210,15 +237,26 @@ impl Remote {
         Poll::Pending
     }
 
-    /// Takes an answer in. Gives the question that it answers, if it was asked and not dropped.
+    /// Takes an answer in. Gives the question that was asked with that ticket. Its answer is
+    /// dropped if something else was asked in its place, but others may wait for it to be there.
     pub fn answer(&mut self, ticket: u64, answer: Answer) -> Option<Question> {
         if let Ok(Written::Object(object) | Written::Conflict { newest: object, .. }) = &answer {
             self.newer.insert(object.key(), object.clone());
         }
         let question = self.waiting.remove(&ticket)?;
-        let asked = self.asked.get_mut(&question).filter(|asked| asked.ticket == ticket)?;
-        asked.answer = Some(answer);
+        if let Some(asked) = self.asked.get_mut(&question)
+            && asked.ticket == ticket
+        {
+            asked.answer = Some(answer);
+        }
         Some(question)
+    }
+
+    /// Whether an update of an object was sent and is not answered yet.
+    pub fn is_updating(&self, key: ObjectKey) -> bool {
+        let of_object =
+            |question: &Question| matches!(question, Question::Update(_, of) if *of == key);
+        self.waiting.values().any(of_object)
     }
 
     /// The requests since the last call.
@@ -309,32 +347,51 @@ mod tests {
         Request::Update { before: claim("1", ""), after: claim("1", volume) }
     }
 
-    fn question() -> Question {
-        Question::Update(claim("1", "").key())
+    fn question(pod: &str) -> Question {
+        Question::Update(pod.into(), claim("1", "").key())
     }
 
     #[test]
     fn asked_again_it_is_sent_once_and_answered_once() {
-        let mut remote = Remote::default();
-        assert!(remote.ask(question(), update("v")).is_pending());
-        assert!(remote.ask(question(), update("v")).is_pending());
+        let (mut remote, pod) = (Remote::default(), question("a"));
+        assert!(remote.ask(pod, update("v")).is_pending());
+        assert!(remote.ask(pod, update("v")).is_pending());
         let sent = remote.take_outbox();
         assert_eq!(sent, [Outgoing { ticket: 1, request: update("v") }]);
-        assert_eq!(remote.answer(1, Err("no".into())), Some(question()));
-        assert_eq!(remote.ask(question(), update("v")), Poll::Ready(Err("no".into())));
-        assert!(remote.ask(question(), update("v")).is_pending());
+        assert_eq!(remote.answer(1, Err("no".into())), Some(pod));
+        assert_eq!(remote.ask(pod, update("v")), Poll::Ready(Err("no".into())));
+        assert!(remote.ask(pod, update("v")).is_pending());
         assert_eq!(remote.take_outbox()[0].ticket, 2);
     }
 
     #[test]
-    fn the_answer_to_another_write_of_the_same_object_is_dropped() {
-        let mut remote = Remote::default();
-        assert!(remote.ask(question(), update("v")).is_pending());
-        assert!(remote.ask(question(), update("w")).is_pending());
-        assert_eq!(remote.answer(1, Ok(Written::Done)), None);
-        assert!(remote.ask(question(), update("w")).is_pending());
-        assert_eq!(remote.answer(2, Ok(Written::Done)), Some(question()));
-        assert_eq!(remote.ask(question(), update("w")), Poll::Ready(Ok(Written::Done)));
+    fn each_pod_gets_the_answer_to_its_own_update_of_the_same_object() {
+        let (mut remote, [a, b]) = (Remote::default(), ["a", "b"].map(question));
+        for _ in 0..3 {
+            assert!(remote.ask(a, update("v")).is_pending());
+            assert!(remote.ask(b, update("w")).is_pending());
+        }
+        assert_eq!(remote.take_outbox().len(), 2);
+        assert_eq!(remote.answer(1, Ok(Written::Done)), Some(a));
+        assert!(remote.ask(b, update("w")).is_pending());
+        assert_eq!(remote.ask(a, update("v")), Poll::Ready(Ok(Written::Done)));
+        assert_eq!(remote.answer(2, Err("no".into())), Some(b));
+        assert_eq!(remote.ask(b, update("w")), Poll::Ready(Err("no".into())));
+        assert_eq!(remote.take_outbox(), [], "nothing was sent twice");
+    }
+
+    #[test]
+    fn the_answer_to_what_a_pod_no_longer_asks_is_dropped_and_ends_the_update() {
+        let (mut remote, pod) = (Remote::default(), question("a"));
+        assert!(remote.ask(pod, update("v")).is_pending());
+        assert!(remote.ask(pod, update("w")).is_pending());
+        assert!(remote.is_updating(claim("1", "").key()));
+        assert_eq!(remote.answer(1, Ok(Written::Done)), Some(pod));
+        assert!(remote.ask(pod, update("w")).is_pending());
+        assert!(remote.is_updating(claim("1", "").key()));
+        assert_eq!(remote.answer(2, Ok(Written::Done)), Some(pod));
+        assert_eq!(remote.ask(pod, update("w")), Poll::Ready(Ok(Written::Done)));
+        assert!(!remote.is_updating(claim("1", "").key()));
     }
 
     #[test]

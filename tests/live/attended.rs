@@ -158,6 +158,15 @@ fn health_and_metrics_are_served_beside_it() {
     let attempts = "scheduler_schedule_attempts_total{profile=\"default-scheduler\",\
                     result=\"scheduled\"} 1";
     until("it is counted", || get(port, "/metrics").contains(attempts));
+    let event = "scheduler_event_handling_duration_seconds_count{event=\"UnschedulablePodAdd\"}";
+    let plugin = "scheduler_plugin_execution_duration_seconds_count{extension_point=\"Filter\",\
+                  plugin=\"NodeName\",status=\"Success\"} 1";
+    let bind = "scheduler_framework_extension_point_duration_seconds_count{\
+                extension_point=\"Bind\"";
+    pod(&server, "another");
+    for series in [event, plugin, bind] {
+        until(series, || get(port, "/metrics").contains(series));
+    }
     assert!(get(port, "/readyz").starts_with("HTTP/1.1 200"));
     terminal.send("q");
     assert_eq!(terminal.exit_code(), 0);

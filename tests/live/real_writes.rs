@@ -6,9 +6,10 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::{Value, json};
 
+use crate::beside::devices;
 use crate::control_plane::ControlPlane;
 use crate::extender;
-use crate::objects::{FAST, create, get, get_pod, node, pod};
+use crate::objects::{FAST, create, get, get_pod, node, pending, pod};
 use crate::running::{Running, until};
 
 fn is_on(plane: &ControlPlane, pod: &str, node: &str) -> bool {
@@ -153,6 +154,55 @@ fn real_a_gang_is_bound_together_behind_its_gates() {
         let conditions = group["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.iter().any(|it| it["type"] == "PodGroupScheduled" && it["status"] == "True")
     });
+}
+
+/// The role that kubestep itself prints is all that it needs for this.
+#[test]
+fn real_pods_that_share_a_claim_are_bound_with_the_own_role() {
+    let gates = "GenericWorkload=true,GangScheduling=true";
+    let options = [
+        format!("--feature-gates={gates}"),
+        "--runtime-config=scheduling.k8s.io/v1alpha2=true".into(),
+    ];
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let Some(plane) = ControlPlane::start_with(&options) else { return };
+    let role = std::process::Command::new(env!("CARGO_BIN_EXE_kubestep"))
+        .args(["rbac", "--schedule"])
+        .output();
+    plane.kubectl("create -f -", &String::from_utf8(role.unwrap().stdout).unwrap());
+    plane.kubectl("create clusterrolebinding own --clusterrole=kubestep --user=viewer", "");
+    create(&plane, vec![node("node-0", "32")]);
+    create(&plane, vec![devices::class("gpu"), devices::slice("slice", "node-0", &["a", "b"])]);
+    create(&plane, vec![devices::claim("shared", 1), devices::claim("of-gang", 1)]);
+    create(
+        &plane,
+        vec![json!({
+            "apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup",
+            "metadata": {"name": "g", "namespace": "default"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 6}}},
+        })],
+    );
+    let user = |name: String, claim: &str, group: Option<&str>| {
+        let mut pod = pod(&name, "1");
+        pod["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": claim}]);
+        if let Some(group) = group {
+            pod["spec"]["schedulingGroup"] = json!({"podGroupName": group});
+        }
+        pod
+    };
+    let alone = (0..4).map(|at| user(format!("alone-{at}"), "shared", None));
+    let gang = (0..6).map(|at| user(format!("member-{at}"), "of-gang", Some("g")));
+    create(&plane, alone.chain(gang).collect());
+    let line = format!("{FAST} --v 2 --leader-elect=false --feature-gates {gates}");
+    let _scheduler = Running::start_on(&plane.kubeconfig("viewer"), &line);
+    until("all are bound", || pending(&plane) == 0);
+    let written = plane.audited().into_iter().filter(|request| {
+        request.resource.starts_with("resourceclaims") && request.verb == "patch"
+    });
+    let written: Vec<(String, u64)> = written.map(|it| (it.resource, it.code)).collect();
+    // The finalizer of each claim, and a reservation for each pod.
+    assert_eq!(written.len(), 12, "{written:?}");
+    assert!(written.iter().all(|(_, code)| *code == 200), "{written:?}");
 }
 
 #[test]

@@ -109,6 +109,63 @@ fn while_the_cluster_cannot_be_followed_nothing_is_written() {
     assert_eq!(after, before + 1);
 }
 
+/// The writes whose line has that part.
+fn written(server: &StandIn, part: &str) -> usize {
+    let requests = server.requests();
+    requests.iter().filter(|line| !line.starts_with("GET ") && line.contains(part)).count()
+}
+
+#[test]
+fn pods_that_share_a_claim_are_bound_with_one_reservation_each() {
+    let server = StandIn::start();
+    cluster(&server, 1, 0);
+    let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 1});
+    let slice = json!({
+        "driver": "d.example.com", "nodeName": "node-0", "pool": pool, "devices": [{"name": "a"}],
+    });
+    server.put(Kind::DeviceClass, "gpu", json!({"spec": {}}));
+    server.put(Kind::ResourceSlice, "s", json!({"spec": slice}));
+    let requests = json!([{"name": "r", "exactly": {"deviceClassName": "gpu"}}]);
+    let claim = json!({"metadata": {"uid": "c"}, "spec": {"devices": {"requests": requests}}});
+    server.put(Kind::ResourceClaim, "shared", claim);
+    for at in 0..4 {
+        let mut user = pod(at);
+        user["spec"]["resourceClaims"] = json!([{"name": "c", "resourceClaimName": "shared"}]);
+        server.put(Kind::Pod, &format!("pod-{at}"), user);
+    }
+    let _scheduler = Running::start_on(&server.kubeconfig(), "--yes-write --leader-elect=false");
+    until("all are bound", || nodes_of(&server).len() == 4);
+    assert_eq!(written(&server, "resourceclaims/shared"), 5, "{:?}", server.requests());
+}
+
+#[test]
+fn a_victim_is_deleted_though_bindings_hang() {
+    let server = StandIn::start();
+    cluster(&server, 70, 0);
+    let filling = |name: &str, priority: i32| {
+        let mut all = pod(0);
+        all["metadata"]["uid"] = name.into();
+        all["spec"]["priority"] = priority.into();
+        all["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4".into();
+        server.put(Kind::Pod, name, all);
+    };
+    server.misbehave(|faults| {
+        faults.held = Some(|path| path.ends_with("/binding") && !path.contains("urgent"));
+    });
+    // More than are made at once.
+    (0..70).for_each(|at| filling(&format!("victim-{at}"), 0));
+    let _scheduler = Running::start_on(
+        &server.kubeconfig(),
+        "--yes-write --leader-elect=false --kube-api-qps=-1",
+    );
+    until("many bindings hang", || written(&server, "/binding") >= 64);
+    filling("urgent", 100);
+    until("a victim is deleted", || written(&server, "DELETE /api/v1/namespaces") == 1);
+    assert_eq!(nodes_of(&server), [""; 0], "no binding was answered yet");
+    server.misbehave(|faults| faults.held = None);
+    until("it has its node", || times_bound(&server, "urgent") == 1);
+}
+
 #[test]
 fn the_lease_is_taken_renewed_and_given_back() {
     let server = StandIn::start();

@@ -41,6 +41,8 @@ pub struct Faults {
     /// Writes are answered with errors, or with nothing, whether or not they were made; by this
     /// seed.
     pub writes: Option<u64>,
+    /// Writes whose paths match are not made before that changes.
+    pub held: Option<fn(&str) -> bool>,
 }
 
 #[derive(Default)]
@@ -235,6 +237,9 @@ impl StandIn {
             return Some(self.answer(request));
         }
         let mut state = self.state.lock().unwrap();
+        while state.faults.held.is_some_and(|held| held(&request.path)) {
+            state = self.changed.wait(state).unwrap();
+        }
         state.writes += 1;
         let seed = state.faults.writes.map(|seed| seed * 7_919 + state.writes);
         let luck = seed.map_or(99, |seed| Random::new(seed).below(20));

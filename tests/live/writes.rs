@@ -1,5 +1,5 @@
-//! What the stand-in for an API server makes of writes: bindings, statuses of pods, deletions,
-//! events and leases, with the refusals that a real one has.
+//! What the stand-in for an API server makes of writes: bindings, statuses of pods, claims of
+//! devices, deletions, events and leases, with the refusals that a real one has.
 
 use serde_json::{Value, json};
 
@@ -30,6 +30,7 @@ pub fn answer(state: &mut State, request: &Request) -> (u16, Value) {
     match (request.method.as_str(), part.as_str()) {
         ("POST", "binding") => bind(state, &key, &request.body),
         ("PATCH", "status") if list == PODS => patch(state, &key, &request.body),
+        ("PATCH", "" | "status") => merge(state, &list, &key, &request.body),
         ("DELETE", "") => delete(state, &list, &key),
         ("POST", "") => create(state, &list, &key, request.body.clone()),
         ("PUT", "") => replace(state, &list, &key, request.body.clone()),
@@ -81,6 +82,46 @@ fn patch(state: &mut State, key: &str, body: &Value) -> (u16, Value) {
         pod["status"]["nominatedNodeName"] = node.as_str().unwrap_or_default().into();
     }
     store(state, PODS, key, pod)
+}
+
+/// A merge patch of a version, or Kubernetes' own of any that takes users off a claim.
+fn merge(state: &mut State, list: &str, key: &str, patch: &Value) -> (u16, Value) {
+    let Some(old) = state.objects.get(list).and_then(|all| all.get(key)) else {
+        return missing(key);
+    };
+    let (old, version) = (old.clone(), &patch["metadata"]["resourceVersion"]);
+    if !version.is_null() && *version != old["metadata"]["resourceVersion"] {
+        return status(409, "the object has been modified");
+    }
+    let mut new = old.clone();
+    let leaves = patch["status"]["reservedFor"].as_array().into_iter().flatten();
+    let leaves: Vec<&Value> = leaves.filter(|user| user["$patch"] == "delete").collect();
+    match leaves.is_empty() {
+        true => merge_into(&mut new, patch),
+        false => {
+            let users = new["status"]["reservedFor"].as_array_mut();
+            let stays = |user: &Value| leaves.iter().all(|leaver| leaver["uid"] != user["uid"]);
+            users.into_iter().for_each(|users| users.retain(&stays));
+        }
+    }
+    if new == old { (200, old) } else { store(state, list, key, new) }
+}
+
+/// RFC 7396.
+fn merge_into(value: &mut Value, patch: &Value) {
+    let Some(fields) = patch.as_object() else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = json!({});
+    }
+    for (name, field) in fields {
+        match field {
+            Value::Null => drop(value.as_object_mut().unwrap().remove(name)),
+            field => merge_into(&mut value[name.as_str()], field),
+        }
+    }
 }
 
 fn delete(state: &mut State, list: &str, key: &str) -> (u16, Value) {

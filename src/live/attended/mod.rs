@@ -12,13 +12,14 @@ mod wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::api::Time;
+use crate::api::{Kind, Object, Time};
 use crate::debug::{Input, Ran, Session};
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::CycleRecord;
+use crate::engine::stopwatch::Spent;
 use crate::live::feed::{Delta, Event, Notice};
 use crate::live::news::{News, Op, says_nothing};
-use crate::live::scheduling::{Lead, Told};
+use crate::live::scheduling::{Lead, Told, event_name};
 use crate::live::write::Answered;
 use crate::sim::World;
 use crate::sim::remote::Outgoing;
@@ -119,6 +120,8 @@ pub struct Attended {
     tell: Teller,
     /// Entries and steps of the session that were told.
     told: (usize, usize),
+    /// What plugins took, as far as that was told.
+    spent: Vec<Spent>,
 }
 
 impl Attended {
@@ -132,7 +135,8 @@ impl Attended {
         let told = (session.history().len(), session.timeline().steps().end());
         let standing = cluster.standing();
         standing.lead().into_iter().for_each(|lead| tell(session.world(), Told::Lead(lead)));
-        Attended { cluster, context, dry_run, frozen: false, standing, tell, told }
+        let spent = session.times().sum().to_vec();
+        Attended { cluster, context, dry_run, frozen: false, standing, tell, told, spent }
     }
 
     /// The name of the context.
@@ -173,19 +177,17 @@ impl Attended {
     /// Takes `first` in with all that has come behind it, and sends what that leads to. Gives
     /// what is to be said.
     pub fn take(&mut self, session: &mut Session, first: Arrival) -> Vec<Notice> {
-        let (mut notices, mut ops) = (Vec::new(), Vec::new());
+        let (mut notices, mut ops, mut handled) = (Vec::new(), Vec::new(), Vec::new());
         let (mut next, mut left) = (Some(first), BATCH);
+        let began = Instant::now();
         while let Some(arrival) = next {
             match arrival {
-                Arrival::Event(Event::Delta(Delta::Put(object))) => {
-                    let there =
-                        session.world().api().get(object.kind(), NamespacedName::of(&object));
-                    if !says_nothing(session, &ops, there.as_ref(), &object) {
-                        ops.push(Op::Accept(object));
-                    }
-                }
-                Arrival::Event(Event::Delta(Delta::Delete { kind, key })) => {
-                    ops.push(Op::Forget(kind, key));
+                Arrival::Event(Event::Delta(delta)) => {
+                    let (kind, key) = delta.place();
+                    let there = session.world().api().get(kind, key);
+                    let known = latest(&ops, kind, key).unwrap_or(there.as_ref());
+                    handled.push(event_name(&delta, known));
+                    ops.extend(op_of(session, &ops, delta, there.as_ref()));
                 }
                 Arrival::Event(Event::Notice(notice)) => {
                     (self.tell)(session.world(), Told::Notice(notice.clone()));
@@ -202,6 +204,11 @@ impl Attended {
         }
         if !ops.is_empty() {
             self.news(session, ops);
+        }
+        // They are taken in together: each counts with the mean.
+        let took = began.elapsed() / u32::try_from(handled.len()).unwrap_or(u32::MAX).max(1);
+        for event in handled {
+            (self.tell)(session.world(), Told::Handled { event, took });
         }
         notices
     }
@@ -228,7 +235,8 @@ impl Attended {
         let ran = session.run_cycle() == Ran::NewCycle;
         let took = began.elapsed();
         if let Some(record) = session.record().filter(|_| ran).cloned() {
-            (self.tell)(session.world(), Told::Cycle(record, took));
+            (self.tell)(session.world(), Told::Cycle(record.clone(), took));
+            self.tell_spent(session, Some(record));
         }
         Ok(ran)
     }
@@ -314,7 +322,55 @@ impl Attended {
             }
         }
         self.told = (session.history().len(), session.timeline().steps().end());
+        self.tell_spent(session, None);
     }
+
+    /// Tells what plugins took since the last time: for a cycle, or beside the cycles.
+    fn tell_spent(&mut self, session: &Session, record: Option<Arc<CycleRecord>>) {
+        let sum = session.times().sum();
+        let new: Vec<Spent> = sum.iter().filter_map(|now| since(&self.spent, now)).collect();
+        if !new.is_empty() {
+            self.spent = sum.to_vec();
+            (self.tell)(session.world(), Told::Spent(record, new));
+        }
+    }
+}
+
+/// What a change of the cluster does; `None` if it changes nothing that a scheduler reads.
+fn op_of(session: &Session, ops: &[Op], delta: Delta, there: Option<&Object>) -> Option<Op> {
+    match delta {
+        Delta::Put(object) => {
+            let nothing = says_nothing(session, ops, there, &object);
+            (!nothing).then_some(Op::Accept(object))
+        }
+        Delta::Delete { kind, key } => Some(Op::Forget(kind, key)),
+    }
+}
+
+/// The object as ops leave it that are not done yet; `None` if none is about it.
+fn latest(ops: &[Op], kind: Kind, key: NamespacedName) -> Option<Option<&Object>> {
+    ops.iter().rev().find_map(|op| match op {
+        Op::Accept(object) => {
+            let same = object.kind() == kind && NamespacedName::of(object) == key;
+            same.then_some(Some(object))
+        }
+        Op::Forget(of, name) => ((*of, *name) == (kind, key)).then_some(None),
+        _ => None,
+    })
+}
+
+/// What a plugin took at a point since it was told.
+fn since(told: &[Spent], now: &Spent) -> Option<Spent> {
+    let same = |old: &&Spent| old.point == now.point && old.plugin == now.plugin;
+    let Some(old) = told.iter().find(same) else { return Some(*now) };
+    let new = Spent {
+        turns: now.turns.saturating_sub(old.turns),
+        nanos: now.nanos.saturating_sub(old.nanos),
+        nodes: now.nodes.saturating_sub(old.nodes),
+        refused: now.refused.saturating_sub(old.refused),
+        ..*now
+    };
+    (new.turns > 0).then_some(new)
 }
 
 /// The cycles that a step ended, though they began before it.

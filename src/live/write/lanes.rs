@@ -7,9 +7,42 @@ use tokio::sync::oneshot;
 
 use crate::api::Kind;
 use crate::engine::pod::NamespacedName;
+use crate::sim::remote::Request;
 
-/// An object.
-pub type Lane = (Kind, NamespacedName);
+/// Whose writes are made one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lane {
+    /// An object's.
+    Of(Kind, NamespacedName),
+    /// The evictions of a pod. They are a preemptor's, and do not wait for what the pod's own
+    /// scheduling writes: its binding may hang.
+    Eviction(NamespacedName),
+}
+
+impl Lane {
+    /// Where a request belongs.
+    pub fn of(request: &Request) -> Lane {
+        match request {
+            Request::Evict { pod, .. } => Lane::Eviction(pod.key),
+            Request::Bind { pod, .. }
+            | Request::ExtenderBind { pod, .. }
+            | Request::PodStatus { pod, .. }
+            | Request::ExtendedResourceClaim { pod, .. }
+            | Request::NodeResourceClaims { pod, .. } => Lane::Of(Kind::Pod, pod.key),
+            Request::Update { after: object, .. } | Request::Create(object) => {
+                Lane::Of(object.kind(), NamespacedName::of(object))
+            }
+            Request::ReleaseClaim { key, .. } => Lane::Of(Kind::ResourceClaim, *key),
+            Request::DeleteClaim { claim, .. } => {
+                let metadata = &claim.metadata;
+                let key = NamespacedName::new(metadata.namespace, metadata.name);
+                Lane::Of(Kind::ResourceClaim, key)
+            }
+            Request::GroupCondition { key, .. } => Lane::Of(Kind::PodGroup, *key),
+            Request::Event { event, .. } => Lane::Of(Kind::Pod, event.regarding),
+        }
+    }
+}
 
 type Ends = HashMap<Lane, (u64, oneshot::Receiver<()>)>;
 
@@ -71,7 +104,24 @@ mod tests {
     use super::*;
 
     fn pod(name: &str) -> Lane {
-        (Kind::Pod, NamespacedName::new("d".into(), name.into()))
+        Lane::Of(Kind::Pod, NamespacedName::new("d".into(), name.into()))
+    }
+
+    #[test]
+    fn an_eviction_does_not_wait_for_the_pods_binding() {
+        use crate::engine::host::{ExtenderCall, PodStatusPatch};
+        use crate::sim::remote::PodRef;
+        let pod = PodRef { key: NamespacedName::new("d".into(), "a".into()), uid: "u".into() };
+        let call = ExtenderCall { extender: 0, verb: "bind".into(), body: serde_json::Value::Null };
+        let own = [
+            Request::Bind { pod, node: "n".into() },
+            Request::ExtenderBind { pod, call },
+            Request::PodStatus { pod, patch: PodStatusPatch::default() },
+        ];
+        let evict = Lane::of(&Request::Evict { pod, condition: None });
+        assert!(own.iter().all(|request| Lane::of(request) != evict));
+        assert_eq!(Lane::of(&own[0]), Lane::of(&own[1]), "a pod's own writes keep their order");
+        assert_eq!(Lane::of(&own[0]), Lane::of(&own[2]), "a pod's own writes keep their order");
     }
 
     #[tokio::test]

@@ -1,13 +1,15 @@
 //! Writing to a live cluster: what the embedded scheduler wants written is carried to the API
 //! server beside the scheduling, and what became of it is brought back.
 //!
-//! A thread of its own makes the writes, many at once, but those about one object in their order.
+//! A thread of its own makes the writes, many at once, but those about one object in their order:
+//! [`Lane`] says which are made one after the other.
 //! Every one of them passes the [`Gate`]: as soon as that is closed, because the lease or the
 //! connection is lost, what waits and what is on its way ends with an error. Each kind of write
 //! has its file; `call` is how all of them are sent.
 
 mod binding;
 mod call;
+mod claim;
 mod creation;
 mod event;
 mod eviction;
@@ -45,7 +47,7 @@ pub(in crate::live) use event::micros;
 use extender::Extenders;
 use lanes::{Lane, Lanes};
 
-/// Writes at once. Upstream has no limit but its rate; API servers have.
+/// Writes at once of each sort, see [`Places`]. Upstream has no limit but its rate; API servers have.
 const AT_ONCE: usize = 64;
 /// How long writes on their way may take at the end of the program.
 const AT_END: Duration = Duration::from_secs(5);
@@ -182,7 +184,7 @@ async fn serve(
     mut requests: UnboundedReceiver<Outgoing>,
     answers: UnboundedSender<Answered>,
 ) {
-    let (mut lanes, places) = (Lanes::default(), Arc::new(Semaphore::new(AT_ONCE)));
+    let (mut lanes, places) = (Lanes::default(), Places::default());
     let mut under_way = JoinSet::new();
     while let Some(Outgoing { ticket, request }) = requests.recv().await {
         while under_way.try_join_next().is_some() {}
@@ -190,8 +192,9 @@ async fn serve(
             events.tell(event, version);
             continue;
         }
-        let lane = lanes.enter(lane_of(&request));
-        let (calls, places, answers) = (calls.clone(), places.clone(), answers.clone());
+        let lane = lanes.enter(Lane::of(&request));
+        let places = places.of(&request);
+        let (calls, answers) = (calls.clone(), answers.clone());
         let extenders = extenders.clone();
         under_way.spawn(async move {
             let _turn = lane.turn().await;
@@ -224,27 +227,38 @@ async fn make(calls: &Calls, extenders: &Extenders, request: Request) -> Result<
         }
         Request::Update { before, after } => object::update(calls, &before, &after).await,
         Request::Create(object) => creation::create(calls, &object).await,
-        Request::Delete { kind, key, uid } => object::delete(calls, kind, key, uid).await,
+        Request::ReleaseClaim { key, uid, user } => claim::release(calls, key, uid, user).await,
+        Request::DeleteClaim { claim, finalizer } => claim::delete(calls, &claim, finalizer).await,
+        Request::GroupCondition { key, uid, condition } => {
+            pod_status::set_group_condition(calls, key, uid, &condition).await
+        }
         // Events have their own way.
         Request::Event { .. } => Ok(Written::Done),
     }
 }
 
-/// The object whose writes are made one after the other.
-fn lane_of(request: &Request) -> Lane {
-    use crate::api::Kind;
-    let pod = |pod: &crate::sim::remote::PodRef| (Kind::Pod, pod.key);
-    match request {
-        Request::Bind { pod: of, .. }
-        | Request::ExtenderBind { pod: of, .. }
-        | Request::PodStatus { pod: of, .. }
-        | Request::Evict { pod: of, .. }
-        | Request::ExtendedResourceClaim { pod: of, .. }
-        | Request::NodeResourceClaims { pod: of, .. } => pod(of),
-        Request::Update { after: object, .. } | Request::Create(object) => {
-            (object.kind(), crate::engine::pod::NamespacedName::of(object))
+/// How many writes may be under way. Those that may take long are counted by themselves, so that
+/// no other waits for them: a slow extender keeps no pod from being bound by the API server, and
+/// bindings that hang keep no victim from being deleted.
+struct Places {
+    extender: Arc<Semaphore>,
+    eviction: Arc<Semaphore>,
+    other: Arc<Semaphore>,
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        let [extender, eviction, other] = [(); 3].map(|()| Arc::new(Semaphore::new(AT_ONCE)));
+        Places { extender, eviction, other }
+    }
+}
+
+impl Places {
+    fn of(&self, request: &Request) -> Arc<Semaphore> {
+        match request {
+            Request::ExtenderBind { .. } => self.extender.clone(),
+            Request::Evict { .. } => self.eviction.clone(),
+            _ => self.other.clone(),
         }
-        Request::Delete { kind, key, .. } => (*kind, *key),
-        Request::Event { event, .. } => (Kind::Pod, event.regarding),
     }
 }

@@ -1,5 +1,5 @@
-//! Changing and deleting volumes, claims of volumes and devices, and pod groups: what the
-//! scheduler writes before it binds a pod, or takes back.
+//! Updates of volumes, and of claims of volumes and devices: what the scheduler writes before it
+//! binds a pod.
 //!
 //! A change is sent as what differs from the version that it was decided on, together with that
 //! version: when somebody else was faster, the server refuses it.
@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::api::{Kind, Object};
 use crate::engine::pod::NamespacedName;
-use crate::intern::Symbol;
 use crate::live::failure::Failure;
 use crate::live::kinds::{self, ReadKind};
 use crate::live::list;
@@ -18,7 +17,7 @@ use crate::live::write::merge::difference;
 use crate::sim::remote::Written;
 
 /// The answer's code when somebody else was faster.
-const CONFLICT: u16 = 409;
+pub(super) const CONFLICT: u16 = 409;
 /// The part of an object that has its own way to be written.
 const STATUS: &str = "status";
 
@@ -75,14 +74,15 @@ async fn send(
     let (method, content) = (Method::PATCH, Content::MergePatch);
     let call = Call { method, path: format!("{path}{part}"), content, body: patch };
     match calls.make(&call).await {
-        Err(Failure::Server { code: CONFLICT, message }) => {
+        // Only updates of these are tried again.
+        Err(Failure::Server { code: CONFLICT, message }) if row.kind == Kind::ResourceClaim => {
             newest(calls, row, &path, message).await
         }
         answer => read(row, &answer?),
     }
 }
 
-/// What the object has become, for whoever wants to try again at once.
+/// What the object has become, so that the update can be tried again on that.
 async fn newest(
     calls: &Calls,
     row: &ReadKind,
@@ -105,31 +105,13 @@ pub(super) fn read(row: &ReadKind, answer: &[u8]) -> Result<Written, Failure> {
 }
 
 /// The row of a kind and the path of an object.
-fn place(kind: Kind, key: NamespacedName) -> Result<(&'static ReadKind, String), Failure> {
+pub(super) fn place(
+    kind: Kind,
+    key: NamespacedName,
+) -> Result<(&'static ReadKind, String), Failure> {
     let row = kinds::row(kind).ok_or_else(|| Failure::Malformed(format!("{kind} is not read")))?;
     let list = row.path(row.versions[0], Some(key.namespace.as_str()));
     Ok((row, format!("{list}/{}", key.name)))
-}
-
-/// Deletes.
-///
-/// # Errors
-/// The server did not delete it, though it is there.
-pub(super) async fn delete(
-    calls: &Calls,
-    kind: Kind,
-    key: NamespacedName,
-    uid: Symbol,
-) -> Result<Written, Failure> {
-    let (_, path) = place(kind, key)?;
-    let body = json!({
-        "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid},
-    });
-    let call = Call { method: Method::DELETE, path, content: Content::Json, body };
-    match calls.make(&call).await {
-        Err(Failure::Absent(_)) => Ok(Written::Gone),
-        deleted => deleted.map(|_| Written::Done),
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,18 @@
-//! Changing a pod's status: `pods/status`, by Kubernetes' own patch, so that the conditions of
-//! others stay as they are. The UID is sent along: another pod of the name is not meant.
+//! Changing the status of a pod or a pod group, by Kubernetes' own patch, so that the conditions
+//! of others stay as they are. The UID is sent along, so that a later pod of the name is not meant.
 
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Condition, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus};
+use crate::api::{
+    Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus,
+};
 use crate::engine::host::PodStatusPatch;
+use crate::engine::pod::NamespacedName;
+use crate::intern::Symbol;
 use crate::live::failure::Failure;
 use crate::live::write::call::{Call, Calls, Content};
+use crate::live::write::object::place;
 use crate::sim::remote::{PodRef, Written};
 
 /// Sets a condition and the nominated node.
@@ -54,11 +59,35 @@ pub(super) async fn name_node_resources(
     set(calls, pod, json!({ "nodeAllocatableResourceClaimStatuses": statuses })).await
 }
 
+/// Sets a condition of a pod group.
+///
+/// # Errors
+/// The server did not take it.
+pub(super) async fn set_group_condition(
+    calls: &Calls,
+    group: NamespacedName,
+    uid: Symbol,
+    condition: &Condition,
+) -> Result<Written, Failure> {
+    let mut condition = condition_json(condition);
+    // Only conditions of pods have it.
+    condition.as_object_mut().map(|fields| fields.remove("lastProbeTime"));
+    let status = json!({ "conditions": [condition] });
+    set_status(calls, (Kind::PodGroup, group, uid), status).await
+}
+
 async fn set(calls: &Calls, pod: PodRef, status: Value) -> Result<Written, Failure> {
-    let (namespace, name) = (pod.key.namespace, pod.key.name);
-    let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/status");
-    let body = json!({ "metadata": { "uid": pod.uid }, "status": status });
-    let content = Content::StrategicPatch;
+    set_status(calls, (Kind::Pod, pod.key, pod.uid), status).await
+}
+
+async fn set_status(
+    calls: &Calls,
+    (kind, key, uid): (Kind, NamespacedName, Symbol),
+    status: Value,
+) -> Result<Written, Failure> {
+    let (_, path) = place(kind, key)?;
+    let body = json!({ "metadata": { "uid": uid }, "status": status });
+    let (path, content) = (format!("{path}/status"), Content::StrategicPatch);
     calls.make_again(&Call { method: Method::PATCH, path, content, body }).await?;
     Ok(Written::Done)
 }

@@ -40,7 +40,7 @@ pub const TABLE: &[Right] = &[
     right(
         "resource.k8s.io",
         "resourceclaims",
-        &["create", "patch", "delete"],
+        &["get", "create", "patch", "delete"],
         "claims of devices get a finalizer, and are made for extended resources",
     ),
     right(
@@ -48,6 +48,12 @@ pub const TABLE: &[Right] = &[
         "resourceclaims/status",
         &["patch"],
         "claims of devices are allocated and reserved",
+    ),
+    right(
+        "resource.k8s.io",
+        "resourceclaims/binding",
+        &["patch"],
+        "from 1.36 also required to allocate and reserve claims of devices",
     ),
     right(
         "scheduling.k8s.io",

@@ -28,7 +28,8 @@ pub fn slice(name: &str, node: &str, devices: &[&str]) -> Value {
     })
 }
 
-fn claim(name: &str, count: u32) -> Value {
+/// A claim of so many devices.
+pub fn claim(name: &str, count: u32) -> Value {
     let requests = json!([{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": count}}]);
     json!({
         "apiVersion": API, "kind": "ResourceClaim", "metadata": {"name": name},

@@ -5,7 +5,7 @@
 //! names; see [`crate::control_plane`]. A story avoids what upstream leaves to chance, such as
 //! nodes of equal scores.
 
-mod devices;
+pub mod devices;
 mod extended;
 mod flags;
 mod gang;

@@ -5,10 +5,12 @@
 //! the same again, it tells what became of the first time. Writes that upstream makes without
 //! caring for the answer have no answer here either.
 
+use std::fmt;
 use std::task::Poll;
 
 use crate::api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
+    ResourceClaim,
 };
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -55,6 +57,35 @@ pub struct ExtenderCall {
     pub body: serde_json::Value,
 }
 
+/// Why an object was not updated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum UpdateError {
+    /// It has changed since the version on which the update is based.
+    Conflict(String),
+    /// Anything else.
+    Failed(String),
+}
+
+impl UpdateError {
+    /// Whether the same change may succeed on the newest version.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, UpdateError::Conflict(_))
+    }
+}
+
+impl From<String> for UpdateError {
+    fn from(text: String) -> UpdateError {
+        UpdateError::Failed(text)
+    }
+}
+
+impl fmt::Display for UpdateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (UpdateError::Conflict(text) | UpdateError::Failed(text)) = self;
+        f.write_str(text)
+    }
+}
+
 /// The outside of the engine. Errors are texts, as they end up in statuses.
 pub trait Host {
     /// Binds a pod to a node.
@@ -75,14 +106,28 @@ pub trait Host {
     ) -> Poll<Result<bool, String>>;
     /// An object as the server has it now, which may be newer than what the scheduler has heard.
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object>;
-    /// Writes an object (volume, claim, …) and gives back what the server made of it.
-    fn update(&mut self, object: Object) -> Poll<Result<Object, String>>;
-    /// The same where nobody waits for the answer. The error is one that is known at once.
+    /// Updates an object (volume, claim, …) for the pod of that UID and gives back what the
+    /// server made of it. Several pods may update one object at the same time.
+    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>>;
+    /// Whether an update of the object was sent and is not answered yet: another one would be
+    /// based on an outdated version.
+    fn is_being_updated(&self, _kind: Kind, _key: NamespacedName) -> bool {
+        false
+    }
+    /// Updates an object without waiting for the answer. The error is one that is known at once.
     fn send(&mut self, object: Object) -> Result<(), String>;
-    /// Creates an object and gives back what the server made of it.
-    fn create(&mut self, object: Object) -> Poll<Result<Object, String>>;
-    /// Deletes an object of any kind but pods. `Ok(false)`: it was gone already.
-    fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String>;
+    /// Creates an object for the pod of that UID and gives back what the server made of it.
+    fn create(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, String>>;
+    /// Removes the user of that UID from those for whom a claim is reserved, as one PATCH.
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String>;
+    /// Removes a finalizer from a claim, and deletes it.
+    fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), String>;
+    /// Sets a condition of a pod group, as one PATCH.
+    fn set_group_condition(
+        &mut self,
+        group: NamespacedName,
+        condition: Condition,
+    ) -> Result<(), String>;
     /// Says in a pod's status which claim stands for its extended resources, as one PATCH.
     fn set_extended_resource_claim(
         &mut self,

@@ -71,6 +71,11 @@ impl CycleState {
         self.faults.contains(&(point, plugin)).then(|| Status::error(FAULT))
     }
 
+    /// Lets PreBind look again in that many microseconds at most.
+    pub fn look_again_within(&mut self, micros: i64) {
+        self.look_again = Some(self.look_again.map_or(micros, |other| other.min(micros)));
+    }
+
     /// Stores `value`, replacing an earlier one of the same type.
     pub fn write<T: Any + Clone + Send + Sync>(&mut self, value: T) {
         let (id, value) = (TypeId::of::<T>(), Arc::new(value) as Arc<dyn StateData>);

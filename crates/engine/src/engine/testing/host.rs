@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
+    ResourceClaim,
 };
-use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch};
+use crate::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 
@@ -20,8 +21,12 @@ pub enum Asked {
     Patch(NamespacedName, PodStatusPatch),
     /// To delete a pod.
     Delete(NamespacedName),
-    /// To delete an object.
-    DeleteObject(Kind, NamespacedName),
+    /// To delete a claim.
+    DeleteClaim(NamespacedName),
+    /// To remove the user of that UID from a claim.
+    ReleaseClaim(NamespacedName, Symbol),
+    /// To set a condition of a pod group.
+    GroupCondition(NamespacedName, Condition),
     /// To say which claim stands for a pod's extended resources.
     SetExtendedResourceClaim(NamespacedName, PodExtendedResourceClaimStatus),
     /// To say what a pod's claims take of the node's own resources.
@@ -95,7 +100,7 @@ impl Host for FakeHost {
         self.stored.iter().rev().find(same).cloned()
     }
 
-    fn update(&mut self, object: Object) -> Poll<Result<Object, String>> {
+    fn update(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>> {
         self.answer(object.metadata().name, Asked::Update(object.clone()))?;
         Poll::Ready(Ok(object))
     }
@@ -104,14 +109,27 @@ impl Host for FakeHost {
         self.answer(object.metadata().name, Asked::Update(object))
     }
 
-    fn create(&mut self, object: Object) -> Poll<Result<Object, String>> {
+    fn create(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, String>> {
         self.answer(object.metadata().name, Asked::Create(object.clone()))?;
         Poll::Ready(Ok(object))
     }
 
-    fn delete(&mut self, kind: Kind, key: NamespacedName) -> Result<bool, String> {
-        self.answer(key.name, Asked::DeleteObject(kind, key))?;
-        Ok(!self.gone.contains(&key.name))
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String> {
+        let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+        self.answer(key.name, Asked::ReleaseClaim(key, user))
+    }
+
+    fn delete_claim(&mut self, claim: &ResourceClaim, _finalizer: Symbol) -> Result<(), String> {
+        let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+        self.answer(key.name, Asked::DeleteClaim(key))
+    }
+
+    fn set_group_condition(
+        &mut self,
+        group: NamespacedName,
+        condition: Condition,
+    ) -> Result<(), String> {
+        self.answer(group.name, Asked::GroupCondition(group, condition))
     }
 
     fn set_extended_resource_claim(

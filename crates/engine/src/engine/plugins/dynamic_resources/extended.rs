@@ -20,7 +20,7 @@ use crate::engine::resource::{Resource, is_extended_name};
 use crate::engine::status::Status;
 use crate::intern::Symbol;
 
-use super::post_filter::{CLAIM, key};
+use super::post_filter::key;
 use super::reserve::FINALIZER;
 use super::state::ClaimState;
 
@@ -246,12 +246,8 @@ fn count(request: &DeviceRequest) -> i64 {
 /// # Errors
 /// The host says so.
 pub fn delete_claim(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), String> {
-    let name = key(claim);
-    let mut claim = claim.clone();
-    claim.metadata.finalizers.retain(|finalizer| *finalizer != *FINALIZER);
-    let updated = host.send(claim.into());
-    updated.map_err(|error| format!("update resourceclaim {name}: {error}"))?;
-    host.delete(CLAIM, name).map(drop)
+    let deleted = host.delete_claim(claim, Symbol::new(FINALIZER));
+    deleted.map_err(|error| format!("update resourceclaim {}: {error}", key(claim)))
 }
 
 #[cfg(test)]

@@ -249,10 +249,15 @@ impl Plugin for DynamicResources {
     }
 
     fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
-        let Some(state) = state.read_mut::<ClaimState>() else { return not_found() };
-        match pre_bind::bind_claims(cx, state) {
-            Poll::Pending => Status::wait(),
-            Poll::Ready(Ok(())) => conditions::wait(cx, state, self.binding_timeout),
+        let Some(claims) = state.read_mut::<ClaimState>() else { return not_found() };
+        match pre_bind::bind_claims(cx, claims) {
+            Poll::Pending => {
+                if let Some(pause) = claims.until_retry(cx.now) {
+                    state.look_again_within(pause);
+                }
+                Status::wait()
+            }
+            Poll::Ready(Ok(())) => conditions::wait(cx, claims, self.binding_timeout),
             Poll::Ready(Err(text)) => Status::error(&text),
         }
     }

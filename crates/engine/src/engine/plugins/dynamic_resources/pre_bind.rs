@@ -4,23 +4,25 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use crate::api::{
-    AllocationResult, Kind, Object, PodExtendedResourceClaimStatus, ResourceClaim,
+    AllocationResult, Object, PodExtendedResourceClaimStatus, ResourceClaim,
     ResourceClaimConsumerReference, Time,
 };
 use crate::engine::dra::{binding_conditions, counts_shares};
 use crate::engine::framework::plugin::BindContext;
-use crate::engine::host::Host;
+use crate::engine::host::{Host, UpdateError};
 use crate::intern::Symbol;
 
 use super::extended::IN_MEMORY_NAME;
 use super::node_resources;
-use super::post_filter::key;
+use super::post_filter::{CLAIM, key};
 use super::reserve::add_finalizer;
 use super::state::{ClaimOfPod, ClaimState, Writing};
 use super::workload::is_reserved_for_pod_or_group;
 
-/// How often a claim is written that others keep changing.
+/// How often a claim is written that others keep changing, and the pause before it is written
+/// again, in microseconds: client-go's `DefaultRetry`, whose jitter is left out.
 const MOST_TRIES: u32 = 5;
+const RETRY_PAUSE: i64 = 10_000;
 /// Microseconds.
 const SECOND: i64 = 1_000_000;
 
@@ -54,13 +56,16 @@ fn bind_claim(
     if is_extended && allocation.is_none() && claim.spec.devices.requests.is_empty() {
         return Poll::Ready(Ok(()));
     }
-    let written = loop {
-        let written = ready!(write_claim(cx, state, at, is_extended, allocation.as_ref()));
-        let writing = state.claims[at].writing.take();
-        if written.is_ok() || !may_try_again(cx.host, &mut state.claims[at], writing) {
-            break written;
-        }
-    };
+    if !may_write(cx, &state.claims[at]) {
+        return Poll::Pending;
+    }
+    let written = ready!(write_claim(cx, state, at, is_extended, allocation.as_ref()));
+    state.claims[at].writing = None;
+    if written.as_ref().is_err_and(|failure| failure.is_conflict)
+        && state.claims[at].may_try_again(cx.now)
+    {
+        return Poll::Pending;
+    }
     let mut assumed = false;
     if let Ok(written) = &written {
         let shares = counts_shares(cx.features);
@@ -69,18 +74,47 @@ fn bind_claim(
     if allocation.is_some() {
         cx.shared.claims.remove_pending(claim.metadata.uid, assumed && !is_extended);
     }
-    state.claims[at].claim = written?;
+    state.claims[at].claim = written.map_err(|failure| failure.text)?;
     state.announces |= is_extended;
     Poll::Ready(Ok(()))
 }
 
-/// Whether a write that failed was too late, as somebody else had changed the claim: then it is
-/// tried at once on what they left (client-go's `RetryOnConflict`), but not for ever.
-fn may_try_again(host: &dyn Host, claim: &mut ClaimOfPod, writing: Option<Writing>) -> bool {
-    let Some(writing) = writing else { return false };
-    let newest = current(host, claim.claim.clone()).metadata.resource_version;
-    claim.conflicts += 1;
-    newest != writing.version() && claim.conflicts < MOST_TRIES
+/// Whether the claim may be written now: not within the pause after a conflict, and not while
+/// another pod's update of it is not answered, whose result this one is to be based on.
+fn may_write(cx: &BindContext<'_>, claim: &ClaimOfPod) -> bool {
+    claim.writing.is_some()
+        || (claim.retry_at.is_none_or(|at| at <= cx.now)
+            && !cx.host.is_being_updated(CLAIM, key(&claim.claim)))
+}
+
+impl ClaimOfPod {
+    /// Whether a write that others were faster than is tried again on what they left, as by
+    /// client-go's `RetryOnConflict`.
+    fn may_try_again(&mut self, now: Time) -> bool {
+        self.conflicts += 1;
+        let again = self.conflicts < MOST_TRIES;
+        self.retry_at = again.then_some(Time(now.0 + RETRY_PAUSE));
+        again
+    }
+}
+
+/// Why a claim was not written.
+struct WriteFailure {
+    text: String,
+    /// Whether others were faster.
+    is_conflict: bool,
+}
+
+impl WriteFailure {
+    fn of(what: &str, error: &UpdateError) -> WriteFailure {
+        WriteFailure { text: format!("{what}: {error}"), is_conflict: error.is_conflict() }
+    }
+}
+
+impl From<String> for WriteFailure {
+    fn from(text: String) -> WriteFailure {
+        WriteFailure { text, is_conflict: false }
+    }
 }
 
 fn write_claim(
@@ -89,7 +123,7 @@ fn write_claim(
     at: usize,
     is_extended: bool,
     allocation: Option<&AllocationResult>,
-) -> Poll<Result<Arc<ResourceClaim>, String>> {
+) -> Poll<Result<Arc<ResourceClaim>, WriteFailure>> {
     let claim = match state.claims[at].writing.clone() {
         Some(Writing::Status(claim)) => claim,
         _ => {
@@ -104,7 +138,8 @@ fn write_claim(
     };
     state.claims[at].writing = Some(Writing::Status(claim.clone()));
     let written = ready!(update(cx, claim));
-    Poll::Ready(written.map_err(|error| format!("{what} to claim {name}: {error}")))
+    let failed = |error| WriteFailure::of(&format!("{what} to claim {name}"), &error);
+    Poll::Ready(written.map_err(failed))
 }
 
 /// The claim as it is now, made if it has to be, and with the finalizer if it is to be
@@ -115,7 +150,7 @@ fn protected(
     at: usize,
     is_extended: bool,
     to_allocate: bool,
-) -> Poll<Result<ResourceClaim, String>> {
+) -> Poll<Result<ResourceClaim, WriteFailure>> {
     let mut claim = match state.claims[at].writing.clone() {
         Some(Writing::Finalizer(claim)) => claim,
         _ => {
@@ -141,14 +176,15 @@ fn protected(
         let name = key(&claim);
         state.claims[at].writing = Some(Writing::Finalizer(claim.clone()));
         let updated = ready!(update(cx, claim));
-        let updated = updated.map_err(|e| format!("add finalizer to claim {name}: {e}"))?;
+        let failed = |error| WriteFailure::of(&format!("add finalizer to claim {name}"), &error);
+        let updated = updated.map_err(failed)?;
         claim = Arc::unwrap_or_clone(updated);
     }
     Poll::Ready(Ok(claim))
 }
 
-fn failed<T>(text: String) -> Poll<Result<T, String>> {
-    Poll::Ready(Err(text))
+fn failed<T, E: From<String>>(text: String) -> Poll<Result<T, E>> {
+    Poll::Ready(Err(text.into()))
 }
 
 /// The claim as it will be.
@@ -178,7 +214,7 @@ fn with_reservation(
 
 /// The claim as the server has it. Upstream finds out that its own is outdated when it writes.
 pub fn current(host: &dyn Host, claim: Arc<ResourceClaim>) -> ResourceClaim {
-    let claim = match host.get(Kind::ResourceClaim, key(&claim)) {
+    let claim = match host.get(CLAIM, key(&claim)) {
         Some(Object::ResourceClaim(current)) => current,
         _ => claim,
     };
@@ -199,8 +235,9 @@ fn reference(cx: &BindContext<'_>) -> ResourceClaimConsumerReference {
 fn update(
     cx: &mut BindContext<'_>,
     claim: ResourceClaim,
-) -> Poll<Result<Arc<ResourceClaim>, String>> {
-    Poll::Ready(ready!(cx.host.update(claim.into())).and_then(claim_of))
+) -> Poll<Result<Arc<ResourceClaim>, UpdateError>> {
+    let updated = ready!(cx.host.update(cx.pod.uid(), claim.into()));
+    Poll::Ready(updated.and_then(|object| Ok(claim_of(object)?)))
 }
 
 fn claim_of(object: Object) -> Result<Arc<ResourceClaim>, String> {
@@ -224,7 +261,7 @@ fn create(
     claim.status.allocation = None;
     claim.metadata.name = Symbol::EMPTY;
     claim.metadata.uid = Symbol::EMPTY;
-    let created = ready!(cx.host.create(claim.into()));
+    let created = ready!(cx.host.create(cx.pod.uid(), claim.into()));
     let failed = |error| format!("create claim for extended resources {namespace}/: {error}");
     Poll::Ready(created.map_err(failed).and_then(claim_of))
 }

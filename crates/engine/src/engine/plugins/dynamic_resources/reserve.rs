@@ -12,7 +12,6 @@ use super::claims::is_reserved_for;
 use super::extended::{IN_MEMORY_NAME, delete_claim};
 use super::node_resources;
 use super::post_filter::key;
-use super::pre_bind::current;
 use super::state::ClaimState;
 
 /// What keeps a claim from being deleted while it is allocated.
@@ -83,10 +82,8 @@ pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
             }
         }
         if claim.status.allocation.is_some() && is_reserved_for(claim, pod) {
-            let mut claim = current(cx.host, claim.clone());
-            claim.status.reserved_for.retain(|user| user.uid != pod.metadata.uid);
             // Upstream only logs when that does not work.
-            let _sent = cx.host.send(claim.into());
+            let _released = cx.host.release_claim(claim, pod.metadata.uid);
         }
     }
     unreserve_extended(cx, state);

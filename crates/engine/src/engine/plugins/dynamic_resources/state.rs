@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use crate::api::selector::NodeMatcher;
 use crate::api::{
     AllocationResult, ContainerExtendedResourceRequest, NodeAllocatableResourceClaimStatus,
-    ResourceClaim, ResourceClaimConsumerReference, ResourceVersion, Time,
+    ResourceClaim, ResourceClaimConsumerReference, Time,
 };
 use crate::engine::dra::Allocator;
 use crate::engine::status::Status;
@@ -51,8 +51,10 @@ pub struct ClaimOfPod {
     pub allocation: Option<AllocationResult>,
     /// What is being written.
     pub writing: Option<Writing>,
-    /// How often somebody else was faster.
+    /// How often others were faster.
     pub conflicts: u32,
+    /// Not before is it written again.
+    pub retry_at: Option<Time>,
     /// Whether the plugin has made it and no list shows it yet.
     pub unlisted: bool,
 }
@@ -67,14 +69,6 @@ pub enum Writing {
     Status(ResourceClaim),
 }
 
-impl Writing {
-    /// The version that it is based on.
-    pub fn version(&self) -> ResourceVersion {
-        let (Writing::Finalizer(claim) | Writing::Status(claim)) = self;
-        claim.metadata.resource_version
-    }
-}
-
 impl ClaimOfPod {
     /// Nothing is known of it yet.
     pub fn new(claim: Arc<ResourceClaim>) -> ClaimOfPod {
@@ -84,6 +78,7 @@ impl ClaimOfPod {
             allocation: None,
             writing: None,
             conflicts: 0,
+            retry_at: None,
             unlisted: false,
         }
     }
@@ -136,6 +131,12 @@ impl ClaimState {
     /// The claim for extended resources, if the pod's status has yet to name it.
     pub fn to_announce(&self) -> Option<Arc<ResourceClaim>> {
         self.extended().filter(|_| self.announces).cloned()
+    }
+
+    /// In how many microseconds a claim is written again after a conflict.
+    pub fn until_retry(&self, now: Time) -> Option<i64> {
+        let pauses = self.claims.iter().filter_map(|claim| claim.retry_at);
+        pauses.map(|at| at.0 - now.0).filter(|left| *left > 0).min()
     }
 
     /// Whether the pod's spec names no claims.

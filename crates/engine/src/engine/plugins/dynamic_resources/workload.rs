@@ -20,7 +20,6 @@ use crate::engine::status::Status;
 use crate::intern::Symbol;
 
 use super::claims::is_reserved_for;
-use super::pre_bind::current;
 
 const API_GROUP: &str = "scheduling.k8s.io";
 
@@ -134,10 +133,8 @@ fn free_one(cx: &mut PostFilterContext<'_>, group: &PodGroup) -> Result<bool, St
         }
         let reserved = is_reserved_for_pod_or_group(&claim, &cx.cycle.pod.pod, cx.cycle.features);
         if claim.status.allocation.is_some() && reserved {
-            let mut claim = current(cx.host, claim);
-            claim.status.reserved_for.retain(|user| user.uid != group.metadata.uid);
             // A claim that cannot be written is left for the next attempt.
-            if cx.host.send(claim.into()).is_ok() {
+            if cx.host.release_claim(&claim, group.metadata.uid).is_ok() {
                 return Ok(true);
             }
         }

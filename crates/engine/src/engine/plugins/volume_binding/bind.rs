@@ -145,9 +145,9 @@ fn write(
     written: &mut usize,
 ) -> Poll<Result<(), String>> {
     while let Some(object) = nth(volumes, *written) {
-        if let Err(text) = ready!(cx.host.update(object)) {
+        if let Err(error) = ready!(cx.host.update(cx.pod.uid(), object)) {
             revert(&after(volumes, *written), &mut cx.shared.volumes);
-            return Poll::Ready(Err(text));
+            return Poll::Ready(Err(error.to_string()));
         }
         *written += 1;
     }

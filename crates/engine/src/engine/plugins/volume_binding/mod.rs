@@ -255,7 +255,7 @@ impl Plugin for VolumeBinding {
         let Some(taken) = &binding.taken else { return Status::SUCCESS };
         match bind::bind(cx, taken, &mut binding.progress, self.bind_timeout) {
             Poll::Pending => {
-                state.look_again = Some(SECOND);
+                state.look_again_within(SECOND);
                 Status::wait()
             }
             Poll::Ready(Ok(())) => Status::SUCCESS,

@@ -1,7 +1,7 @@
 //! Acting on what became of a group: its pods are bound or go back to the queue, and the group
 //! is told (PG-008, PG-009).
 
-use crate::api::{Condition, ConditionStatus, Object, Time, find_condition};
+use crate::api::{Condition, ConditionStatus, Time, find_condition};
 use crate::engine::host::Host;
 use crate::engine::pod::NamespacedName;
 use crate::engine::record::CycleRecord;
@@ -62,7 +62,6 @@ impl Scheduler {
             last_transition_time: Some(now),
             last_probe_time: None,
         };
-        let mut changed = object.as_ref().clone();
         if let Some(old) = find_condition(&object.status.conditions, condition.type_) {
             if old.status == ConditionStatus::True && status != ConditionStatus::True {
                 return;
@@ -74,10 +73,8 @@ impl Scheduler {
                 return;
             }
         }
-        changed.status.conditions.retain(|other| other.type_ != condition.type_);
-        changed.status.conditions.push(condition);
         // A write that fails is only logged upstream.
-        let _sent = host.send(Object::from(changed));
+        let _sent = host.set_group_condition(group, condition);
     }
 }
 
