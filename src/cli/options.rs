@@ -64,7 +64,7 @@ pub struct Input {
     pub memory: Memory,
     /// Refuse files with more text, unpacked, in MiB; of YAML, which is held as a whole, with more
     /// than an eighth of that [default: 8192]
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", help_heading = "Memory")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub input_limit: Option<u32>,
 }
@@ -74,7 +74,7 @@ pub struct Input {
 pub struct Memory {
     /// Memory for the past, in MiB: recorded matrices and copies of the cluster. The oldest
     /// matrices are dropped first, and recomputed where they are needed again
-    #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY)]
+    #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY, help_heading = "Memory")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub history_memory: u32,
 }

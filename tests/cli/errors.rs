@@ -33,6 +33,13 @@ fn of_config(name: &str, text: &str) {
     call.says(&format!("errors/{name}"), "run -f cluster.yaml --config scheduler.yaml");
 }
 
+#[test]
+fn text_without_end_and_without_bottom() {
+    let call = Call::new().file("cluster.yaml", &"# a comment\n".repeat(20_000));
+    call.says("errors/too-long", "run -f cluster.yaml --input-limit 1");
+    of_text("too-deep", &pod(&format!("args: {}", "[".repeat(10_000))));
+}
+
 /// A call with a node in `cluster.yaml`.
 fn of_usage(name: &str, line: &str) {
     Call::new().bytes("cluster.yaml", NODE.as_bytes()).says(&format!("errors/{name}"), line);
