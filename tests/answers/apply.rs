@@ -43,6 +43,9 @@ fn one(documents: &mut Vec<Value>, change: &Change, asked: &str) -> Result<(), S
     let object = &mut documents[at];
     let before = object.clone();
     edit(object, &change.what)?;
+    if object["spec"]["priorityClassName"] != before["spec"]["priorityClassName"] {
+        controllers::take_from_class(object);
+    }
     if *object == before {
         return Err("nothing changes".into());
     }
@@ -250,6 +253,7 @@ fn add_nodes(documents: &mut Vec<Value>, at: usize, count: usize) {
         let mut node = like.clone();
         node["metadata"]["name"] = json!(name);
         node["metadata"]["labels"][HOSTNAME] = json!(name);
+        controllers::put_in_service(&mut node);
         let companions = documents.iter().filter_map(|object| companion(object, &old, &name));
         let companions: Vec<Value> = companions.collect();
         documents.push(node);

@@ -202,10 +202,9 @@ impl Brute<'_> {
         for profile in &self.profiles {
             changes.push(self.set("/spec/schedulerName", json!(profile)));
         }
-        changes.push(self.set("/spec/preemptionPolicy", json!("PreemptLowerPriority")));
-        let others = self.of_kind("Pod").filter(|pod| key_of(pod) != self.key());
-        let highest = others.filter_map(|pod| pod["spec"]["priority"].as_i64()).max();
-        changes.push(self.set("/spec/priority", json!(highest.unwrap_or(0).max(0) + 1)));
+        for class in self.names("PriorityClass") {
+            changes.push(self.set("/spec/priorityClassName", json!(class)));
+        }
         changes
     }
 

@@ -134,7 +134,13 @@ fn of_verb(verb: &str, kind: &str, rest: &str) -> Option<Vec<What>> {
         "unspread" => {
             What::Remove("/spec/topologySpreadConstraints".into(), json!({"topologyKey": rest}))
         }
-        "priority" => set("/spec/priority".into(), json!(rest.parse::<i64>().ok()?)),
+        "priority" => match rest.parse::<i64>() {
+            Ok(number) => set("/spec/priority".into(), json!(number)),
+            Err(_) => set("/spec/priorityClassName".into(), json!(rest)),
+        },
+        "spread" => {
+            What::Append("/spec/topologySpreadConstraints".into(), serde_json::from_str(rest).ok()?)
+        }
         "unport" => What::Unport(port(rest)),
         "relax" => What::Set(term(rest)?, None),
         "set" => set(dotted(pair()?.0), serde_json::from_str(pair()?.1).ok()?),
@@ -161,10 +167,16 @@ pub fn pointer(names: &[&str]) -> String {
     escaped.map(|name| format!("/{name}")).collect()
 }
 
-/// `spec.a[0].b` as a JSON pointer.
+/// `spec.a[0].b['c.d']` as a JSON pointer.
 fn dotted(path: &str) -> String {
-    let names = path.split(['.', '[']).map(|name| name.trim_end_matches(']'));
-    pointer(&names.collect::<Vec<_>>())
+    let plain = |path: &str| {
+        let names = path.split(['.', '[']).map(|name| name.trim_end_matches(']'));
+        pointer(&names.filter(|name| !name.is_empty()).collect::<Vec<_>>())
+    };
+    // What stands in quotes has every second place.
+    let parts = path.split('\'').enumerate();
+    let parts = parts.map(|(at, part)| if at % 2 == 1 { pointer(&[part]) } else { plain(part) });
+    parts.collect()
 }
 
 fn taint(text: &str) -> Value {
@@ -215,4 +227,14 @@ fn term(text: &str) -> Option<String> {
         None => index.to_owned(),
     };
     Some(format!("{required}/nodeSelectorTerms/{path}"))
+}
+
+#[test]
+fn paths_are_read_with_and_without_quotes() {
+    for (path, read) in [
+        ("spec.volumes[0].name", "/spec/volumes/0/name"),
+        ("spec.a[0].matchLabels['example.com/app'].b", "/spec/a/0/matchLabels/example.com~1app/b"),
+    ] {
+        assert_eq!(dotted(path), read);
+    }
 }

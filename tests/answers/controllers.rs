@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use crate::cluster::{HOSTNAME, ZONE};
 use crate::truth::all;
 
-/// The highest priority that users may give (`HighestUserDefinablePriority`).
-const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 /// Taints that controllers keep in step with the node's conditions (`nodelifecycle`).
 const CONDITIONS: &[&str] =
     &["not-ready", "unreachable", "memory-pressure", "disk-pressure", "pid-pressure"];
@@ -36,20 +34,51 @@ fn accepts_node(before: &Value, after: &Value) -> Result<(), String> {
         }
     }
     let lost = all(&before["spec"]["taints"]).find(|taint| {
-        let key = taint["key"].as_str().unwrap_or_default();
-        let of_condition = key.strip_prefix("node.kubernetes.io/");
-        of_condition.is_some_and(|name| CONDITIONS.contains(&name))
+        taint["key"].as_str().is_some_and(is_condition)
             && !all(&after["spec"]["taints"]).any(|left| left == *taint)
     });
     lost.map_or(Ok(()), |taint| Err(format!("a controller puts {} back", taint["key"])))
 }
 
+/// Priority and preemption policy are those of the class, and a kubelet that is down or short of
+/// something runs no pod that tolerates it.
 fn accepts_pod(before: &Value, after: &Value) -> Result<(), String> {
-    let (was, is) = (&before["spec"]["priority"], &after["spec"]["priority"]);
-    match was != is && is.as_i64().is_some_and(|priority| priority > HIGHEST_PRIORITY) {
-        true => Err(format!("priority {is} is kept for the system")),
-        false => Ok(()),
+    let is_of_class = after["spec"]["priorityClassName"] != before["spec"]["priorityClassName"];
+    let by_hand = |field: &&&str| before["spec"][**field] != after["spec"][**field];
+    let set = ["priority", "preemptionPolicy"].iter().find(by_hand).filter(|_| !is_of_class);
+    if let Some(field) = set {
+        return Err(format!("admission takes {field} from the priority class"));
     }
+    let is_new = |one: &&Value| !all(&before["spec"]["tolerations"]).any(|other| other == *one);
+    let mut added = all(&after["spec"]["tolerations"]).filter(is_new);
+    let of_condition = added.find(|one| one["key"].as_str().is_some_and(is_condition));
+    of_condition.map_or(Ok(()), |one| Err(format!("no kubelet runs it despite {}", one["key"])))
+}
+
+/// Whether a taint of that key stands for a condition of the node.
+fn is_condition(key: &str) -> bool {
+    let name = key.strip_prefix("node.kubernetes.io/");
+    name.is_some_and(|name| CONDITIONS.contains(&name))
+}
+
+/// Lets admission compute what comes from the priority class.
+pub fn take_from_class(pod: &mut Value) {
+    for field in ["priority", "preemptionPolicy"] {
+        pod["spec"].as_object_mut().and_then(|spec| spec.remove(field));
+    }
+}
+
+/// A node that has just joined is in service and ready.
+pub fn put_in_service(node: &mut Value) {
+    node["spec"].as_object_mut().and_then(|spec| spec.remove("unschedulable"));
+    if let Some(taints) = node["spec"]["taints"].as_array_mut() {
+        let is_own = |taint: &Value| {
+            let key = taint["key"].as_str().unwrap_or_default();
+            !key.starts_with("node.kubernetes.io/")
+        };
+        taints.retain(is_own);
+    }
+    node["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
 }
 
 /// Who made an object, if a controller did.

@@ -81,7 +81,13 @@ impl Truth {
             let name = node["node"].as_str().unwrap_or_default();
             let planted = self.nodes.iter().filter(|(of, _)| of == name);
             let planted: Vec<Cause> = planted.map(|(_, cause)| cause.clone()).collect();
-            let found = all(&node["blockers"]).flat_map(|by| all(&by["causes"])).collect();
+            let causes = all(&node["blockers"]).flat_map(|by| all(&by["causes"]));
+            // What two plugins see, such as a cordon, is one cause.
+            let mut found: Vec<&Value> = Vec::new();
+            causes.for_each(|cause| match found.contains(&cause) {
+                true => {}
+                false => found.push(cause),
+            });
             match_up(name, &planted, found, wrong);
         }
     }

@@ -105,33 +105,35 @@ fn taints_two(r: &mut Random) -> Case {
 }
 
 fn node_not_ready(r: &mut Random) -> Case {
-    let conditions = json!([{"type": "Ready", "status": "False"}]);
-    let mut case = of_condition(r, "not-ready", conditions, &["NoSchedule"]);
-    case.truth.name("not ready");
-    case
+    of_condition(r, "not-ready", ("Ready", "False"), &["NoSchedule"])
 }
 
 fn node_unreachable(r: &mut Random) -> Case {
-    let conditions = json!([{"type": "Ready", "status": "Unknown"}]);
-    let mut case = of_condition(r, "unreachable", conditions, &["NoSchedule", "NoExecute"]);
-    case.truth.name("not ready");
-    case
+    of_condition(r, "unreachable", ("Ready", "Unknown"), &["NoSchedule", "NoExecute"])
 }
 
 fn node_disk_pressure(r: &mut Random) -> Case {
-    let conditions = json!([{"type": "Ready", "status": "True"},
-        {"type": "DiskPressure", "status": "True"}]);
-    of_condition(r, "disk-pressure", conditions, &["NoSchedule"])
+    of_condition(r, "disk-pressure", ("DiskPressure", "True"), &["NoSchedule"])
 }
 
-/// Taints that a controller keeps in step with the node's conditions.
-fn of_condition(r: &mut Random, name: &str, conditions: Value, effects: &[&str]) -> Case {
+/// Taints that a controller keeps in step with the node's conditions. The condition is the
+/// cause, however many taints it has.
+fn of_condition(r: &mut Random, name: &str, condition: (&str, &str), effects: &[&str]) -> Case {
     let mut case = Case::new(r);
+    let (kind, status) = condition;
+    let key = format!("node.kubernetes.io/{name}");
     for at in case.nodes() {
-        case.node(at)["status"]["conditions"] = conditions.clone();
+        let conditions = match kind {
+            "Ready" => json!([{"type": kind, "status": status}]),
+            _ => json!([{"type": "Ready", "status": "True"}, {"type": kind, "status": status}]),
+        };
+        case.node(at)["status"]["conditions"] = conditions;
         for effect in effects {
-            tainted(&mut case, at, &format!("node.kubernetes.io/{name}"), "", effect);
+            case.taint(at, json!({"key": key, "effect": effect}));
         }
+        let node = case.name(at);
+        let fields = json!({"condition": kind, "status": status, "taint": key});
+        case.truth.node(&node, "nodeCondition", fields);
     }
     case
 }

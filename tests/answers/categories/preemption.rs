@@ -32,9 +32,7 @@ fn full_of(r: &mut Random, priorities: &[i64]) -> Case {
 /// A priority above that of all others, and a policy that does not use it.
 fn preemption_never(r: &mut Random) -> Case {
     let mut case = full_of(r, &[0, 10]);
-    case.pod["spec"]["priority"] = json!(1000);
-    case.pod["spec"]["preemptionPolicy"] = json!("Never");
-    // The agents have priority 0, too, and come back.
+    of_patient_class(&mut case);
     case
 }
 
@@ -61,8 +59,7 @@ fn priority_mixed(r: &mut Random) -> Case {
 
 fn budget_and_never(r: &mut Random) -> Case {
     let mut case = full_of(r, &[0, 0]);
-    case.pod["spec"]["priority"] = json!(1000);
-    case.pod["spec"]["preemptionPolicy"] = json!("Never");
+    of_patient_class(&mut case);
     case.add(json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": "all", "namespace": "default"},
         "spec": {"selector": {}, "minAvailable": "100%"}, "status": {"disruptionsAllowed": 0}}));
@@ -74,6 +71,16 @@ fn priority_system(r: &mut Random) -> Case {
     let mut case = full_of(r, &[2_000_000_000]);
     hold_agents(&mut case);
     case
+}
+
+/// Gives the pod a high priority that does not preempt.
+fn of_patient_class(case: &mut Case) {
+    case.add(json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {"name": "patient"}, "value": 1000, "preemptionPolicy": "Never"}));
+    let spec = &mut case.pod["spec"];
+    spec["priorityClassName"] = json!("patient");
+    spec["priority"] = json!(1000);
+    spec["preemptionPolicy"] = json!("Never");
 }
 
 /// Gives the light load of the nodes a priority that nobody reaches.
