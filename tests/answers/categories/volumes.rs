@@ -106,6 +106,7 @@ fn claim_immediate_unbound(r: &mut Random) -> Case {
     case.add(class("fast", Some("disk.example.com"), false));
     case.add(claim("data", "slow", 10));
     mount(&mut case.pod, "data");
+    case.truth.problems.push("unboundClaim");
     open_ahead(&mut case, "slow");
     case.truth.name("default/data");
     case
