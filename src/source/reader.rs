@@ -140,7 +140,7 @@ impl<R: Read> Read for Counted<'_, R> {
 
 /// The error about a file with more text than may be read.
 pub(super) fn too_long(name: &str, limit: u64) -> Box<SourceError> {
-    let message = format!("has more than {} MiB of text", limit >> 20);
+    let message = format!("has more than {} KiB of text", limit >> 10);
     let help = "--input-limit raises what may be read: of JSON all of it, of YAML and packed \
                 archives, which are held as a whole, an eighth";
     SourceError::of_file(name, message, help)

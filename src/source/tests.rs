@@ -377,7 +377,7 @@ fn more_text_than_the_limit_is_refused_packed_or_not() {
             let read =
                 |mebibytes| super::read(&paths, &filter, &Progress::with_limit(Some(mebibytes)));
             let error = read(1).unwrap_err();
-            assert!(error.message.ends_with("MiB of text"), "{error}");
+            assert!(error.message.ends_with("KiB of text"), "{error}");
             assert!(!matches!(read(2 * holds), Err(error) if error.message.ends_with("of text")));
         }
     }

@@ -35,9 +35,13 @@ fn of_config(name: &str, text: &str) {
 
 #[test]
 fn text_without_end_and_without_bottom() {
-    let call = Call::new().file("cluster.yaml", &"# a comment\n".repeat(20_000));
-    call.says("errors/too-long", "run -f cluster.yaml --input-limit 1");
-    of_text("too-deep", &pod(&format!("args: {}", "[".repeat(10_000))));
+    let of = |text: &str, name: &str, line: &str| {
+        Call::new().bytes("cluster.yaml", text.as_bytes()).says(name, line);
+    };
+    let comments = "# a comment\n".repeat(20_000);
+    of(&comments, "errors/too-long", "run -f cluster.yaml --input-limit 1");
+    let deep = pod(&format!("args: {}", "[".repeat(10_000)));
+    of(&deep, "errors/too-deep", "run -f cluster.yaml");
 }
 
 /// A call with a node in `cluster.yaml`.
