@@ -1,5 +1,8 @@
-//! What is said to people who wait for a command to read its input.
+//! What is said to people who wait for a command to read its input or to finish a long
+//! computation, which Ctrl-C can end early.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -15,27 +18,101 @@ const STEP: Duration = Duration::from_millis(200);
 /// Does `work`; where that takes long and a person looks on, a line on standard error says how
 /// far it is, and goes away at the end.
 pub(super) fn with_progress<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
+    let words = || match progress.part() {
+        Some(part) => format!("{:3.0} %  {progress}", part * 100.0),
+        None => progress.to_string(),
+    };
+    with_words(&words, work)
+}
+
+fn with_words<T>(words: &(dyn Fn() -> String + Sync), work: impl FnOnce() -> T) -> T {
     if !output::stderr_is_terminal() {
         return work();
     }
     thread::scope(|scope| {
         let (working, ended) = channel::<()>();
-        scope.spawn(move || tell(progress, &ended));
+        scope.spawn(move || tell(words, &ended));
         let done = work();
         drop(working);
         done
     })
 }
 
-fn tell(progress: &Progress, ended: &Receiver<()>) {
+fn tell(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
     let mut wait = PATIENCE;
     let mut shown = 0;
     while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-        let text = match progress.part() {
-            Some(part) => format!("{:3.0} %  {progress}", part * 100.0),
-            None => progress.to_string(),
-        };
-        (shown, wait) = (output::rewrite(&text, shown), STEP);
+        (shown, wait) = (output::rewrite(&words(), shown), STEP);
     }
     output::erase(shown);
+}
+
+/// The exit code of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Work in steps that may take long: people see how far it is, and can end it with Ctrl-C.
+#[derive(Default)]
+pub(super) struct Steps {
+    done: AtomicUsize,
+    most: AtomicUsize,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Steps {
+    /// From now on, where people look on and read the answer, the first Ctrl-C stops the steps and
+    /// only the second ends the program.
+    pub fn watch() -> Steps {
+        let steps = Steps::default();
+        if output::stdout_is_terminal() && output::stderr_is_terminal() {
+            steps.stop_on_interrupt();
+        }
+        steps
+    }
+
+    fn stop_on_interrupt(&self) {
+        use signal_hook::consts::SIGINT;
+        use signal_hook::flag::{register, register_conditional_shutdown};
+        // In this order: the first Ctrl-C finds the flag unset.
+        let ends = register_conditional_shutdown(SIGINT, INTERRUPTED, self.stopped.clone());
+        if ends.is_ok() {
+            // Without it, Ctrl-C ends the program as ever.
+            let _stops = register(SIGINT, self.stopped.clone());
+        }
+    }
+
+    /// Notes how many steps are done, and of how many at most. `false` if no more are wanted.
+    pub fn go_on(&self, done: usize, most: usize) -> bool {
+        self.done.store(done, Ordering::Relaxed);
+        self.most.store(most, Ordering::Relaxed);
+        !self.is_stopped()
+    }
+
+    /// Whether they were stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Does `work`, while `words` says how many steps are done, and of how many at most.
+    pub fn show<T>(
+        &self,
+        words: impl Fn(usize, usize) -> String + Sync,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        let get = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        with_words(&|| words(get(&self.done), get(&self.most)), work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ctrl_c_stops_the_steps_and_not_the_program() {
+        let steps = Steps::default();
+        steps.stop_on_interrupt();
+        assert!(steps.go_on(1, 3));
+        signal_hook::low_level::raise(signal_hook::consts::SIGINT).unwrap();
+        assert!(!steps.go_on(2, 3) && steps.is_stopped());
+    }
 }

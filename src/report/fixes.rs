@@ -2,9 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::debug::edit::Edit;
+use crate::debug::edit::{Edit, NodeEdit};
 use crate::debug::fix::{Fix, Fixes};
+use crate::engine::pod::NamespacedName;
 use crate::output::clean::clean;
+
+/// Names that are written out; of more only the number.
+const NAMED: usize = 3;
+/// Said where the queueing hints of all plugins skip the events of a change.
+const FLUSH_ONLY: &str = "takes effect in 5 minutes: no event requeues the pod, only the flush of \
+                          unschedulable pods does";
 
 /// The changes as text, the smallest first, with a line break at the end.
 pub fn text(fixes: &Fixes) -> String {
@@ -39,18 +46,53 @@ fn one(number: usize, fix: &Fix) -> Vec<String> {
         let evicted: Vec<String> = fix.evicted.iter().map(ToString::to_string).collect();
         add(format!("evicted for it: {}", evicted.join(", ")));
     }
-    if fix.contended {
-        add("pods ahead in the queue take the place first, unless it is brought forward".into());
+    if let Some(similar) = similar(fix) {
+        add(similar);
     }
-    if fix.alike > 0 {
-        let (changes, work) = match fix.alike {
-            1 => ("change", "works"),
-            _ => ("changes", "work"),
-        };
-        add(format!("{} similar {changes} also {work}", fix.alike));
+    if fix.contended {
+        add(contended(fix));
+    }
+    if fix.flush_only {
+        add(FLUSH_ONLY.to_owned());
     }
     fix.notes.iter().for_each(|note| add(note.clone()));
     lines
+}
+
+/// The other changes that work as well, by what is different in them: `or cache-1, or cache-2`.
+fn similar(fix: &Fix) -> Option<String> {
+    let names: Vec<String> =
+        fix.similar.iter().map(|edits| difference(edits, &fix.edits)).collect();
+    let first = names.iter().take(NAMED).map(|name| format!("or {name}"));
+    let more = names.len().checked_sub(NAMED).filter(|more| *more > 0);
+    let more = more.map(|more| format!("and {more} more"));
+    let all: Vec<String> = first.chain(more).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// The edits that `main` does not have, by the names of what they are about.
+fn difference(edits: &[Edit], main: &[Edit]) -> String {
+    let new = edits.iter().filter(|edit| !main.contains(edit));
+    let name = |edit: &Edit| match edit {
+        Edit::Delete(key) => NamespacedName::new(key.namespace, key.name).to_string(),
+        Edit::Node(_, NodeEdit::Resize(..)) => edit.to_string(),
+        Edit::Node(node, _) => node.to_string(),
+        edit => edit.to_string(),
+    };
+    new.map(name).collect::<Vec<String>>().join(" and ")
+}
+
+/// Why the pod would stay pending.
+fn contended(fix: &Fix) -> String {
+    let pods: Vec<String> = fix.taken_by.iter().take(NAMED).map(ToString::to_string).collect();
+    match (fix.taken_by.len(), fix.taken_by.len().saturating_sub(NAMED)) {
+        (0, _) => "in the order of the queue it stays pending".to_owned(),
+        (1, _) => format!("{}, ahead in the queue, gets a node first", pods.join(", ")),
+        (_, 0) => format!("{}, ahead in the queue, get nodes first", pods.join(", ")),
+        (_, more) => {
+            format!("{} and {more} more, ahead in the queue, get nodes first", pods.join(", "))
+        }
+    }
 }
 
 /// The changes as JSON: `fixes` of `schema/explain.v1.json`.
@@ -61,6 +103,7 @@ pub fn value(fixes: &Fixes) -> Value {
         for (found, fix) in found.iter_mut().zip(&fixes.found) {
             if let Value::Object(fields) = found {
                 fields.insert("words".to_owned(), json!(words(fix)));
+                fields.insert("alike".to_owned(), json!(fix.similar.len()));
             }
         }
     }

@@ -76,6 +76,84 @@ fn the_smallest_changes_are_proposed() {
     on("tour").says("explain/fix-none", "explain web-0 -f cluster.yaml --fix");
 }
 
+/// Equal pods wait for room on one node; a change is judged as `run --edit` carries it out.
+#[test]
+fn a_change_is_judged_as_run_carries_it_out() {
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 4, \
+                pods: 110}}\n---\n";
+    let pod = |number: u32| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: p-{number}}}\nspec: {{containers: \
+             [{{name: c, resources: {{requests: {{cpu: 2}}}}}}]}}\n---\n"
+        )
+    };
+    let cluster = node.to_owned() + &(0..6).map(pod).collect::<String>();
+    let call = Call::new().bytes("cluster.yaml", cluster.as_bytes());
+    for pod in ["p-2", "p-3", "p-4", "p-5"] {
+        let said = call.run(&format!("explain {pod} -f cluster.yaml --fix -o json"));
+        let explained: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+        let found = explained["fixes"]["found"].as_array().unwrap();
+        assert!(!found.is_empty());
+        for fix in found {
+            let edits = fix["edits"].as_array().unwrap().iter();
+            let edits: Vec<&str> = edits.map(|edit| edit.as_str().unwrap()).collect();
+            // An object that is put is written with quotation marks, which end a word here.
+            if edits.iter().any(|edit| edit.contains('"')) {
+                continue;
+            }
+            let options: String = edits.iter().map(|edit| format!(" --edit \"{edit}\"")).collect();
+            let run = call.run(&format!("run -f cluster.yaml{options}"));
+            let is_placed = run.stdout.contains(&format!("default/{pod}  on "));
+            assert_eq!(fix["contended"], !is_placed, "{pod}{options}: {}", run.stdout);
+        }
+    }
+    call.says("explain/fix-contended", "explain p-5 -f cluster.yaml --fix");
+}
+
+#[test]
+fn pods_that_are_placed_first_are_named() {
+    let call = Call::new().bytes(
+        "cluster.yaml",
+        b"{kind: Node, apiVersion: v1, metadata: {name: a}, status: {allocatable: {cpu: 4, pods: 9}}}
+---
+{kind: Pod, apiVersion: v1, metadata: {name: busy}, spec: {nodeName: a, containers: [{name: c,
+ resources: {requests: {cpu: 2500m}}}]}, status: {phase: Running}}
+---
+{kind: Pod, apiVersion: v1, metadata: {name: urgent}, spec: {priority: 100, containers: [{name: c,
+ resources: {requests: {cpu: 1}}}]}}
+---
+{kind: Pod, apiVersion: v1, metadata: {name: web}, spec: {containers: [{name: c,
+ resources: {requests: {cpu: 1}}}]}}
+",
+    );
+    call.says("explain/placed-first", "explain web -f cluster.yaml");
+}
+
+/// Of a file nothing has waited, and what requeues a pod is no longer than the answer.
+#[test]
+fn the_queue_is_told_in_short() {
+    for (story, pods) in ASKED {
+        for pod in *pods {
+            let text = on(story).run(&format!("explain {pod} -f cluster.yaml")).stdout;
+            assert!(!text.contains("for 0s"), "{story} {pod}: {text}");
+            let wide = on(story).run(&format!("explain {pod} -f cluster.yaml -o wide")).stdout;
+            assert!(!wide.contains("(-o wide)"), "{story} {pod}: {wide}");
+        }
+    }
+}
+
+#[test]
+fn a_pod_whose_turn_has_not_come_names_the_option_that_reaches_it() {
+    let tour = on("tour");
+    let first = tour.run("explain web-0 -f cluster.yaml --max-cycles 1");
+    let option = first.stderr.split("--max-cycles ").nth(1).unwrap();
+    let most = option.split(' ').next().unwrap();
+    let line = format!("explain web-0 -f cluster.yaml --max-cycles {most}");
+    let reached = tour.run(&line);
+    assert!(!reached.stderr.contains("--max-cycles"), "{most}: {}", reached.stderr);
+    assert!(!reached.stdout.contains("not tried yet"), "{most}: {}", reached.stdout);
+}
+
 #[test]
 fn what_is_asked_wrongly_is_said() {
     let tour = on("tour");

@@ -8,6 +8,7 @@
 mod change;
 mod companions;
 pub mod configuration;
+mod fields;
 mod fixed;
 mod hand;
 mod node;
@@ -36,6 +37,8 @@ use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
 use crate::sim::World;
 
+pub(in crate::debug) use fields::changes;
+pub use fields::{FieldChange, Operation};
 pub(in crate::debug) use object::value;
 pub use parse::{FORMS, Form};
 pub(in crate::debug) use resize::asks;

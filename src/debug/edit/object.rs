@@ -163,7 +163,7 @@ pub(in crate::debug) fn value(world: &World, key: ObjectKey, path: &str) -> Opti
     super::path::get(&find(world, key)?.to_json().ok()?, path).cloned()
 }
 
-fn find(world: &World, key: ObjectKey) -> Option<Object> {
+pub(super) fn find(world: &World, key: ObjectKey) -> Option<Object> {
     world.api().get(key.kind, NamespacedName::new(key.namespace, key.name))
 }
 

@@ -20,7 +20,11 @@ pub(in crate::debug) const NODES: &str = "
 ";
 
 pub(in crate::debug) fn world(text: &str) -> World {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    world_with(text, FeatureGates::default())
+}
+
+pub(in crate::debug) fn world_with(text: &str, features: FeatureGates) -> World {
+    let registry = Registry::in_tree();
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     let read = source::read_text("test", text.into(), &Filter::default()).unwrap();

@@ -187,7 +187,7 @@ impl fmt::Display for HostPort {
 }
 
 /// An object as a document of its own, with `apiVersion` and `kind`.
-fn document(object: &Object) -> serde_json::Value {
+pub(super) fn document(object: &Object) -> serde_json::Value {
     let group = object.kind().group();
     // Which version is of no matter to the reader.
     let version = if group.is_empty() { "v1".into() } else { format!("{group}/v1") };

@@ -6,15 +6,20 @@
 //! to a copy of the cluster and running the pod's cycles there (`trial`): what is proposed
 //! has been seen to work. A plan of which a part does is cut down to that part.
 
+mod covered;
 mod plan;
 mod remedy;
 mod replacement;
 mod size;
 mod trial;
 
+use std::iter;
+
+use hashbrown::HashMap;
 use serde::{Serialize, Serializer};
 
-use crate::debug::edit::Edit;
+use crate::api::Kind;
+use crate::debug::edit::{Edit, FieldChange};
 use crate::debug::why::{self, Why};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -23,6 +28,9 @@ use crate::trace::History;
 
 use plan::Plan;
 use trial::Trial;
+
+/// Plans of one kind that are tried, so that some are left for others.
+const OF_A_KIND: usize = 50;
 
 /// How far the search goes.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +54,8 @@ pub struct Fix {
     /// What to do, in this order.
     #[serde(serialize_with = "lines")]
     pub edits: Vec<Edit>,
+    /// The same field by field.
+    pub changes: Vec<FieldChange>,
     /// How large the change is: about one for each thing that is changed.
     pub size: f64,
     /// The node that the pod gets.
@@ -54,18 +64,29 @@ pub struct Fix {
     pub waits: bool,
     /// The pods that are evicted to make room, beside those that the edits delete.
     pub evicted: Vec<NamespacedName>,
-    /// Whether pods ahead in the queue take the place first, if nobody brings this one forward.
+    /// Whether the pod stays pending if pods are tried in the order of the queue, as
+    /// `kubestep run --edit` does.
     pub contended: bool,
+    /// The pods that get nodes instead.
+    pub taken_by: Vec<NamespacedName>,
+    /// Whether no event requeues the pod, so that only the flush of pods that have long been
+    /// unschedulable does.
+    pub flush_only: bool,
     /// What the edits do beyond their words.
     pub notes: Vec<String>,
-    /// How many more changes of the same kind, on other nodes, would do as well, as far as
-    /// they were tried.
-    pub alike: usize,
+    /// Other changes of the same kind that work as well, as far as they were tried.
+    #[serde(serialize_with = "lists_of_lines")]
+    pub similar: Vec<Vec<Edit>>,
 }
 
 /// Writes edits as lines that can be read back.
 fn lines<S: Serializer>(edits: &[Edit], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(edits.iter().map(Edit::line))
+}
+
+fn lists_of_lines<S: Serializer>(lists: &[Vec<Edit>], serializer: S) -> Result<S::Ok, S::Error> {
+    let lines = |edits: &Vec<Edit>| edits.iter().map(Edit::line).collect::<Vec<String>>();
+    serializer.collect_seq(lists.iter().map(lines))
 }
 
 /// What the search found.
@@ -82,10 +103,12 @@ pub struct Fixes {
     pub more: bool,
 }
 
-/// Looks for the smallest changes. `go_on` is told how many plans were tried and of how many,
-/// and may end the search.
+/// Looks for the smallest changes. `start` is the cluster that they are for, before its pods were
+/// tried: in the order of the queue from there, pods ahead may get what a change offers. `go_on`
+/// is told how many plans were tried and of how many, and may end the search.
 pub fn fixes(
     world: &World,
+    start: &World,
     pod: NamespacedName,
     limits: Limits,
     go_on: &mut dyn FnMut(usize, usize) -> bool,
@@ -95,10 +118,13 @@ pub fn fixes(
         return Fixes { none_needed: true, ..Fixes::default() };
     }
     let plans = plan::plans(world, &why);
-    let mut search = Search { trial: Trial::new(world, pod), limits, found: Vec::new(), tried: 0 };
+    let trial = Trial::new(world, pod);
+    let mut search = Search { trial, limits, found: Vec::new(), tried: 0, kinds: HashMap::new() };
     let more = search.run(&plans, go_on);
     let Search { trial, mut found, tried, .. } = search;
-    found.iter_mut().for_each(|fix| trial.look_at_others(fix));
+    let most = plans.len().min(limits.trials);
+    found.iter_mut().for_each(|fix| trial.complete(fix, start, &mut || go_on(tried, most)));
+    found.retain(|fix| !leaves_out_of_group(fix));
     found.sort_by(|a, b| (a.contended.cmp(&b.contended)).then(a.size.total_cmp(&b.size)));
     Fixes { found, none_needed: false, tried, more }
 }
@@ -112,17 +138,27 @@ fn needs_nothing(world: &World, why: &Why) -> bool {
     }
 }
 
+/// Whether the fix makes the pod's group smaller, and the pod is not among those that get nodes.
+fn leaves_out_of_group(fix: &Fix) -> bool {
+    let is_of_group =
+        |edit: &Edit| matches!(edit, Edit::Set { object, .. } if object.kind == Kind::PodGroup);
+    fix.contended && fix.edits.iter().any(is_of_group)
+}
+
 struct Search<'a> {
     trial: Trial<'a>,
     limits: Limits,
     found: Vec<Fix>,
     tried: usize,
+    /// How many plans of each kind were tried.
+    kinds: HashMap<Vec<String>, usize>,
 }
 
 impl Search<'_> {
     /// Tries plans in their order. Gives whether some were left.
     fn run(&mut self, plans: &[Plan], go_on: &mut dyn FnMut(usize, usize) -> bool) -> bool {
         let most = plans.len().min(self.limits.trials);
+        let mut left_out = false;
         for plan in plans {
             if self.found.len() >= self.limits.fixes || self.tried >= most {
                 return true;
@@ -130,22 +166,29 @@ impl Search<'_> {
             if self.contains_known(plan) {
                 continue;
             }
+            let of_kind = self.kinds.entry(size::kind(&plan.edits)).or_default();
+            if *of_kind >= OF_A_KIND {
+                left_out = true;
+                continue;
+            }
             if !go_on(self.tried, most) {
                 return true;
             }
+            *of_kind += 1;
             self.tried += 1;
             if let Some(fix) = self.trial.run(&plan.edits) {
                 let fix = self.cut_down(fix);
                 self.take(fix);
             }
         }
-        false
+        left_out
     }
 
-    /// Whether a part of the plan is known to do.
+    /// Whether the plan does what is known to work, and more.
     fn contains_known(&self, plan: &Plan) -> bool {
-        let part = |fix: &Fix| fix.edits.iter().all(|edit| plan.edits.contains(edit));
-        self.found.iter().any(part)
+        let known = self.found.iter().flat_map(|fix| iter::once(&fix.edits).chain(&fix.similar));
+        let world = self.trial.world();
+        known.into_iter().any(|known| covered::covers(&plan.edits, known, world))
     }
 
     /// Leaves out every edit without which it works as well.
@@ -162,19 +205,22 @@ impl Search<'_> {
         fix
     }
 
-    /// Of changes of the same kind the smallest stays; the others are counted.
-    fn take(&mut self, mut fix: Fix) {
+    /// Of changes of the same kind the smallest stays; the others are similar to it.
+    fn take(&mut self, fix: Fix) {
         let kind = size::kind(&fix.edits);
-        match self.found.iter_mut().find(|other| size::kind(&other.edits) == kind) {
-            Some(other) if other.edits == fix.edits => {}
-            Some(other) => {
-                fix.alike = other.alike + 1;
-                match fix.size < other.size {
-                    true => *other = fix,
-                    false => other.alike = fix.alike,
-                }
-            }
-            None => self.found.push(fix),
+        let Some(other) = self.found.iter_mut().find(|other| size::kind(&other.edits) == kind)
+        else {
+            return self.found.push(fix);
+        };
+        if other.edits == fix.edits || other.similar.contains(&fix.edits) {
+            return;
+        }
+        if fix.size < other.size {
+            let replaced = std::mem::replace(other, fix);
+            other.similar = replaced.similar;
+            other.similar.insert(0, replaced.edits);
+        } else {
+            other.similar.push(fix.edits);
         }
     }
 }

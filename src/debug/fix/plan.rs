@@ -10,7 +10,7 @@ use crate::debug::edit::{Edit, owner};
 use crate::debug::fix::remedy::{self, Need, Remedies, priority};
 use crate::debug::fix::size;
 use crate::debug::why::cause::{Cause, Detail, DeviceCause, Shortage};
-use crate::debug::why::{self, Blocker, Group, NodeWhy, Why};
+use crate::debug::why::{self, Blocker, Group, NodeWhy, Problem, ProblemKind, Why};
 use crate::engine::framework::nominated::NominatedPods;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{NamespacedName, PodInfo};
@@ -41,6 +41,11 @@ pub(super) fn plans(world: &World, why: &Why) -> Vec<Plan> {
     for first in combine(&remedy::problems(world, why)) {
         edits.extend(after(world, why.pod, first));
     }
+    let is_of_group = |problem: &Problem| problem.blocking && problem.kind == ProblemKind::Quorum;
+    if why.problems.iter().any(is_of_group) {
+        // The others of its group may need the room on nodes where it does not fit itself.
+        edits.extend(planned(world, why));
+    }
     let mut seen = HashSet::new();
     let new = |edits: &Vec<Edit>| {
         let lines: Vec<String> = edits.iter().map(Edit::line).collect();
@@ -62,11 +67,15 @@ fn after(world: &World, pod: NamespacedName, first: Vec<Edit>) -> Vec<Vec<Edit>>
     if why.fitting().next().is_some() {
         return vec![first];
     }
-    let Some(object) = world.api().objects().pod(pod) else { return Vec::new() };
-    let nominated = world.scheduler().queue().nominated_pods();
-    let planner = Planner { world: &world, key: pod, pod: object, why: &why, nominated };
     let with_first = |rest: Vec<Edit>| first.iter().cloned().chain(rest).collect();
-    planner.for_nodes().into_iter().map(with_first).collect()
+    planned(&world, &why).into_iter().map(with_first).collect()
+}
+
+/// What the nodes need.
+fn planned(world: &World, why: &Why) -> Vec<Vec<Edit>> {
+    let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
+    let nominated = world.scheduler().queue().nominated_pods();
+    Planner { world, key: why.pod, pod, why, nominated }.for_nodes()
 }
 
 struct Planner<'a> {

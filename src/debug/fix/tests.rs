@@ -4,6 +4,7 @@ mod labels;
 mod nodes;
 mod pods;
 mod resources;
+mod search;
 
 use crate::debug::edit::Edit;
 use crate::debug::edit::tests::{bound, container, world};
@@ -38,7 +39,7 @@ fn settled(cluster: &str) -> World {
 }
 
 fn found(world: &World) -> Fixes {
-    fixes(world, key("web"), Limits::default(), &mut |_, _| true)
+    fixes(world, world, key("web"), Limits::default(), &mut |_, _| true)
 }
 
 fn edits(fix: &Fix) -> String {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::replacement::Replacement;
 use crate::api::Pod;
-use crate::debug::edit::{Edit, owner};
+use crate::debug::edit::{self, Edit, owner};
 use crate::debug::fix::{Fix, size};
 use crate::engine::pod::NamespacedName;
 use crate::intern::Symbol;
@@ -32,9 +32,22 @@ struct Edited {
     replacements: Vec<Replacement>,
 }
 
+/// What happens after edits, in the order of the queue.
+struct Course {
+    world: World,
+    /// The node that the pod gets.
+    node: Option<Symbol>,
+    /// The virtual time that passes.
+    micros: i64,
+}
+
 impl Trial<'_> {
     pub fn new(world: &World, pod: NamespacedName) -> Trial<'_> {
         Trial { world, pod }
+    }
+
+    pub fn world(&self) -> &World {
+        self.world
     }
 
     /// What comes of the edits if the pod is tried at once: `None` if it does not get a node,
@@ -58,8 +71,19 @@ impl Trial<'_> {
             // What is less only orders plans.
             let size = (size * 100.0).round() / 100.0;
             let edits = edits.to_vec();
-            let (contended, alike) = (false, 0);
-            return Some(Fix { edits, size, node, waits, evicted, contended, notes, alike });
+            return Some(Fix {
+                edits,
+                changes: Vec::new(),
+                size,
+                node,
+                waits,
+                evicted,
+                contended: false,
+                taken_by: Vec::new(),
+                flush_only: false,
+                notes,
+                similar: Vec::new(),
+            });
         }
         None
     }
@@ -69,36 +93,84 @@ impl Trial<'_> {
         self.world.api().objects().pod(pod).is_some_and(|pod| owner::is_of_node(pod))
     }
 
-    /// Says in the fix whether the pod gets its node also in the queue's own order.
-    pub fn look_at_others(&self, fix: &mut Fix) {
-        fix.contended =
-            !self.edited(&fix.edits).is_some_and(|edited| self.gets_there(edited.world));
+    /// Adds what is only needed of changes that are proposed: the fields, whether the pod gets its
+    /// node also in the queue's own order from `start`, and whether an event or only the flush
+    /// requeues it as the cluster is now.
+    pub fn complete(&self, fix: &mut Fix, start: &World, go_on: &mut dyn FnMut() -> bool) {
+        fix.changes = edit::changes(&fix.edits, self.world);
+        let mut course = |world: &World| self.course(self.edited_in(world, &fix.edits)?, go_on);
+        let now = course(self.world);
+        let first = match std::ptr::eq(start, self.world) {
+            true => None,
+            false => course(start),
+        };
+        if !go_on() {
+            return;
+        }
+        let (now, first) = (now.as_ref(), first.as_ref());
+        let judged = first.or(now);
+        let node = judged.and_then(|course| course.node);
+        fix.contended = node.is_none();
+        fix.node = node.filter(|_| fix.evicted.is_empty()).unwrap_or(fix.node);
+        let effective = now.filter(|course| course.node.is_some()).or(judged);
+        let flush = self.world.scheduler().queue().settings().max_unschedulable_duration;
+        let is_late = |course: &Course| course.node.is_some() && course.micros >= flush;
+        fix.flush_only = effective.is_some_and(is_late);
+        if let Some(course) = judged.filter(|_| fix.contended) {
+            fix.taken_by = self.taken_by(course);
+        }
     }
 
-    fn gets_there(&self, mut world: World) -> bool {
-        let end = world.now().0 + WATCHED;
+    /// The pods that have a node in the course and have none as the cluster is.
+    fn taken_by(&self, course: &Course) -> Vec<NamespacedName> {
+        let objects = self.world.api().objects();
+        let has_node = |pod: &Pod| !pod.spec.node_name.is_empty();
+        let is_new = |pod: &&Arc<Pod>| {
+            let before = objects.pod(key_of(pod));
+            has_node(pod) && before.is_some_and(|before| !has_node(before))
+        };
+        let placed = course.world.api().objects().pods.values().filter(is_new);
+        let mut pods: Vec<NamespacedName> = placed.map(|pod| key_of(pod)).collect();
+        pods.sort_unstable();
+        pods
+    }
+
+    /// What happens in the queue's order until the pod has a node, or nothing is due any more.
+    /// `None` if it is stopped.
+    fn course(&self, edited: Edited, go_on: &mut dyn FnMut() -> bool) -> Option<Course> {
+        let mut world = edited.world;
+        let start = world.now().0;
         for _ in 0..CYCLES {
-            if self.node(&world).is_some() {
-                return true;
+            if let Some((node, _)) = self.node(&world) {
+                let micros = world.now().0 - start;
+                return Some(Course { world, node: Some(node), micros });
+            }
+            if !go_on() {
+                return None;
             }
             if world.step().is_some() {
                 continue;
             }
-            let due = world.next_timer().filter(|due| due.0 <= end);
-            let Some(due) = due else { return false };
+            let due = world.next_timer().filter(|due| due.0 <= start + WATCHED);
+            let Some(due) = due else { break };
             world.advance((due.0 - world.now().0).max(0));
         }
-        false
+        let micros = world.now().0 - start;
+        Some(Course { world, node: None, micros })
     }
 
     fn edited(&self, edits: &[Edit]) -> Option<Edited> {
-        let mut world = self.world.clone();
+        self.edited_in(self.world, edits)
+    }
+
+    fn edited_in(&self, before: &World, edits: &[Edit]) -> Option<Edited> {
+        let mut world = before.clone();
         let mut notes = Vec::new();
         for edit in edits {
             notes.extend(edit.apply(&mut world).ok()?.notes);
         }
         let deleted = world.api_mut().take_deleted_pods();
-        let objects = self.world.api().objects();
+        let objects = before.api().objects();
         let deleted = deleted.into_iter().filter(|pod| world.api().objects().pod(*pod).is_none());
         let deleted: Vec<Arc<Pod>> = deleted.filter_map(|pod| objects.pod(pod).cloned()).collect();
         let replace = |pod: &Arc<Pod>| Replacement::of(&mut world, pod);
@@ -117,6 +189,10 @@ impl Trial<'_> {
         let own = waiting.map(|waiting| (waiting.pod().key(), waiting.node()));
         own.into_iter().find(|(key, _)| *key == self.pod).map(|(_, node)| (node, true))
     }
+}
+
+fn key_of(pod: &Pod) -> NamespacedName {
+    NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
 }
 
 /// The pods that wait at Permit or in PreBind.

@@ -27,11 +27,13 @@ use std::sync::Arc;
 
 use crate::api::Pod;
 use crate::engine::pod::{NamespacedName, PodInfo};
-use crate::engine::record::CycleRecord;
+use crate::engine::record::{CycleRecord, Outcome};
 use crate::engine::scheduler::Probe;
 use crate::intern::Symbol;
 use crate::sim::World;
 use crate::trace::History;
+
+use cause::Placed;
 
 pub use asking::{ask, ask_of_cycle};
 pub use model::*;
@@ -77,7 +79,8 @@ impl Question<'_> {
         let probe = then.scheduler().probe(&info(then, self.pod, &asked), then.now());
         let record = self.before.map(|(_, record)| record);
         let last = record.or(attempts.last().map(Arc::as_ref));
-        let examined = probe.as_ref().map(|probe| nodes::examine(probe, last));
+        let placed = || placed(then, self.history);
+        let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, placed()));
         let nodes::Examined { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
         let place = place::of(self.world, object);
         let (moves, asked) = queue::story(self.world, self.history, self.pod);
@@ -175,6 +178,16 @@ fn attempts(world: &World, history: &History, pod: &Pod) -> Vec<Arc<CycleRecord>
     let so_far = world.scheduler().cycles();
     let own = |record: &&Arc<CycleRecord>| record.uid == pod.metadata.uid && record.cycle <= so_far;
     history.cycles_of(key).filter(own).cloned().collect()
+}
+
+/// The pods that cycles placed up to the state of `world`.
+fn placed(world: &World, history: &History) -> Placed {
+    let so_far = world.scheduler().cycles();
+    let records = history.cycles().filter(|record| record.cycle <= so_far);
+    let has_node = |record: &&Arc<CycleRecord>| {
+        matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
+    };
+    Placed(records.filter(has_node).map(|record| record.pod).collect())
 }
 
 fn attempt(record: &Arc<CycleRecord>) -> Attempt {

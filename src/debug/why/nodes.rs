@@ -4,7 +4,7 @@
 use hashbrown::HashMap;
 use indexmap::IndexMap;
 
-use super::cause::{self, Case, Cause, Memo, Outlook};
+use super::cause::{self, Case, Cause, Memo, Outlook, Placed};
 use super::model::{Ahead, Blocker, Group, NodeWhy, Reason, Seen, distinct_causes};
 use crate::config::ExtensionPoint;
 use crate::engine::node::{NodeId, NodeInfo};
@@ -23,8 +23,9 @@ pub(super) struct Examined {
 }
 
 /// Asks about every node. `last` is the pod's last cycle, which knows what extenders said.
-pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>) -> Examined {
+pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, placed: Placed) -> Examined {
     let memo = Memo::default();
+    memo.one(|| placed);
     let earlier = last.map(Earlier::new);
     let refusals = probe.refusals();
     let each = probe.snapshot().iter().zip(refusals).map(|(node, refusals)| {

@@ -30,7 +30,7 @@ pub fn outline(why: &Why) -> Outline {
     outline.section(Item::heading("spread", "Spread ledgers"), spread::lines(why, true));
     let ranking = Item::heading("ranking", "Ranking of the nodes that fit").folded(true);
     outline.section(ranking, placement::lines(why, false));
-    outline.section(Item::heading("queue", "Queue"), queue::lines(why, false));
+    outline.section(Item::heading("queue", "Queue"), queue::all_events(why));
     attempts(why, &mut outline);
     outline.items.extend(preemption::items(why));
     outline

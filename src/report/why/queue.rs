@@ -5,10 +5,24 @@ use indexmap::IndexMap;
 use crate::api::Time;
 use crate::debug::why::{QueueWhy, Why};
 use crate::engine::record::QueueName;
+use crate::words::count;
+
+/// Events that are listed in the short form.
+const EVENTS: usize = 4;
 
 /// What it waits for; in the wide form its whole story.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
+    told(why, wide, if wide { usize::MAX } else { EVENTS })
+}
+
+/// The short form with all events.
+pub(super) fn all_events(why: &Why) -> Vec<String> {
+    told(why, false, usize::MAX)
+}
+
+fn told(why: &Why, wide: bool, events: usize) -> Vec<String> {
     let mut lines: Vec<String> = why.queue.iter().flat_map(|queue| waits(queue, why.at)).collect();
+    lines.extend(why.queue.iter().flat_map(|queue| wakes(queue, events)));
     lines.extend(passed_over(why, wide));
     if wide {
         lines.extend(story(why));
@@ -19,38 +33,44 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     lines
 }
 
-fn waits(queue: &QueueWhy, now: Time) -> Vec<String> {
-    let mut lines = Vec::new();
-    let since = span(queue.since, now);
+fn waits(queue: &QueueWhy, now: Time) -> Option<String> {
+    // Of a file, everything has just come.
+    let since = Some(span(queue.since, now)).filter(|since| since != "0s");
+    let lasting = since.as_ref().map(|since| format!(" for {since}")).unwrap_or_default();
     let until = queue.until.map(|until| span(now, until));
     match queue.queue.0 {
         QueueName::Active => {
             let place = queue.position.map(|at| format!(", as number {at}")).unwrap_or_default();
-            lines.push(format!("In the active queue for {since}{place}."));
+            Some(format!("In the active queue{lasting}{place}."))
         }
         QueueName::Backoff => {
             let until = until.map(|until| format!(", and for {until} more")).unwrap_or_default();
-            lines.push(format!("In backoff for {since}{until}."));
+            Some(format!("In backoff{lasting}{until}."))
         }
         QueueName::Unschedulable => {
             let until =
                 until.map(|until| format!(" in {until} at the latest, or")).unwrap_or_default();
-            // Of a file, everything has just come.
-            let since =
-                if since == "0s" { String::new() } else { format!("Waiting for {since}. ") };
-            lines.push(format!("{since}It is tried again{until} after:"));
+            let since = since.map(|since| format!("Waiting for {since}. ")).unwrap_or_default();
+            Some(format!("{since}It is tried again{until} after:"))
         }
         QueueName::Gated => {
             let by = queue.gated_by.map(|by| format!(" by {by}")).unwrap_or_default();
-            lines.push(format!("Kept out of the queue{by} for {since}, until:"));
+            Some(format!("Kept out of the queue{by}{lasting}, until:"))
         }
-        _ => {}
+        _ => None,
     }
+}
+
+/// The events that requeue it, by plugin, so many at most.
+fn wakes(queue: &QueueWhy, most: usize) -> Vec<String> {
     let mut wakes: IndexMap<&str, Vec<&str>> = IndexMap::new();
-    for wake in &queue.wakes {
+    for wake in queue.wakes.iter().take(most) {
         wakes.entry(wake.plugin.as_str()).or_default().push(&wake.event);
     }
-    lines.extend(wakes.iter().map(|(plugin, events)| format!("  {plugin}: {}", events.join(", "))));
+    let line = |(plugin, events): (&&str, &Vec<&str>)| format!("  {plugin}: {}", events.join(", "));
+    let mut lines: Vec<String> = wakes.iter().map(line).collect();
+    let more = queue.wakes.len().saturating_sub(most);
+    lines.extend((more > 0).then(|| format!("  and {} (-o wide)", count(more, "more event"))));
     lines
 }
 

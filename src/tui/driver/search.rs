@@ -77,7 +77,8 @@ impl Driver {
         let mut world = self.session.world_here().clone();
         world.write_here();
         let work = Beside::begin("fixes", move |told| {
-            fix::fixes(&world, pod, Limits::default(), &mut |tried, of| told.go_on(tried, of))
+            let mut go_on = |tried, of| told.go_on(tried, of);
+            fix::fixes(&world, &world, pod, Limits::default(), &mut go_on)
         })?;
         Ok(Searching::Fixes(question, work))
     }

@@ -46,6 +46,7 @@ pub use volume_zone::OtherZone;
 
 pub(in crate::debug) use memo::Memo;
 pub(in crate::debug) use node_condition::is_kept_by_controller;
+pub(in crate::debug) use node_resources_fit::Placed;
 
 use crate::engine::framework::cycle_state::CycleState;
 use crate::engine::node::NodeInfo;

@@ -1,5 +1,6 @@
 //! NodeResourcesFit: the arithmetic, resource by resource.
 
+use hashbrown::HashSet;
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
@@ -39,7 +40,15 @@ pub struct Shortage {
     pub init_container: Option<Symbol>,
     /// The nominated pods that are counted in.
     pub reserved_for: Vec<NamespacedName>,
+    /// What of `requested` pods take that were pending and have been placed first.
+    pub placed_first: i64,
+    /// These pods.
+    pub placed_pods: Vec<NamespacedName>,
 }
+
+/// The pods that were placed since the cluster was loaded.
+#[derive(Default)]
+pub(in crate::debug) struct Placed(pub HashSet<NamespacedName>);
 
 /// With amounts as Kubernetes writes quantities.
 impl Serialize for Shortage {
@@ -53,8 +62,9 @@ impl Serialize for Shortage {
             ("needed", self.needed),
             ("shortBy", self.short_by),
             ("overhead", self.overhead),
+            ("placedFirst", self.placed_first),
         ];
-        let mut fields = serializer.serialize_struct("Shortage", amounts.len() + 4)?;
+        let mut fields = serializer.serialize_struct("Shortage", amounts.len() + 5)?;
         fields.serialize_field("resource", &self.resource)?;
         for (name, amount) in amounts {
             fields.serialize_field(name, &quantity(&self.resource, amount).to_string())?;
@@ -62,6 +72,7 @@ impl Serialize for Shortage {
         fields.serialize_field("podLevel", &self.pod_level)?;
         fields.serialize_field("initContainer", &self.init_container)?;
         fields.serialize_field("reservedFor", &self.reserved_for)?;
+        fields.serialize_field("placedPods", &self.placed_pods)?;
         fields.end()
     }
 }
@@ -97,22 +108,33 @@ impl Shortage {
     /// What is left, and of what.
     fn what_is_free(&self) -> String {
         let show = |amount| self.show(amount);
-        let (has, used) = (show(self.allocatable), show(self.requested));
+        let has = show(self.allocatable);
+        let used = format!("{} requested{}", show(self.requested), self.placed_first());
         let unreserved = show(self.allocatable - self.requested);
         match (self.nominated, self.is_reserved()) {
-            (0, _) => format!("{} free ({has} allocatable − {used} requested)", show(self.free)),
+            (0, _) => format!("{} free ({has} allocatable − {used})", show(self.free)),
             (kept, true) => format!(
-                "{unreserved} free ({has} allocatable − {used} requested), but {} reserved for {}",
+                "{unreserved} free ({has} allocatable − {used}), but {} reserved for {}",
                 show(kept),
                 self.reserved_for()
             ),
             (kept, false) => format!(
-                "{} free ({has} allocatable − {used} requested − {} reserved for {})",
+                "{} free ({has} allocatable − {used} − {} reserved for {})",
                 show(self.free),
                 show(kept),
                 self.reserved_for()
             ),
         }
+    }
+
+    /// `, 1 of it by default/urgent, placed first`
+    fn placed_first(&self) -> String {
+        let by = match self.placed_pods.as_slice() {
+            [] => return String::new(),
+            [pod] => pod.to_string(),
+            [pod, others @ ..] => format!("{pod} and {}", count(others.len(), "more pod")),
+        };
+        format!(", {} of it by {by}, placed first", self.show(self.placed_first))
     }
 
     fn reserved_for(&self) -> String {
@@ -174,6 +196,7 @@ fn cause(case: &Case<'_>, lacking: Shortfall) -> Cause {
     let pod_level = case.probe.cx().features.enabled(Feature::PodLevelResources)
         && pod.spec.resources.as_ref().is_some_and(|own| own.request(resource).is_some());
     let init = || InitContainer(ruling_init_container(pod, resource));
+    let placed = placed_first(case, resource);
     let shortage = Shortage {
         resource,
         allocatable,
@@ -186,11 +209,24 @@ fn cause(case: &Case<'_>, lacking: Shortfall) -> Cause {
         pod_level,
         init_container: if pod_level { None } else { case.memo.get(resource, init).0 },
         reserved_for: reserved_for(case),
+        placed_first: placed.iter().map(|placed| placed.1).sum(),
+        placed_pods: placed.into_iter().map(|placed| placed.0).collect(),
     };
     // With what is reserved counted in, a node may seem to have less than nothing.
     let part = (shortage.short_by as f64 / needed.max(1) as f64).min(1.0);
     let outlook = if needed > allocatable { Outlook::Mismatch } else { Outlook::Cluster };
     Cause::new(shortage, part, outlook)
+}
+
+/// The pods on the node that were pending when the cluster was loaded, with what they take.
+fn placed_first(case: &Case<'_>, resource: Symbol) -> Vec<(NamespacedName, i64)> {
+    let placed = case.memo.one(Placed::default);
+    let amount = |pod: &PodInfo| match resource.as_str() {
+        "pods" => 1,
+        _ => pod.resource.resource.amount(resource),
+    };
+    let pods = case.plain.pods.iter().filter(|pod| placed.0.contains(&pod.key()));
+    pods.map(|pod| (pod.key(), amount(pod))).filter(|(_, amount)| *amount > 0).collect()
 }
 
 /// The nominated pods that are counted in on the node.
