@@ -61,9 +61,11 @@ fn key(name: &str) -> NamespacedName {
 /// The answer of `kubestep explain POD --fix -o json`.
 pub fn explain(input: Input<'_>, pod: &str) -> Result<Value, String> {
     let mut session = open(input)?;
+    let start = session.world().clone();
     session.run_until_idle(CYCLES, |_| false);
     let why = ask(&mut session, key(pod), &[]).ok_or("there is no such pod")?;
-    let fixes = fix::fixes(session.world(), key(pod), Limits::default(), &mut |_, _| true);
+    let (world, limits) = (session.world(), Limits::default());
+    let fixes = fix::fixes(world, &start, key(pod), limits, &mut |_, _| true);
     let mut answer = report::why::json::value(&why);
     answer["fixes"] = report::fixes::value(&fixes);
     Ok(answer)
