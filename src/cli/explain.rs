@@ -54,7 +54,8 @@ pub(super) struct Explain {
 /// Pods that are named where one has to be chosen.
 const LISTED: usize = 10;
 
-/// What a candidate of preemption costs, in nodes that are filtered; measured with 5,000 nodes.
+/// What a candidate of preemption costs, in nodes that are filtered: an estimate from runs with
+/// 5,000 nodes.
 const CANDIDATE: usize = 500;
 /// A run that takes below a second, in nodes that are filtered.
 const CHEAP: usize = 10_000_000;

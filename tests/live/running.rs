@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::control_plane::ControlPlane;
@@ -13,6 +14,7 @@ use crate::control_plane::ControlPlane;
 pub struct Running {
     child: Child,
     told: Arc<Mutex<String>>,
+    listener: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -34,13 +36,13 @@ impl Running {
         let mut child = command.spawn().unwrap();
         let told = Arc::new(Mutex::new(String::new()));
         let (mut from, to) = (child.stderr.take().unwrap(), told.clone());
-        std::thread::spawn(move || {
+        let listener = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(read @ 1..) = from.read(&mut buffer) {
                 to.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..read]));
             }
         });
-        Running { child, told }
+        Running { child, told, listener: Some(listener) }
     }
 
     /// What it said so far.
@@ -60,9 +62,13 @@ impl Running {
         self.end()
     }
 
-    /// Waits for its end and gives its exit code.
+    /// Waits for its end, hears it out and gives its exit code.
     pub fn end(&mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        let code = self.child.wait().unwrap().code();
+        if let Some(listener) = self.listener.take() {
+            listener.join().unwrap();
+        }
+        code
     }
 
     /// Ends it as a crash would.

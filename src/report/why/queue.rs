@@ -44,7 +44,8 @@ fn waits(queue: &QueueWhy, now: Time) -> Option<String> {
             Some(format!("In the active queue{lasting}{place}."))
         }
         QueueName::Backoff => {
-            let until = until.map(|until| format!(", and for {until} more")).unwrap_or_default();
+            let and = if since.is_some() { ", and" } else { "" };
+            let until = until.map(|until| format!("{and} for {until} more")).unwrap_or_default();
             Some(format!("In backoff{lasting}{until}."))
         }
         QueueName::Unschedulable => {
