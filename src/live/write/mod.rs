@@ -2,7 +2,7 @@
 //! server beside the scheduling, and what became of it is brought back.
 //!
 //! A thread of its own makes the writes, many at once, but those about one object in their order:
-//! [`Lane`] says which are made one after the other.
+//! `Lane` says which are made one after the other.
 //! Every one of them passes the [`Gate`]: as soon as that is closed, because the lease or the
 //! connection is lost, what waits and what is on its way ends with an error. Each kind of write
 //! has its file; `call` is how all of them are sent.
