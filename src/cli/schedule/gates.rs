@@ -72,6 +72,8 @@ mod tests {
         let gates = read(&["kube:MemoryQoS=true,GangScheduling=true", "Typo=true"]).unwrap();
         assert_eq!(gates.scheduler.as_deref(), Some("GangScheduling=true,Typo=true"));
         assert_eq!(gates.idle, ["MemoryQoS"]);
+        let of_the_server = read(&["AllowUnsafeMalformedObjectDeletion=true"]).unwrap();
+        assert_eq!(of_the_server.idle, ["AllowUnsafeMalformedObjectDeletion"]);
         assert_eq!(read(&[]).unwrap().scheduler, None);
         assert!(read(&["MemoryQoS=perhaps"]).unwrap_err().contains("\"perhaps\""));
         assert!(read(&["MemoryQoS"]).unwrap_err().contains("has no value"));
