@@ -230,7 +230,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Takes one event; `true` if it is news.
+    /// Takes one event; `true` if it delivered something new.
     fn take(&mut self, line: &[u8]) -> Result<bool, Failure> {
         let wrong = |error: serde_json::Error| Failure::Malformed(format!("a watch: {error}"));
         let line: Line<'_> = serde_json::from_slice(line).map_err(wrong)?;

@@ -78,7 +78,7 @@ pub enum Request {
     },
     /// Makes an object.
     Create(Object),
-    /// Removes a user from those for whom a claim is reserved, whatever else changed in it.
+    /// Removes a user from `reservedFor` of a claim, whatever else changed in it.
     ReleaseClaim {
         /// The claim's name.
         key: NamespacedName,
@@ -179,8 +179,8 @@ pub enum Written {
 /// An answer: what became of it, or what went wrong, in the server's words.
 pub type Answer = Result<Written, String>;
 
-/// What is asked about, and by whom where several may ask about one object: asked again, it is
-/// the same question.
+/// What is asked about, with the asking pod where several may ask about one object: asked again,
+/// it is the same question.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Question {
     /// Whether a pod is bound, by UID.

@@ -1,5 +1,5 @@
-//! Fields that an API server does not let change once an object exists, but for pods, which have
-//! rules of their own in [`super::pod`].
+//! Fields that an API server does not let change once an object exists. Pods have rules of their
+//! own, in [`super::pod`].
 //!
 //! Upstream: the `Validate…Update` functions in `pkg/apis/*/validation` and the `+k8s:immutable`
 //! tags of the types.

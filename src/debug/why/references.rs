@@ -134,7 +134,7 @@ pub(in crate::debug) struct Unbound<'a> {
     class: Option<&'a StorageClass>,
 }
 
-/// The claims of the pod that VolumeBinding calls unbound and immediate, but for those whose
+/// The claims of the pod that VolumeBinding calls unbound and immediate, without those whose
 /// class does not exist.
 pub(in crate::debug) fn unbound<'a>(objects: &'a Objects, pod: &Pod) -> Vec<Unbound<'a>> {
     let unbound = |claim: volumes::ClaimVolume| {

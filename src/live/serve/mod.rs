@@ -63,7 +63,7 @@ pub struct Endpoints {
     pub zpages: Zpages,
 }
 
-/// Where, how and to whom it is served.
+/// Where and how it is served, and which clients may read it.
 pub struct ListenConfig {
     /// The address.
     pub address: SocketAddr,

@@ -20,8 +20,8 @@ use crate::sim::remote::Written;
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Removes a user from those for whom a claim is reserved. The patch names no version and only
-/// the one entry, so that it cannot conflict with other pods' reservations.
+/// Removes a user from `reservedFor` of a claim. The patch names no version and only the one
+/// entry, so that it cannot conflict with other pods' reservations.
 ///
 /// # Errors
 /// The server did not take it.

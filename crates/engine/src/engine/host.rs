@@ -118,7 +118,7 @@ pub trait Host {
     fn send(&mut self, object: Object) -> Result<(), String>;
     /// Creates an object for the pod of that UID and gives back what the server made of it.
     fn create(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, String>>;
-    /// Removes the user of that UID from those for whom a claim is reserved, as one PATCH.
+    /// Removes the user of that UID from `reservedFor` of a claim, as one PATCH.
     fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String>;
     /// Removes a finalizer from a claim, and deletes it.
     fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), String>;

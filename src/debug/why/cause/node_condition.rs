@@ -1,5 +1,5 @@
 //! Taints that the node controller keeps for a condition of the node: what counts is the
-//! condition. The taint stays as long as the condition does, whoever removes it.
+//! condition. The taint comes back as long as the condition lasts.
 //!
 //! Upstream: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 

@@ -1,4 +1,4 @@
-//! What batching reports to whoever measures it: attempts, and why stored results were of no use.
+//! What batching reports to the stopwatch: attempts, and why stored results were dropped.
 
 use super::*;
 use crate::engine::stopwatch::{Clock, Stopwatch, Work};
