@@ -7,13 +7,13 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
-use kubestep::api::decode::{Text, decode};
-use kubestep::api::{Kind, Object};
-use kubestep::config::{self, FeatureGates};
-use kubestep::engine::framework::registry::Registry;
-use kubestep::engine::pod::NamespacedName;
-use kubestep::sim::{World, load};
-use kubestep::source::{Filter, read_text};
+use kubestep_engine::api::decode::{Text, decode};
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_cluster::{World, load};
+use kubestep_source::{Filter, read_text};
 use serde_json::{Value, json};
 
 /// Nodes unless the environment says otherwise.

@@ -9,11 +9,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kubestep::config::{self, FeatureGates};
-use kubestep::debug::{Ran, Session};
-use kubestep::engine::framework::registry::Registry;
-use kubestep::sim::{World, load};
-use kubestep::source::{self, Filter, Progress};
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_debug::{Ran, Session};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_cluster::{World, load};
+use kubestep_source::{Filter, Progress};
 
 /// Cycles unless said otherwise.
 const CYCLES: usize = 1_000;
@@ -21,7 +21,7 @@ const CYCLES: usize = 1_000;
 const COPIES: u64 = 20;
 
 fn session(file: &str) -> Result<Session, String> {
-    let read = source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
+    let read = kubestep_source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
     let read = read.map_err(|error| error.to_string())?;
     let (features, registry) = (FeatureGates::default(), Registry::in_tree());
     let config = config::resolve(None, &features, &registry.descriptors());

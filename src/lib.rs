@@ -6,11 +6,11 @@
 //! # Load a cluster and schedule
 //!
 //! ```
-//! use kubestep::config::{self, FeatureGates};
-//! use kubestep::debug::Session;
-//! use kubestep::engine::framework::registry::Registry;
-//! use kubestep::sim::{self, World};
-//! use kubestep::source::{self, Filter};
+//! use kubestep_engine::config::{self, FeatureGates};
+//! use kubestep_debug::Session;
+//! use kubestep_engine::engine::framework::registry::Registry;
+//! use kubestep_cluster::World;
+//! use kubestep_source::Filter;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let cluster = r#"
@@ -24,13 +24,13 @@
 //! metadata: {name: web}
 //! spec: {containers: [{name: main, resources: {requests: {cpu: 500m}}}]}
 //! "#;
-//! // `source::read` reads files and folders in the same way.
-//! let input = source::read_text("cluster.yaml", cluster.into(), &Filter::default())?;
+//! // `kubestep_source::read` reads files and folders in the same way.
+//! let input = kubestep_source::read_text("cluster.yaml", cluster.into(), &Filter::default())?;
 //!
 //! let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
 //! let config = config::resolve(None, &gates, &registry.descriptors())?;
 //! let mut world = World::new(&config, gates, &registry)?;
-//! sim::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
+//! kubestep_cluster::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
 //!
 //! let mut session = Session::new(world);
 //! session.run_until_idle(usize::MAX, |_| false);
@@ -46,18 +46,18 @@
 //! A session can also be stepped through, forward and back, and forked at any moment.
 //!
 //! ```
-//! # use kubestep::config::{self, FeatureGates};
-//! # use kubestep::debug::Session;
-//! # use kubestep::engine::framework::registry::Registry;
-//! # use kubestep::sim::{self, World};
-//! # use kubestep::source::{self, Filter};
+//! # use kubestep_engine::config::{self, FeatureGates};
+//! # use kubestep_debug::Session;
+//! # use kubestep_engine::engine::framework::registry::Registry;
+//! # use kubestep_cluster::World;
+//! # use kubestep_source::Filter;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let story = kubestep::fixtures::find("tainted").ok_or("no such story")?;
-//! # let input = source::read_text("story", story.cluster.into(), &Filter::default())?;
+//! # let story = kubestep_source::fixtures::find("tainted").ok_or("no such story")?;
+//! # let input = kubestep_source::read_text("story", story.cluster.into(), &Filter::default())?;
 //! # let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
 //! # let config = config::resolve(None, &gates, &registry.descriptors())?;
 //! # let mut world = World::new(&config, gates, &registry)?;
-//! # sim::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
+//! # kubestep_cluster::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
 //! # let mut session = Session::new(world);
 //! # session.run_until_idle(usize::MAX, |_| false);
 //! for cycle in session.history().cycles() {
@@ -71,7 +71,7 @@
 //! }
 //! // The same as JSON, in the shape that `kubestep run --trace` writes.
 //! let last = session.history().last_cycle().ok_or("no cycle")?;
-//! let json = kubestep::trace::json::cycle(last);
+//! let json = kubestep_debug::trace::json::cycle(last);
 //! # assert_eq!(json["result"], "Unschedulable");
 //! # Ok(())
 //! # }
@@ -85,15 +85,15 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use kubestep::config::{ExtensionPoint, PluginDescriptor, PointSet, intree};
-//! use kubestep::engine::framework::cycle_state::CycleState;
-//! use kubestep::engine::framework::plugin::{CycleContext, Plugin};
-//! use kubestep::engine::framework::registry::{Entry, Registry};
-//! use kubestep::engine::node::NodeInfo;
-//! use kubestep::engine::status::Status;
-//! use kubestep::intern::Symbol;
-//! # use kubestep::config::{self, FeatureGates};
-//! # use kubestep::sim::World;
+//! use kubestep_engine::config::{ExtensionPoint, PluginDescriptor, PointSet, intree};
+//! use kubestep_engine::engine::framework::cycle_state::CycleState;
+//! use kubestep_engine::engine::framework::plugin::{CycleContext, Plugin};
+//! use kubestep_engine::engine::framework::registry::{Entry, Registry};
+//! use kubestep_engine::engine::node::NodeInfo;
+//! use kubestep_engine::engine::status::Status;
+//! use kubestep_engine::intern::Symbol;
+//! # use kubestep_engine::config::{self, FeatureGates};
+//! # use kubestep_cluster::World;
 //!
 //! /// Keeps pods off nodes whose names do not start with their namespace.
 //! struct OwnNodes;
@@ -134,28 +134,17 @@
 //! let config = config::resolve(Some(text), &gates, &registry.descriptors())?;
 //! let world = World::new(&config, gates, &registry)?;
 //! # let mut world = world;
-//! # let input = kubestep::source::read_text("c", b"{\"kind\": \"Node\", \"metadata\": \
+//! # let input = kubestep_source::read_text("c", b"{\"kind\": \"Node\", \"metadata\": \
 //! #   {\"name\": \"bank-1\"}, \"status\": {\"allocatable\": {\"pods\": \"5\"}}}\n\
 //! #   {\"kind\": \"Pod\", \"metadata\": {\"name\": \"web\", \"namespace\": \"shop\"}}".to_vec(),
-//! #   &kubestep::source::Filter::default())?;
-//! # kubestep::sim::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
+//! #   &kubestep_source::Filter::default())?;
+//! # kubestep_cluster::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
 //! # let cycle = world.step().ok_or("nothing to try")?;
 //! # assert!(cycle.message.contains("1 node is another team's"), "{}", cycle.message);
 //! # Ok(())
 //! # }
 //! ```
 
-pub use kubestep_engine::{api, config, engine, intern};
-
 pub mod cli;
-pub mod debug;
-pub mod extender_client;
-pub mod fixtures;
-pub mod live;
-pub mod output;
 pub mod report;
-pub mod sim;
-pub mod source;
-pub mod trace;
 pub mod tui;
-pub mod words;

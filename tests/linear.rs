@@ -7,9 +7,9 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use kubestep::config::{self, FeatureGates};
-use kubestep::engine::framework::registry::Registry;
-use kubestep::source::{Filter, read_text};
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_source::{Filter, read_text};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Between the ratios of linear and of quadratic work.

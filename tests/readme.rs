@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kubestep::cli::EXITS;
-use kubestep::fixtures::STORIES;
+use kubestep_source::fixtures::STORIES;
 use kubestep::tui::action;
 
 fn path(name: &str) -> PathBuf {

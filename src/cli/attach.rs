@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use crate::api::Object;
+use kubestep_engine::api::Object;
 use crate::cli::cluster;
 use crate::cli::open::{Opened, build_with};
 use crate::cli::options::Input;
 use crate::cli::tries::Tries;
-use crate::config::ResolvedConfig;
-use crate::intern::Symbol;
-use crate::live::{Feed, Following, Pace, Scope};
-use crate::source::{self, Filter, Loaded};
+use kubestep_engine::config::ResolvedConfig;
+use kubestep_engine::intern::Symbol;
+use kubestep_live::{Feed, Following, Pace, Scope};
+use kubestep_source::{Filter, Loaded};
 
 /// Opens the cluster that the options mean.
 pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)> {
@@ -22,7 +22,7 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
     let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
     let name = feed.link().name().to_owned();
     let notices = snapshot.notices();
-    let mut read = source::of_objects(snapshot.take_objects(), &name, &filter);
+    let mut read = kubestep_source::of_objects(snapshot.take_objects(), &name, &filter);
     read.listed_at = Some(snapshot.taken_at);
     read.warnings.extend(notices);
     let asked_for = scheduler_names(&read);
@@ -32,7 +32,7 @@ pub(super) fn open(input: &Input, filter: Filter) -> Result<(Opened, Following)>
 }
 
 /// The scheduler names of pending pods, with how many ask for each.
-pub(super) fn scheduler_names(read: &source::Input) -> BTreeMap<Symbol, usize> {
+pub(super) fn scheduler_names(read: &kubestep_source::Input) -> BTreeMap<Symbol, usize> {
     let mut names = BTreeMap::new();
     for Loaded { object, .. } in &read.objects {
         if let Object::Pod(pod) = object
@@ -59,7 +59,7 @@ pub(super) fn serve_all(
         }
         config
             .profiles
-            .push(crate::config::ResolvedProfile { scheduler_name: *name, ..first.clone() });
+            .push(kubestep_engine::config::ResolvedProfile { scheduler_name: *name, ..first.clone() });
         notices.push(format!(
             "{} the scheduler {name}, which decides by its own rules: shown by those of {}",
             if *pods == 1 {

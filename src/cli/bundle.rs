@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
 
-use crate::api::Time;
+use kubestep_engine::api::Time;
 use crate::cli::exit::Exit;
 use crate::cli::open::{build, read, read_config};
 use crate::cli::options::{Destination, Input, Redact};
@@ -13,19 +13,18 @@ use crate::cli::recorded;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::with_progress;
-use crate::config;
-use crate::debug::expect::{Expect, PodExpect, rejected_by};
-use crate::engine::framework::registry::Registry;
-use crate::live::record::{Output, Recorder};
-use crate::live::redact::Redactor;
-use crate::live::replay::event;
-use crate::live::told::Told;
-use crate::live::{Event, Notice};
-use crate::output;
+use kubestep_engine::config;
+use kubestep_debug::expect::{Expect, PodExpect, rejected_by};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_live::record::{Output, Recorder};
+use kubestep_live::redact::Redactor;
+use kubestep_live::replay::event;
+use kubestep_live::told::Told;
+use kubestep_live::{Event, Notice};
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
-use crate::source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
-use crate::source::{self, Loaded, Progress};
+use kubestep_source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
+use kubestep_source::{Loaded, Progress};
 
 /// Pack a cluster, its scheduler's configuration and a recording into one file that -f and
 /// "kubestep test" read
@@ -50,7 +49,7 @@ impl Subcommand for Bundle {
         let progress = Progress::with_limit(self.input.input_limit);
         let (mut read, mut name) = with_progress(&progress, || read(&self.input, &progress))?;
         let until = recorded::until(&self.input, read.recording.as_ref())?;
-        read.warnings.iter().for_each(output::line);
+        read.warnings.iter().for_each(kubestep_output::line);
         let mut header = self.header(&read, &name)?;
         if self.redact.redact {
             name.clear();
@@ -70,14 +69,14 @@ impl Subcommand for Bundle {
             None => String::new(),
         };
         let (changes, file) = (changes.len(), self.destination.name());
-        output::line(format!("{count} objects, {changes} changes{expected} in {file}"));
+        kubestep_output::line(format!("{count} objects, {changes} changes{expected} in {file}"));
         Ok(Exit::Fine)
     }
 }
 
 impl Bundle {
     /// Of the input, with the configuration that the options name.
-    fn header(&self, read: &source::Input, name: &str) -> Result<Header> {
+    fn header(&self, read: &kubestep_source::Input, name: &str) -> Result<Header> {
         let captured = &read.captured;
         let of_recording = read.recording.as_ref().map(|recording| &recording.header);
         let gates_text = self.input.feature_gates.as_ref().or(captured.feature_gates.as_ref());
@@ -91,7 +90,7 @@ impl Bundle {
         if let Some((text, from)) = text {
             config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
                 .context(from.clone())?;
-            scheduler_config = Some(crate::api::yaml::from_str::<Value>(&text).context(from)?);
+            scheduler_config = Some(kubestep_engine::api::yaml::from_str::<Value>(&text).context(from)?);
         }
         Ok(Header {
             schema: SCHEMA.into(),
@@ -109,7 +108,7 @@ impl Bundle {
     }
 
     /// What becomes of the pods, as it is to stay.
-    fn present(&self, read: &source::Input, until: Option<Time>, name: String) -> Result<Expect> {
+    fn present(&self, read: &kubestep_source::Input, until: Option<Time>, name: String) -> Result<Expect> {
         let mut read = read.clone();
         read.wind(until);
         let mut input = self.input.clone();

@@ -12,12 +12,11 @@ use crate::cli::open::read_config;
 use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
-use crate::engine::framework::registry::Registry;
-use crate::live::Snapshot;
-use crate::live::capture::{self, Settings};
-use crate::live::record::{Output, missing_kinds};
-use crate::live::redact::Redactor;
-use crate::output;
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_live::Snapshot;
+use kubestep_live::capture::{self, Settings};
+use kubestep_live::record::{Output, missing_kinds};
+use kubestep_live::redact::Redactor;
 
 /// Write a snapshot of a cluster to a file that -f reads
 #[derive(Args, Debug)]
@@ -61,10 +60,10 @@ impl Subcommand for Capture {
             written => written.with_context(|| file.clone())?,
         }
         for notice in snapshot.notices() {
-            output::line(notice);
+            kubestep_output::line(notice);
         }
         let objects = snapshot.objects().count();
-        output::line(format!(
+        kubestep_output::line(format!(
             "{objects} objects of {name} ({}) in {file}",
             snapshot.server_version
         ));
@@ -89,9 +88,9 @@ pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Re
     let mut settings = Settings { feature_gates, ..Settings::default() };
     if let Some(path) = config {
         let (text, from) = (read_config(path)?, path.display().to_string());
-        crate::config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
+        kubestep_engine::config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
             .context(from.clone())?;
-        settings.scheduler_config = Some(crate::api::yaml::from_str(&text).context(from)?);
+        settings.scheduler_config = Some(kubestep_engine::api::yaml::from_str(&text).context(from)?);
     }
     Ok(settings)
 }

@@ -6,9 +6,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::exit::Unreachable;
 use crate::cli::options::{Cluster, Input};
-use crate::live::record::missing_kinds;
-use crate::live::{Link, LinkError, Scope, Snapshot, Target};
-use crate::source::{self, Filter};
+use kubestep_live::record::missing_kinds;
+use kubestep_live::{Link, LinkError, Scope, Snapshot, Target};
+use kubestep_source::Filter;
 
 /// What to do if there is nothing to open.
 const NOTHING: &str = "nothing to open: name a file or folder with -f PATH (\"-\" reads standard \
@@ -43,10 +43,10 @@ pub(super) fn snapshot(options: &Cluster, namespaces: &[String]) -> Result<(Snap
 }
 
 /// A cluster, listed once, as if it had been read from a file.
-pub(super) fn read(input: &Input, filter: &Filter) -> Result<(source::Input, String)> {
+pub(super) fn read(input: &Input, filter: &Filter) -> Result<(kubestep_source::Input, String)> {
     let (mut snapshot, name) = snapshot(&input.cluster, &input.namespaces)?;
     let notices = snapshot.notices();
-    let mut read = source::of_objects(snapshot.take_objects(), &name, filter);
+    let mut read = kubestep_source::of_objects(snapshot.take_objects(), &name, filter);
     read.warnings.extend(notices);
     read.captured.at = snapshot.taken_at.to_string();
     read.captured.server_version.clone_from(&snapshot.server_version);

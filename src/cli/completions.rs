@@ -6,7 +6,6 @@ use clap_complete::Shell;
 
 use crate::cli::exit::Exit;
 use crate::cli::registry::Subcommand;
-use crate::output;
 
 /// Print completions for a shell, to be put where it looks for them
 #[derive(Args, Debug)]
@@ -24,7 +23,7 @@ impl Subcommand for Completions {
     fn run(&self) -> Result<Exit> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut crate::cli::command(), "kubestep", &mut text);
-        output::print(&String::from_utf8_lossy(&text))?;
+        kubestep_output::print(&String::from_utf8_lossy(&text))?;
         Ok(Exit::Fine)
     }
 }

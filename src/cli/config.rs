@@ -12,11 +12,9 @@ use crate::cli::format::{self, WIDTH};
 use crate::cli::open::read_config;
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
-use crate::config::{self, ConfigError, ResolvedConfig, describe};
-use crate::engine::framework::registry::Registry;
-use crate::output;
+use kubestep_engine::config::{self, ConfigError, ResolvedConfig, describe};
+use kubestep_engine::engine::framework::registry::Registry;
 use crate::report;
-use crate::source;
 
 /// Check a KubeSchedulerConfiguration as kube-scheduler would, and show what would run
 #[derive(Args, Debug)]
@@ -55,7 +53,7 @@ impl Subcommand for Config {
     fn run(&self) -> Result<Exit> {
         let gates = gates(self.feature_gates.as_deref())?;
         if self.list_feature_gates {
-            output::print(&describe::features(&gates, WIDTH))?;
+            kubestep_output::print(&describe::features(&gates, WIDTH))?;
             return Ok(Exit::Fine);
         }
         let text = self.file.as_deref().map(read).transpose()?;
@@ -70,9 +68,9 @@ impl Subcommand for Config {
 impl Config {
     fn show(&self, resolved: &ResolvedConfig) -> Result<Exit> {
         if matches!(self.output, Output::Text | Output::Document) {
-            resolved.warnings.iter().for_each(output::line);
+            resolved.warnings.iter().for_each(kubestep_output::line);
         }
-        output::print(&match self.output {
+        kubestep_output::print(&match self.output {
             Output::Text => describe::config(resolved, WIDTH),
             Output::Json => format::json(&report::config::resolved(resolved)),
             Output::Yaml => format::yaml(&report::config::resolved(resolved)),
@@ -84,8 +82,8 @@ impl Config {
     fn refuse(&self, error: ConfigError) -> Result<Exit> {
         let value = report::config::refused(&error);
         match self.output {
-            Output::Json => output::print(&format::json(&value))?,
-            Output::Yaml => output::print(&format::yaml(&value))?,
+            Output::Json => kubestep_output::print(&format::json(&value))?,
+            Output::Yaml => kubestep_output::print(&format::yaml(&value))?,
             Output::Text | Output::Document => {
                 let name = self.file.as_ref().map(|path| path.display().to_string());
                 return Err(error).context(name.unwrap_or_default());
@@ -96,7 +94,7 @@ impl Config {
 }
 
 fn read(path: &Path) -> Result<String> {
-    if path.as_os_str() != source::STDIN {
+    if path.as_os_str() != kubestep_source::STDIN {
         return read_config(path);
     }
     let mut text = String::new();

@@ -9,8 +9,7 @@ use crate::cli::options::{Input, Memory, View};
 use crate::cli::registry::Subcommand;
 use crate::cli::story;
 use crate::cli::tries::Tries;
-use crate::fixtures;
-use crate::output;
+use kubestep_source::fixtures;
 
 /// Open a built-in cluster: no file and no cluster needed
 #[derive(Args, Debug)]
@@ -34,7 +33,7 @@ impl Subcommand for Demo {
     fn run(&self) -> Result<Exit> {
         if self.list {
             let line = |story: &fixtures::Story| format!("{:<22} {}\n", story.name, story.about);
-            output::print(&fixtures::STORIES.iter().map(line).collect::<String>())?;
+            kubestep_output::print(&fixtures::STORIES.iter().map(line).collect::<String>())?;
             return Ok(Exit::Fine);
         }
         let story = self.story.clone().unwrap_or_else(|| fixtures::TOUR.to_owned());

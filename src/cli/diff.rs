@@ -13,9 +13,8 @@ use crate::cli::open::session;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
-use crate::debug::Session;
-use crate::debug::diff::{Pair, Side, compare};
-use crate::output;
+use kubestep_debug::Session;
+use kubestep_debug::diff::{Pair, Side, compare};
 use crate::report;
 
 /// Compare two runs: what moved, which verdicts and scores differ, and from where
@@ -75,14 +74,14 @@ impl Subcommand for Diff {
             }
             false => a.clone(),
         };
-        notices.iter().for_each(output::line);
+        notices.iter().for_each(kubestep_output::line);
         edits::apply(&mut b, "--edit", &self.b.edits)?;
         for session in [&mut a, &mut b] {
             session.run_until_idle(self.max_cycles, |_| false);
         }
         let difference = compare(side(&a), side(&b));
         let names = self.names();
-        output::print(&self.output.show(
+        kubestep_output::print(&self.output.show(
             || report::diff::text::text(&difference, &names),
             || report::diff::document(&difference, &names),
         ))?;

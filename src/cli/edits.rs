@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::debug::Session;
-use crate::debug::edit::Edit;
-use crate::output;
-use crate::source;
+use kubestep_debug::Session;
+use kubestep_debug::edit::Edit;
 
 /// Applies edits one after the other, and says on standard error what they did beyond their
 /// words. All are read before the first is applied.
@@ -19,7 +17,7 @@ pub(super) fn apply(session: &mut Session, option: &str, texts: &[String]) -> Re
         let applied = edit.apply(&mut session.world().clone());
         let applied = applied.with_context(|| format!("{option} {words:?}"))?;
         for note in applied.notes {
-            output::line(format!("{words}: {note}"));
+            kubestep_output::line(format!("{words}: {note}"));
         }
         session.change(Arc::new(edit)).map_err(|error| anyhow!("{option} {words:?}: {error}"))?;
     }
@@ -27,5 +25,5 @@ pub(super) fn apply(session: &mut Session, option: &str, texts: &[String]) -> Re
 }
 
 fn read(text: &str) -> Result<Vec<Edit>> {
-    Ok(Edit::read_line(text, source::read_whole)?)
+    Ok(Edit::read_line(text, kubestep_source::read_whole)?)
 }

@@ -11,18 +11,17 @@ use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::Steps;
-use crate::config::suggest;
-use crate::debug::Session;
-use crate::debug::fix::{self, Fixes, Limits};
-use crate::debug::why::{Why, ask};
-use crate::engine::pod::NamespacedName;
-use crate::intern::Symbol;
-use crate::output;
+use kubestep_engine::config::suggest;
+use kubestep_debug::Session;
+use kubestep_debug::fix::{self, Fixes, Limits};
+use kubestep_debug::why::{Why, ask};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 use crate::report::fixes as report_fixes;
 use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
-use crate::sim::World;
-use crate::words::count;
+use kubestep_cluster::World;
+use kubestep_engine::api::words::count;
 
 /// Tell why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]
@@ -80,7 +79,7 @@ impl Subcommand for Explain {
     fn run(&self) -> Result<Exit> {
         let opened = session(&self.input, &self.tries, None)?;
         let mut session = opened.session;
-        opened.notices.iter().for_each(output::line);
+        opened.notices.iter().for_each(kubestep_output::line);
         let named = self.pod.as_deref().map(|name| find(&session, name)).transpose()?;
         let (start, steps) = (session.world().clone(), Steps::watch());
         let ran = self.run_before(&mut session, &steps);
@@ -88,7 +87,7 @@ impl Subcommand for Explain {
         let nodes = self.nodes(&session)?;
         let why = ask(&mut session, pod, &nodes)
             .with_context(|| format!("{pod} is gone: it was evicted or deleted in the meantime"))?;
-        self.not_reached(&why, ran).into_iter().for_each(output::line);
+        self.not_reached(&why, ran).into_iter().for_each(kubestep_output::line);
         let fixes = self.fix.then(|| fixes(&session, &start, pod, &steps));
         self.show(&why, fixes.as_ref())?;
         Ok(if why.is_schedulable() { Exit::Fine } else { Exit::Unschedulable })
@@ -110,9 +109,9 @@ impl Explain {
                 !steps.go_on(cycles, most)
             })
         });
-        session.circle().into_iter().for_each(output::line);
+        session.circle().into_iter().for_each(kubestep_output::line);
         if steps.is_stopped() {
-            output::line(format!("stopped after {ran} of at most {most} cycles; known so far:"));
+            kubestep_output::line(format!("stopped after {ran} of at most {most} cycles; known so far:"));
         }
         ran
     }
@@ -132,7 +131,7 @@ impl Explain {
         let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
         let wide = self.output == Output::Wide;
         let detail = Detail { wide, node: symbol(&self.node), why_not: symbol(&self.why_not) };
-        output::print(&match self.output {
+        kubestep_output::print(&match self.output {
             Output::Text | Output::Wide => {
                 let fixes = fixes.map(|fixes| format!("\n{}", report_fixes::text(fixes)));
                 report::text(why, &detail) + &fixes.unwrap_or_default()
@@ -170,7 +169,7 @@ fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -
     let fixes = steps.show(words, search);
     if steps.is_stopped() {
         let tried = count(fixes.tried, "change");
-        output::line(format!("the search was stopped after {tried}; others may be smaller"));
+        kubestep_output::line(format!("the search was stopped after {tried}; others may be smaller"));
     }
     fixes
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::{Kind, Object, Pod};
-use crate::live::kinds;
-use crate::source::{Foreign, Input};
+use kubestep_engine::api::{Kind, Object, Pod};
+use kubestep_live::kinds;
+use kubestep_source::{Foreign, Input};
 
 /// Sentences about all such files of an input.
 pub(super) fn notices(input: &Input) -> Vec<String> {

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde_json::Value;
 
-pub(super) use crate::output::document::{json, yaml};
+pub(super) use kubestep_output::document::{json, yaml};
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

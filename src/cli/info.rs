@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::registry::Subcommand;
-use crate::live::SCHEDULER;
-use crate::output;
+use kubestep_live::SCHEDULER;
 use crate::tui::paths::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
 
@@ -46,7 +45,7 @@ impl Subcommand for Info {
     const NAME: &'static str = "info";
 
     fn run(&self) -> Result<Exit> {
-        output::print(&self.output.show(text, value))?;
+        kubestep_output::print(&self.output.show(text, value))?;
         Ok(Exit::Fine)
     }
 }

@@ -7,7 +7,6 @@ use clap::{Args, Command};
 
 use crate::cli::exit::Exit;
 use crate::cli::registry::Subcommand;
-use crate::output;
 
 /// Print the manual page, or write those of all commands into a folder
 #[derive(Args, Debug)]
@@ -24,7 +23,7 @@ impl Subcommand for Man {
     fn run(&self) -> Result<Exit> {
         let command = crate::cli::command();
         let Some(folder) = &self.folder else {
-            output::print(&page(command)?)?;
+            kubestep_output::print(&page(command)?)?;
             return Ok(Exit::Fine);
         };
         for subcommand in command.get_subcommands() {

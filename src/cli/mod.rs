@@ -42,29 +42,27 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 pub use exit::{EXITS, Exit, Unreachable};
 use options::Cli;
 use registry::SUBCOMMANDS;
-
-use crate::output;
-use crate::output::clean::{clean_colored, clean_uncolored};
-use crate::output::cut::long_values;
+use kubestep_output::clean::{clean_colored, clean_uncolored};
+use kubestep_output::cut::long_values;
 
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {
-    output::report_panics();
+    kubestep_output::report_panics();
     let matches = match as_called(command()).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {
             show(&error);
             if let Some(file) = unexpected_file(&error) {
-                output::line(format!("A file is named with -f: -f {file}"));
+                kubestep_output::line(format!("A file is named with -f: -f {file}"));
             }
             if let Some(line) = option_before_command(&error) {
-                output::line(format!("Options stand behind the command: {line}"));
+                kubestep_output::line(format!("Options stand behind the command: {line}"));
             }
             return if error.use_stderr() { Exit::Usage } else { Exit::Fine };
         }
     };
     dispatch(&matches).unwrap_or_else(|error| {
-        output::lines(format!("kubestep: {error:#}"));
+        kubestep_output::lines(format!("kubestep: {error:#}"));
         Exit::of_error(&error)
     })
 }
@@ -78,7 +76,7 @@ fn show(error: &clap::Error) {
     if is_plain || !error.use_stderr() {
         let _printed = error.print();
     } else {
-        output::lines(text.trim_end());
+        kubestep_output::lines(text.trim_end());
     }
 }
 

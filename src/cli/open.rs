@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-use crate::api::selector::Selector;
+use kubestep_engine::api::selector::Selector;
 use crate::cli::attach;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
@@ -16,17 +16,16 @@ use crate::cli::stops;
 use crate::cli::tries::{self, Added, Tries};
 use crate::cli::waiting::with_progress;
 use crate::cli::{registry, story};
-use crate::config::{self, FeatureGates, ResolvedConfig};
-use crate::debug::Session;
-use crate::engine::framework::registry::Registry;
-use crate::extender_client::{self, Reach};
-use crate::intern::Symbol;
-use crate::output;
+use kubestep_engine::config::{self, FeatureGates, ResolvedConfig};
+use kubestep_debug::Session;
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_live::extender_client::{self, Reach};
+use kubestep_engine::intern::Symbol;
 use crate::report;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
-use crate::sim::{self, World, workload};
-use crate::source::{self, Exclude, Filter, Progress};
+use kubestep_cluster::{World, workload};
+use kubestep_source::{Exclude, Filter, Progress};
 use crate::tui;
 use crate::tui::background;
 use crate::tui::behind::Behind;
@@ -87,7 +86,7 @@ fn is_dumb() -> bool {
 /// # Errors
 /// There is none; names the commands that print the same.
 pub(super) fn require_screen() -> Result<()> {
-    if output::stdout_is_terminal() {
+    if kubestep_output::stdout_is_terminal() {
         return Ok(());
     }
     let explains = registry::SUBCOMMANDS.iter().any(|entry| entry.name == "explain");
@@ -159,12 +158,12 @@ pub(super) fn leave(code: i32) -> Result<Exit> {
 }
 
 fn tell(opened: Opened) -> Result<Exit> {
-    opened.notices.iter().for_each(output::line);
+    opened.notices.iter().for_each(kubestep_output::line);
     let mut session = opened.session;
     let before = Usage::of(session.world());
     session.run_until_idle(usize::MAX, |_| false);
     let report = RunReport::new(&session, before);
-    output::print(&report::run::text::run(&report))?;
+    kubestep_output::print(&report::run::text::run(&report))?;
     Ok(exit_of(&report))
 }
 
@@ -196,14 +195,14 @@ fn load(
 }
 
 /// What the options name, and what to call it: a story, files, or a live cluster.
-pub(super) fn read(input: &Input, progress: &Progress) -> Result<(source::Input, String)> {
+pub(super) fn read(input: &Input, progress: &Progress) -> Result<(kubestep_source::Input, String)> {
     if let Some(story) = &input.demo {
         return story::read(story, &filter(input)?);
     }
     if input.files.is_empty() {
         return cluster::read(input, &filter(input)?);
     }
-    Ok((source::read(&input.files, &filter(input)?, progress)?, name_of(input)))
+    Ok((kubestep_source::read(&input.files, &filter(input)?, progress)?, name_of(input)))
 }
 
 fn reads_files(input: &Input) -> bool {
@@ -211,7 +210,7 @@ fn reads_files(input: &Input) -> bool {
 }
 
 fn name_of(input: &Input) -> String {
-    let name = |path: &PathBuf| match path.as_os_str() == source::STDIN {
+    let name = |path: &PathBuf| match path.as_os_str() == kubestep_source::STDIN {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
     };
@@ -221,7 +220,7 @@ fn name_of(input: &Input) -> String {
 
 /// Loads what was read into a new cluster.
 pub(super) fn build(
-    read: source::Input,
+    read: kubestep_source::Input,
     input: &Input,
     tries: &Tries,
     percentage: Option<i32>,
@@ -237,7 +236,7 @@ pub(super) fn build(
 
 /// The same with a last word on the configuration, which may have to be told about.
 pub(super) fn build_with(
-    mut read: source::Input,
+    mut read: kubestep_source::Input,
     input: &Input,
     tries: &Tries,
     name: String,
@@ -253,7 +252,7 @@ pub(super) fn build_with(
         notices.push(format!("\"kubestep run --pod FILE\" tries the pods of a {kind}"));
     }
     if !added.workloads.is_empty() || !manifests.is_empty() {
-        notices.retain(|notice| notice != source::NOTHING_PENDING);
+        notices.retain(|notice| notice != kubestep_source::NOTHING_PENDING);
     }
     notices.append(&mut added.notices);
     let mut session = Session::new(built.world);
@@ -281,7 +280,7 @@ pub(super) struct Built {
 
 /// Loads what was read into a new cluster.
 pub(super) fn world(
-    read: source::Input,
+    read: kubestep_source::Input,
     input: &Input,
     (reach, writes): (Reach, Writes),
     adapt: impl FnOnce(&mut ResolvedConfig) -> Vec<String>,
@@ -310,7 +309,7 @@ pub(super) fn world(
         let kinds: Vec<String> =
             read.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         notices.push(format!("not read by a scheduler: {}", kinds.join(", ")));
-        let idle = notices.iter().any(|notice| notice == source::NOTHING_PENDING);
+        let idle = notices.iter().any(|notice| notice == kubestep_source::NOTHING_PENDING);
         let mut kinds = read.skipped.keys().filter(|_| idle);
         idle_workload = kinds.find(|kind| workload::kinds().any(|it| **kind == it)).cloned();
     }
@@ -321,10 +320,10 @@ pub(super) fn world(
     let objects = read.objects.into_iter().map(|loaded| loaded.object);
     if let Some(now) = read.listed_at {
         world.begin_at(now, objects.len());
-        notices.extend(sim::load(&mut world, objects));
+        notices.extend(kubestep_cluster::load(&mut world, objects));
         world.note_writes();
     } else {
-        notices.extend(sim::load(&mut world, objects));
+        notices.extend(kubestep_cluster::load(&mut world, objects));
     }
     Ok(Built { world, notices, idle_workload })
 }
@@ -354,7 +353,7 @@ fn reach_extenders(
 }
 
 /// The text of the configuration and where it is from: `--config`, else the input.
-fn config_text(input: &Input, read: &source::Input) -> Result<(Option<String>, String)> {
+fn config_text(input: &Input, read: &kubestep_source::Input) -> Result<(Option<String>, String)> {
     if let Some(path) = &input.config {
         return Ok((Some(read_config(path)?), path.display().to_string()));
     }
@@ -370,7 +369,7 @@ fn config_text(input: &Input, read: &source::Input) -> Result<(Option<String>, S
 
 /// The text of a configuration file.
 pub(super) fn read_config(path: &Path) -> Result<String> {
-    source::read_whole(path).map_err(anyhow::Error::msg)
+    kubestep_source::read_whole(path).map_err(anyhow::Error::msg)
 }
 
 fn filter(input: &Input) -> Result<Filter> {

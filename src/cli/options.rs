@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser};
 
-use crate::engine::tie_break::TieBreak;
-use crate::output::file::Links;
+use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_output::file::Links;
 use crate::tui::color::ColorChoice;
 use crate::tui::speed::Speed;
 

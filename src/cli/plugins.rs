@@ -7,8 +7,7 @@ use serde_json::json;
 use crate::cli::exit::Exit;
 use crate::cli::format::{Format, WIDTH};
 use crate::cli::registry::Subcommand;
-use crate::config::{FeatureGates, PluginDescriptor, describe, intree, manual, suggest};
-use crate::output;
+use kubestep_engine::config::{FeatureGates, PluginDescriptor, describe, intree, manual, suggest};
 
 /// List the scheduler's plugins, or tell all about one: points, weight, arguments, an example
 #[derive(Args, Debug)]
@@ -43,7 +42,7 @@ impl Subcommand for Plugins {
             let told: Vec<_> = plugins.iter().map(|plugin| manual::json(plugin, &gates)).collect();
             json!({"schema": "kubestep/plugins/v1", "plugins": told})
         };
-        output::print(&self.output.show(text, value))?;
+        kubestep_output::print(&self.output.show(text, value))?;
         Ok(Exit::Fine)
     }
 }

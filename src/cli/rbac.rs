@@ -5,8 +5,7 @@ use clap::Args;
 
 use crate::cli::exit::Exit;
 use crate::cli::registry::Subcommand;
-use crate::live::access;
-use crate::output;
+use kubestep_live::access;
 
 /// Print the smallest role that allows reading a cluster, or scheduling in it
 #[derive(Args, Debug)]
@@ -24,8 +23,8 @@ impl Subcommand for Rbac {
 
     fn run(&self) -> Result<Exit> {
         match self.schedule {
-            true => output::print(&access::scheduler_role(&self.name))?,
-            false => output::print(&access::cluster_role(&self.name))?,
+            true => kubestep_output::print(&access::scheduler_role(&self.name))?,
+            false => kubestep_output::print(&access::cluster_role(&self.name))?,
         }
         Ok(Exit::Fine)
     }

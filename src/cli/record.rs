@@ -14,13 +14,12 @@ use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::registry::Subcommand;
-use crate::live::record::{Counts, Output, Recorder, header};
-use crate::live::redact::Redactor;
-use crate::live::told::{self, Told};
-use crate::live::{Event, Feed, Notice, Pace, Scope};
-use crate::output;
+use kubestep_live::record::{Counts, Output, Recorder, header};
+use kubestep_live::redact::Redactor;
+use kubestep_live::told::{self, Told};
+use kubestep_live::{Event, Feed, Notice, Pace, Scope};
 use crate::tui::signals::Signals;
-use crate::words::count;
+use kubestep_engine::api::words::count;
 
 /// How often what was written is made safe, and progress is shown.
 const STEP: Duration = Duration::from_secs(1);
@@ -63,7 +62,7 @@ impl Subcommand for Record {
         let scope = Scope { namespaces: self.namespaces.clone() };
         let opened = Feed::open(target, scope, Pace::default());
         let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
-        snapshot.notices().iter().for_each(output::line);
+        snapshot.notices().iter().for_each(kubestep_output::line);
         let mut header = header(&snapshot, feed.link().name(), &self.namespaces);
         header.scheduler_config = settings.scheduler_config;
         header.feature_gates = settings.feature_gates;
@@ -80,7 +79,7 @@ impl Subcommand for Record {
         let objects = recorder.lists(objects.iter()).with_context(|| file.clone())?;
         recorder.out().publish().with_context(|| file.clone())?;
         let of = format!("{} ({})", feed.link().name(), header.server_version);
-        output::line(format!("{objects} objects of {of} in {file}; recording, Ctrl-C ends it"));
+        kubestep_output::line(format!("{objects} objects of {of} in {file}; recording, Ctrl-C ends it"));
         let recording = Recording { feed, recorder, redactor, file: file.clone(), shown: 0 };
         match cluster::runtime()?.block_on(recording.run(span)) {
             // Who read it has seen enough.
@@ -151,7 +150,7 @@ impl Recording {
     fn take(&mut self, event: &Event) -> io::Result<()> {
         if let Event::Notice(notice) = event {
             self.clear();
-            output::line(&notice.text);
+            kubestep_output::line(&notice.text);
         }
         let now = self.feed.link().now();
         match &mut self.redactor {
@@ -176,7 +175,7 @@ impl Recording {
         let now = self.feed.link().now();
         let counts = self.words();
         self.recorder.end(Some(now))?.finish()?;
-        output::line(format!("{counts} in {}", self.file));
+        kubestep_output::line(format!("{counts} in {}", self.file));
         Ok(())
     }
 
@@ -187,12 +186,12 @@ impl Recording {
 
     /// Writes how far it is over what stands there. Where nobody looks on, nothing.
     fn show(&mut self) {
-        if output::stderr_is_terminal() {
-            self.shown = output::rewrite(&self.words(), self.shown);
+        if kubestep_output::stderr_is_terminal() {
+            self.shown = kubestep_output::rewrite(&self.words(), self.shown);
         }
     }
 
     fn clear(&mut self) {
-        output::erase(std::mem::take(&mut self.shown));
+        kubestep_output::erase(std::mem::take(&mut self.shown));
     }
 }

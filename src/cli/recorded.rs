@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::api::Time;
+use kubestep_engine::api::Time;
 use crate::cli::attach::{scheduler_names, serve_all};
 use crate::cli::open::{Opened, build_with, read};
 use crate::cli::options::Input;
 use crate::cli::tries::Tries;
-use crate::live::replay::{Compared, replay};
-use crate::source::{Progress, Recording};
+use kubestep_live::replay::{Compared, replay};
+use kubestep_source::{Progress, Recording};
 use crate::tui::behind::Behind;
 use crate::tui::speed::Speed;
 
@@ -70,7 +70,7 @@ pub(super) fn open(
 /// Plays a recording back up to the time that the options name. `prepare` sees the session
 /// before that.
 pub(super) fn play(
-    mut read: crate::source::Input,
+    mut read: kubestep_source::Input,
     name: String,
     input: &Input,
     progress: &Progress,

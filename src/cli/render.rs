@@ -10,8 +10,7 @@ use crate::cli::open::session;
 use crate::cli::options::{Input, Screen};
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
-use crate::config::suggest;
-use crate::output;
+use kubestep_engine::config::suggest;
 use crate::tui::color::ColorChoice;
 use crate::tui::offscreen::{Offscreen, parse_keys};
 use crate::tui::picture::Format;
@@ -63,7 +62,7 @@ impl Subcommand for Render {
     fn run(&self) -> Result<Exit> {
         let keys = parse_keys(&self.keys).context("--keys")?;
         let opened = session(&self.input, &self.tries, None)?;
-        opened.notices.iter().for_each(output::line);
+        opened.notices.iter().for_each(kubestep_output::line);
         let options = Options {
             theme: self.look.theme.clone(),
             color: Some(self.look.color),
@@ -71,14 +70,14 @@ impl Subcommand for Render {
             ask: None,
         };
         let settings = settings::load(&options, |name| environment(name, self.look.color));
-        settings.warnings.iter().for_each(output::line);
+        settings.warnings.iter().for_each(kubestep_output::line);
         let size = (self.size.0, self.size.1);
         let mut screen = Offscreen::new(opened.session, opened.name, settings, size)?;
         screen.press(&keys);
         if let Some(Shown(view)) = self.show {
             screen.show(view);
         }
-        output::print_colored(&screen.picture(match self.output {
+        kubestep_output::print_colored(&screen.picture(match self.output {
             Output::Txt => Format::Text,
             Output::Ansi => Format::Ansi,
             Output::Svg => Format::Svg,

@@ -11,10 +11,9 @@ use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::waiting::with_progress;
 use crate::cli::{format, recorded};
-use crate::engine::tie_break::TieBreak;
-use crate::output;
+use kubestep_engine::engine::tie_break::TieBreak;
 use crate::report::replay::ReplayReport;
-use crate::source::Progress;
+use kubestep_source::Progress;
 
 /// Compare the decisions of a recording's scheduler with ours, change by change
 #[derive(Args, Debug)]
@@ -87,13 +86,13 @@ impl Subcommand for Replay {
             notices: &played.opened.notices,
         };
         if matches!(self.output, Output::Text | Output::Wide) {
-            report.notices.iter().for_each(output::line);
+            report.notices.iter().for_each(kubestep_output::line);
         }
         match self.output {
-            Output::Text => output::print(&report.text(false))?,
-            Output::Wide => output::print(&report.text(true))?,
-            Output::Json => output::print(&format::json(&report.json()))?,
-            Output::Yaml => output::print(&format::yaml(&report.json()))?,
+            Output::Text => kubestep_output::print(&report.text(false))?,
+            Output::Wide => kubestep_output::print(&report.text(true))?,
+            Output::Json => kubestep_output::print(&format::json(&report.json()))?,
+            Output::Yaml => kubestep_output::print(&format::yaml(&report.json()))?,
         }
         Ok(if report.differs() { Exit::Differs } else { Exit::Fine })
     }

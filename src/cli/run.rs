@@ -15,12 +15,11 @@ use crate::cli::registry::Subcommand;
 use crate::cli::stops;
 use crate::cli::trace_file::TraceFile;
 use crate::cli::tries::{Added, HEADING, Tries};
-use crate::debug::capacity::{Capacity, capacity};
-use crate::debug::{Ran, Session};
-use crate::output;
-use crate::output::clean::clean;
-use crate::output::document::json_line;
-use crate::output::file::{Links, NewFile};
+use kubestep_debug::capacity::{Capacity, capacity};
+use kubestep_debug::{Ran, Session};
+use kubestep_output::clean::clean;
+use kubestep_output::document::json_line;
+use kubestep_output::file::{Links, NewFile};
 use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
 use crate::report::usage::Usage;
@@ -126,7 +125,7 @@ impl Subcommand for Run {
         report.notices = [opened.notices, notices].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
         match self.timings {
-            true => output::print(&json_line(&Timings::new(&session, load_s, cycle_s).to_json()))?,
+            true => kubestep_output::print(&json_line(&Timings::new(&session, load_s, cycle_s).to_json()))?,
             false => self.show(&report)?,
         }
         Ok(exit_of(&report))
@@ -139,7 +138,7 @@ impl Run {
         if !session.breakpoints().items().is_empty() {
             let words = stops::run(session, self.max_cycles);
             for record in session.history().cycles().filter(|_| stream) {
-                output::print(&json_line(&run::json::cycle(record)))?;
+                kubestep_output::print(&json_line(&run::json::cycle(record)))?;
             }
             return words.iter().try_for_each(|line| self.say(line));
         }
@@ -147,7 +146,7 @@ impl Run {
         while left > 0 && session.circle().is_none() && session.run_cycle() == Ran::NewCycle {
             left -= 1;
             if let Some(record) = session.record().filter(|_| stream) {
-                output::print(&json_line(&run::json::cycle(record)))?;
+                kubestep_output::print(&json_line(&run::json::cycle(record)))?;
             }
             if let Some(trace) = &mut trace {
                 trace.catch_up(session.history()).context("--trace")?;
@@ -159,15 +158,15 @@ impl Run {
     /// Says what is to be noticed, unless it is part of the output.
     fn tell(&self, notices: &[String]) {
         if !matches!(self.output, Output::Json | Output::Yaml | Output::Stream) {
-            notices.iter().for_each(output::line);
+            notices.iter().for_each(kubestep_output::line);
         }
     }
 
     /// Beside the outcome: on standard output where people read it, else on the other.
     fn say(&self, line: &str) -> Result<()> {
         match self.output {
-            Output::Text => output::print(&format!("{}\n", clean(line)))?,
-            _ => output::line(line),
+            Output::Text => kubestep_output::print(&format!("{}\n", clean(line)))?,
+            _ => kubestep_output::line(line),
         }
         Ok(())
     }
@@ -193,12 +192,12 @@ impl Run {
 
     fn show(&self, report: &RunReport) -> Result<()> {
         match self.output {
-            Output::Text => output::print(&run::text::run(report)),
-            Output::Json => output::print(&format::json(&run::json::run(report))),
-            Output::Yaml => output::print(&format::yaml(&run::json::run(report))),
-            Output::Csv => output::print(&run::csv::run(report)),
-            Output::Stream => output::print(&json_line(&run::json::end(report))),
-            Output::Junit => output::print(&run::junit::run(report)),
+            Output::Text => kubestep_output::print(&run::text::run(report)),
+            Output::Json => kubestep_output::print(&format::json(&run::json::run(report))),
+            Output::Yaml => kubestep_output::print(&format::yaml(&run::json::run(report))),
+            Output::Csv => kubestep_output::print(&run::csv::run(report)),
+            Output::Stream => kubestep_output::print(&json_line(&run::json::end(report))),
+            Output::Junit => kubestep_output::print(&run::junit::run(report)),
         }?;
         Ok(())
     }

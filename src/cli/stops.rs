@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::debug::breakpoint::{Definition, Moment, file, words};
-use crate::debug::{Continued, Session};
+use kubestep_debug::breakpoint::{Definition, Moment, file, words};
+use kubestep_debug::{Continued, Session};
 
 /// Lines that logging breakpoints may print.
 const LOG_LINES: usize = 10_000;

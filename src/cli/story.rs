@@ -2,9 +2,9 @@
 
 use anyhow::{Result, anyhow};
 
-use crate::config::suggest;
-use crate::fixtures;
-use crate::source::{self, Filter};
+use kubestep_engine::config::suggest;
+use kubestep_source::fixtures;
+use kubestep_source::Filter;
 
 /// The story of that name.
 ///
@@ -19,9 +19,9 @@ pub(super) fn find(name: &str) -> Result<&'static fixtures::Story> {
 }
 
 /// The objects of a story, and what to call it.
-pub(super) fn read(name: &str, filter: &Filter) -> Result<(source::Input, String)> {
+pub(super) fn read(name: &str, filter: &Filter) -> Result<(kubestep_source::Input, String)> {
     let story = find(name)?;
-    let mut read = source::read_text(story.name, story.cluster.into(), filter)?;
+    let mut read = kubestep_source::read_text(story.name, story.cluster.into(), filter)?;
     read.warnings.clear();
     Ok((read, format!("demo: {}", story.name)))
 }

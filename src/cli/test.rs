@@ -14,11 +14,10 @@ use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::{edits, format};
-use crate::debug::Session;
-use crate::debug::expect::{Failure, Test, check};
-use crate::output;
+use kubestep_debug::Session;
+use kubestep_debug::expect::{Failure, Test, check};
 use crate::report::tested::{Outcome, TestReport, Tested, json, junit, text};
-use crate::source::glob;
+use kubestep_engine::api::glob::glob;
 
 /// Check what is expected of a scheduler: which pod gets which node, and who refuses it
 ///
@@ -79,9 +78,9 @@ impl Subcommand for TestCommand {
         }
         let report = TestReport { tests: cases.iter().map(|case| self.tested(case)).collect() };
         match self.output {
-            Output::Text => output::print(&text::text(&report))?,
-            Output::Json => output::print(&format::json(&json::json(&report)))?,
-            Output::Junit => output::print(&junit::junit(&report))?,
+            Output::Text => kubestep_output::print(&text::text(&report))?,
+            Output::Json => kubestep_output::print(&format::json(&json::json(&report)))?,
+            Output::Junit => kubestep_output::print(&junit::junit(&report))?,
         }
         Ok(match report.counts() {
             [_, 0, 0] => Exit::Fine,

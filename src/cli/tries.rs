@@ -6,10 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::api::{DecodeError, Decoded, Kind, Node, Object, decode};
-use crate::sim::workload::{self, Surroundings, Workload};
-use crate::sim::{World, load};
-use crate::source::{self, Manifest};
+use kubestep_engine::api::{DecodeError, Decoded, Kind, Node, Object, decode};
+use kubestep_cluster::workload::{self, Surroundings, Workload};
+use kubestep_cluster::{World, load};
+use kubestep_source::Manifest;
 
 /// For an option and not for all that follow: a heading of the whole struct would be that of the
 /// command's own options behind it.
@@ -40,7 +40,7 @@ pub(super) struct Added {
 /// Reads the files and creates in the world what their controllers would.
 pub(super) fn add(tries: &Tries, world: &mut World) -> Result<Added> {
     let replicas = tries.replicas.map(|replicas| replicas as usize);
-    let (mut added, objects) = expand(&source::manifests(&tries.pods)?, replicas, world)?;
+    let (mut added, objects) = expand(&kubestep_source::manifests(&tries.pods)?, replicas, world)?;
     if added.workloads.is_empty() && !tries.pods.is_empty() {
         let kinds: Vec<&str> = workload::kinds().collect();
         bail!("--pod: there is nothing to try in it; it takes {}", kinds.join(", "));
@@ -99,9 +99,9 @@ fn check_names(objects: &[Object], world: &World) -> Result<()> {
     let mut seen = std::collections::BTreeSet::new();
     for object in objects {
         let mut object = object.clone();
-        crate::api::admission::identify(&mut object);
+        kubestep_engine::api::admission::identify(&mut object);
         let key = object.key();
-        let name = crate::engine::pod::NamespacedName::of(&object);
+        let name = kubestep_engine::engine::pod::NamespacedName::of(&object);
         let there = key.kind == Kind::Pod && world.api().get(key.kind, name).is_some();
         if there || !seen.insert(key) {
             bail!("there is a {key} already; give the one to try another name");

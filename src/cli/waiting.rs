@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
-
-use crate::output;
-use crate::source::Progress;
+use kubestep_source::Progress;
 
 /// How long nothing is said.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -26,7 +24,7 @@ pub(super) fn with_progress<T>(progress: &Progress, work: impl FnOnce() -> T) ->
 }
 
 fn with_words<T>(words: &(dyn Fn() -> String + Sync), work: impl FnOnce() -> T) -> T {
-    if !output::stderr_is_terminal() {
+    if !kubestep_output::stderr_is_terminal() {
         return work();
     }
     thread::scope(|scope| {
@@ -42,9 +40,9 @@ fn tell(words: &(dyn Fn() -> String + Sync), ended: &Receiver<()>) {
     let mut wait = PATIENCE;
     let mut shown = 0;
     while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-        (shown, wait) = (output::rewrite(&words(), shown), STEP);
+        (shown, wait) = (kubestep_output::rewrite(&words(), shown), STEP);
     }
-    output::erase(shown);
+    kubestep_output::erase(shown);
 }
 
 /// The exit code of a program that Ctrl-C ended.
@@ -63,7 +61,7 @@ impl Steps {
     /// only the second ends the program.
     pub fn watch() -> Steps {
         let steps = Steps::default();
-        if output::stdout_is_terminal() && output::stderr_is_terminal() {
+        if kubestep_output::stdout_is_terminal() && kubestep_output::stderr_is_terminal() {
             steps.stop_on_interrupt();
         }
         steps

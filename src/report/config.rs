@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::config::{
+use kubestep_engine::config::{
     self, ConfigError, ExtensionPoint, Origin, Problem, ResolvedConfig, ResolvedPlugin,
     ResolvedProfile, Stage,
 };

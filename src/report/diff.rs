@@ -4,7 +4,7 @@ pub mod text;
 
 use serde_json::{Value, json};
 
-use crate::debug::diff::{
+use kubestep_debug::diff::{
     Change, Decision, Difference, End, Pair, PodDifference, ScoreDifference, VerdictDifference,
 };
 
@@ -50,7 +50,7 @@ fn pod(pod: &PodDifference) -> Value {
 }
 
 fn end(end: &End) -> Value {
-    let names = |plugins: &[crate::intern::Symbol]| {
+    let names = |plugins: &[kubestep_engine::intern::Symbol]| {
         plugins.iter().map(|name| name.as_str()).collect::<Vec<_>>()
     };
     match end {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::debug::edit::{Edit, NodeEdit};
-use crate::debug::fix::{Fix, Fixes};
-use crate::engine::pod::NamespacedName;
-use crate::output::clean::clean;
+use kubestep_debug::edit::{Edit, NodeEdit};
+use kubestep_debug::fix::{Fix, Fixes};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_output::clean::clean;
 
 /// Names that are written out; of more only the number.
 const NAMED: usize = 3;

@@ -1,11 +1,11 @@
 //! What became of every pod.
 
-use crate::api::Pod;
-use crate::debug::Session;
-use crate::engine::pod::NamespacedName;
-use crate::engine::record::QueueName;
-use crate::engine::tie_break::TieBreak;
-use crate::intern::Symbol;
+use kubestep_engine::api::Pod;
+use kubestep_debug::Session;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::QueueName;
+use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_engine::intern::Symbol;
 
 /// A pod that was placed in this session.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,7 +47,7 @@ pub fn placed(session: &Session) -> Vec<Placed> {
     let bound = session
         .history()
         .cycles()
-        .filter(|record| matches!(record.outcome, crate::engine::record::Outcome::Scheduled));
+        .filter(|record| matches!(record.outcome, kubestep_engine::engine::record::Outcome::Scheduled));
     bound
         .filter_map(|record| {
             let (pod, node, attempt) = (record.pod, record.node?, record.attempt);

@@ -1,7 +1,7 @@
 //! An answer as an outline: lines under lines, each of which may lead somewhere.
 
-use crate::engine::pod::NamespacedName;
-use crate::intern::Symbol;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 
 /// Where a line leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

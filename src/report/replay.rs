@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::api::Time;
-use crate::live::Verdict;
-use crate::live::replay::Compared;
-use crate::source::recording::Header;
-use crate::words::count;
+use kubestep_engine::api::Time;
+use kubestep_live::Verdict;
+use kubestep_live::replay::Compared;
+use kubestep_source::recording::Header;
+use kubestep_engine::api::words::count;
 
 /// How decisions can compare, in the order of the table.
 const VERDICTS: [(Verdict, &str); 4] = [

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::debug::Session;
-use crate::engine::record::Outcome;
+use kubestep_debug::Session;
+use kubestep_engine::engine::record::Outcome;
 
 /// What `kubestep run --timings` prints.
 #[derive(Clone, PartialEq, Debug)]

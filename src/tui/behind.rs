@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::api::Time;
-use crate::live::{Attended, Decision, Following};
+use kubestep_engine::api::Time;
+use kubestep_live::{Attended, Decision, Following};
 use crate::tui::speed::Speed;
 
 /// See the module.

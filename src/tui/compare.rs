@@ -9,9 +9,9 @@ use super::model::Model;
 use super::theme::Scope;
 use super::view::verdict;
 use super::widget::grid::{CellOut, Column, GridSource};
-use crate::engine::node::{NodeId, NodeInfo};
-use crate::engine::record::{CycleRecord, VerdictId};
-use crate::intern::Symbol;
+use kubestep_engine::engine::node::{NodeId, NodeInfo};
+use kubestep_engine::engine::record::{CycleRecord, VerdictId};
+use kubestep_engine::intern::Symbol;
 
 /// A text and its style.
 type Cell = (String, Scope);

@@ -37,12 +37,11 @@ use super::app::Request;
 use super::model::{Model, Position, span};
 use super::view::ViewId;
 use super::widget::status_line::Severity;
-use crate::api::Time;
-use crate::debug::breakpoint::Moment;
-use crate::debug::fork::{Branches, Redone};
-use crate::debug::{Depth, Position as Frame, Ran, Restoring, Session};
-use crate::live::{Attended, Following, Notice};
-use crate::sim;
+use kubestep_engine::api::Time;
+use kubestep_debug::breakpoint::Moment;
+use kubestep_debug::fork::{Branches, Redone};
+use kubestep_debug::{Depth, Position as Frame, Ran, Restoring, Session};
+use kubestep_live::{Attended, Following, Notice};
 use clock::{Goal, Playing};
 use picture::Picture;
 use real::Went;
@@ -128,7 +127,7 @@ pub struct Driver {
 impl Driver {
     /// A session whose input is called `source`.
     pub fn new(session: Session, source: String) -> Driver {
-        let model = Model { source, start: sim::START, ..Model::default() };
+        let model = Model { source, start: kubestep_cluster::START, ..Model::default() };
         let mut driver = Driver {
             session,
             branches: Branches::default(),
@@ -277,7 +276,7 @@ impl Driver {
 
     /// Where the frame is best seen: nodes of Filter and Score in their matrix, the rest in the overview.
     fn best_view(&self) -> Option<ViewId> {
-        use crate::config::ExtensionPoint::{Filter, Score};
+        use kubestep_engine::config::ExtensionPoint::{Filter, Score};
         let frame = self.session.position();
         match (frame.depth(), frame.point) {
             _ if frame.entry.is_some() => Some(ViewId::Events),

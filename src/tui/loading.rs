@@ -21,7 +21,7 @@ use super::terminal::Screen;
 use super::text::{Cut, fit};
 use super::theme::{Scope, Theme};
 use super::widget::Paint;
-use crate::source::Progress;
+use kubestep_source::Progress;
 
 /// How long nothing is shown.
 const PATIENCE: Duration = Duration::from_millis(150);

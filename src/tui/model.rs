@@ -6,18 +6,18 @@ use std::collections::BTreeSet;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use crate::api::{Pod, Time};
-use crate::config::FeatureGates;
-use crate::debug::Position as Frame;
-use crate::engine::node::NodeInfo;
-use crate::engine::pod::{NamespacedName, PodInfo};
-use crate::engine::record::{CycleRecord, QueueName};
-use crate::engine::stopwatch::Spent;
-use crate::intern::Symbol;
-use crate::live::attended::Standing;
-use crate::live::{Decision, Outage};
+use kubestep_engine::api::{Pod, Time};
+use kubestep_engine::config::FeatureGates;
+use kubestep_debug::Position as Frame;
+use kubestep_engine::engine::node::NodeInfo;
+use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
+use kubestep_engine::engine::record::{CycleRecord, QueueName};
+use kubestep_engine::engine::stopwatch::Spent;
+use kubestep_engine::intern::Symbol;
+use kubestep_live::attended::Standing;
+use kubestep_live::{Decision, Outage};
 use crate::report::outline::{Item, Outline};
-use crate::trace::Entry;
+use kubestep_debug::trace::Entry;
 
 /// Everything a view can show.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +71,7 @@ pub struct Model {
     /// The branch that is worked on; "" for the original.
     pub branch: String,
     /// Weights that are tried on the ranking.
-    pub weights: crate::debug::preview::Weights,
+    pub weights: kubestep_debug::preview::Weights,
     /// What the scheduler runs with.
     pub configuration: Configuration,
     /// What plugins take.
@@ -86,7 +86,7 @@ pub struct Configuration {
     /// Its feature gates.
     pub gates: FeatureGates,
     /// All of it, row by row.
-    pub rows: Arc<Vec<crate::config::rows::Row>>,
+    pub rows: Arc<Vec<kubestep_engine::config::rows::Row>>,
 }
 
 /// An outline with what is folded away.
@@ -422,7 +422,7 @@ pub fn span(microseconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::ExtensionPoint;
+    use kubestep_engine::config::ExtensionPoint;
 
     #[test]
     fn spans_read_like_speech() {

@@ -8,7 +8,7 @@ use super::driver::{Done, Driver};
 use super::picture::{self, Format};
 use super::settings::Settings;
 use super::view::ViewId;
-use crate::debug::Session;
+use kubestep_debug::Session;
 
 /// Nobody waits for a frame here.
 const SLICE: Duration = Duration::from_secs(3600);

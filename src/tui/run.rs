@@ -27,11 +27,11 @@ use super::settings::Settings;
 use super::signals::{DumpSignal, Signals};
 use super::terminal::Screen;
 use super::widget::status_line::Severity;
-use crate::debug::Session;
-use crate::debug::edit::Edit;
-use crate::live::Notice;
-use crate::live::attended::Arrival;
-use crate::output::file::replace;
+use kubestep_debug::Session;
+use kubestep_debug::edit::Edit;
+use kubestep_live::Notice;
+use kubestep_live::attended::Arrival;
+use kubestep_output::file::replace;
 
 /// Between frames while the session runs.
 const RUN_FRAME: Duration = Duration::from_millis(33);

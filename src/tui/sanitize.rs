@@ -5,7 +5,7 @@
 
 use ratatui::buffer::Buffer;
 
-pub use crate::output::clean::{clean, is_safe};
+pub use kubestep_output::clean::{clean, is_safe};
 
 /// The last check before a frame goes out: any cell that still holds an unsafe character becomes `?`.
 /// Returns how many cells were replaced, which is zero unless a view bypassed the text writer.

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use kubestep::api::{Kind, Object};
-use kubestep::config::{self, FeatureGates};
-use kubestep::debug::Session;
-use kubestep::debug::fix::{self, Limits};
-use kubestep::debug::why::ask;
-use kubestep::engine::framework::registry::Registry;
-use kubestep::engine::pod::NamespacedName;
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_debug::Session;
+use kubestep_debug::fix::{self, Limits};
+use kubestep_debug::why::ask;
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::engine::pod::NamespacedName;
 use kubestep::report;
-use kubestep::sim::{self, World};
+use kubestep_cluster::World;
 use serde_json::{Value, json};
 
 /// Cycles that run before a question, as the command does by default.
@@ -42,7 +42,7 @@ fn open(input: Input<'_>) -> Result<Session, String> {
     let mut world = World::new(&config, features, &registry)?;
     let objects = input.documents.iter().filter_map(|document| object(document).transpose());
     let objects: Result<Vec<Object>, String> = objects.collect();
-    sim::load(&mut world, objects?);
+    kubestep_cluster::load(&mut world, objects?);
     Ok(Session::new(world))
 }
 

@@ -1,6 +1,6 @@
 //! `kubestep explain`: for every fixture the true cause, in the whole output.
 
-use kubestep::fixtures;
+use kubestep_source::fixtures;
 
 use crate::harness::Call;
 

@@ -32,7 +32,7 @@ mod tries;
 mod unreachable;
 
 use harness::Call;
-use kubestep::fixtures::STORIES;
+use kubestep_source::fixtures::STORIES;
 
 #[test]
 fn help() {

@@ -20,7 +20,7 @@ pub fn check(output: &str) {
         return check_value(&value);
     }
     if output.lines().any(|line| line.starts_with("schema: kubestep/")) {
-        return check_value(&kubestep::api::yaml::from_str(output).unwrap());
+        return check_value(&kubestep_engine::api::yaml::from_str(output).unwrap());
     }
     let lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines: Vec<Value> = lines.collect();
@@ -41,7 +41,7 @@ pub fn check_lines(name: &str, lines: &str) {
 /// Checks each document of a YAML file by the schema of that name.
 pub fn check_documents(name: &str, yaml: &str) {
     use serde::Deserialize;
-    for document in kubestep::api::yaml::documents(yaml).unwrap() {
+    for document in kubestep_engine::api::yaml::documents(yaml).unwrap() {
         check_by(name, &Value::deserialize(document).unwrap());
     }
 }
@@ -206,11 +206,11 @@ fn what_does_not_fit_is_told() {
 /// A capture is written of a live cluster only; here it is of a story.
 #[test]
 fn a_capture_is_what_its_schema_says() {
-    use kubestep::live::capture::{Settings, text};
-    use kubestep::live::snapshot::Snapshot;
-    use kubestep::source::{Filter, read_text};
+    use kubestep_live::capture::{Settings, text};
+    use kubestep_live::snapshot::Snapshot;
+    use kubestep_source::{Filter, read_text};
 
-    for story in kubestep::fixtures::STORIES {
+    for story in kubestep_source::fixtures::STORIES {
         let read = read_text(story.name, story.cluster.into(), &Filter::default()).unwrap();
         let objects = read.objects.into_iter().map(|loaded| loaded.object);
         let snapshot = Snapshot::of_objects(objects);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use kubestep::config::{
+use kubestep_engine::config::{
     self, ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Stage, intree,
 };
 use serde_json::{Map, Value, json};

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kubestep::api::decode::{Decoded, Text, decode};
-use kubestep::api::{Kind, Object};
-use kubestep::config::{self, FeatureGates};
-use kubestep::engine::framework::registry::Registry;
-use kubestep::engine::host::ExtenderCall;
-use kubestep::engine::pod::NamespacedName;
-use kubestep::engine::record::CycleRecord;
-use kubestep::engine::tie_break::TieBreak;
-use kubestep::sim::World;
-use kubestep::trace::{State, json};
+use kubestep_engine::api::decode::{Decoded, Text, decode};
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::engine::host::ExtenderCall;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_cluster::World;
+use kubestep_debug::trace::{State, json};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -195,7 +195,7 @@ fn read(object: &Value) -> Result<Option<Object>, String> {
 }
 
 type Answer = Arc<
-    dyn Fn(&ExtenderCall, &kubestep::engine::objects::Objects) -> Result<Value, String>
+    dyn Fn(&ExtenderCall, &kubestep_engine::engine::objects::Objects) -> Result<Value, String>
         + Send
         + Sync,
 >;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kubestep::live::Target;
+use kubestep_live::Target;
 use serde_json::Value;
 use tempfile::TempDir;
 

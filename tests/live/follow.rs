@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubestep::api::Kind;
-use kubestep::live::{Feed, LinkError, Pace, Scope};
+use kubestep_engine::api::Kind;
+use kubestep_live::{Feed, LinkError, Pace, Scope};
 use serde_json::json;
 
 use crate::mirror::Mirror;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use kubestep::api::Kind;
-use kubestep::engine::pod::NamespacedName;
-use kubestep::live::{Delta, Event, Feed, Snapshot};
+use kubestep_engine::api::Kind;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_live::{Delta, Event, Feed, Snapshot};
 
 /// The objects known with their versions.
 #[derive(Default)]

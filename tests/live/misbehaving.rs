@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use kubestep::api::Kind;
-use kubestep::live::{Feed, Pace, Scope};
+use kubestep_engine::api::Kind;
+use kubestep_live::{Feed, Pace, Scope};
 use serde_json::json;
 
 use crate::mirror::Mirror;

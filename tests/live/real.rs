@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use kubestep::live::{Feed, Pace, Scope};
+use kubestep_live::{Feed, Pace, Scope};
 use serde_json::Value;
 
 use crate::control_plane::ControlPlane;

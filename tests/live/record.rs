@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use kubestep::api::Kind;
-use kubestep::source::{self, Filter, Input};
+use kubestep_engine::api::Kind;
+use kubestep_source::{Filter, Input};
 use serde_json::{Value, json};
 
 use crate::standin::StandIn;
@@ -30,7 +30,7 @@ fn wait(output: &Path, until: impl Fn(&Input) -> bool) -> Input {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
         if let Ok(bytes) = std::fs::read(output)
-            && let Ok(mut input) = source::read_text("r", bytes, &Filter::default())
+            && let Ok(mut input) = kubestep_source::read_text("r", bytes, &Filter::default())
         {
             input.wind(None);
             if until(&input) {
@@ -44,7 +44,7 @@ fn wait(output: &Path, until: impl Fn(&Input) -> bool) -> Input {
 
 /// As [`StandIn::contents`].
 fn contents(input: &Input) -> Vec<(String, String)> {
-    let of = |loaded: &source::Loaded| {
+    let of = |loaded: &kubestep_source::Loaded| {
         let (kind, metadata) = (loaded.object.kind(), loaded.object.metadata());
         let key = format!("{} {}/{}", kind.plural(), metadata.namespace, metadata.name);
         (key, metadata.resource_version.to_string())

@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kubestep::api::Kind;
-use kubestep::live::Target;
-use kubestep::live::kinds;
+use kubestep_engine::api::Kind;
+use kubestep_live::Target;
+use kubestep_live::kinds;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

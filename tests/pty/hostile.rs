@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use kubestep::output::clean::{escape_json, is_safe};
+use kubestep_output::clean::{escape_json, is_safe};
 use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -258,7 +258,7 @@ const CHILD: &str = "KUBESTEP_TEST_HOSTILE_PANIC";
 #[test]
 fn child_that_panics_with_hostile_text() {
     if std::env::var_os(CHILD).is_some() {
-        kubestep::output::report_panics();
+        kubestep_output::report_panics();
         panic!("{HOSTILE}");
     }
 }

@@ -1,16 +1,16 @@
 //! Holds the reasons that plugins report to what their filters say: the status that is rendered
 //! from the reasons is the one that was recorded. Volumes and devices are walked once for both.
 
-use kubestep::engine::framework::cycle_state::CycleState;
-use kubestep::engine::node::NodeInfo;
-use kubestep::engine::plugins::{
+use kubestep_engine::engine::framework::cycle_state::CycleState;
+use kubestep_engine::engine::node::NodeInfo;
+use kubestep_engine::engine::plugins::{
     dynamic_resources, node_volume_limits, volume_binding, volume_restrictions, volume_zone,
 };
-use kubestep::engine::pod::PodInfo;
-use kubestep::engine::record::CycleRecord;
-use kubestep::engine::scheduler::Probe;
-use kubestep::engine::status::Status;
-use kubestep::sim::World;
+use kubestep_engine::engine::pod::PodInfo;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::engine::scheduler::Probe;
+use kubestep_engine::engine::status::Status;
+use kubestep_cluster::World;
 
 /// Compares what the reasons come to in the cluster before a cycle with what the cycle recorded.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {

@@ -4,10 +4,9 @@ use std::io::{BufRead, IsTerminal, stdin};
 
 use anyhow::{Result, bail};
 
-use crate::live::lease::Settings;
-use crate::live::write::rights;
-use crate::output;
-use crate::sim::World;
+use kubestep_live::lease::Settings;
+use kubestep_live::write::rights;
+use kubestep_cluster::World;
 
 /// What is agreed to.
 pub(super) struct Consent<'a> {
@@ -30,23 +29,23 @@ impl Consent<'_> {
     /// # Errors
     /// There is nobody to ask.
     pub fn given(&self, yes_write: bool) -> Result<bool> {
-        self.lines().iter().for_each(output::line);
+        self.lines().iter().for_each(kubestep_output::line);
         if yes_write || self.dry_run {
             return Ok(true);
         }
-        if !stdin().is_terminal() || !output::stderr_is_terminal() {
+        if !stdin().is_terminal() || !kubestep_output::stderr_is_terminal() {
             bail!(
                 "there is no terminal to ask on whether to write to {}: --yes-write allows it, \
                  --dry-run lets the server only try",
                 self.context
             );
         }
-        output::ask(format!("Write to {}? Type its name to allow it: ", self.context));
+        kubestep_output::ask(format!("Write to {}? Type its name to allow it: ", self.context));
         let mut answer = String::new();
         stdin().lock().read_line(&mut answer)?;
         let agreed = answer.trim() == self.context;
         if !agreed {
-            output::line("Nothing was written.");
+            kubestep_output::line("Nothing was written.");
         }
         Ok(agreed)
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::config::duration::Duration as Written;
-use crate::config::types::{ClientConnectionConfiguration, LeaderElectionConfiguration};
-use crate::live::lease::{Settings, identity};
-use crate::live::write::{Manner, hostname};
+use kubestep_engine::config::duration::Duration as Written;
+use kubestep_engine::config::types::{ClientConnectionConfiguration, LeaderElectionConfiguration};
+use kubestep_live::lease::{Settings, identity};
+use kubestep_live::write::{Manner, hostname};
 
 /// How fast it writes.
 #[derive(Args, Debug)]
@@ -122,7 +122,7 @@ fn text(flag: &Option<String>, config: &str) -> String {
 
 /// The kubeconfig that a configuration names. What is wrong with it is said later, in full.
 pub(super) fn kubeconfig_in(config: &str) -> Option<PathBuf> {
-    let document: serde_yaml::Value = crate::api::yaml::from_str(config).ok()?;
+    let document: serde_yaml::Value = kubestep_engine::api::yaml::from_str(config).ok()?;
     let path = document.get("clientConnection")?.get("kubeconfig")?.as_str()?;
     (!path.is_empty()).then(|| path.into())
 }
@@ -130,8 +130,8 @@ pub(super) fn kubeconfig_in(config: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{self, FeatureGates};
-    use crate::engine::framework::registry::Registry;
+    use kubestep_engine::config::{self, FeatureGates};
+    use kubestep_engine::engine::framework::registry::Registry;
     use clap::Parser;
 
     #[derive(Parser)]

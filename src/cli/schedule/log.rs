@@ -1,9 +1,8 @@
 //! What a scheduler without a screen says on standard error: a line each, with the time.
 
-use crate::engine::record::Outcome;
-use crate::live::clock;
-use crate::live::scheduling::{Told, words};
-use crate::output;
+use kubestep_engine::engine::record::Outcome;
+use kubestep_live::clock;
+use kubestep_live::scheduling::{Told, words};
 
 /// Says what is worth it.
 pub(super) struct Log {
@@ -19,7 +18,7 @@ impl Log {
     /// Says a line of that level.
     pub fn line(&self, level: u8, text: &str) {
         if level <= self.verbosity {
-            output::line(format!("{} {text}", clock::local()));
+            kubestep_output::line(format!("{} {text}", clock::local()));
         }
     }
 

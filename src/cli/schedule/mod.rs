@@ -21,24 +21,24 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::sync::watch;
 
-use crate::api::Kind;
+use kubestep_engine::api::Kind;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::open::{self, Built, Writes};
 use crate::cli::options::{Cluster, Input};
 use crate::cli::registry::Subcommand;
-use crate::config::{self, Feature};
-use crate::engine::tie_break::TieBreak;
-use crate::extender_client::Reach;
-use crate::live::attended::Wire;
-use crate::live::kinds::Reader;
-use crate::live::lease::{Election, Settings};
-use crate::live::scheduling::{End, Lead, Scheduling};
-use crate::live::serve::{PageGates, Zpages};
-use crate::live::write::{Manner, Writer};
-use crate::live::{Feed, Link, Missing, Snapshot, Target};
-use crate::sim::World;
-use crate::source::{self, Filter};
+use kubestep_engine::config::{self, Feature};
+use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_live::extender_client::Reach;
+use kubestep_live::attended::Wire;
+use kubestep_live::kinds::Reader;
+use kubestep_live::lease::{Election, Settings};
+use kubestep_live::scheduling::{End, Lead, Scheduling};
+use kubestep_live::serve::{PageGates, Zpages};
+use kubestep_live::write::{Manner, Writer};
+use kubestep_live::{Feed, Link, Missing, Snapshot, Target};
+use kubestep_cluster::World;
+use kubestep_source::Filter;
 
 use consent::Consent;
 use flags::{Client, LeaderElection};
@@ -119,7 +119,7 @@ impl Subcommand for Schedule {
         let link = cluster::runtime()?.block_on(Link::new(target.clone()));
         let link = link.map_err(cluster::explained)?;
         // What is wrong with the configuration is said before the API server is asked anything.
-        let configured = self.build(source::Input::default(), Reach::Nothing)?.world;
+        let configured = self.build(kubestep_source::Input::default(), Reach::Nothing)?.world;
         let election = match self.dry_run {
             true => None,
             false => self.election.settings(&configured.config().document.leader_election)?,
@@ -219,7 +219,7 @@ impl Schedule {
 
     /// Writes the configuration with everything filled in.
     fn write_config(&self, path: &Path) -> Result<Exit> {
-        let built = self.build(source::Input::default(), Reach::Nothing)?;
+        let built = self.build(kubestep_source::Input::default(), Reach::Nothing)?;
         let text = config::to_yaml(&built.world.config().completed());
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Exit::Fine)
@@ -241,15 +241,15 @@ impl Schedule {
         snapshot.missing.retain(|missing| self.reads(missing));
         let notices = snapshot.notices();
         let objects = snapshot.take_objects();
-        let mut read = source::of_objects(objects, name, &Filter::default());
+        let mut read = kubestep_source::of_objects(objects, name, &Filter::default());
         read.listed_at = Some(snapshot.taken_at);
-        read.warnings.retain(|warning| warning != source::NOTHING_PENDING);
+        read.warnings.retain(|warning| warning != kubestep_source::NOTHING_PENDING);
         read.warnings.extend(notices);
         self.build(read, if self.dry_run { Reach::Reads } else { Reach::Everything })
     }
 
     /// The cluster with its scheduler.
-    fn build(&self, read: source::Input, reach: Reach) -> Result<Built> {
+    fn build(&self, read: kubestep_source::Input, reach: Reach) -> Result<Built> {
         let gates = self.gates()?;
         let input = Input {
             config: self.config.clone(),

@@ -9,8 +9,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::cli::cluster;
-use crate::live::failure::Failure;
-use crate::live::{Feed, LinkError, Missing, Pace, Scope, Snapshot, Target};
+use kubestep_live::failure::Failure;
+use kubestep_live::{Feed, LinkError, Missing, Pace, Scope, Snapshot, Target};
 
 use super::log::Log;
 

@@ -9,13 +9,13 @@ use std::sync::atomic::Ordering;
 use anyhow::{Context, Error, Result};
 use clap::Args;
 
-use crate::config;
-use crate::live::metrics::{Metrics, Slis};
-use crate::live::scheduling::{Lead, Told};
-use crate::live::serve::certificate::{Allowed, Certificate};
-use crate::live::serve::{self, Endpoints, Health, Limits, ListenConfig, Zpages};
-use crate::live::write::hostname;
-use crate::sim::World;
+use kubestep_engine::config;
+use kubestep_live::metrics::{Metrics, Slis};
+use kubestep_live::scheduling::{Lead, Told};
+use kubestep_live::serve::certificate::{Allowed, Certificate};
+use kubestep_live::serve::{self, Endpoints, Health, Limits, ListenConfig, Zpages};
+use kubestep_live::write::hostname;
+use kubestep_cluster::World;
 
 use super::reviews::Reviews;
 

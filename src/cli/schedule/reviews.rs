@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::live::Target;
-use crate::live::serve::guard::Access;
+use kubestep_live::Target;
+use kubestep_live::serve::guard::Access;
 
 use super::flags::time;
 

@@ -6,12 +6,11 @@ use clap::Args;
 use crate::cli::exit::Exit;
 use crate::cli::open;
 use crate::cli::options::{Memory, Screen};
-use crate::debug::Session;
-use crate::extender_client::{self, Reach};
-use crate::live::Attended;
-use crate::live::attended::{Teller, Wire};
-use crate::output;
-use crate::sim::World;
+use kubestep_debug::Session;
+use kubestep_live::extender_client::{self, Reach};
+use kubestep_live::Attended;
+use kubestep_live::attended::{Teller, Wire};
+use kubestep_cluster::World;
 use crate::tui::behind::Behind;
 
 use super::port::Watched;
@@ -70,7 +69,7 @@ impl Attendance {
         let behind = Behind::Scheduling(Box::new(attended));
         let (code, left) = open::screen(opened, &self.screen, behind)?;
         if !left.unsent.is_empty() {
-            output::line(format!("not written, as it was held: {}", left.unsent));
+            kubestep_output::line(format!("not written, as it was held: {}", left.unsent));
         }
         match (code, left.lost) {
             (0, true) => Ok(Exit::Lost),

@@ -7,10 +7,10 @@ use anyhow::{Context, Error, Result, bail};
 use serde::Deserialize;
 use serde_yaml::Value;
 
-use crate::api::yaml;
-use crate::debug::expect::{API_VERSION, KIND, Test, read, read_expect};
-use crate::source::files::{Unreadable, below};
-use crate::source::recording;
+use kubestep_engine::api::yaml;
+use kubestep_debug::expect::{API_VERSION, KIND, Test, read, read_expect};
+use kubestep_source::{Unreadable, below};
+use kubestep_source::recording;
 
 /// A test that was found.
 pub(super) struct Case {

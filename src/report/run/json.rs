@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::RunReport;
-use crate::debug::capacity::Capacity;
-use crate::engine::record::CycleRecord;
-use crate::intern::Symbol;
+use kubestep_debug::capacity::Capacity;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::intern::Symbol;
 use crate::report::outcome::{Pending, Placed};
 use crate::report::usage::{NodeUsage, Usage, exact};
-use crate::trace;
+use kubestep_debug::trace;
 
 /// The whole report.
 pub fn run(report: &RunReport) -> Value {

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::RunReport;
-use crate::engine::pod::NamespacedName;
+use kubestep_engine::engine::pod::NamespacedName;
 
 /// One test suite.
 pub fn run(report: &RunReport) -> String {

@@ -6,8 +6,8 @@ pub mod json;
 pub mod junit;
 pub mod text;
 
-use crate::debug::Session;
-use crate::debug::capacity::Capacity;
+use kubestep_debug::Session;
+use kubestep_debug::capacity::Capacity;
 use crate::report::outcome::{self, Evicted, Pending, Placed};
 use crate::report::usage::Usage;
 

@@ -4,7 +4,7 @@ pub mod json;
 pub mod junit;
 pub mod text;
 
-use crate::debug::expect::Failure;
+use kubestep_debug::expect::Failure;
 
 /// The outcome of several tests.
 #[derive(Clone, Debug, Default)]

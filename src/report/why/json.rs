@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::debug::why::Why;
+use kubestep_debug::why::Why;
 
 /// The version of the shape.
 const SCHEMA: &str = "kubestep/explain/v1";

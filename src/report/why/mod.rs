@@ -15,9 +15,9 @@ mod spread;
 
 pub use outline::outline;
 
-use crate::debug::why::Why;
-use crate::intern::Symbol;
-use crate::output::clean::clean;
+use kubestep_debug::why::Why;
+use kubestep_engine::intern::Symbol;
+use kubestep_output::clean::clean;
 
 /// How much is told.
 #[derive(Clone, Default, Debug)]

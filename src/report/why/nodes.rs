@@ -1,9 +1,9 @@
 //! What speaks against the nodes.
 
 use super::names;
-use crate::debug::why::{Group, NodeWhy, Reason, Why};
-use crate::intern::Symbol;
-use crate::words::count;
+use kubestep_debug::why::{Group, NodeWhy, Reason, Why};
+use kubestep_engine::intern::Symbol;
+use kubestep_engine::api::words::count;
 
 /// Groups that are told in the short form.
 const GROUPS: usize = 6;

@@ -2,9 +2,9 @@
 //! the nearest nodes, ledgers, queue, attempts and preemption.
 
 use super::{head, names, nominated, placement, preemption, queue, spread};
-use crate::debug::why::{Group, NodeWhy, Why};
+use kubestep_debug::why::{Group, NodeWhy, Why};
 use crate::report::outline::{Item, Outline, To, Tone};
-use crate::words::count;
+use kubestep_engine::api::words::count;
 
 /// Nodes that are told one by one, the nearest first.
 const NEAR: usize = 20;

@@ -2,11 +2,11 @@
 
 use super::names;
 use super::outline::of_nodes;
-use crate::debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
-use crate::debug::why::{Place, Why};
-use crate::intern::Symbol;
+use kubestep_debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
+use kubestep_debug::why::{Place, Why};
+use kubestep_engine::intern::Symbol;
 use crate::report::outline::{Item, To, Tone};
-use crate::words::count;
+use kubestep_engine::api::words::count;
 
 /// Candidates that are told in the short form.
 const CANDIDATES: usize = 3;

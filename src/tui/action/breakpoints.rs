@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use super::{Action, Argument, Place, Spec};
-use crate::engine::pod::NamespacedName;
-use crate::engine::record::NodeNames;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::NodeNames;
 use crate::tui::app::{App, BreakRequest, Effect, Request};
 use crate::tui::model::{BreakpointRow, Model};
 use crate::tui::view::ViewId;
@@ -145,7 +145,7 @@ fn number(app: &App, model: &Model, argument: &str) -> Result<u32, String> {
 
 /// What `:break` completes to: other words, points, plugins, outcomes, queues.
 pub fn places(model: &Model) -> Vec<String> {
-    use crate::debug::breakpoint::{Event, location};
+    use kubestep_debug::breakpoint::{Event, location};
     let points = location::POINTS.iter().map(|point| point.name().to_owned());
     let plugins = model.cycles.last().into_iter().flat_map(|cycle| {
         let filters = cycle.filter.plugins.iter().map(|column| column.plugin);
@@ -163,7 +163,7 @@ pub fn places(model: &Model) -> Vec<String> {
 /// What `:watch` completes to, of what begins with `typed`: queues, nodes and the pods there are
 /// cycles of. There can be tens of thousands, of which few are meant.
 pub fn subjects(nodes: &NodeNames, pods: &BTreeSet<NamespacedName>, typed: &str) -> Vec<String> {
-    use crate::debug::breakpoint::location;
+    use kubestep_debug::breakpoint::location;
     let (mut found, mut text) = (Vec::new(), String::new());
     let mut add = |kind: &str, name: &dyn Display| {
         text.clear();

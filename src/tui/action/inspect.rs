@@ -1,8 +1,8 @@
 //! Looking closer at what is selected.
 
 use super::{Action, Spec, whatif};
-use crate::api::Kind;
-use crate::engine::pod::NamespacedName;
+use kubestep_engine::api::Kind;
+use kubestep_engine::engine::pod::NamespacedName;
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::lines;
 use crate::tui::model::Model;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::key::{self, Key};
 use super::presets::{PRESETS, Preset};
 use super::{Action, Place, Spec, all};
-use crate::config::suggest;
+use kubestep_engine::config::suggest;
 use crate::tui::view::ViewId;
 
 /// What a sequence of keys means so far.

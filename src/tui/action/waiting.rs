@@ -1,8 +1,8 @@
 //! Deciding about pods held at Permit.
 
 use super::{Action, Argument, Place, Spec};
-use crate::debug::decision::Decision;
-use crate::intern::Symbol;
+use kubestep_debug::decision::Decision;
+use kubestep_engine::intern::Symbol;
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::{Model, WaitingPod};
 use crate::tui::view::ViewId;

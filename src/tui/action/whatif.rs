@@ -2,12 +2,12 @@
 //! difference they make.
 
 use super::{Action, Argument, Place, Spec};
-use crate::api::{Kind, ObjectKey};
-use crate::debug::edit::configuration;
-use crate::debug::edit::offers::Offer;
-use crate::engine::node::NodeId;
-use crate::engine::pod::NamespacedName;
-use crate::intern::Symbol;
+use kubestep_engine::api::{Kind, ObjectKey};
+use kubestep_debug::edit::configuration;
+use kubestep_debug::edit::offers::Offer;
+use kubestep_engine::engine::node::NodeId;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
 use crate::tui::view::{self, ViewId};

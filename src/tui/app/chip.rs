@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use crate::live::Outage;
-use crate::live::attended::Standing;
+use kubestep_live::Outage;
+use kubestep_live::attended::Standing;
 use crate::tui::model::{Held, LiveModel, RealModel};
 use crate::tui::text::{Cut, fit, width};
 use crate::tui::theme::Scope;

@@ -1,7 +1,7 @@
 //! Marked rows: marking, jumping, and two nodes side by side.
 
 use super::{App, Effect};
-use crate::engine::node::NodeId;
+use kubestep_engine::engine::node::NodeId;
 use crate::tui::compare;
 use crate::tui::model::Model;
 use crate::tui::view::ViewId;

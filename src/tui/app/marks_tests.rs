@@ -48,7 +48,7 @@ fn what_is_marked_is_copied_together() {
 
 #[test]
 fn two_nodes_are_seen_side_by_side() {
-    let position = Position { cycle: 1, frame: crate::debug::Position::START };
+    let position = Position { cycle: 1, frame: kubestep_debug::Position::START };
     let second = Model { position: Some(position), at_end: true, ..model() };
     let mut story = Story::new(second).resized(120, 40).keys("4vj|");
     story.golden("compare-nodes-120x40");

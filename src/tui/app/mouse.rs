@@ -3,8 +3,8 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::{App, Effect, Request};
-use crate::config::ExtensionPoint;
-use crate::debug::Position as Frame;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_debug::Position as Frame;
 use crate::tui::model::{Model, Position};
 use crate::tui::render::clock;
 use crate::tui::view::ViewId;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{App, Effect, Request};
-use crate::debug::edit::offers::Offer;
-use crate::live::{Decision, Verdict};
+use kubestep_debug::edit::offers::Offer;
+use kubestep_live::{Decision, Verdict};
 use crate::tui::action::whatif::Wish;
 use crate::tui::action::{self, Action, Keymap};
 use crate::tui::command;

@@ -1,7 +1,7 @@
 //! Random keys and sizes by seed, over real sessions: nothing panics, every frame can be drawn, and
 //! the way out is always open.
 
-use crate::fixtures;
+use kubestep_source::fixtures;
 use crate::tui::action;
 use crate::tui::testing::{Live, session};
 

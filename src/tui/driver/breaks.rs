@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::{Done, Driver};
-use crate::debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
-use crate::debug::{Search, Session};
-use crate::output::file::replace;
+use kubestep_debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
+use kubestep_debug::{Search, Session};
+use kubestep_output::file::replace;
 use crate::tui::app::BreakRequest;
 use crate::tui::model::BreakpointRow;
 use crate::tui::widget::status_line::Severity;
@@ -227,7 +227,7 @@ fn value(session: &Session, item: &Item) -> String {
 fn row(session: &Session, item: &Item) -> BreakpointRow {
     let past = session.entries_past();
     let so_far =
-        past.checked_sub(1).map_or(0, |last| item.hits_until(crate::trace::EntryId(last as u32)));
+        past.checked_sub(1).map_or(0, |last| item.hits_until(kubestep_debug::trace::EntryId(last as u32)));
     let changes = item.changes().iter().rev().take(CHANGES).rev();
     let change = |(at, value): &(usize, _)| changed(&session.recording(), *at, value);
     BreakpointRow {
@@ -253,7 +253,7 @@ fn row(session: &Session, item: &Item) -> BreakpointRow {
 
 /// A change of a watched value: when, and to what.
 fn changed(recording: &Recording<'_>, at: usize, value: &impl ToString) -> String {
-    let entry = recording.history.get(crate::trace::EntryId(at as u32));
+    let entry = recording.history.get(kubestep_debug::trace::EntryId(at as u32));
     let when = entry.map(|entry| match entry.as_cycle() {
         Some(record) => format!("cycle {}", record.cycle),
         None => crate::tui::view::events::words(entry),

@@ -6,15 +6,15 @@ mod tests;
 use std::sync::Arc;
 
 use super::{Done, Driver, Open};
-use crate::debug::decision::{Decided, Decision, decide};
-use crate::debug::edit::{Edit, EditError};
-use crate::engine::pod::NamespacedName;
-use crate::engine::record::{Outcome, QueueMove, QueueName};
-use crate::intern::Symbol;
+use kubestep_debug::decision::{Decided, Decision, decide};
+use kubestep_debug::edit::{Edit, EditError};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::{Outcome, QueueMove, QueueName};
+use kubestep_engine::intern::Symbol;
 use crate::tui::amount;
 use crate::tui::model::span;
 use crate::tui::widget::status_line::Severity;
-use crate::words::count;
+use kubestep_engine::api::words::count;
 
 /// Other pods that are named; more are counted.
 const NAMED: usize = 12;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::beside::{Beside, Came, Told};
 use super::{Done, Driver, Open};
-use crate::debug::Session;
-use crate::debug::diff::{Pair, Side, compare};
-use crate::debug::edit::EditError;
-use crate::debug::fork::ORIGINAL;
+use kubestep_debug::Session;
+use kubestep_debug::diff::{Pair, Side, compare};
+use kubestep_debug::edit::EditError;
+use kubestep_debug::fork::ORIGINAL;
 use crate::report;
 use crate::tui::widget::status_line::Severity;
 

@@ -1,9 +1,9 @@
 //! A cluster that is followed for long: what is kept stays within bounds, and who goes back to
 //! where it begins is told.
 
-use crate::api::Object;
-use crate::engine::testing::{PodBuilder as _, pod};
-use crate::live::attended::stand_in::StandIn;
+use kubestep_engine::api::Object;
+use kubestep_engine::engine::testing::{PodBuilder as _, pod};
+use kubestep_live::attended::stand_in::StandIn;
 use crate::tui::testing::Live;
 
 const CLUSTER: &str = "---

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Done, Driver};
-use crate::api::Time;
-use crate::live::attended::Arrival;
-use crate::live::{Decision, Following, Notice, debugger};
+use kubestep_engine::api::Time;
+use kubestep_live::attended::Arrival;
+use kubestep_live::{Decision, Following, Notice, debugger};
 use crate::tui::app::Request;
 use crate::tui::model::LiveModel;
 use crate::tui::widget::status_line::Severity;

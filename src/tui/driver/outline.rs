@@ -4,8 +4,8 @@
 mod tests;
 
 use super::{Done, Driver};
-use crate::debug::why::ask;
-use crate::engine::pod::NamespacedName;
+use kubestep_debug::why::ask;
+use kubestep_engine::engine::pod::NamespacedName;
 use crate::report::outline::{Item, To};
 use crate::report::why;
 use crate::tui::model::Folding;

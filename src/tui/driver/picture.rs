@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Driver, rows};
-use crate::config::{self, ResolvedConfig};
-use crate::debug::{Input, Session};
-use crate::engine::pod::NamespacedName;
+use kubestep_engine::config::{self, ResolvedConfig};
+use kubestep_debug::{Input, Session};
+use kubestep_engine::engine::pod::NamespacedName;
 use crate::report;
 use crate::tui::model::{Configuration, Folding, Model, Position};
 use crate::tui::view::{ViewId, events};

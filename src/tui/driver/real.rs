@@ -9,11 +9,11 @@
 use std::time::{Duration, Instant};
 
 use super::{Done, Driver, Way, stopped};
-use crate::debug::breakpoint::Moment;
-use crate::debug::fork::ORIGINAL;
-use crate::debug::{Position, Ran, Session};
-use crate::live::attended::{Arrival, Standing};
-use crate::live::{Attended, Notice};
+use kubestep_debug::breakpoint::Moment;
+use kubestep_debug::fork::ORIGINAL;
+use kubestep_debug::{Position, Ran, Session};
+use kubestep_live::attended::{Arrival, Standing};
+use kubestep_live::{Attended, Notice};
 use crate::tui::model::{Held, RealModel};
 use crate::tui::widget::status_line::Severity;
 

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::api::{Pod, Time};
-use crate::engine::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
-use crate::engine::record::QueueName;
-use crate::engine::scheduler::{Scheduler, Stage};
-use crate::intern::Symbol;
-use crate::sim::World;
+use kubestep_engine::api::{Pod, Time};
+use kubestep_engine::engine::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
+use kubestep_engine::engine::record::QueueName;
+use kubestep_engine::engine::scheduler::{Scheduler, Stage};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
 use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
 
 /// The pods held at Permit or in PreBind; not those whose binding is only to be answered.
 pub fn waiting(world: &World) -> Vec<WaitingPod> {
-    let row = |waiting: &crate::engine::scheduler::WaitingPod| WaitingPod {
+    let row = |waiting: &kubestep_engine::engine::scheduler::WaitingPod| WaitingPod {
         info: waiting.pod().clone(),
         node: waiting.node(),
         plugins: waiting.holds().iter().map(|hold| (hold.plugin, hold.deadline)).collect(),

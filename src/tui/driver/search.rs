@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::beside::{Beside, Came};
 use super::difference::Comparing;
 use super::{Done, Driver, Open};
-use crate::debug::Position as Frame;
-use crate::debug::edit::{Edit, EditError};
-use crate::debug::fix::{self, Fixes, Limits};
-use crate::engine::pod::NamespacedName;
+use kubestep_debug::Position as Frame;
+use kubestep_debug::edit::{Edit, EditError};
+use kubestep_debug::fix::{self, Fixes, Limits};
+use kubestep_engine::engine::pod::NamespacedName;
 use crate::report::fixes;
 use crate::tui::widget::status_line::Severity;
 

@@ -1,6 +1,6 @@
 //! The interface on real sessions: the built-in stories from their beginning to their end.
 
-use crate::fixtures;
+use kubestep_source::fixtures;
 use crate::tui::sanitize;
 use crate::tui::testing::{Live, session};
 use crate::tui::view::ViewId;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Driver;
-use crate::engine::stopwatch::{Clock, Spent};
+use kubestep_engine::engine::stopwatch::{Clock, Spent};
 use crate::tui::model::{TimesModel, TimesRow};
 
 /// The computer's own clock.

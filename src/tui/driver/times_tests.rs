@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::stopwatch::Clock;
+use kubestep_engine::engine::stopwatch::Clock;
 use crate::tui::testing::Live;
 
 /// Every look takes a hundred microseconds.

@@ -3,14 +3,13 @@
 use std::time::Instant;
 
 use super::{Done, Driver, Goal};
-use crate::api::ObjectKey;
-use crate::debug::edit::offers::{Offer, offers};
-use crate::debug::edit::{Edit, EditError};
-use crate::debug::fork::ORIGINAL;
-use crate::debug::preview;
-use crate::engine::pod::NamespacedName;
-use crate::intern::Symbol;
-use crate::source;
+use kubestep_engine::api::ObjectKey;
+use kubestep_debug::edit::offers::{Offer, offers};
+use kubestep_debug::edit::{Edit, EditError};
+use kubestep_debug::fork::ORIGINAL;
+use kubestep_debug::preview;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 use crate::tui::action::whatif::Wish;
 use crate::tui::widget::status_line::Severity;
 
@@ -97,13 +96,13 @@ impl Driver {
         let name = NamespacedName::new(key.namespace, key.name);
         let found = self.session.world_here().api().get(key.kind, name);
         let object = found.ok_or_else(|| EditError(format!("there is no {key} here")))?;
-        let open = Open::Editor(key.to_string(), crate::debug::edit::yaml(&object));
+        let open = Open::Editor(key.to_string(), kubestep_debug::edit::yaml(&object));
         Ok(Done { open: Some(open), ..Done::default() })
     }
 
     /// All of the edits, or none.
     pub(super) fn edits(&mut self, lines: &[String]) -> Result<Done, EditError> {
-        let read = |line: &String| Edit::read_line(line, source::read_whole);
+        let read = |line: &String| Edit::read_line(line, kubestep_source::read_whole);
         let edits: Result<Vec<Vec<Edit>>, EditError> = lines.iter().map(read).collect();
         let edits: Vec<Edit> = edits?.into_iter().flatten().collect();
         let mut tried = self.session.world_here().clone();

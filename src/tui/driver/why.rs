@@ -4,9 +4,9 @@
 mod tests;
 
 use super::{Done, Driver, Open};
-use crate::debug::why::{ask, ask_of_cycle};
-use crate::engine::pod::NamespacedName;
-use crate::intern::Symbol;
+use kubestep_debug::why::{ask, ask_of_cycle};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 use crate::report::why::{Detail, of_node, text};
 use crate::tui::widget::status_line::Severity;
 

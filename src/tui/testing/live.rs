@@ -8,16 +8,16 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 
 use super::{app, golden, lines_of, parse_keys};
-use crate::api::Object;
-use crate::config::{self, FeatureGates};
-use crate::debug::Session;
-use crate::engine::framework::registry::Registry;
-use crate::fixtures;
-use crate::live::Attended;
-use crate::live::attended::stand_in::StandIn;
-use crate::live::replay::replay;
-use crate::sim::{self, World};
-use crate::source::{self, Filter};
+use kubestep_engine::api::Object;
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_debug::Session;
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_source::fixtures;
+use kubestep_live::Attended;
+use kubestep_live::attended::stand_in::StandIn;
+use kubestep_live::replay::replay;
+use kubestep_cluster::World;
+use kubestep_source::Filter;
 use crate::tui::action::Key;
 use crate::tui::app::{App, Effect};
 use crate::tui::color::Depth;
@@ -48,11 +48,11 @@ fn remote_session(cluster: &str) -> Session {
     Session::new(world(read(cluster), "", World::write_elsewhere))
 }
 
-fn read(text: &str) -> source::Input {
-    source::read_text("test", text.into(), &Filter::default()).unwrap()
+fn read(text: &str) -> kubestep_source::Input {
+    kubestep_source::read_text("test", text.into(), &Filter::default()).unwrap()
 }
 
-fn world(read: source::Input, gates: &str, prepare: fn(&mut World)) -> World {
+fn world(read: kubestep_source::Input, gates: &str, prepare: fn(&mut World)) -> World {
     let written = read.captured.feature_gates.as_deref().unwrap_or(gates);
     let features = FeatureGates::parse(written).unwrap();
     let registry = Registry::in_tree();
@@ -60,7 +60,7 @@ fn world(read: source::Input, gates: &str, prepare: fn(&mut World)) -> World {
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();
     prepare(&mut world);
-    sim::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
+    kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     world
 }
 

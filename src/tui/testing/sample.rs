@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::api::{Taint, TaintEffect, Time};
-use crate::config::{self, ExtensionPoint, FeatureGates};
-use crate::debug::Position as Frame;
-use crate::engine::column::Column;
-use crate::engine::node::{NodeId, NodeInfo};
-use crate::engine::pod::{NamespacedName, PodInfo};
-use crate::engine::record::*;
-use crate::engine::status::{Code, Status};
-use crate::engine::testing;
-use crate::intern::Symbol;
-use crate::trace::Entry;
+use kubestep_engine::api::{Taint, TaintEffect, Time};
+use kubestep_engine::config::{self, ExtensionPoint, FeatureGates};
+use kubestep_debug::Position as Frame;
+use kubestep_engine::engine::column::Column;
+use kubestep_engine::engine::node::{NodeId, NodeInfo};
+use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
+use kubestep_engine::engine::record::*;
+use kubestep_engine::engine::status::{Code, Status};
+use kubestep_engine::engine::testing;
+use kubestep_engine::intern::Symbol;
+use kubestep_debug::trace::Entry;
 use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
 
 const NODES: [&str; 5] = ["node-a", "node-b", "node-c", "node-d", "node-e"];

@@ -18,7 +18,7 @@ use serde_yaml::{Mapping, Value};
 
 use super::ThemeError;
 use super::scope::Scope;
-use crate::config::suggest;
+use kubestep_engine::config::suggest;
 use crate::tui::color::Rgb;
 
 /// The themes in the program, by name.
@@ -126,7 +126,7 @@ fn theme_files(dir: &Path) -> Vec<String> {
 }
 
 fn parse(name: &str, text: &str) -> Result<Mapping, ThemeError> {
-    match crate::api::yaml::from_str::<Value>(text) {
+    match kubestep_engine::api::yaml::from_str::<Value>(text) {
         Ok(Value::Mapping(map)) => Ok(map),
         Ok(Value::Null) => Ok(Mapping::new()),
         Ok(_) => Err(ThemeError::NotYaml { name: name.to_owned(), error: "not a map".into() }),

@@ -2,8 +2,8 @@
 //! they run with their weights, arguments, extenders, feature gates; what is not the default is marked.
 
 use super::View;
-use crate::config::manual;
-use crate::config::rows::{About, Row};
+use kubestep_engine::config::manual;
+use kubestep_engine::config::rows::{About, Row};
 use crate::tui::glyph::CHANGED;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;

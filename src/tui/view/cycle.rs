@@ -15,12 +15,12 @@ use indexmap::IndexMap;
 
 use super::verdict;
 use super::{Open, View, ViewId};
-use crate::config::ExtensionPoint;
-use crate::debug::Position as Frame;
-use crate::engine::record::{
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_debug::Position as Frame;
+use kubestep_engine::engine::record::{
     CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId,
 };
-use crate::intern::Symbol;
+use kubestep_engine::intern::Symbol;
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, span};
@@ -350,6 +350,6 @@ pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
 }
 
 /// Time since the session's start.
-pub(super) fn since_start(model: &Model, time: crate::api::Time) -> String {
+pub(super) fn since_start(model: &Model, time: kubestep_engine::api::Time) -> String {
     format!("+{}", span(time.0 - model.start.0))
 }

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use super::View;
 use super::cycle::since_start;
-use crate::debug::Position as Frame;
-use crate::debug::breakpoint::location;
-use crate::trace::{Entry, EntryId};
+use kubestep_debug::Position as Frame;
+use kubestep_debug::breakpoint::location;
+use kubestep_debug::trace::{Entry, EntryId};
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use super::verdict;
 use super::{Open, View, cycle::filter_summary};
-use crate::config::ExtensionPoint;
-use crate::debug::Position as Frame;
-use crate::engine::column::Column as Verdicts;
-use crate::engine::node::NodeId;
-use crate::engine::record::{CycleRecord, VerdictId};
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_debug::Position as Frame;
+use kubestep_engine::engine::column::Column as Verdicts;
+use kubestep_engine::engine::node::NodeId;
+use kubestep_engine::engine::record::{CycleRecord, VerdictId};
 use crate::tui::app::Request;
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;

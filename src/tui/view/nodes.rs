@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::View;
-use crate::api::Labels;
-use crate::engine::node::NodeInfo;
-use crate::engine::resource::Resource;
-use crate::intern::Symbol;
+use kubestep_engine::api::Labels;
+use kubestep_engine::engine::node::NodeInfo;
+use kubestep_engine::engine::resource::Resource;
+use kubestep_engine::intern::Symbol;
 use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
@@ -32,7 +32,7 @@ fn labels(node: &NodeInfo) -> Option<&Labels> {
 /// Taints as kubectl writes them.
 pub fn taints(node: &NodeInfo) -> Vec<String> {
     let taints = node.node.as_ref().map(|n| n.spec.taints.as_slice()).unwrap_or_default();
-    let text = |taint: &crate::api::Taint| match taint.value.is_empty() {
+    let text = |taint: &kubestep_engine::api::Taint| match taint.value.is_empty() {
         true => format!("{}:{}", taint.key, taint.effect),
         false => format!("{}={}:{}", taint.key, taint.value, taint.effect),
     };

@@ -1,10 +1,10 @@
 //! Answers that fold: why a pod is where it is, and the pod groups.
 
 use super::{Open, View};
-use crate::config::ExtensionPoint;
-use crate::debug::Position as Frame;
-use crate::engine::pod::NamespacedName;
-use crate::intern::Symbol;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_debug::Position as Frame;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 use crate::report::outline::{Item, To, Tone};
 use crate::tui::app::Request;
 use crate::tui::lines::Line;

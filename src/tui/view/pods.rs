@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
 use super::{Open, Target, View, ViewId};
-use crate::api::{Labels, Pod};
-use crate::engine::pod::NamespacedName;
-use crate::engine::requests::requested;
+use kubestep_engine::api::{Labels, Pod};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::requests::requested;
 use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{Open, View, verdict};
-use crate::config::ExtensionPoint;
-use crate::debug::Position as Frame;
-use crate::engine::record::{Candidate, CycleRecord, PluginStatus};
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_debug::Position as Frame;
+use kubestep_engine::engine::record::{Candidate, CycleRecord, PluginStatus};
 use crate::tui::app::Request;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};

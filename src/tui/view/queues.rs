@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
 use super::{Open, Target, View, ViewId};
-use crate::engine::record::QueueName;
+use kubestep_engine::engine::record::QueueName;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;

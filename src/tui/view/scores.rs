@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::cycle::tie_break_words;
 use super::{Open, View};
-use crate::config::ExtensionPoint;
-use crate::debug::Position as Frame;
-use crate::debug::preview;
-use crate::engine::record::{CycleRecord, ScoreColumn};
-use crate::intern::Symbol;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_debug::Position as Frame;
+use kubestep_debug::preview;
+use kubestep_engine::engine::record::{CycleRecord, ScoreColumn};
+use kubestep_engine::intern::Symbol;
 use crate::tui::app::Request;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
@@ -77,7 +77,7 @@ impl<'a> ScoresView<'a> {
         preview::weight_of(&self.model.weights, plugin.plugin).unwrap_or(plugin.weight)
     }
 
-    fn node_name(&self, row: usize) -> Option<crate::intern::Symbol> {
+    fn node_name(&self, row: usize) -> Option<kubestep_engine::intern::Symbol> {
         let cycle = self.cycle?;
         Some(cycle.nodes.name(*cycle.feasible.get(*self.order.get(row)?)?))
     }

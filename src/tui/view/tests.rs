@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::api::Time;
-use crate::debug::Position as Frame;
-use crate::debug::decision::Decision as Word;
-use crate::live::{Decision, Outage, Verdict};
+use kubestep_engine::api::Time;
+use kubestep_debug::Position as Frame;
+use kubestep_debug::decision::Decision as Word;
+use kubestep_live::{Decision, Outage, Verdict};
 use crate::tui::app::Request;
 use crate::tui::color::Depth;
 use crate::tui::glyph::Charset;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::cycle::{outcome_lines, since_start};
 use super::{Open, View, ViewId};
-use crate::debug::Position as Frame;
-use crate::engine::record::{CycleRecord, Outcome};
+use kubestep_debug::Position as Frame;
+use kubestep_engine::engine::record::{CycleRecord, Outcome};
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;

@@ -7,8 +7,8 @@
 use std::fmt::Write as _;
 
 use super::View;
-use crate::config::ExtensionPoint;
-use crate::engine::stopwatch::Spent;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::stopwatch::Spent;
 use crate::tui::glyph::BLOCK;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;

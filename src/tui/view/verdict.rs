@@ -1,7 +1,7 @@
 //! From the engine's statuses and verdict numbers to signs and words.
 
-use crate::engine::record::{CycleRecord, VerdictId};
-use crate::engine::status::{Code, Status};
+use kubestep_engine::engine::record::{CycleRecord, VerdictId};
+use kubestep_engine::engine::status::{Code, Status};
 use crate::tui::glyph::Verdict;
 
 /// The sign of a status code.

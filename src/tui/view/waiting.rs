@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::View;
 use super::cycle::outcome_lines;
-use crate::api::Time;
-use crate::engine::holds::HOLD;
+use kubestep_engine::api::Time;
+use kubestep_engine::engine::holds::HOLD;
 use crate::tui::amount;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, WaitingPod, span};

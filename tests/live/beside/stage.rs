@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use kubestep::live::Link;
+use kubestep_live::Link;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;

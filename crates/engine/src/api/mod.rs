@@ -25,6 +25,7 @@ pub mod storage;
 pub mod time;
 pub mod version;
 pub mod volumes;
+pub mod words;
 pub mod workload;
 pub mod yaml;
 

@@ -1,9 +1,9 @@
 //! Scheduling for real, as a person does it, on a cluster in memory.
 
-use crate::api::Object;
-use crate::engine::testing::pod;
-use crate::live::attended::Standing;
-use crate::live::attended::stand_in::StandIn;
+use kubestep_engine::api::Object;
+use kubestep_engine::engine::testing::pod;
+use kubestep_live::attended::Standing;
+use kubestep_live::attended::stand_in::StandIn;
 use crate::tui::testing::Live;
 use crate::tui::view::ViewId;
 

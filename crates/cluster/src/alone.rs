@@ -1,0 +1,144 @@
+//! A copy of a cluster whose API server is elsewhere goes its own way: from then on this copy is
+//! the API server, and nothing that its scheduler writes leaves it. For what-ifs.
+
+use std::task::Poll;
+
+use kubestep_engine::engine::extender::binding_in;
+use kubestep_engine::engine::host::Host;
+use kubestep_engine::intern::Symbol;
+use crate::remote::{Answer, PodRef, Request, Written};
+use crate::{ApiServer, World};
+
+impl World {
+    /// From now on what the scheduler writes is written here. What it wrote before and what is
+    /// not answered yet counts as done, in its order. Changes nothing where that is so already.
+    pub fn write_here(&mut self) {
+        let Some(remote) = &mut self.api.remote else { return };
+        for object in remote.take_newer() {
+            self.accept(object);
+        }
+        while let Some(open) = self.api.remote.as_mut().and_then(|remote| remote.next_open()) {
+            let answer = self.api.do_here(open.request);
+            self.answer(open.ticket, answer);
+        }
+        self.api.be_here();
+        self.settle();
+    }
+}
+
+impl ApiServer {
+    /// Does here what was meant for elsewhere.
+    fn do_here(&mut self, request: Request) -> Answer {
+        let remote = self.remote.take();
+        let answer = self.make(request);
+        self.remote = remote;
+        answer
+    }
+
+    /// It may have been told already that it is bound.
+    fn bind_if_open(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
+        match self.objects.pod(pod.key) {
+            Some(known) if known.spec.node_name == node => Ok(()),
+            _ => self.bind_here(pod, node),
+        }
+    }
+
+    fn make(&mut self, request: Request) -> Answer {
+        let done = |()| Written::Done;
+        match request {
+            Request::Bind { pod, node } => self.bind_if_open(pod, node).map(done),
+            // Nobody outside is asked any more.
+            Request::ExtenderBind { pod, call } => match binding_in(&call) {
+                Some((_, _, node)) => self.bind_if_open(pod, node).map(done),
+                None => Err("the call to the extender names no node".into()),
+            },
+            Request::PodStatus { pod, patch } => self.patch_pod_status(pod.key, patch).map(done),
+            Request::Evict { pod, condition } => {
+                let there = at_once(self.evict(pod.key, pod.uid, condition))?;
+                Ok(if there { Written::Done } else { Written::Gone })
+            }
+            Request::ExtendedResourceClaim { pod, status } => {
+                at_once(self.set_extended_resource_claim(pod.key, status)).map(done)
+            }
+            Request::NodeResourceClaims { pod, statuses } => {
+                self.set_node_resource_claims(pod.key, statuses).map(done)
+            }
+            Request::Update { after, .. } => self.update_here(after).map(Written::Object),
+            Request::Create(object) => {
+                at_once(Host::create(self, Symbol::EMPTY, object)).map(Written::Object)
+            }
+            Request::ReleaseClaim { key, user, .. } => self.release_here(key, user).map(done),
+            Request::DeleteClaim { claim, finalizer } => {
+                self.delete_claim(&claim, finalizer).map(done)
+            }
+            Request::GroupCondition { key, condition, .. } => {
+                self.set_group_condition(key, condition).map(done)
+            }
+            Request::Event { .. } => Ok(Written::Done),
+        }
+    }
+}
+
+/// An answer that was given here, where nobody has to be waited for.
+fn at_once<T>(answer: Poll<Result<T, String>>) -> Result<T, String> {
+    match answer {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => Err("it was not answered".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_engine::config::{self, FeatureGates};
+    use kubestep_engine::engine::framework::registry::Registry;
+    use kubestep_engine::engine::record::Outcome;
+    use kubestep_engine::engine::testing::{key, node, pod};
+
+    /// A cluster elsewhere with a node and a pod that was decided about.
+    fn decided() -> World {
+        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        let mut world = World::new(&config, features, &registry).unwrap();
+        world.write_elsewhere();
+        world.accept(node("n1").into());
+        world.accept(pod("a").into());
+        assert_eq!(world.step().unwrap().outcome, Outcome::Waiting);
+        world
+    }
+
+    fn node_of(world: &World) -> String {
+        world.api().objects().pod(key("a")).unwrap().spec.node_name.to_string()
+    }
+
+    #[test]
+    fn what_was_on_its_way_is_done_here_and_nothing_leaves_any_more() {
+        let mut original = decided();
+        let mut copy = original.clone();
+        copy.write_here();
+        assert_eq!(node_of(&copy), "n1");
+        assert!(copy.scheduler().waiting().is_empty());
+        copy.create(pod("b").into());
+        assert_eq!(copy.step().unwrap().outcome, Outcome::Scheduled);
+        assert!(copy.api_mut().take_outbox().is_empty());
+        // The original has not heard of it.
+        assert_eq!(node_of(&original), "");
+        assert_eq!(original.api_mut().take_outbox().len(), 1);
+    }
+
+    #[test]
+    fn a_binding_that_left_and_was_told_before_its_answer_is_no_failure() {
+        let mut world = decided();
+        world.api_mut().take_outbox();
+        let mut bound = pod("a");
+        bound.spec.node_name = "n1".into();
+        bound.metadata.uid = world.api().objects().pod(key("a")).unwrap().metadata.uid;
+        world.accept(bound.into());
+        world.write_here();
+        assert_eq!(
+            world.scheduler_mut().take_finished().pop().unwrap().outcome,
+            Outcome::Scheduled
+        );
+        assert_eq!(node_of(&world), "n1");
+    }
+}

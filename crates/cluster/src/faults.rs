@@ -1,0 +1,66 @@
+//! What is made to fail outside of the scheduler: bindings at the API server, and extenders.
+//!
+//! The errors say that they were injected, so that they show as such wherever they end up:
+//! in a status, a condition, an event.
+
+use kubestep_engine::engine::interventions::FAULT;
+use kubestep_engine::engine::pod::NamespacedName;
+
+/// The faults in force.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Faults {
+    bindings: Vec<BindFault>,
+    /// Extenders that are down, by their place in the effective order.
+    extenders: Vec<usize>,
+}
+
+/// A binding that fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BindFault {
+    /// The pod that cannot be bound; any without.
+    pub pod: Option<NamespacedName>,
+    /// Whether every binding fails, or only the next.
+    pub lasting: bool,
+}
+
+impl Faults {
+    /// Lets bindings fail.
+    pub fn fail_binding(&mut self, fault: BindFault) {
+        self.bindings.push(fault);
+    }
+
+    /// Takes an extender down.
+    pub fn take_down(&mut self, extender: usize) {
+        if !self.extenders.contains(&extender) {
+            self.extenders.push(extender);
+        }
+    }
+
+    /// Whether nothing is made to fail.
+    pub fn is_empty(&self) -> bool {
+        *self == Faults::default()
+    }
+
+    /// Lets everything work again.
+    pub fn clear(&mut self) {
+        *self = Faults::default();
+    }
+
+    /// Fails if the binding of that pod is to fail.
+    pub(super) fn bind(&mut self, pod: NamespacedName) -> Result<(), String> {
+        let concerns = |fault: &BindFault| fault.pod.is_none_or(|only| only == pod);
+        let Some(at) = self.bindings.iter().position(concerns) else { return Ok(()) };
+        if !self.bindings[at].lasting {
+            self.bindings.remove(at);
+        }
+        Err(format!("{FAULT}: pod {pod} cannot be bound"))
+    }
+
+    /// Fails if that extender is down.
+    pub(super) fn extender(&self, index: usize) -> Result<(), String> {
+        match self.extenders.contains(&index) {
+            true => Err(format!("{FAULT}: extender {index} is down")),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Pod groups from the first pod to the bound gang, and back when there is no room for all.
+
+use serde_json::json;
+
+use kubestep_engine::api::{Object, Pod};
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
+use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
+use crate::World;
+
+/// A node with room for `cpu`, and a gang that needs `min_count` pods.
+fn world(cpu: &str, min_count: i32) -> World {
+    let gates = [("GenericWorkload", true), ("GangScheduling", true)];
+    let features = FeatureGates::from_pairs(gates).unwrap();
+    let registry = Registry::in_tree();
+    let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+    let mut world = World::new(&config, features, &registry).unwrap();
+    world.create(node("n1").offers("cpu", cpu).into());
+    world.create(object(json!({
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": min_count}}},
+    })));
+    world
+}
+
+fn member(name: &str) -> Pod {
+    pod(name).requests("cpu", "1").spec(json!({"schedulingGroup": {"podGroupName": "g"}}))
+}
+
+/// One step: the records of all pods that took part, in the order of their cycles.
+fn step(world: &mut World) -> Vec<(String, Outcome, String)> {
+    let first = world.step().unwrap();
+    let others = world.scheduler_mut().take_finished();
+    let told = |record: &CycleRecord| {
+        (record.pod.name.to_string(), record.outcome, record.message.clone())
+    };
+    std::iter::once(told(&first)).chain(others.iter().map(told)).collect()
+}
+
+/// Reason and message of the group's condition.
+fn condition(world: &World) -> String {
+    let Some(group) = world.api().objects().pod_groups.get(&key("g")).cloned() else {
+        return String::new();
+    };
+    let Object::PodGroup(group) = Object::PodGroup(group) else { return String::new() };
+    group.status.conditions.iter().map(|c| format!("{}: {}", c.reason, c.message)).collect()
+}
+
+#[test]
+fn a_gang_is_bound_as_soon_as_it_is_complete() {
+    let mut world = world("4", 2);
+    world.create(member("a").into());
+    assert!(world.step().is_none(), "one pod is no gang");
+    assert_eq!(world.scheduler().queue().place_of(key("a")), QueueName::Gated);
+    world.create(member("b").into());
+    let scheduled = |name: &str| (name.to_owned(), Outcome::Scheduled, String::new());
+    assert_eq!(step(&mut world), [scheduled("a"), scheduled("b")]);
+    assert!(world.scheduler().waiting().is_empty());
+    assert_eq!(condition(&world), "Scheduled: ");
+    assert!(world.step().is_none());
+}
+
+#[test]
+fn without_room_for_all_nobody_starts() {
+    let mut world = world("1", 2);
+    world.create(member("a").into());
+    world.create(member("b").into());
+    let told = step(&mut world);
+    let waiting = "pod group is unschedulable, waiting for minCount pods from a gang to be \
+                   scheduled, one or more plugins asked to wait and no plugin rejected pod";
+    let no_cpu = "0/1 nodes are available: 1 Insufficient cpu.";
+    assert_eq!((told[0].1, told[0].2.as_str()), (Outcome::Unschedulable, waiting));
+    assert_eq!(told[1].1, Outcome::Unschedulable);
+    assert!(told[1].2.starts_with(no_cpu), "{}", told[1].2);
+    assert_eq!(condition(&world), "Unschedulable: pod group is unschedulable");
+    for name in ["a", "b"] {
+        assert_eq!(world.scheduler().queue().place_of(key(name)), QueueName::Backoff);
+        let pod = world.api().objects().pod(key(name)).unwrap();
+        assert_eq!(pod.spec.node_name, "");
+    }
+    // Nothing of the attempt is left behind: a pod of its own takes the room.
+    world.create(pod("own").requests("cpu", "1").priority(9).into());
+    assert_eq!(world.step().unwrap().outcome, Outcome::Scheduled);
+}

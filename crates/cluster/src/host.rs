@@ -1,0 +1,339 @@
+//! How the simulated API server takes the scheduler's writes: at once, from memory, unless it is
+//! only the copy of one elsewhere. Then they go out, and the scheduler hears later.
+
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+use kubestep_engine::api::{
+    Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
+    PodPhase, ResourceClaim,
+};
+use kubestep_engine::engine::extender;
+use kubestep_engine::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use crate::api_server::{ApiServer, not_found, object_key};
+use crate::remote::{PodRef, Question, Request, Written};
+use crate::volume_controller;
+
+impl ApiServer {
+    /// The pod as it is known, for a write elsewhere.
+    fn pod_ref(&self, key: NamespacedName) -> Result<PodRef, String> {
+        let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        Ok(PodRef { key, uid: pod.metadata.uid })
+    }
+
+    /// The change of an object from what is known to what is to be.
+    fn update_of(&self, object: &Object) -> Result<Request, String> {
+        let (kind, key) = (object.kind(), NamespacedName::of(object));
+        let before = Host::get(self, kind, key);
+        let before = before.ok_or_else(|| missing(kind, key))?;
+        Ok(Request::Update { before, after: object.clone() })
+    }
+
+    /// Sends a write whose answer nobody waits for; `false` where nothing is elsewhere.
+    fn sent(&mut self, request: impl FnOnce() -> Request) -> bool {
+        match &mut self.remote {
+            Some(remote) => {
+                remote.send(request());
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Asks elsewhere; `None` where nothing is.
+    fn ask(
+        &mut self,
+        question: Question,
+        request: Request,
+    ) -> Option<Poll<Result<Written, String>>> {
+        Some(self.remote.as_mut()?.ask(question, request))
+    }
+
+    pub(super) fn bind_here(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
+        let PodRef { key, uid } = pod;
+        let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        if current.metadata.uid != uid {
+            let found = current.metadata.uid;
+            return Err(format!("pod {key} was made anew: UID {found} instead of {uid}"));
+        }
+        if !current.spec.node_name.is_empty() {
+            let bound = current.spec.node_name;
+            return Err(format!(
+                "pod {} is already assigned to node {:?}",
+                key.name,
+                bound.as_str()
+            ));
+        }
+        self.change_pod(key, |pod| {
+            pod.spec.node_name = node;
+            pod.status.phase = PodPhase::Running;
+            pod.status.nominated_node_name = Symbol::EMPTY;
+        })
+    }
+}
+
+impl ApiServer {
+    pub(super) fn release_here(&mut self, key: NamespacedName, user: Symbol) -> Result<(), String> {
+        let mut claim = self.claim_here(key)?;
+        let users = claim.status.reserved_for.len();
+        claim.status.reserved_for.retain(|other| other.uid != user);
+        match claim.status.reserved_for.len() == users {
+            true => Ok(()), // a patch that changes nothing is no new version
+            false => self.update_here(claim.into()).map(drop),
+        }
+    }
+
+    pub(super) fn update_here(&mut self, object: Object) -> Result<Object, String> {
+        let (kind, key) = (object.kind(), NamespacedName::of(&object));
+        if ApiServer::get(self, kind, key).is_none() {
+            return Err(missing(kind, key));
+        }
+        self.put(object);
+        let written = ApiServer::get(self, kind, key).ok_or_else(|| missing(kind, key))?;
+        volume_controller::react(self, &written);
+        Ok(written)
+    }
+
+    fn claim_here(&self, key: NamespacedName) -> Result<ResourceClaim, String> {
+        match ApiServer::get(self, Kind::ResourceClaim, key) {
+            Some(Object::ResourceClaim(claim)) => Ok(Arc::unwrap_or_clone(claim)),
+            _ => Err(missing(Kind::ResourceClaim, key)),
+        }
+    }
+}
+
+fn missing(kind: Kind, key: NamespacedName) -> String {
+    format!("{} {:?} not found", kind.plural(), key.name.as_str())
+}
+
+impl Host for ApiServer {
+    fn bind(&mut self, key: NamespacedName, uid: Symbol, node: Symbol) -> Poll<Result<(), String>> {
+        self.faults.bind(key)?;
+        let pod = PodRef { key, uid };
+        match self.ask(Question::Bind(uid), Request::Bind { pod, node }) {
+            Some(answer) => answer.map_ok(drop),
+            None => Poll::Ready(self.bind_here(pod, node)),
+        }
+    }
+
+    fn patch_pod_status(
+        &mut self,
+        key: NamespacedName,
+        patch: PodStatusPatch,
+    ) -> Result<(), String> {
+        if self.remote.is_some() {
+            let pod = self.pod_ref(key)?;
+            self.sent(|| Request::PodStatus { pod, patch });
+            return Ok(());
+        }
+        let now = self.now;
+        self.change_pod(key, |pod| {
+            if let Some(node) = patch.nominated_node {
+                pod.status.nominated_node_name = node;
+            }
+            let Some(mut condition) = patch.condition else { return };
+            let conditions = &mut pod.status.conditions;
+            match conditions.iter_mut().find(|other| other.type_ == condition.type_) {
+                Some(present) => {
+                    let same = present.status == condition.status;
+                    let since = if same { present.last_transition_time } else { Some(now) };
+                    condition.last_transition_time = since;
+                    *present = condition;
+                }
+                None => {
+                    condition.last_transition_time = Some(now);
+                    conditions.push(condition);
+                }
+            }
+        })
+    }
+
+    fn evict(
+        &mut self,
+        key: NamespacedName,
+        uid: Symbol,
+        condition: Option<Condition>,
+    ) -> Poll<Result<bool, String>> {
+        let pod = PodRef { key, uid };
+        let request = Request::Evict { pod, condition: condition.clone() };
+        if let Some(answer) = self.ask(Question::Evict(uid), request) {
+            return answer.map_ok(|written| written != Written::Gone);
+        }
+        if condition.is_some() && self.objects.pod(key).is_some() {
+            self.patch_pod_status(key, PodStatusPatch { condition, nominated_node: None })?;
+        }
+        Poll::Ready(Ok(self.remove(Kind::Pod, key)))
+    }
+
+    fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
+        let stored = ApiServer::get(self, kind, key);
+        match &self.remote {
+            Some(remote) => remote.newest(object_key(kind, key), stored),
+            None => stored,
+        }
+    }
+
+    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>> {
+        if self.remote.is_some() {
+            let request = self.update_of(&object)?;
+            let answer = self.ask(Question::Update(pod, object.key()), request);
+            return object_of(answer, object);
+        }
+        Poll::Ready(Ok(self.update_here(object)?))
+    }
+
+    fn is_being_updated(&self, kind: Kind, key: NamespacedName) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.is_updating(object_key(kind, key)))
+    }
+
+    fn send(&mut self, object: Object) -> Result<(), String> {
+        if self.remote.is_some() {
+            let request = self.update_of(&object)?;
+            self.sent(|| request);
+            return Ok(());
+        }
+        self.update_here(object).map(drop)
+    }
+
+    fn create(&mut self, pod: Symbol, mut object: Object) -> Poll<Result<Object, String>> {
+        if self.remote.is_some() {
+            let question = Question::Create(pod, object.kind());
+            let answer = self.ask(question, Request::Create(object.clone()));
+            return object_of(answer, object).map_err(|error| error.to_string());
+        }
+        self.name(&mut object);
+        let (kind, key) = (object.kind(), NamespacedName::of(&object));
+        if self.get(kind, key).is_some() {
+            let text = format!("{} {:?} already exists", kind.plural(), key.name.as_str());
+            return Poll::Ready(Err(text));
+        }
+        self.put(object);
+        Poll::Ready(Host::get(self, kind, key).ok_or_else(|| not_found(key)))
+    }
+
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String> {
+        let metadata = &claim.metadata;
+        let (key, uid) = (NamespacedName::new(metadata.namespace, metadata.name), metadata.uid);
+        if self.sent(|| Request::ReleaseClaim { key, uid, user }) {
+            return Ok(());
+        }
+        self.release_here(key, user)
+    }
+
+    fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), String> {
+        if self.sent(|| Request::DeleteClaim { claim: Arc::new(claim.clone()), finalizer }) {
+            return Ok(());
+        }
+        let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+        let mut claim = self.claim_here(key)?;
+        claim.metadata.finalizers.retain(|other| *other != finalizer);
+        self.update_here(claim.into())?;
+        self.remove(Kind::ResourceClaim, key);
+        Ok(())
+    }
+
+    fn set_group_condition(
+        &mut self,
+        key: NamespacedName,
+        condition: Condition,
+    ) -> Result<(), String> {
+        let Some(Object::PodGroup(group)) = ApiServer::get(self, Kind::PodGroup, key) else {
+            return Err(missing(Kind::PodGroup, key));
+        };
+        let uid = group.metadata.uid;
+        if self.sent(|| Request::GroupCondition { key, uid, condition: condition.clone() }) {
+            return Ok(());
+        }
+        let mut group = Arc::unwrap_or_clone(group);
+        group.status.conditions.retain(|other| other.type_ != condition.type_);
+        group.status.conditions.push(condition);
+        self.update_here(group.into()).map(drop)
+    }
+
+    fn set_extended_resource_claim(
+        &mut self,
+        key: NamespacedName,
+        status: PodExtendedResourceClaimStatus,
+    ) -> Poll<Result<(), String>> {
+        let pod = self.pod_ref(key)?;
+        let request = Request::ExtendedResourceClaim { pod, status: status.clone() };
+        if let Some(answer) = self.ask(Question::Claim(pod.uid), request) {
+            return answer.map_ok(drop);
+        }
+        let status = Some(status.into());
+        Poll::Ready(self.change_pod(key, |pod| pod.status.extended_resource_claim_status = status))
+    }
+
+    fn set_node_resource_claims(
+        &mut self,
+        key: NamespacedName,
+        statuses: Vec<NodeAllocatableResourceClaimStatus>,
+    ) -> Result<(), String> {
+        let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
+        if pod.status.node_allocatable_resource_claim_statuses == statuses {
+            return Ok(()); // a patch that changes nothing is no new version
+        }
+        let pod = PodRef { key, uid: pod.metadata.uid };
+        let request = || Request::NodeResourceClaims { pod, statuses: statuses.clone() };
+        if self.sent(request) {
+            return Ok(());
+        }
+        self.change_pod(key, |pod| pod.status.node_allocatable_resource_claim_statuses = statuses)
+    }
+
+    fn event(&mut self, event: ApiEvent) {
+        if self.remote.is_some() {
+            let pod = self.objects.pod(event.regarding);
+            let version = pod.map(|pod| pod.metadata.resource_version).unwrap_or_default();
+            self.sent(|| Request::Event { event: event.clone(), version });
+        }
+        self.events.push(event);
+    }
+
+    /// An extender that binds a pod does so through this API server.
+    fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String> {
+        self.faults.extender(call.extender)?;
+        let Some(extenders) = self.extenders().cloned() else {
+            return Err(format!("extender {} cannot be reached from a snapshot", call.extender));
+        };
+        let answer = extenders(&call, &self.objects)?;
+        if let Some((key, uid, node)) = extender::binding_in(&call)
+            && extender::error_text(&answer).is_none()
+            && self.remote.is_none()
+        {
+            self.faults.bind(key)?;
+            self.bind_here(PodRef { key, uid }, node)?;
+        }
+        Ok(answer)
+    }
+
+    /// Elsewhere the extender is asked beside the cycles: it may take its time.
+    fn bind_by_extender(&mut self, call: ExtenderCall) -> Poll<Result<serde_json::Value, String>> {
+        let binding = extender::binding_in(&call).filter(|_| self.remote.is_some());
+        let Some((key, uid, _)) = binding else { return Poll::Ready(self.call_extender(call)) };
+        self.faults.extender(call.extender)?;
+        let request = Request::ExtenderBind { pod: PodRef { key, uid }, call };
+        let asked = self.ask(Question::Bind(uid), request);
+        asked.unwrap_or(Poll::Pending).map_ok(|_| serde_json::Value::Null)
+    }
+
+    fn others_may_act(&self) -> bool {
+        self.remote.is_some()
+    }
+}
+
+/// The object that an answer tells, or as it was sent.
+fn object_of(
+    answer: Option<Poll<Result<Written, String>>>,
+    sent: Object,
+) -> Poll<Result<Object, UpdateError>> {
+    let Some(answer) = answer else { return Poll::Pending };
+    Poll::Ready(match ready!(answer)? {
+        Written::Object(object) => Ok(object),
+        Written::Done => Ok(sent),
+        Written::Gone => Err(format!("{} not found", sent.key()).into()),
+        Written::Conflict { problem, .. } => Err(UpdateError::Conflict(problem)),
+    })
+}

@@ -1,0 +1,73 @@
+//! What a person does to the scheduler of a cluster at work: another configuration, and pods
+//! moved in its queue.
+
+use std::sync::Arc;
+
+use kubestep_engine::config::{FeatureGates, Overlay, ResolvedConfig, resolve_with};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::engine::pod::NamespacedName;
+use crate::World;
+
+impl World {
+    /// The configuration that the scheduler has.
+    pub fn config(&self) -> &Arc<ResolvedConfig> {
+        &self.config
+    }
+
+    /// The plugins that a configuration can name.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Gives the scheduler another configuration: a document, changes on top of it, and
+    /// feature gates. Cluster, queue and clock stay.
+    ///
+    /// # Errors
+    /// What kube-scheduler would refuse to start with. Nothing was changed.
+    pub fn reconfigure(
+        &mut self,
+        text: Option<&str>,
+        overlays: Vec<Overlay>,
+        features: &FeatureGates,
+    ) -> Result<(), String> {
+        let descriptors = self.registry.descriptors();
+        let mut config = resolve_with(text, overlays, features, &descriptors)
+            .map_err(|error| error.to_string())?;
+        if let Some(percentage) = self.percentage_from_elsewhere() {
+            config.percentage_of_nodes_to_score = percentage;
+        }
+        self.reconfigure_to(config)
+    }
+
+    /// The same with a configuration that is resolved already.
+    pub(super) fn reconfigure_to(&mut self, config: ResolvedConfig) -> Result<(), String> {
+        self.scheduler.reconfigure(&config, config.features, &self.registry, self.now)?;
+        if config.extenders != self.config.extenders {
+            self.api.forget_extenders();
+        }
+        self.config = config.into();
+        self.settle();
+        Ok(())
+    }
+
+    /// Moves a pod into the active queue. `false` if it does not get there.
+    pub fn activate(&mut self, key: NamespacedName) -> bool {
+        let done = self.scheduler.activate(key, self.now);
+        self.settle();
+        done
+    }
+
+    /// Tries a pod again that waits for an event. `false` if it does not wait for one.
+    pub fn retry(&mut self, key: NamespacedName) -> bool {
+        let done = self.scheduler.retry(key, self.now);
+        self.settle();
+        done
+    }
+
+    /// `percentageOfNodesToScore`, if it was not the document that said it.
+    fn percentage_from_elsewhere(&self) -> Option<i32> {
+        let percentage = self.config.percentage_of_nodes_to_score;
+        let written = self.config.document.percentage_of_nodes_to_score.unwrap_or_default();
+        (percentage != written).then_some(percentage)
+    }
+}

@@ -1,0 +1,78 @@
+//! Jobs and CronJobs: the pods that run at the same time at the start.
+
+use super::manifest::{Manifest, owner};
+use super::{Surroundings, Workload, named};
+use kubestep_engine::api::admission::made_up_uid;
+use kubestep_engine::api::{DecodeError, Pod};
+use kubestep_engine::intern::Symbol;
+use crate::START;
+
+const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+/// A Job's pods.
+pub(super) fn job(
+    manifest: &Manifest<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Result<Workload, DecodeError> {
+    pods(manifest, surroundings, "spec", manifest.name.to_owned(), manifest.uid())
+}
+
+/// The pods of the Job that a CronJob would start now.
+pub(super) fn cron_job(
+    manifest: &Manifest<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Result<Workload, DecodeError> {
+    let minutes = START.0 / 60_000_000;
+    let name = format!("{}-{minutes}", manifest.name);
+    let uid = made_up_uid(&format!("Job {}/{name}", manifest.namespace));
+    let manifest = Manifest { template: "spec.jobTemplate.spec.template", ..*manifest };
+    pods(&manifest, surroundings, "spec.jobTemplate.spec", name, uid)
+}
+
+fn pods(
+    manifest: &Manifest<'_>,
+    surroundings: &Surroundings<'_>,
+    spec: &str,
+    name: String,
+    uid: Symbol,
+) -> Result<Workload, DecodeError> {
+    let mut pod = manifest.template_pod()?;
+    pod.metadata.owner_references = vec![owner("batch/v1", "Job", &name, uid)].into();
+    for (key, value) in [
+        ("batch.kubernetes.io/controller-uid", uid.as_str()),
+        ("batch.kubernetes.io/job-name", &name),
+        ("controller-uid", uid.as_str()),
+        ("job-name", &name),
+    ] {
+        pod.metadata.labels.insert(key.into(), Symbol::new(value));
+    }
+    let parallel = manifest.count(&format!("{spec}.parallelism"))?.unwrap_or(1);
+    let completions = manifest.count(&format!("{spec}.completions"))?.unwrap_or(usize::MAX);
+    let suspended = manifest.field(&format!("{spec}.suspend")) == true
+        || (spec != "spec" && manifest.field("spec.suspend") == true);
+    let mut notices = Vec::new();
+    if suspended {
+        notices
+            .push(format!("{}: is suspended, its pods are tried all the same", manifest.title()));
+    }
+    let indexed = manifest.field(&format!("{spec}.completionMode")) == "Indexed";
+    Ok(Workload {
+        name: manifest.title(),
+        owners: Vec::new(),
+        replicas: surroundings.replicas.unwrap_or(parallel.min(completions)),
+        can_grow: true,
+        notices,
+        make: Box::new(move |number| vec![numbered(&pod, &name, number, indexed).into()]),
+    })
+}
+
+fn numbered(pod: &Pod, job: &str, number: usize, indexed: bool) -> Pod {
+    if !indexed {
+        return named(pod, &format!("{job}-{}", number + 1));
+    }
+    let mut pod = named(pod, &format!("{job}-{number}"));
+    let index = Symbol::new(&number.to_string());
+    pod.metadata.labels.insert(COMPLETION_INDEX.into(), index);
+    pod.metadata.annotations.insert(COMPLETION_INDEX.into(), index);
+    pod
+}

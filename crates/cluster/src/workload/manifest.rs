@@ -1,0 +1,143 @@
+//! A workload's manifest: its fields as they are written, and the pod of its template.
+
+use serde_json::{Value, json};
+
+use kubestep_engine::api::admission::made_up_uid;
+use kubestep_engine::api::decode::from_value;
+use kubestep_engine::api::{DecodeError, Kind, Object, OwnerReference, Pod};
+use kubestep_engine::intern::Symbol;
+
+/// Pods of one workload at most: nobody means more.
+pub(super) const MOST: usize = 1_000_000;
+
+/// A manifest and what it is.
+pub(super) struct Manifest<'a> {
+    pub value: &'a Value,
+    pub api_version: &'a str,
+    pub kind: &'a str,
+    pub name: &'a str,
+    pub namespace: &'a str,
+    /// Where the pod's template is: `spec.template`, with what is around it in other kinds.
+    pub template: &'static str,
+}
+
+impl<'a> Manifest<'a> {
+    pub fn new(value: &'a Value) -> Manifest<'a> {
+        let text = |value: &'a Value| value.as_str().unwrap_or_default();
+        let metadata = &value["metadata"];
+        let namespace = text(&metadata["namespace"]);
+        Manifest {
+            value,
+            api_version: text(&value["apiVersion"]),
+            kind: text(&value["kind"]),
+            name: text(&metadata["name"]),
+            namespace: if namespace.is_empty() { "default" } else { namespace },
+            template: "spec.template",
+        }
+    }
+
+    /// `Deployment shop/web`.
+    pub fn title(&self) -> String {
+        format!("{} {}/{}", self.kind, self.namespace, self.name)
+    }
+
+    /// An error about a field.
+    pub fn error(&self, path: &str, message: impl Into<String>) -> DecodeError {
+        let (object, path) = (self.title(), path.to_owned());
+        DecodeError { object, path, message: message.into(), position: None }
+    }
+
+    /// The field at a path such as `spec.replicas`; null if it is not there.
+    pub fn field(&self, path: &str) -> &'a Value {
+        path.split('.').fold(self.value, |value, name| &value[name])
+    }
+
+    /// A whole number that is not negative.
+    pub fn count(&self, path: &str) -> Result<Option<usize>, DecodeError> {
+        match self.field(path) {
+            Value::Null => Ok(None),
+            value => match value.as_u64().and_then(|count| usize::try_from(count).ok()) {
+                Some(count) if count <= MOST => Ok(Some(count)),
+                Some(_) => Err(self.error(path, format!("{value} is more than {MOST}"))),
+                None => Err(self.error(path, format!("{value} is not a number of 0 or more"))),
+            },
+        }
+    }
+
+    /// The template's pod, in the workload's namespace, without a name.
+    pub fn template_pod(&self) -> Result<Pod, DecodeError> {
+        if self.name.is_empty() {
+            return Err(self.error("metadata.name", "is missing"));
+        }
+        let template = self.field(self.template);
+        if template["spec"].is_null() {
+            return Err(self.error(&format!("{}.spec", self.template), "is missing"));
+        }
+        let mut value = json!({"metadata": template["metadata"], "spec": template["spec"]});
+        // An empty template metadata is null in the value.
+        value["metadata"] = match value["metadata"].take() {
+            Value::Object(fields) => Value::Object(fields),
+            _ => json!({}),
+        };
+        let mut pod = self.pod(&value, &format!("{}.", self.template))?;
+        pod.metadata.name = Symbol::EMPTY;
+        Ok(pod)
+    }
+
+    /// A pod out of a value, not placed yet. `above` is where in the manifest the value is.
+    pub fn pod(&self, value: &Value, above: &str) -> Result<Pod, DecodeError> {
+        let decoded = from_value(Kind::Pod, value.clone())
+            .map_err(|error| self.error(&format!("{above}{}", error.path), error.message))?;
+        let Object::Pod(pod) = decoded else {
+            return Err(self.error(above, "is no pod"));
+        };
+        let mut pod = Pod::clone(&pod);
+        pod.metadata.namespace = Symbol::new(self.namespace);
+        pod.metadata.uid = Symbol::EMPTY;
+        pod.metadata.creation_timestamp = None;
+        pod.metadata.deletion_timestamp = None;
+        pod.spec.node_name = Symbol::EMPTY;
+        pod.status = Default::default();
+        Ok(pod)
+    }
+
+    /// The workload's UID: as written, else made up from what it is called.
+    pub fn uid(&self) -> Symbol {
+        match self.field("metadata.uid").as_str() {
+            Some(uid) if !uid.is_empty() => Symbol::new(uid),
+            _ => made_up_uid(&self.title()),
+        }
+    }
+
+    /// The reference by which its pods name it as their controller.
+    pub fn owner(&self) -> OwnerReference {
+        owner(self.api_version, self.kind, self.name, self.uid())
+    }
+
+    /// Something like the hash of the template that controllers put into names and labels.
+    pub fn hash(&self) -> String {
+        let uid = made_up_uid(&self.field(self.template).to_string());
+        uid.chars().filter(char::is_ascii_hexdigit).take(10).collect()
+    }
+
+    /// An object of this kind, as the scheduler reads it.
+    pub fn object(&self, kind: Kind) -> Result<Object, DecodeError> {
+        let mut object = from_value(kind, self.value.clone())
+            .map_err(|error| self.error(&error.path, error.message))?;
+        object.metadata_mut().namespace = Symbol::new(self.namespace);
+        object.metadata_mut().uid = self.uid();
+        Ok(object)
+    }
+}
+
+/// A reference to the controller of a pod.
+pub(super) fn owner(api_version: &str, kind: &str, name: &str, uid: Symbol) -> OwnerReference {
+    OwnerReference {
+        api_version: Symbol::new(api_version),
+        kind: Symbol::new(kind),
+        name: Symbol::new(name),
+        uid,
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}

@@ -1,0 +1,112 @@
+//! Workloads: the pods that the controllers of Kubernetes would create of a manifest, with the
+//! names, labels, owners and node affinity that they give them.
+//!
+//! A manifest goes in as the value it was written as; out comes what its controller would make,
+//! replica by replica, so that any number of them can be tried. Random parts of names are
+//! numbers here, so that runs repeat. One file a group of controllers; `KINDS` lists them.
+//!
+//! Upstream: `pkg/controller` (`deployment`, `replicaset`, `statefulset`, `daemon`, `job`,
+//! `cronjob`).
+
+mod daemon_set;
+mod job;
+mod manifest;
+mod replicas;
+mod stateful_set;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use kubestep_engine::api::{DecodeError, Node, Object, Pod};
+use kubestep_engine::intern::Symbol;
+use manifest::Manifest;
+
+/// What a manifest's controller would create.
+pub struct Workload {
+    /// `Deployment shop/web`.
+    pub name: String,
+    /// What it creates beside pods, as far as a scheduler reads it.
+    pub owners: Vec<Object>,
+    /// How many pods it would create.
+    pub replicas: usize,
+    /// Whether any number of replicas is possible; of a DaemonSet the nodes decide.
+    pub can_grow: bool,
+    /// What happens otherwise in a cluster, or was left out; one sentence each.
+    pub notices: Vec<String>,
+    make: Box<dyn Fn(usize) -> Vec<Object> + Send>,
+}
+
+impl Workload {
+    /// The objects of the replica with that number, from 0: its pod, and claims before it.
+    pub fn replica(&self, number: usize) -> Vec<Object> {
+        (self.make)(number)
+    }
+
+    /// All that its controller would create, in the order of creation.
+    pub fn objects(&self) -> Vec<Object> {
+        let replicas = (0..self.replicas).flat_map(|number| self.replica(number));
+        self.owners.iter().cloned().chain(replicas).collect()
+    }
+}
+
+/// What a controller has to know beside the manifest.
+pub struct Surroundings<'a> {
+    /// Takes the place of the number of replicas in the manifest.
+    pub replicas: Option<usize>,
+    /// The nodes of the cluster, for DaemonSets.
+    pub nodes: &'a [Arc<Node>],
+}
+
+type Expand = fn(&Manifest<'_>, &Surroundings<'_>) -> Result<Workload, DecodeError>;
+
+/// The kinds that stand for pods, with their API groups.
+const KINDS: &[(&str, &str, Expand)] = &[
+    ("Pod", "", replicas::pod),
+    ("ReplicationController", "", replicas::replication_controller),
+    ("ReplicaSet", "apps", replicas::replica_set),
+    ("Deployment", "apps", replicas::deployment),
+    ("StatefulSet", "apps", stateful_set::expand),
+    ("DaemonSet", "apps", daemon_set::expand),
+    ("Job", "batch", job::job),
+    ("CronJob", "batch", job::cron_job),
+];
+
+/// The names of the kinds that stand for pods.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(kind, ..)| *kind)
+}
+
+/// What the controller of the manifest would create; `None` if it is of a kind that stands for
+/// no pods.
+///
+/// # Errors
+/// A field is wrong.
+pub fn expand(
+    value: &Value,
+    surroundings: &Surroundings<'_>,
+) -> Option<Result<Workload, DecodeError>> {
+    let manifest = Manifest::new(value);
+    let group = manifest.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let known = KINDS.iter().find(|(kind, of_group, _)| {
+        *kind == manifest.kind && (manifest.api_version.is_empty() || *of_group == group)
+    });
+    known.map(|(_, _, expand)| expand(&manifest, surroundings))
+}
+
+/// The pod of a template: in the workload's namespace, owned by it, not placed yet.
+fn owned_pod(manifest: &Manifest<'_>) -> Result<Pod, DecodeError> {
+    let mut pod = manifest.template_pod()?;
+    pod.metadata.owner_references = vec![manifest.owner()].into();
+    Ok(pod)
+}
+
+/// Gives a pod its name.
+fn named(pod: &Pod, name: &str) -> Pod {
+    let mut pod = pod.clone();
+    pod.metadata.name = Symbol::new(name);
+    pod
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Pods that are alike: pods by themselves, ReplicationControllers, ReplicaSets, Deployments.
+
+use serde_json::{Value, json};
+
+use super::manifest::{Manifest, owner};
+use super::{Surroundings, Workload, named, owned_pod};
+use kubestep_engine::api::decode::from_value;
+use kubestep_engine::api::{DecodeError, Kind, Object, Pod};
+use kubestep_engine::intern::Symbol;
+
+/// The label in which the pods of a ReplicaSet of a Deployment carry the template's hash.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+
+/// One pod, or copies of it.
+pub(super) fn pod(
+    manifest: &Manifest<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Result<Workload, DecodeError> {
+    let mut pod = manifest.pod(manifest.value, "")?;
+    let generated = pod.metadata.name.is_empty() && !pod.metadata.generate_name.is_empty();
+    if !generated && pod.metadata.name.is_empty() {
+        return Err(manifest.error("metadata.name", "is missing"));
+    }
+    let name = if generated { pod.metadata.generate_name } else { pod.metadata.name };
+    let replicas = surroundings.replicas.unwrap_or(1);
+    let alone = replicas == 1 && !generated;
+    pod.metadata.name = Symbol::EMPTY;
+    let base = name.trim_end_matches('-').to_owned();
+    let notices = match manifest.field("spec.nodeName").as_str() {
+        Some(node) if !node.is_empty() => {
+            vec![format!("{}: is tried without its node {node}", manifest.title())]
+        }
+        _ => Vec::new(),
+    };
+    let make = move |number: usize| {
+        let own =
+            if alone && number == 0 { base.clone() } else { format!("{base}-{}", number + 1) };
+        vec![named(&pod, &own).into()]
+    };
+    let name = format!("Pod {}/{name}", manifest.namespace);
+    Ok(Workload {
+        name,
+        owners: Vec::new(),
+        replicas,
+        can_grow: true,
+        notices,
+        make: Box::new(make),
+    })
+}
+
+/// A ReplicationController's pods.
+pub(super) fn replication_controller(
+    manifest: &Manifest<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Result<Workload, DecodeError> {
+    let owners = vec![manifest.object(Kind::ReplicationController)?];
+    let pod = owned_pod(manifest)?;
+    alike(manifest, surroundings, owners, pod, manifest.name)
+}
+
+/// A ReplicaSet's pods.
+pub(super) fn replica_set(
+    manifest: &Manifest<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Result<Workload, DecodeError> {
+    let owners = vec![manifest.object(Kind::ReplicaSet)?];
+    let pod = owned_pod(manifest)?;
+    alike(manifest, surroundings, owners, pod, manifest.name)
+}
+
+/// A Deployment's ReplicaSet, and its pods.
+pub(super) fn deployment(
+    manifest: &Manifest<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Result<Workload, DecodeError> {
+    let mut pod = manifest.template_pod()?;
+    let hash = manifest.hash();
+    let name = format!("{}-{hash}", manifest.name);
+    pod.metadata.labels.insert(TEMPLATE_HASH.into(), Symbol::new(&hash));
+    let selector = selector(manifest, &hash)?;
+    let uid = kubestep_engine::api::admission::made_up_uid(&format!("ReplicaSet {name}"));
+    let set = json!({
+        "metadata": {
+            "name": name, "namespace": manifest.namespace, "uid": uid.as_str(),
+            "labels": &pod.metadata.labels,
+            "ownerReferences": [manifest.owner()],
+        },
+        "spec": {"selector": selector},
+    });
+    let set = from_value(Kind::ReplicaSet, set)
+        .map_err(|error| manifest.error(&error.path, error.message))?;
+    pod.metadata.owner_references = vec![owner("apps/v1", "ReplicaSet", &name, uid)].into();
+    alike(manifest, surroundings, vec![set], pod, &name)
+}
+
+/// The Deployment's selector, for the pods of this template alone.
+fn selector(manifest: &Manifest<'_>, hash: &str) -> Result<Value, DecodeError> {
+    const PATH: &str = "spec.selector";
+    let mut selector = manifest.field(PATH).clone();
+    let labels = match &mut selector {
+        Value::Null => return Ok(Value::Null),
+        Value::Object(fields) => fields.entry("matchLabels").or_insert_with(|| json!({})),
+        _ => return Err(manifest.error(PATH, "is not a label selector")),
+    };
+    match labels {
+        Value::Object(labels) => drop(labels.insert(TEMPLATE_HASH.to_owned(), json!(hash))),
+        Value::Null => *labels = json!({TEMPLATE_HASH: hash}),
+        _ => return Err(manifest.error("spec.selector.matchLabels", "is not a map of labels")),
+    }
+    Ok(selector)
+}
+
+/// Pods of one template with numbered names.
+fn alike(
+    manifest: &Manifest<'_>,
+    surroundings: &Surroundings<'_>,
+    owners: Vec<Object>,
+    pod: Pod,
+    prefix: &str,
+) -> Result<Workload, DecodeError> {
+    let written = manifest.count("spec.replicas")?;
+    let prefix = prefix.to_owned();
+    let make = move |number: usize| vec![named(&pod, &format!("{prefix}-{}", number + 1)).into()];
+    Ok(Workload {
+        name: manifest.title(),
+        owners,
+        replicas: surroundings.replicas.or(written).unwrap_or(1),
+        can_grow: true,
+        notices: Vec::new(),
+        make: Box::new(make),
+    })
+}

@@ -1,0 +1,371 @@
+//! Conditions: CEL expressions over what is known where a breakpoint sits.
+//!
+//! Beside CEL's own notation an amount can be written as in a manifest: `node.free.cpu < 500m`.
+//! What is joined by `&&` is taken apart, so that what needs the cycle alone is asked once a
+//! cycle, what needs a verdict once a distinct verdict, and only the rest for each node.
+
+use std::sync::{Arc, LazyLock};
+
+use ::cel::common::ast::{EntryExpr, Expr, IdedExpr, operators};
+use ::cel::common::types::{CelBool, CelString, STRING_TYPE};
+use ::cel::common::value::{CowVal, Val};
+use ::cel::{Context, DeclarationError, Env, ExecutionError, Value, extensions};
+
+use kubestep_engine::api::Quantity;
+use kubestep_engine::config::suggest;
+use crate::breakpoint::sample;
+use crate::breakpoint::values::AmountValue;
+use crate::breakpoint::variables::{Facts, Reach, VARIABLES};
+
+/// The function that amounts are written with after reading.
+const AMOUNT: &str = "quantity";
+
+/// A condition that was read and can be asked.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    text: Arc<str>,
+    parts: Arc<[Part]>,
+}
+
+impl PartialEq for Condition {
+    fn eq(&self, other: &Condition) -> bool {
+        self.text == other.text
+    }
+}
+
+/// One of the parts that must all hold.
+#[derive(Debug)]
+pub struct Part {
+    expression: IdedExpr,
+    reaches: Vec<Reach>,
+    of_amounts: bool,
+}
+
+/// The fields of `node` that are amounts.
+const AMOUNTS: [&str; 4] = ["free", "allocatable", "requested", "pods"];
+
+impl Part {
+    /// Whether it depends on anything of that kind.
+    pub fn needs(&self, reach: Reach) -> bool {
+        self.reaches.contains(&reach)
+    }
+
+    /// Whether it depends on the node alone, so that the answer is the same until the node
+    /// changes.
+    pub fn is_of_node(&self) -> bool {
+        self.reaches == [Reach::Node]
+    }
+
+    /// Whether it depends on the node's amounts alone, so that the answer is the same for all
+    /// nodes with the same.
+    pub fn is_of_amounts(&self) -> bool {
+        self.is_of_node() && self.of_amounts
+    }
+
+    /// Whether it is known before any node or plugin is looked at; `message` may be the cycle's
+    /// or a plugin's.
+    pub fn is_of_cycle(&self, message_is_answer: bool) -> bool {
+        self.reaches.iter().all(|reach| match reach {
+            Reach::Pod | Reach::Cycle => true,
+            Reach::Message => !message_is_answer,
+            _ => false,
+        })
+    }
+
+    /// Whether it holds. What is not there, as a label, makes it not hold.
+    ///
+    /// # Errors
+    /// It cannot be worked out; the text is for people.
+    pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, String> {
+        let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
+        let mut context = Context::with_env(environment.clone());
+        context.set_variable_resolver(facts);
+        match Value::resolve_val(&self.expression, &context) {
+            Ok(value) => match value.downcast_ref::<CelBool>() {
+                Some(answer) => Ok(*answer.inner()),
+                None => Err(format!("it gives a {}, not true or false", value.get_type().name())),
+            },
+            Err(ExecutionError::NoSuchKey(_) | ExecutionError::UndeclaredReference(_)) => Ok(false),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+static ENVIRONMENT: LazyLock<Result<Arc<Env>, String>> =
+    LazyLock::new(|| environment().map(Arc::new).map_err(|error| error.to_string()));
+
+fn environment() -> Result<Env, DeclarationError> {
+    let mut env = Env::stdlib();
+    env.add_extension(extensions::strings)?;
+    env.add_type(AmountValue::cel_type().to_owned())?;
+    env.add_overload(AMOUNT, "string_to_amount", vec![STRING_TYPE], |args| {
+        let text = args.first().and_then(|arg| arg.downcast_ref::<CelString>());
+        let text = text.map_or("", CelString::inner);
+        match Quantity::parse(text) {
+            Ok(quantity) => Ok(CowVal::owned(AmountValue(quantity))),
+            Err(error) => Err(ExecutionError::function_error(AMOUNT, error)),
+        }
+    })?;
+    Ok(env)
+}
+
+impl Condition {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// It is no CEL, names what does not exist, or cannot work; the text is for people.
+    pub fn parse(text: &str) -> Result<Condition, String> {
+        let text = text.trim();
+        let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
+        let program = environment.compile(&with_amounts(text)).map_err(|errors| {
+            let lines = errors.to_string();
+            let first = lines.lines().next().unwrap_or_default();
+            let first = first.rsplit("<input>:").next().unwrap_or_default();
+            format!("the condition {text:?} cannot be read: {first}")
+        })?;
+        let mut parts = Vec::new();
+        take_apart(program.expression(), &mut parts)?;
+        let condition = Condition { text: text.into(), parts: parts.into() };
+        condition.try_out().map_err(|problem| format!("the condition {text:?}: {problem}"))?;
+        Ok(condition)
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The parts that must all hold.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Whether it depends on anything of that kind.
+    pub fn needs(&self, reach: Reach) -> bool {
+        self.parts.iter().any(|part| part.needs(reach))
+    }
+
+    /// Whether it holds, everything it needs being known.
+    ///
+    /// # Errors
+    /// It cannot be worked out.
+    pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, String> {
+        for part in self.parts.iter() {
+            if !part.holds(facts)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Asks it of an example in which everything is there, so that a mistake shows at once and
+    /// not after an hour. A watch can be of an amount, a count or words.
+    fn try_out(&self) -> Result<(), String> {
+        let mut answer = Ok(());
+        for example in sample::examples() {
+            let facts = example.facts();
+            answer = self.parts.iter().try_for_each(|part| part.holds(&facts).map(|_| ()));
+            if answer.is_ok() {
+                break;
+            }
+        }
+        answer
+    }
+}
+
+/// Splits at the top level's `&&`.
+fn take_apart(expression: &IdedExpr, parts: &mut Vec<Part>) -> Result<(), String> {
+    if let Expr::Call(call) = &expression.expr
+        && call.func_name == operators::LOGICAL_AND
+    {
+        return call.args.iter().try_for_each(|arg| take_apart(arg, parts));
+    }
+    let mut names = Vec::new();
+    variables(expression, &mut Vec::new(), &mut names);
+    let mut reaches = Vec::new();
+    for name in names {
+        let variable = VARIABLES.iter().find(|variable| variable.name == name);
+        let reach = variable.map(|variable| variable.reach).ok_or_else(|| unknown(name))?;
+        if !reaches.contains(&reach) {
+            reaches.push(reach);
+        }
+    }
+    let of_amounts = !asks_more_than_amounts(expression);
+    parts.push(Part { expression: expression.clone(), reaches, of_amounts });
+    Ok(())
+}
+
+/// Whether an expression asks for more of `node` than its amounts.
+fn asks_more_than_amounts(of: &IdedExpr) -> bool {
+    match &of.expr {
+        Expr::Ident(name) => name == "node",
+        Expr::Literal(_) => false,
+        Expr::Select(select) => match &select.operand.expr {
+            Expr::Ident(name) if name == "node" => !AMOUNTS.contains(&select.field.as_str()),
+            _ => asks_more_than_amounts(&select.operand),
+        },
+        Expr::Call(call) => {
+            call.target.as_deref().into_iter().chain(&call.args).any(asks_more_than_amounts)
+        }
+        _ => true,
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let names = || VARIABLES.iter().map(|variable| variable.name);
+    match suggest::closest(name, names()) {
+        Some(near) => format!("conditions know no {name:?}; did you mean {near:?}?"),
+        None => {
+            let names: Vec<&str> = names().collect();
+            format!("conditions know no {name:?}; they know {}", names.join(", "))
+        }
+    }
+}
+
+/// The names an expression uses, without those of its own loops.
+fn variables<'a>(of: &'a IdedExpr, own: &mut Vec<&'a str>, names: &mut Vec<&'a str>) {
+    match &of.expr {
+        Expr::Ident(name) if !own.contains(&name.as_str()) => names.push(name),
+        Expr::Comprehension(each) => {
+            variables(&each.iter_range, own, names);
+            variables(&each.accu_init, own, names);
+            let before = own.len();
+            own.extend([each.iter_var.as_str(), each.accu_var.as_str()]);
+            own.extend(each.iter_var2.as_deref());
+            for part in [&each.loop_cond, &each.loop_step, &each.result] {
+                variables(part, own, names);
+            }
+            own.truncate(before);
+        }
+        Expr::Call(call) => {
+            let parts = call.target.as_deref().into_iter().chain(&call.args);
+            parts.for_each(|part| variables(part, own, names));
+        }
+        Expr::Select(select) => variables(&select.operand, own, names),
+        Expr::List(list) => list.elements.iter().for_each(|part| variables(part, own, names)),
+        Expr::Map(map) => {
+            for entry in &map.entries {
+                if let EntryExpr::MapEntry(entry) = &entry.expr {
+                    variables(&entry.key, own, names);
+                    variables(&entry.value, own, names);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The text with amounts such as `500m` or `2Gi` written as CEL has them. CEL itself knows no
+/// number that a letter follows, but for `5u` and exponents, so nothing else is touched.
+fn with_amounts(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        let word = before.is_alphanumeric() || before == '_';
+        let taken = match c {
+            '"' | '\'' => quoted(rest, c),
+            _ if c.is_ascii_digit() && !word => match amount(rest) {
+                Some(end) => {
+                    out.push_str(&format!("{AMOUNT}(\"{}\")", &rest[..end]));
+                    before = ')';
+                    rest = &rest[end..];
+                    continue;
+                }
+                None => number_end(rest),
+            },
+            _ => c.len_utf8(),
+        };
+        out.push_str(&rest[..taken]);
+        before = rest[..taken].chars().next_back().unwrap_or(' ');
+        rest = &rest[taken..];
+    }
+    out
+}
+
+/// The length of the text in quotes at the beginning.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            _ if c == quote => return at + c.len_utf8(),
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Digits and at most one point.
+fn number_end(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len())
+}
+
+/// The length of the amount with a suffix at the beginning; `None` if there is none.
+fn amount(text: &str) -> Option<usize> {
+    const SUFFIXES: [&str; 12] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "k", "M", "G", "T", "P", "m"];
+    let digits = number_end(text);
+    let suffix = SUFFIXES.iter().find(|suffix| text[digits..].starts_with(**suffix))?;
+    let end = digits + suffix.len();
+    let next = text[end..].chars().next();
+    next.is_none_or(|c| !c.is_alphanumeric() && c != '_').then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Condition {
+        Condition::parse(text).unwrap()
+    }
+
+    fn mistake(text: &str) -> String {
+        Condition::parse(text).unwrap_err()
+    }
+
+    #[test]
+    fn amounts_are_written_as_in_manifests() {
+        for (written, read) in [
+            ("node.free.cpu < 500m", "node.free.cpu < quantity(\"500m\")"),
+            ("2.5Gi", "quantity(\"2.5Gi\")"),
+            ("\"500m\" == 'x\\'2Gi'", "\"500m\" == 'x\\'2Gi'"),
+            ("5u + 5e3 + 0x1f + a5m + 500min", "5u + 5e3 + 0x1f + a5m + 500min"),
+            ("[1k,2]", "[quantity(\"1k\"),2]"),
+        ] {
+            assert_eq!(with_amounts(written), read);
+        }
+    }
+
+    #[test]
+    fn parts_know_what_they_need() {
+        let condition =
+            parse("attempts >= 3 && verdict != 'Success' && (node.pods > 2 || score > 1)");
+        let reaches: Vec<_> = condition.parts().iter().map(|part| part.reaches.clone()).collect();
+        assert_eq!(
+            reaches,
+            [vec![Reach::Cycle], vec![Reach::Answer], vec![Reach::Node, Reach::Score]]
+        );
+        assert!(condition.parts()[0].is_of_cycle(true) && !condition.parts()[1].is_of_cycle(true));
+        assert!(parse("node.free.cpu < 1").parts()[0].is_of_node());
+    }
+
+    #[test]
+    fn mistakes_show_at_once() {
+        assert!(mistake("feasable == 0").ends_with("did you mean \"feasible\"?"));
+        assert!(mistake("xyz").contains("they know pod, seconds, cycle"));
+        assert!(mistake("feasible ==").contains("cannot be read"));
+        assert!(mistake("feasible").ends_with("it gives a int, not true or false"));
+        assert!(mistake("message > 3").contains("the condition"));
+        assert!(mistake("node.fre.cpu < 1").contains("there are name, labels"));
+        assert!(mistake("node.free.cpu < 'x'").contains("the condition"));
+    }
+
+    #[test]
+    fn a_label_that_is_not_there_is_a_no() {
+        let condition = parse("pod.labels.app == 'web' || pod.labels['a/b'] == 'c'");
+        assert_eq!(condition.holds(&Facts::default()), Ok(false));
+        assert!(parse("has(pod.labels.app)").holds(&Facts::default()).is_ok());
+        assert!(parse("pod.labels.exists(k, k == 'app')").holds(&Facts::default()).is_ok());
+    }
+}

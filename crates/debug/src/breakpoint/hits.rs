@@ -1,0 +1,490 @@
+//! The hits of a breakpoint at one entry of the recording.
+//!
+//! What concerns the whole cycle is asked first, so that most cycles cost next to nothing; then
+//! each distinct verdict or score once; and only what is left is asked of each node.
+
+use hashbrown::HashMap;
+
+use kubestep_engine::config::ExtensionPoint;
+use crate::breakpoint::condition::{Condition, Part};
+use crate::breakpoint::grain::Grain;
+use crate::breakpoint::location::Location;
+use crate::breakpoint::outcome::Event;
+use crate::breakpoint::recording::Recording;
+use crate::breakpoint::variables::{Answer, Facts, NodeFacts, NodeScore, Reach};
+use crate::frames::{self, Position};
+use crate::ledger::NodeAmounts;
+use kubestep_engine::engine::column::Column;
+use kubestep_engine::engine::node::NodeId;
+use kubestep_engine::engine::record::{CycleRecord, QueueMove, QueueName, ScoreColumn, VerdictId};
+use kubestep_engine::engine::status::{Code, Status};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::START;
+use crate::trace::{Entry, EntryId};
+
+/// What a breakpoint remembers between entries, for speed only.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// What the condition said of nodes, and since when the node is as it was then.
+    nodes: HashMap<Symbol, (usize, bool)>,
+    /// What it said of nodes with these amounts, where it asks for no more. Only a few: most
+    /// nodes of a large cluster are like others.
+    amounts: Vec<(NodeAmounts, bool)>,
+    /// Why the condition could not be worked out, the last time that happened.
+    pub problem: Option<String>,
+}
+
+/// So many different amounts are remembered.
+const DIFFERENT_AMOUNTS: usize = 16;
+
+impl Memory {
+    /// Forgets what was learned of nodes, some of which may be gone.
+    pub fn forget_nodes(&mut self) {
+        (self.nodes, self.amounts) = (HashMap::new(), Vec::new());
+    }
+
+    fn of_amounts(&self, of: &NodeAmounts) -> Option<bool> {
+        let same = |known: &NodeAmounts| {
+            (known.pods, &known.free, &known.allocatable) == (of.pods, &of.free, &of.allocatable)
+        };
+        self.amounts.iter().find(|(known, _)| same(known)).map(|(_, answer)| *answer)
+    }
+
+    fn learn(&mut self, of: &NodeAmounts, answer: bool) {
+        if self.amounts.len() == DIFFERENT_AMOUNTS {
+            self.amounts.remove(0);
+        }
+        self.amounts.push((NodeAmounts { object: None, ..of.clone() }, answer));
+    }
+}
+
+/// A breakpoint's place with its condition.
+#[derive(Clone, Copy)]
+pub struct Probe<'a> {
+    /// The place.
+    pub location: &'a Location,
+    /// How closely to look.
+    pub grain: Grain,
+    /// The condition.
+    pub condition: Option<&'a Condition>,
+}
+
+impl Probe<'_> {
+    /// Gives the frame of each hit at an entry, in any order.
+    pub fn visit(
+        &self,
+        recording: &Recording<'_>,
+        at: usize,
+        memory: &mut Memory,
+        found: &mut dyn FnMut(Position),
+    ) {
+        let id = EntryId(at as u32);
+        match (self.grain, recording.history.get(id)) {
+            (Grain::Move, Some(Entry::Move(moved))) if self.is_moved(recording, moved, memory) => {
+                found(Position::of_entry(id));
+            }
+            (Grain::Timeout, Some(Entry::Move(moved)))
+                if self.is_timeout(recording, at, moved, memory) =>
+            {
+                found(Position::of_entry(id));
+            }
+            (Grain::Move | Grain::Timeout, _) => {}
+            (_, Some(Entry::Cycle(record))) => {
+                let cycle = InCycle { probe: self, recording, at, record, memory };
+                cycle.visit(found);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the lists by node of a record are looked at.
+    pub fn needs_lists(&self) -> bool {
+        match self.grain {
+            Grain::Turn | Grain::Answer | Grain::Score | Grain::Total => true,
+            Grain::Event(_) => self.location.plugin.is_some(),
+            _ => false,
+        }
+    }
+
+    fn parts(&self) -> &[Part] {
+        self.condition.map_or(&[], Condition::parts)
+    }
+
+    fn is_moved(&self, recording: &Recording<'_>, moved: &QueueMove, memory: &mut Memory) -> bool {
+        let location = self.location;
+        let fits = location.queue.is_none_or(|queue| queue == moved.to)
+            && location.plugin.is_none_or(|plugin| moved.plugin == Some(plugin))
+            && location.pod.as_ref().is_none_or(|pod| pod.matches_pod(moved.pod));
+        if !fits {
+            return false;
+        }
+        let asks = self.condition.is_some_and(|condition| condition.needs(Reach::Pod));
+        let pod = if asks || location.labels.is_some() { recording.pod(moved.pod) } else { None };
+        let labels = pod.as_ref().map(|pod| &pod.pod.metadata.labels);
+        let selected = location
+            .labels
+            .as_ref()
+            .is_none_or(|selected| labels.is_some_and(|labels| selected.selector.matches(labels)));
+        let facts = Facts {
+            key: moved.pod,
+            pod: pod.as_deref(),
+            micros: moved.time.0 - START.0,
+            moved: Some(moved),
+            ..Facts::default()
+        };
+        selected && all_hold(self.parts(), &facts, memory)
+    }
+
+    /// The move by which a pod leaves Permit after its time was over.
+    fn is_timeout(
+        &self,
+        recording: &Recording<'_>,
+        at: usize,
+        moved: &QueueMove,
+        memory: &mut Memory,
+    ) -> bool {
+        if moved.from != QueueName::InFlight {
+            return false;
+        }
+        let cycle = last_cycle_before(recording, at, moved);
+        let Some((cycle_at, record)) = cycle else { return false };
+        let ended = Event::PermitTimeout.is_of(record);
+        // The first move out of flight after the cycle is the one that ended it.
+        let is_first = !moves_between(recording, cycle_at, at, moved);
+        ended && is_first && {
+            let cycle = InCycle { probe: self, recording, at: cycle_at, record, memory };
+            let mut hit = false;
+            cycle.visit_event(Event::PermitTimeout, &mut |_| hit = true);
+            hit
+        }
+    }
+}
+
+fn last_cycle_before<'a>(
+    recording: &Recording<'a>,
+    at: usize,
+    moved: &QueueMove,
+) -> Option<(usize, &'a CycleRecord)> {
+    let mut earlier = recording.history.of_pod(moved.pod).rev();
+    let (id, record) = earlier.find_map(|(id, entry)| {
+        let record = entry.as_cycle().filter(|_| (id.0 as usize) < at)?;
+        Some((id, record))
+    })?;
+    Some((id.0 as usize, record))
+}
+
+/// Whether the pod left flight between the two entries.
+fn moves_between(recording: &Recording<'_>, from: usize, to: usize, moved: &QueueMove) -> bool {
+    let mut entries = recording.history.of_pod(moved.pod);
+    entries.any(|(id, entry)| {
+        let between = (from..to).contains(&(id.0 as usize));
+        between && matches!(entry, Entry::Move(other) if other.from == QueueName::InFlight)
+    })
+}
+
+/// Whether all parts hold; one that cannot be worked out does not.
+fn all_hold<'a>(
+    parts: impl IntoIterator<Item = &'a Part>,
+    facts: &Facts<'_>,
+    memory: &mut Memory,
+) -> bool {
+    parts.into_iter().all(|part| match part.holds(facts) {
+        Ok(answer) => answer,
+        Err(problem) => {
+            memory.problem = Some(problem);
+            false
+        }
+    })
+}
+
+/// A breakpoint at work in a cycle.
+struct InCycle<'a> {
+    probe: &'a Probe<'a>,
+    recording: &'a Recording<'a>,
+    at: usize,
+    record: &'a CycleRecord,
+    memory: &'a mut Memory,
+}
+
+/// Answers known already in this column, by what they depend on.
+type Known<K> = HashMap<K, bool>;
+
+impl<'a> InCycle<'a> {
+    fn visit(mut self, found: &mut dyn FnMut(Position)) {
+        if !self.concerns_pod() || !self.holds_of_cycle() {
+            return;
+        }
+        let location = self.probe.location;
+        match self.probe.grain {
+            Grain::Event(event) => self.visit_event(event, found),
+            Grain::Cycle => found(Position::START),
+            Grain::Point => {
+                let reached = location.point.filter(|p| frames::reaches(self.record, *p));
+                reached.into_iter().for_each(|point| found(frame(point, None)));
+            }
+            Grain::Plugin => {
+                for (point, plugin) in self.plugins() {
+                    found(frame(point, Some(plugin)));
+                }
+            }
+            Grain::Turn => self.visit_turns(found),
+            Grain::Answer => self.visit_answers(found),
+            Grain::Score => self.visit_scores(found),
+            Grain::Total => self.visit_totals(found),
+            Grain::Move | Grain::Timeout => {}
+        }
+    }
+
+    fn concerns_pod(&self) -> bool {
+        let location = self.probe.location;
+        let labels = || self.record.info.as_ref().map(|info| &info.pod.metadata.labels);
+        location.pod.as_ref().is_none_or(|pod| pod.matches_pod(self.record.pod))
+            && location.labels.as_ref().is_none_or(|selected| {
+                labels().is_some_and(|labels| selected.selector.matches(labels))
+            })
+    }
+
+    /// Whether `message` is a plugin's here.
+    fn message_is_answer(&self) -> bool {
+        matches!(self.probe.grain, Grain::Answer | Grain::Turn)
+    }
+
+    /// The parts that need no more than the cycle.
+    fn holds_of_cycle(&mut self) -> bool {
+        let of_answer = self.message_is_answer();
+        let parts = self.probe.parts().iter().filter(|part| part.is_of_cycle(of_answer));
+        all_hold(parts, &Facts::of_cycle(self.record), self.memory)
+    }
+
+    /// The other parts, but for those that ask for the node.
+    fn holds_of_answer(&mut self, facts: &Facts<'_>) -> bool {
+        let of_answer = self.message_is_answer();
+        let late = |part: &&Part| !part.is_of_cycle(of_answer) && !part.needs(Reach::Node);
+        all_hold(self.probe.parts().iter().filter(late), facts, self.memory)
+    }
+
+    /// The parts that ask for the node.
+    fn holds_of_node(&mut self, name: Symbol, facts: &Facts<'_>) -> bool {
+        let probe = self.probe;
+        let parts = || probe.parts().iter().filter(|part| part.needs(Reach::Node));
+        if parts().next().is_none() {
+            return true;
+        }
+        let ledger = self.recording.ledger;
+        let (version, amounts) = ledger.version_after(name, self.at).unzip();
+        let node = Some(NodeFacts { name, amounts });
+        let facts = Facts { node, ..*facts };
+        let Some(version) = version.filter(|_| parts().all(Part::is_of_node)) else {
+            return all_hold(parts(), &facts, self.memory);
+        };
+        if let Some((known, answer)) = self.memory.nodes.get(&name)
+            && *known == version
+        {
+            return *answer;
+        }
+        let alike = amounts.filter(|_| parts().all(Part::is_of_amounts));
+        let answer = alike.and_then(|amounts| self.memory.of_amounts(amounts));
+        let answer = answer.unwrap_or_else(|| {
+            let answer = all_hold(parts(), &facts, self.memory);
+            alike.into_iter().for_each(|amounts| self.memory.learn(amounts, answer));
+            answer
+        });
+        self.memory.nodes.insert(name, (version, answer));
+        answer
+    }
+
+    fn is_node_meant(&self, node: NodeId) -> bool {
+        let pattern = self.probe.location.node.as_ref();
+        pattern.is_none_or(|pattern| pattern.matches(self.record.nodes.name(node)))
+    }
+
+    /// The plugins that ran at the points meant.
+    fn plugins(&self) -> Vec<(ExtensionPoint, Symbol)> {
+        let location = self.probe.location;
+        let mut found = Vec::new();
+        for point in frames::points(self.record) {
+            if location.point.is_none_or(|meant| meant == point) {
+                let plugins = frames::plugins(self.record, point).into_iter();
+                let meant = plugins.filter(|p| location.plugin.is_none_or(|meant| meant == *p));
+                found.extend(meant.map(|plugin| (point, plugin)));
+            }
+        }
+        found
+    }
+
+    fn visit_event(mut self, event: Event, found: &mut dyn FnMut(Position)) {
+        let (location, record) = (self.probe.location, self.record);
+        let frame = event.frame(record);
+        let node = event.node(record);
+        let fits = event.is_of(record)
+            && location.point.is_none_or(|point| frame.point == Some(point))
+            && location.plugin.is_none_or(|plugin| event.is_by(record, plugin))
+            && location
+                .node
+                .as_ref()
+                .is_none_or(|pattern| node.is_some_and(|node| pattern.matches(node)));
+        if !fits || !self.concerns_pod() {
+            return;
+        }
+        let mut answers = frame.point.map_or(&[][..], |point| record.answers(point)).iter();
+        let answer = answers.find(|answer| Some(answer.plugin) == frame.plugin);
+        let facts = Facts {
+            answer: frame.point.zip(answer).map(|(point, a)| said(point, a.plugin, &a.status)),
+            ..Facts::of_cycle(record)
+        };
+        if self.holds_of_answer(&facts) && self.holds_of_node(node.unwrap_or_default(), &facts) {
+            found(frame);
+        }
+    }
+
+    /// Each node that was evaluated, with its official verdict.
+    fn visit_turns(&mut self, found: &mut dyn FnMut(Position)) {
+        let record = self.record;
+        let Some(first) = record.filter.plugins.first().map(|column| column.plugin) else { return };
+        let mut known = Known::new();
+        for node in record.filter.evaluated.iter() {
+            if !self.is_node_meant(*node) {
+                continue;
+            }
+            let id = record.filter.official.get(*node).unwrap_or(VerdictId::PASS);
+            let status = record.verdicts.get(id).unwrap_or(&Status::SUCCESS);
+            let by = if status.plugin().is_empty() { first } else { status.plugin() };
+            if self.hits(*node, said(ExtensionPoint::Filter, by, status), id, &mut known) {
+                found(Position::new(ExtensionPoint::Filter, Some(by), Some(*node)));
+            }
+        }
+    }
+
+    /// Whether the rest of the condition holds of a verdict on a node.
+    fn hits(
+        &mut self,
+        node: NodeId,
+        answer: Answer<'_>,
+        id: VerdictId,
+        known: &mut Known<VerdictId>,
+    ) -> bool {
+        let facts =
+            Facts { answer: Some(answer), message_of_answer: true, ..Facts::of_cycle(self.record) };
+        let holds = match known.get(&id) {
+            Some(known) => *known,
+            None => *known.entry(id).or_insert(self.holds_of_answer(&facts)),
+        };
+        holds && self.holds_of_node(self.record.nodes.name(node), &facts)
+    }
+
+    /// The answers of the plugins meant; at Filter on each node.
+    fn visit_answers(&mut self, found: &mut dyn FnMut(Position)) {
+        for (point, plugin) in self.plugins() {
+            if point == ExtensionPoint::Filter {
+                self.visit_column(plugin, found);
+            } else if point != ExtensionPoint::Score && self.probe.location.node.is_none() {
+                let record = self.record;
+                let mut answers = record.answers(point).iter();
+                let Some(answer) = answers.find(|answer| answer.plugin == plugin) else { continue };
+                let facts = Facts {
+                    answer: Some(said(point, plugin, &answer.status)),
+                    message_of_answer: true,
+                    ..Facts::of_cycle(record)
+                };
+                let asks_node = self.probe.parts().iter().any(|part| part.needs(Reach::Node));
+                if !asks_node && self.holds_of_answer(&facts) {
+                    found(frame(point, Some(plugin)));
+                }
+            }
+        }
+    }
+
+    fn visit_column(&mut self, plugin: Symbol, found: &mut dyn FnMut(Position)) {
+        let record = self.record;
+        let Some(verdicts) = column(record, plugin) else { return };
+        let mut known = Known::new();
+        for node in record.filter.evaluated.iter() {
+            if !self.is_node_meant(*node) {
+                continue;
+            }
+            let id = verdicts.get(*node).unwrap_or(VerdictId::PASS);
+            let status = record.verdicts.get(id).unwrap_or(&Status::SUCCESS);
+            let mut answer = said(ExtensionPoint::Filter, plugin, status);
+            if id == VerdictId::SKIPPED {
+                answer.code = Code::Skip;
+            }
+            if self.hits(*node, answer, id, &mut known) {
+                let of = frame(ExtensionPoint::Filter, Some(plugin));
+                found(Position { node: Some(*node), ..of });
+            }
+        }
+    }
+
+    /// The scores that the plugins meant gave the nodes.
+    fn visit_scores(&mut self, found: &mut dyn FnMut(Position)) {
+        let record = self.record;
+        let meant = self.probe.location.plugin;
+        for column in &record.score.plugins {
+            if meant.is_none_or(|plugin| plugin == column.plugin) {
+                let of = frame(ExtensionPoint::Score, Some(column.plugin));
+                self.visit_scored(of, &|at| score_at(record, column, at), found);
+            }
+        }
+    }
+
+    /// The nodes' total scores.
+    fn visit_totals(&mut self, found: &mut dyn FnMut(Position)) {
+        let record = self.record;
+        let Some(first) = record.score.plugins.first() else { return };
+        let of = frame(ExtensionPoint::Score, Some(first.plugin));
+        let total = |at| {
+            let total = record.score.totals.get(at).copied().unwrap_or_default();
+            NodeScore { total, ..NodeScore::default() }
+        };
+        self.visit_scored(of, &total, found);
+    }
+
+    fn visit_scored(
+        &mut self,
+        of: Position,
+        score_at: &dyn Fn(usize) -> NodeScore,
+        found: &mut dyn FnMut(Position),
+    ) {
+        let record = self.record;
+        let by = of.plugin.unwrap_or_default();
+        let answer = said(ExtensionPoint::Score, by, &Status::SUCCESS);
+        let mut known: Known<NodeScore> = Known::new();
+        for (at, node) in record.feasible.iter().enumerate() {
+            if !self.is_node_meant(*node) {
+                continue;
+            }
+            let score = score_at(at);
+            let facts =
+                Facts { answer: Some(answer), score: Some(score), ..Facts::of_cycle(record) };
+            let holds = match known.get(&score) {
+                Some(known) => *known,
+                None => *known.entry(score).or_insert(self.holds_of_answer(&facts)),
+            };
+            if holds && self.holds_of_node(record.nodes.name(*node), &facts) {
+                found(Position { node: Some(*node), ..of });
+            }
+        }
+    }
+}
+
+fn frame(point: ExtensionPoint, plugin: Option<Symbol>) -> Position {
+    Position::new(point, plugin, None)
+}
+
+fn said(point: ExtensionPoint, plugin: Symbol, status: &Status) -> Answer<'_> {
+    Answer { point, plugin, code: status.code(), reasons: status.reasons() }
+}
+
+fn column(record: &CycleRecord, plugin: Symbol) -> Option<&Column<VerdictId>> {
+    let mut columns = record.filter.plugins.iter();
+    columns.find(|column| column.plugin == plugin).map(|column| &column.verdicts)
+}
+
+fn score_at(record: &CycleRecord, column: &ScoreColumn, at: usize) -> NodeScore {
+    NodeScore {
+        raw: column.raw.get(at).unwrap_or_default(),
+        score: column.normalized.get(at).unwrap_or_default(),
+        weighted: column.weighted(at).unwrap_or_default(),
+        total: record.score.totals.get(at).copied().unwrap_or_default(),
+    }
+}

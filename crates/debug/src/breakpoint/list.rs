@@ -1,0 +1,535 @@
+//! The breakpoints and watches of a session, with their hits over the whole recording.
+//!
+//! How often each entry was hit is kept, so that stops forward and backward, hit counts and
+//! "how often would this have stopped" are look-ups. Each new entry is looked at once.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use kubestep_engine::config::ExtensionPoint;
+use crate::breakpoint::definition::{Act, Definition, What};
+use crate::breakpoint::hits::{Memory, Probe};
+use crate::breakpoint::recording::{Moment, Rank, Ranks, Recording};
+use crate::breakpoint::variables::{Facts, Watched};
+use crate::breakpoint::watch::Course;
+use crate::frames::{self, Position};
+use kubestep_engine::engine::record::CycleRecord;
+use crate::trace::EntryId;
+
+/// A breakpoint or watch in the list.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its number, from 1; never given out again.
+    pub id: u32,
+    /// What it is.
+    pub definition: Definition,
+    /// Whether it stops or logs.
+    pub enabled: bool,
+    /// Hits in entries that are forgotten.
+    forgotten: u64,
+    /// Entries that were hit, in order, with how often.
+    counts: Vec<(usize, u32)>,
+    /// Entries that could not be looked at: their lists by node are left out.
+    unseen: BTreeSet<usize>,
+    scanned: usize,
+    memory: Memory,
+    course: Course,
+}
+
+/// A hit that counts: where a breakpoint stops the debugger, or logs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Hit {
+    /// The breakpoint's number.
+    pub id: u32,
+    /// Which of its hits this is, from 1.
+    pub number: u64,
+    /// When.
+    pub moment: Moment,
+    /// Where in the cycle, or which entry beside it.
+    pub frame: Position,
+}
+
+impl Hit {
+    /// The entry of the history.
+    pub fn entry(&self) -> EntryId {
+        self.moment.entry()
+    }
+}
+
+impl Item {
+    fn new(id: u32, definition: Definition, enabled: bool) -> Item {
+        Item {
+            id,
+            definition,
+            enabled,
+            forgotten: 0,
+            counts: Vec::new(),
+            unseen: BTreeSet::new(),
+            scanned: 0,
+            memory: Memory::default(),
+            course: Course::default(),
+        }
+    }
+
+    /// How often it was hit, or would have been, over the whole recording, what was counted
+    /// before it was forgotten included.
+    pub fn hits(&self) -> u64 {
+        self.hits_until(EntryId(u32::MAX))
+    }
+
+    /// How often up to and with an entry.
+    pub fn hits_until(&self, entry: EntryId) -> u64 {
+        let known = &self.counts[..self.first_after(entry.0 as usize)];
+        self.forgotten + known.iter().map(|(_, count)| u64::from(*count)).sum::<u64>()
+    }
+
+    /// Cycles it could not look at, because their lists by node are left out to save memory.
+    /// Running and going back look at them.
+    pub fn unseen(&self) -> usize {
+        self.unseen.len()
+    }
+
+    /// How many entries are noted for it: such that were hit, or changed what is watched.
+    #[cfg(test)]
+    pub fn kept(&self) -> usize {
+        self.counts.len() + self.unseen.len() + self.course.changes().len()
+    }
+
+    /// Why its condition could not be worked out, the last time that happened.
+    pub fn problem(&self) -> Option<&str> {
+        self.memory.problem.as_deref()
+    }
+
+    /// The watched value after the first `len` entries.
+    pub fn value_after(&self, recording: &Recording<'_>, len: usize) -> Option<Watched> {
+        match &self.definition.what {
+            What::Watch(subject) => {
+                subject.of_node(recording, len).or_else(|| self.course.after(len).cloned())
+            }
+            What::Break { .. } => None,
+        }
+    }
+
+    /// The watched value before and after an entry.
+    pub fn change_at(&self, entry: EntryId) -> Option<(&Watched, &Watched)> {
+        let at = entry.0 as usize;
+        self.course.after(at).zip(self.course.after(at + 1))
+    }
+
+    /// The entries after which a watched value was another.
+    pub fn changes(&self) -> &[(usize, Watched)] {
+        self.course.changes()
+    }
+
+    fn probe<'a>(definition: &'a Definition) -> Option<Probe<'a>> {
+        let Definition { what: What::Break { location, grain }, condition, .. } = definition else {
+            return None;
+        };
+        Some(Probe { location, grain: *grain, condition: condition.as_ref() })
+    }
+
+    /// Looks at what happened since the last time.
+    fn update(&mut self, recording: &Recording<'_>) {
+        let len = recording.history.len();
+        match &self.definition.what {
+            What::Watch(subject) => {
+                for at in self.course.update(subject, recording) {
+                    if at >= recording.start && self.is_change_meant(at) {
+                        self.counts.push((at, 1));
+                    }
+                }
+            }
+            What::Break { .. } => {
+                for at in self.scanned.max(recording.start)..len {
+                    if self.needs_whole(recording, at) {
+                        self.unseen.insert(at);
+                        continue;
+                    }
+                    let count = self.count(recording, at);
+                    if count > 0 {
+                        self.counts.push((at, count));
+                    }
+                }
+            }
+        }
+        self.scanned = len;
+    }
+
+    /// Whether the condition holds of the watched value at its change.
+    fn is_change_meant(&mut self, at: usize) -> bool {
+        let Some(condition) = &self.definition.condition else { return true };
+        let watched = self.course.after(at + 1).zip(self.course.after(at));
+        let facts = Facts { watched, ..Facts::default() };
+        condition.holds(&facts).unwrap_or_else(|problem| {
+            self.memory.problem = Some(problem);
+            false
+        })
+    }
+
+    /// Whether the lists by node of a cycle's record are needed and left out.
+    fn needs_whole(&self, recording: &Recording<'_>, at: usize) -> bool {
+        let record = recording.history.get(EntryId(at as u32)).and_then(|entry| entry.as_cycle());
+        let left_out = record.is_some_and(|record| !record.is_whole());
+        left_out && Item::probe(&self.definition).is_some_and(|probe| probe.needs_lists())
+    }
+
+    fn count(&mut self, recording: &Recording<'_>, at: usize) -> u32 {
+        let mut count = 0;
+        if let Some(probe) = Item::probe(&self.definition) {
+            probe.visit(recording, at, &mut self.memory, &mut |_| count += 1);
+        }
+        count
+    }
+
+    /// Looks at an entry again that was replaced by a fuller record.
+    fn recount(&mut self, recording: &Recording<'_>, at: usize) {
+        if at < recording.start || at >= self.scanned || self.definition.is_watch() {
+            return;
+        }
+        if self.needs_whole(recording, at) {
+            return;
+        }
+        self.unseen.remove(&at);
+        let count = self.count(recording, at);
+        match self.counts.binary_search_by_key(&at, |(entry, _)| *entry) {
+            Ok(place) if count == 0 => drop(self.counts.remove(place)),
+            Ok(place) => self.counts[place].1 = count,
+            Err(_) if count == 0 => {}
+            Err(place) => self.counts.insert(place, (at, count)),
+        }
+    }
+
+    /// Looks at an entry again whose record is as it was before its cycle was completed.
+    fn took_back(&mut self, recording: &Recording<'_>, at: usize) {
+        if self.definition.is_watch() {
+            // What it was then led to what came after.
+            self.truncate(at);
+        } else if self.needs_whole(recording, at) && at < self.scanned {
+            self.counts.retain(|(entry, _)| *entry != at);
+            self.unseen.insert(at);
+        } else {
+            self.recount(recording, at);
+        }
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.counts.truncate(self.counts.partition_point(|(at, _)| *at < len));
+        self.unseen.split_off(&len);
+        self.scanned = self.scanned.min(len);
+        self.course.truncate(len);
+        // The same number of entries can come to mean other amounts.
+        self.memory = Memory::default();
+    }
+
+    /// Forgets the first `len` entries but not how often they were hit.
+    fn forget(&mut self, len: usize) {
+        let gone = self.counts.partition_point(|(at, _)| *at < len);
+        self.forgotten += self.counts.drain(..gone).map(|(_, count)| u64::from(count)).sum::<u64>();
+        self.unseen = self.unseen.split_off(&len);
+        self.course.forget(len);
+        self.memory.forget_nodes();
+    }
+
+    /// The first of `counts` behind an entry.
+    fn first_after(&self, entry: usize) -> usize {
+        self.counts.partition_point(|(at, _)| *at <= entry)
+    }
+
+    /// The first entry that was hit or could not be looked at, from one to another.
+    fn first_in(&self, from: usize, to: usize) -> Option<usize> {
+        let place = self.counts.partition_point(|(at, _)| *at < from);
+        let hit = self.counts.get(place).map(|(at, _)| *at);
+        let unseen = self.unseen.range(from..).next().copied();
+        hit.into_iter().chain(unseen).min().filter(|at| *at <= to)
+    }
+
+    /// The last one.
+    fn last_in(&self, from: usize, to: usize) -> Option<usize> {
+        let place = self.counts.partition_point(|(at, _)| *at <= to);
+        let hit = place.checked_sub(1).map(|place| self.counts[place].0);
+        let unseen = self.unseen.range(..=to).next_back().copied();
+        hit.into_iter().chain(unseen).max().filter(|at| *at >= from)
+    }
+
+    /// How many entries up to one could not be looked at, and have to be for a stop.
+    fn unseen_until(&self, entry: EntryId) -> usize {
+        if self.stops() { self.unseen.range(..=entry.0 as usize).count() } else { 0 }
+    }
+
+    /// The hits at an entry that count; the entry itself if its record has to be whole first.
+    fn whole_hits_at(&mut self, recording: &Recording<'_>, at: usize) -> Result<Vec<Hit>, EntryId> {
+        match self.needs_whole(recording, at) {
+            true => Err(EntryId(at as u32)),
+            false => Ok(self.hits_at(recording, at)),
+        }
+    }
+
+    /// The hits at an entry that count, in order.
+    fn hits_at(&mut self, recording: &Recording<'_>, at: usize) -> Vec<Hit> {
+        let entry = EntryId(at as u32);
+        let before = at.checked_sub(1).map(|before| self.hits_until(EntryId(before as u32)));
+        let before = before.unwrap_or(self.forgotten);
+        let mut frames: Vec<(Rank, Position)> = Vec::new();
+        let record = recording.history.get(entry).and_then(|entry| entry.as_cycle());
+        match (Item::probe(&self.definition), record) {
+            (Some(probe), Some(record)) => {
+                let mut ranks = Ranks::new(record);
+                probe.visit(recording, at, &mut self.memory, &mut |frame| {
+                    frames.push((ranks.of(frame), frame));
+                });
+            }
+            (None, Some(record)) => {
+                let frame = where_changed(record);
+                frames.push((Ranks::new(record).of(frame), frame));
+            }
+            (_, None) => frames.push((Rank::FIRST, Position::of_entry(entry))),
+        }
+        frames.sort_by_key(|(rank, _)| *rank);
+        let counted = frames.into_iter().zip(before + 1..);
+        let meant = counted.filter(|(_, number)| self.is_meant(*number));
+        meant
+            .map(|((rank, frame), number)| Hit {
+                id: self.id,
+                number,
+                moment: Moment::ranked(entry, rank),
+                frame,
+            })
+            .collect()
+    }
+
+    /// Whether it can stop the debugger.
+    fn stops(&self) -> bool {
+        self.enabled && self.definition.act == Act::Stop
+    }
+
+    fn is_meant(&self, number: u64) -> bool {
+        self.definition.hits.is_none_or(|hits| hits.counts(number))
+    }
+}
+
+/// Where in a cycle what it changes in the cluster shows: where the node is taken.
+fn where_changed(record: &CycleRecord) -> Position {
+    match frames::reaches(record, ExtensionPoint::Reserve) {
+        true => Position::new(ExtensionPoint::Reserve, None, None),
+        false => frames::last_plugin(record),
+    }
+}
+
+/// Breakpoints and watches by number.
+#[derive(Clone, Debug, Default)]
+pub struct Breakpoints {
+    items: Vec<Item>,
+    last_id: u32,
+}
+
+impl Breakpoints {
+    /// All of them, in the order of their numbers.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// The one of that number.
+    pub fn get(&self, id: u32) -> Option<&Item> {
+        self.items.iter().find(|item| item.id == id)
+    }
+
+    /// Adds one and gives its number.
+    pub fn add(&mut self, definition: Definition, enabled: bool) -> u32 {
+        self.last_id += 1;
+        self.items.push(Item::new(self.last_id, definition, enabled));
+        self.last_id
+    }
+
+    /// Puts another definition in the place of one; its hits are counted anew. `false` if there
+    /// is none of that number.
+    pub fn replace(&mut self, id: u32, definition: Definition) -> bool {
+        let found = self.items.iter_mut().find(|item| item.id == id);
+        let there = found.map(|item| *item = Item::new(id, definition, item.enabled));
+        there.is_some()
+    }
+
+    /// Removes one. `false` if there is none of that number.
+    pub fn remove(&mut self, id: u32) -> bool {
+        let before = self.items.len();
+        self.items.retain(|item| item.id != id);
+        self.items.len() != before
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.items.clear();
+    }
+
+    /// Switches one on or off. `false` if there is none of that number.
+    pub fn set_enabled(&mut self, id: u32, enabled: bool) -> bool {
+        let found = self.items.iter_mut().find(|item| item.id == id);
+        found.map(|item| item.enabled = enabled).is_some()
+    }
+
+    /// Whether any would stop the debugger.
+    pub fn can_stop(&self) -> bool {
+        self.items.iter().any(Item::stops)
+    }
+
+    /// Looks at what happened since the last time.
+    pub fn update(&mut self, recording: &Recording<'_>) {
+        self.items.iter_mut().for_each(|item| item.update(recording));
+    }
+
+    /// Looks again at an entry that was replaced by a fuller record.
+    pub fn recount(&mut self, recording: &Recording<'_>, entry: EntryId) {
+        self.items.iter_mut().for_each(|item| item.recount(recording, entry.0 as usize));
+    }
+
+    /// Stops asking for an entry that cannot be made whole: a search must come to an end.
+    pub fn give_up_on(&mut self, recording: &Recording<'_>, entry: EntryId) {
+        let at = entry.0 as usize;
+        for item in &mut self.items {
+            if item.needs_whole(recording, at) {
+                item.unseen.remove(&at);
+                item.counts.retain(|(other, _)| *other != at);
+            }
+        }
+    }
+
+    /// Looks again at an entry whose record is as it was before its cycle was completed.
+    pub fn took_back(&mut self, recording: &Recording<'_>, entry: EntryId) {
+        self.items.iter_mut().for_each(|item| item.took_back(recording, entry.0 as usize));
+    }
+
+    /// Takes the breakpoints of another recording over. What was counted here stays, for those
+    /// that are the same.
+    pub fn take_over(&mut self, other: &Breakpoints) {
+        let mut items = Vec::new();
+        for theirs in &other.items {
+            let own = self.items.iter().position(|own| own.id == theirs.id);
+            let own = own.map(|at| self.items.swap_remove(at));
+            let mut own = own
+                .filter(|own| own.definition == theirs.definition)
+                .unwrap_or_else(|| Item::new(theirs.id, theirs.definition.clone(), theirs.enabled));
+            own.enabled = theirs.enabled;
+            items.push(own);
+        }
+        (self.items, self.last_id) = (items, self.last_id.max(other.last_id));
+    }
+
+    /// Forgets what came after the first `len` entries: the recording was cut off there.
+    pub fn truncate(&mut self, len: usize) {
+        self.items.iter_mut().for_each(|item| item.truncate(len));
+    }
+
+    /// Forgets the first `len` entries; hits in them still count.
+    pub fn forget(&mut self, len: usize) {
+        self.items.iter_mut().for_each(|item| item.forget(len));
+    }
+
+    /// How many cycles up to an entry have to be run again to know all stops.
+    pub fn unseen_until(&self, entry: EntryId) -> usize {
+        self.items.iter().map(|item| item.unseen_until(entry)).max().unwrap_or(0)
+    }
+
+    /// The first stop after a moment, of the whole recording with `None`; at the latest in the
+    /// entry `until`.
+    ///
+    /// # Errors
+    /// The record of this entry has to be whole first, and counted again.
+    pub fn next(
+        &mut self,
+        recording: &Recording<'_>,
+        after: Option<Moment>,
+        until: EntryId,
+    ) -> Result<Option<Hit>, EntryId> {
+        let mut first: Option<Hit> = None;
+        for item in self.items.iter_mut().filter(|item| item.stops()) {
+            let mut from = after.map_or(0, |after| after.entry().0 as usize);
+            let until = first.map_or(until, |hit| hit.entry()).0 as usize;
+            while let Some(at) = item.first_in(from, until) {
+                let hits = item.whole_hits_at(recording, at)?.into_iter();
+                let found =
+                    hits.into_iter().find(|hit| after.is_none_or(|after| hit.moment > after));
+                if let Some(found) = found {
+                    first = Some(first.filter(|hit| hit.moment <= found.moment).unwrap_or(found));
+                    break;
+                }
+                from = at + 1;
+            }
+        }
+        Ok(first)
+    }
+
+    /// The last stop before a moment, none before everything; at the earliest in the entry
+    /// `since`.
+    ///
+    /// # Errors
+    /// The record of this entry has to be whole first, and counted again.
+    pub fn previous(
+        &mut self,
+        recording: &Recording<'_>,
+        before: Option<Moment>,
+        since: EntryId,
+    ) -> Result<Option<Hit>, EntryId> {
+        let Some(before) = before else { return Ok(None) };
+        let mut last: Option<Hit> = None;
+        for item in self.items.iter_mut().filter(|item| item.stops()) {
+            let since = last.map_or(since, |hit| hit.entry()).0 as usize;
+            let mut to = Some(before.entry().0 as usize);
+            while let Some(at) = to.and_then(|to| item.last_in(since, to)) {
+                let hits = item.whole_hits_at(recording, at)?;
+                let found = hits.into_iter().rfind(|hit| hit.moment < before);
+                if let Some(found) = found {
+                    last = Some(last.filter(|hit| hit.moment >= found.moment).unwrap_or(found));
+                    break;
+                }
+                to = at.checked_sub(1);
+            }
+        }
+        Ok(last)
+    }
+
+    /// What the logging ones have to say of the time from one moment, without it, to another,
+    /// with it; in order, at most `limit`.
+    pub fn logged(
+        &mut self,
+        recording: &Recording<'_>,
+        from: Option<Moment>,
+        to: Option<Moment>,
+        limit: usize,
+    ) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        for item in self.items.iter_mut().filter(|i| i.enabled && i.definition.act == Act::Log) {
+            let entry = from.map_or(0, |from| from.entry().0 as usize);
+            let first = item.counts.partition_point(|(at, _)| *at < entry);
+            let mut found = 0;
+            for place in first..item.counts.len() {
+                let new = item.hits_at(recording, item.counts[place].0).into_iter();
+                let new = new.filter(|hit| from.is_none_or(|from| hit.moment > from));
+                let new: Vec<Hit> =
+                    new.filter(|hit| to.is_some_and(|to| hit.moment <= to)).collect();
+                found += new.len();
+                let past = to.is_none_or(|to| item.counts[place].0 as u32 > to.entry().0);
+                hits.extend(new);
+                if past || found >= limit {
+                    break;
+                }
+            }
+        }
+        hits.sort_by_key(|hit| hit.moment);
+        hits.truncate(limit);
+        hits
+    }
+
+    /// The debugger stopped: what stops only once is switched off.
+    pub fn stopped(&mut self, hit: &Hit) {
+        let found = self.items.iter_mut().find(|item| item.id == hit.id);
+        if let Some(item) = found.filter(|item| item.definition.once) {
+            item.enabled = false;
+        }
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.definition.is_watch() { "watch" } else { "break" };
+        write!(f, "{word} {}", self.definition)
+    }
+}

@@ -1,0 +1,243 @@
+//! Where a breakpoint sits: any combination of extension point, plugin, pods, node, queue and
+//! outcome.
+
+use std::fmt;
+
+use kubestep_engine::api::selector::Selector;
+use kubestep_engine::config::{ExtensionPoint, suggest};
+use crate::breakpoint::outcome::Event;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::QueueName;
+use kubestep_engine::intern::Symbol;
+
+/// A name with `*` and `?`; of pods with the namespace in front.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pattern(pub String);
+
+impl Pattern {
+    /// Whether a name without a namespace is meant.
+    pub fn matches(&self, name: Symbol) -> bool {
+        kubestep_engine::api::glob::glob(&self.0, &name)
+    }
+
+    /// Whether a pod is meant; a pattern without `/` is one of names in any namespace.
+    pub fn matches_pod(&self, pod: NamespacedName) -> bool {
+        match self.0.split_once('/') {
+            Some((namespace, name)) => {
+                kubestep_engine::api::glob::glob(namespace, &pod.namespace) && kubestep_engine::api::glob::glob(name, &pod.name)
+            }
+            None => kubestep_engine::api::glob::glob(&self.0, &pod.name),
+        }
+    }
+}
+
+/// A selector with its text.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Labels {
+    /// As it was written.
+    pub text: String,
+    /// As it matches.
+    pub selector: Selector,
+}
+
+/// Where a breakpoint sits. What is not said may be anything.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Location {
+    /// The extension point.
+    pub point: Option<ExtensionPoint>,
+    /// The plugin.
+    pub plugin: Option<Symbol>,
+    /// The pods, by name.
+    pub pod: Option<Pattern>,
+    /// The pods, by label.
+    pub labels: Option<Labels>,
+    /// The nodes.
+    pub node: Option<Pattern>,
+    /// The queue that the pod enters.
+    pub queue: Option<QueueName>,
+    /// What the cycle comes to.
+    pub event: Option<Event>,
+}
+
+/// The queues by the names they have here.
+pub const QUEUES: [(QueueName, &str); 6] = [
+    (QueueName::Active, "active"),
+    (QueueName::Backoff, "backoff"),
+    (QueueName::Unschedulable, "unschedulable"),
+    (QueueName::Gated, "gated"),
+    (QueueName::InFlight, "in-flight"),
+    (QueueName::None, "none"),
+];
+
+/// The points at which cycles run plugins.
+pub const POINTS: [ExtensionPoint; 9] = [
+    ExtensionPoint::PreFilter,
+    ExtensionPoint::Filter,
+    ExtensionPoint::PostFilter,
+    ExtensionPoint::PreScore,
+    ExtensionPoint::Score,
+    ExtensionPoint::Reserve,
+    ExtensionPoint::Permit,
+    ExtensionPoint::PreBind,
+    ExtensionPoint::Bind,
+];
+
+impl Location {
+    /// Takes in one word of a breakpoint. `known` are the plugins there are.
+    ///
+    /// # Errors
+    /// Nothing is called so, or it was said already; the text is for people.
+    pub fn add(&mut self, word: &str, known: &[Symbol]) -> Result<(), String> {
+        match word.split_once(':') {
+            Some(("pod", name)) => set(&mut self.pod, pattern(name, "a pod")?, "pod:"),
+            Some(("node", name)) => set(&mut self.node, pattern(name, "a node")?, "node:"),
+            Some(("queue", name)) => set(&mut self.queue, queue(name)?, "queue:"),
+            Some(("on", name)) => set(&mut self.event, event(name)?, "on:"),
+            Some((key, _)) => Err(format!(
+                "{key:?} is no part of a breakpoint; there are pod:, node:, queue: and on:"
+            )),
+            None => self.add_name(word, known),
+        }
+    }
+
+    /// `Filter`, `NodeResourcesFit` or `Filter/NodeResourcesFit`.
+    fn add_name(&mut self, word: &str, known: &[Symbol]) -> Result<(), String> {
+        if let Some((point_name, plugin_name)) = word.split_once('/') {
+            set(
+                &mut self.point,
+                point(point_name).ok_or_else(|| no_point(point_name))?,
+                "a point",
+            )?;
+            return set(&mut self.plugin, plugin(plugin_name, known)?, "a plugin");
+        }
+        match point(word) {
+            Some(point) => set(&mut self.point, point, "a point"),
+            None => set(&mut self.plugin, plugin(word, known)?, "a plugin"),
+        }
+    }
+
+    /// Adds a label selector.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn add_labels(&mut self, text: &str) -> Result<(), String> {
+        let selector = Selector::parse(text)?;
+        set(&mut self.labels, Labels { text: text.to_owned(), selector }, "-l")
+    }
+
+    /// Refuses what can never come together.
+    ///
+    /// # Errors
+    /// Says what.
+    pub fn check(&self) -> Result<(), String> {
+        let in_cycle = self.point.is_some() || self.node.is_some() || self.event.is_some();
+        if self.queue.is_some() && in_cycle {
+            return Err("a pod enters a queue between the cycles: queue: goes with a plugin, \
+                        pods and a condition only"
+                .into());
+        }
+        if let Some(event @ (Event::Unschedulable | Event::Error)) = self.event
+            && self.node.is_some()
+        {
+            return Err(format!(
+                "on:{event} is about no node; leave out node:, or use Filter node:NAME if verdict \
+                 != \"Success\""
+            ));
+        }
+        let per_node = self.point.is_none_or(is_per_node);
+        if self.node.is_some() && self.event.is_none() && !per_node {
+            return Err("only Filter and Score look at nodes one by one".into());
+        }
+        Ok(())
+    }
+
+    /// Whether nothing at all is said.
+    pub fn is_anything(&self) -> bool {
+        *self == Location::default()
+    }
+}
+
+/// Whether plugins are asked node by node there.
+pub fn is_per_node(point: ExtensionPoint) -> bool {
+    matches!(point, ExtensionPoint::Filter | ExtensionPoint::Score)
+}
+
+fn set<T>(slot: &mut Option<T>, value: T, what: &str) -> Result<(), String> {
+    if slot.is_some() {
+        return Err(format!("{what} is said twice; one breakpoint has one, so set two"));
+    }
+    *slot = Some(value);
+    Ok(())
+}
+
+fn pattern(text: &str, what: &str) -> Result<Pattern, String> {
+    match text.is_empty() {
+        true => Err(format!("{what} needs a name, with * for any text")),
+        false => Ok(Pattern(text.to_owned())),
+    }
+}
+
+/// The point of that name, upper and lower case being equal.
+pub fn point(name: &str) -> Option<ExtensionPoint> {
+    POINTS.into_iter().find(|point| point.name().eq_ignore_ascii_case(name))
+}
+
+fn no_point(name: &str) -> String {
+    let names = POINTS.map(ExtensionPoint::name);
+    format!("{name:?} is no extension point of a cycle; there are {}", names.join(", "))
+}
+
+fn plugin(name: &str, known: &[Symbol]) -> Result<Symbol, String> {
+    let found = known.iter().find(|plugin| plugin.eq_ignore_ascii_case(name));
+    found.copied().ok_or_else(|| {
+        let points = POINTS.map(ExtensionPoint::name).into_iter();
+        let near = suggest::closest(name, known.iter().map(|plugin| plugin.as_str()).chain(points));
+        let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        format!("{name:?} is neither an extension point nor a plugin of a profile{near}")
+    })
+}
+
+/// The queue of that name.
+///
+/// # Errors
+/// There is none.
+pub fn queue(name: &str) -> Result<QueueName, String> {
+    let found = QUEUES.iter().find(|(_, known)| *known == name).map(|(queue, _)| *queue);
+    found.ok_or_else(|| {
+        let names = QUEUES.map(|(_, name)| name);
+        format!("{name:?} is no queue; there are {}", names.join(", "))
+    })
+}
+
+fn event(name: &str) -> Result<Event, String> {
+    let found = Event::ALL.iter().find(|(_, known)| *known == name).map(|(event, _)| *event);
+    found.ok_or_else(|| {
+        let names = Event::ALL.map(|(_, name)| name);
+        format!("{name:?} is no outcome; there are {}", names.join(", "))
+    })
+}
+
+/// A queue's name as it is written here.
+pub fn queue_name(queue: QueueName) -> &'static str {
+    QUEUES.iter().find(|(known, _)| *known == queue).map_or("none", |(_, name)| name)
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match (self.point, self.plugin) {
+            (Some(point), Some(plugin)) => Some(format!("{}/{plugin}", point.name())),
+            (Some(point), None) => Some(point.name().to_owned()),
+            (None, plugin) => plugin.map(|plugin| plugin.to_string()),
+        };
+        let words = [
+            place,
+            self.pod.as_ref().map(|pod| format!("pod:{}", pod.0)),
+            self.labels.as_ref().map(|labels| format!("-l {}", labels.text)),
+            self.node.as_ref().map(|node| format!("node:{}", node.0)),
+            self.queue.map(|queue| format!("queue:{}", queue_name(queue))),
+            self.event.map(|event| format!("on:{event}")),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        f.write_str(&words.join(" "))
+    }
+}

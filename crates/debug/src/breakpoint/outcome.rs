@@ -1,0 +1,174 @@
+//! What a cycle can come to, as breakpoints name it, and where in the cycle it shows.
+
+use std::fmt;
+
+use kubestep_engine::config::ExtensionPoint;
+use crate::frames::{self, Position};
+use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus};
+use kubestep_engine::engine::status::Status;
+use kubestep_engine::intern::Symbol;
+
+/// Something that a cycle can come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The pod was bound.
+    Scheduled,
+    /// No node was found, or the pod was refused later.
+    Unschedulable,
+    /// Something went wrong.
+    Error,
+    /// Pods are evicted for this one.
+    Preemption,
+    /// A node was nominated.
+    Nomination,
+    /// The pod waits at Permit.
+    PermitWait,
+    /// It waited there too long.
+    PermitTimeout,
+    /// Several nodes shared the best total.
+    Tie,
+}
+
+impl Event {
+    /// All of them with their names.
+    pub const ALL: [(Event, &'static str); 8] = [
+        (Event::Scheduled, "scheduled"),
+        (Event::Unschedulable, "unschedulable"),
+        (Event::Error, "error"),
+        (Event::Preemption, "preemption"),
+        (Event::Nomination, "nomination"),
+        (Event::PermitWait, "permit-wait"),
+        (Event::PermitTimeout, "permit-timeout"),
+        (Event::Tie, "tie"),
+    ];
+
+    /// Whether the cycle came to it.
+    pub fn is_of(self, record: &CycleRecord) -> bool {
+        match self {
+            Event::Scheduled => record.outcome == Outcome::Scheduled,
+            Event::Unschedulable => record.outcome == Outcome::Unschedulable,
+            Event::Error => record.outcome == Outcome::SchedulerError,
+            Event::Preemption => record.preemption.is_some(),
+            Event::Nomination => record.nominated_node.is_some(),
+            Event::PermitWait => record.permit.iter().any(|answer| answer.status.is_wait()),
+            Event::PermitTimeout => timed_out(record).is_some(),
+            Event::Tie => record.left_out.map_or(record.tie.len() > 1, |left_out| left_out.tied),
+        }
+    }
+
+    /// Whether it comes after the cycle, when the pod leaves Permit.
+    pub fn comes_later(self) -> bool {
+        self == Event::PermitTimeout
+    }
+
+    /// The frame where it shows best.
+    pub fn frame(self, record: &CycleRecord) -> Position {
+        use ExtensionPoint::{Bind, Permit, PostFilter, Score};
+        let frame = match self {
+            Event::Scheduled => last_plugin(record, Bind),
+            Event::Unschedulable | Event::Error => failure(record),
+            Event::Preemption | Event::Nomination => {
+                let nominates = |answer: &&PluginStatus| answer.nominated.is_some();
+                plugin_at(PostFilter, record.post_filter.iter().find(nominates))
+            }
+            Event::PermitWait => {
+                plugin_at(Permit, record.permit.iter().find(|answer| answer.status.is_wait()))
+            }
+            Event::PermitTimeout => timed_out(record)
+                .map(|plugin| frame_of(Permit, Some(plugin)))
+                .or_else(|| last_plugin(record, Permit)),
+            Event::Tie => Some(frame_of(Score, None)),
+        };
+        frame.unwrap_or(Position::START)
+    }
+
+    /// The node it is about: chosen, nominated, or freed by preemption.
+    pub fn node(self, record: &CycleRecord) -> Option<Symbol> {
+        match self {
+            Event::Preemption => record.preemption.as_ref().map(|candidate| candidate.node),
+            Event::Nomination => record.nominated_node,
+            Event::Scheduled | Event::PermitWait | Event::PermitTimeout | Event::Tie => record.node,
+            Event::Unschedulable | Event::Error => None,
+        }
+    }
+
+    /// Whether a plugin had its part in it.
+    pub fn is_by(self, record: &CycleRecord, plugin: Symbol) -> bool {
+        let refuses = |answer: &PluginStatus| {
+            answer.plugin == plugin && (answer.status.is_rejected() || answer.status.is_error())
+        };
+        let answers = || {
+            let all = frames::points(record).into_iter();
+            all.flat_map(|point| record.answers(point))
+        };
+        match self {
+            Event::Unschedulable | Event::Error => {
+                answers().any(refuses)
+                    || wait_ended_by(record).is_some_and(|status| status.plugin() == plugin)
+                    || refused_a_node(record, plugin)
+            }
+            Event::PermitTimeout => timed_out(record) == Some(plugin),
+            _ => self.frame(record).plugin == Some(plugin),
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Event::ALL.iter().find(|(event, _)| event == self).map(|(_, name)| *name);
+        f.write_str(name.unwrap_or_default())
+    }
+}
+
+/// Whether the plugin's verdict is the official one of some node.
+fn refused_a_node(record: &CycleRecord, plugin: Symbol) -> bool {
+    let mut seen = None;
+    record.filter.official.iter().any(|id| {
+        // Neighbours mostly share their verdict.
+        let known = seen.replace(id) == Some(id);
+        !known && record.verdicts.get(id).is_some_and(|status| status.plugin() == plugin)
+    })
+}
+
+fn frame_of(point: ExtensionPoint, plugin: Option<Symbol>) -> Position {
+    Position::new(point, plugin, None)
+}
+
+fn plugin_at(point: ExtensionPoint, answer: Option<&PluginStatus>) -> Option<Position> {
+    answer.map(|answer| frame_of(point, Some(answer.plugin)))
+}
+
+fn last_plugin(record: &CycleRecord, point: ExtensionPoint) -> Option<Position> {
+    plugin_at(point, record.answers(point).last())
+}
+
+/// What ended the wait at Permit, other than being allowed.
+fn wait_ended_by(record: &CycleRecord) -> Option<&Status> {
+    record.permit_wait.as_ref().filter(|status| !status.is_success())
+}
+
+/// The plugin at which the pod waited too long. Only the engine's own words tell a timeout from
+/// a rejection by hand.
+fn timed_out(record: &CycleRecord) -> Option<Symbol> {
+    let status = wait_ended_by(record)?;
+    let reason = status.reasons().first()?;
+    reason.starts_with("rejected due to timeout").then(|| status.plugin())
+}
+
+/// Where a cycle failed: the last point reached, and the plugin that refused there. PostFilter
+/// only looks for a way out after that, unless it breaks itself.
+fn failure(record: &CycleRecord) -> Option<Position> {
+    if let Some(status) = wait_ended_by(record) {
+        return Some(frame_of(ExtensionPoint::Permit, Some(status.plugin())));
+    }
+    let refused = record.outcome == Outcome::Unschedulable;
+    let mut points = frames::points(record);
+    points.retain(|point| !(refused && *point == ExtensionPoint::PostFilter));
+    let point = points.pop()?;
+    let refuses = |answer: &&PluginStatus| answer.status.is_rejected() || answer.status.is_error();
+    let answer = record.answers(point).iter().find(refuses);
+    Some(plugin_at(point, answer).unwrap_or_else(|| match point {
+        ExtensionPoint::Filter | ExtensionPoint::Score => frame_of(point, None),
+        _ => frames::last_plugin(record),
+    }))
+}

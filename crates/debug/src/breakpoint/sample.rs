@@ -1,0 +1,68 @@
+//! Examples in which everything is there, to try conditions on when they are written.
+
+use std::sync::Arc;
+
+use kubestep_engine::api::{Node, Pod, Time};
+use kubestep_engine::config::ExtensionPoint;
+use crate::breakpoint::values::AmountValue;
+use crate::breakpoint::variables::{Answer, Facts, NodeFacts, NodeScore, Watched};
+use crate::ledger::NodeAmounts;
+use kubestep_engine::engine::pod::PodInfo;
+use kubestep_engine::engine::record::{CycleRecord, QueueMove, QueueName};
+use kubestep_engine::engine::resource::Resource;
+use kubestep_engine::engine::status::Code;
+use kubestep_cluster::START;
+
+/// One example.
+pub struct Example {
+    record: CycleRecord,
+    amounts: NodeAmounts,
+    moved: QueueMove,
+    watched: Watched,
+}
+
+/// Examples that differ in what is watched.
+pub fn examples() -> impl Iterator<Item = Example> {
+    let amount = Watched::Amount(AmountValue::of("cpu".into(), 500));
+    [amount, Watched::Number(1), Watched::Text("active".into())].into_iter().map(Example::new)
+}
+
+impl Example {
+    fn new(watched: Watched) -> Example {
+        let info = Arc::new(PodInfo::new(Arc::new(Pod::default())));
+        let record = CycleRecord { info: Some(info), time: START, ..CycleRecord::default() };
+        let amounts = NodeAmounts {
+            free: Resource::default(),
+            allocatable: Resource::default(),
+            pods: 0,
+            object: Some(Arc::new(Node::default())),
+        };
+        let moved = QueueMove {
+            time: Time(0),
+            pod: record.pod,
+            from: QueueName::Active,
+            to: QueueName::InFlight,
+            event: "Pop".into(),
+            plugin: None,
+            order: None,
+        };
+        Example { record, amounts, moved, watched }
+    }
+
+    /// What is known in it.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
+            answer: Some(Answer {
+                point: ExtensionPoint::Filter,
+                plugin: "NodeName".into(),
+                code: Code::Unschedulable,
+                reasons: &[],
+            }),
+            score: Some(NodeScore::default()),
+            node: Some(NodeFacts { name: "node".into(), amounts: Some(&self.amounts) }),
+            moved: Some(&self.moved),
+            watched: Some((&self.watched, &self.watched)),
+            ..Facts::of_cycle(&self.record)
+        }
+    }
+}

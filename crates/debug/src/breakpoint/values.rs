@@ -1,0 +1,326 @@
+//! The types that conditions know beside CEL's own: amounts of resources, labels, and things
+//! with named fields.
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+use ::cel::ExecutionError;
+use ::cel::common::traits::{self, Adder, Comparer, Container, Indexer, Iterable, Subtractor};
+use ::cel::common::types::{CelDouble, CelInt, CelString, MAP_TYPE, Type};
+use ::cel::common::value::{CowVal, StaticVal, Val};
+
+use kubestep_engine::api::{Labels, Quantity, QuantityFormat};
+use kubestep_engine::engine::resource::Resource;
+use kubestep_engine::intern::Symbol;
+
+static AMOUNT: Type = Type::new_unspecified_type("Amount");
+static FIELDS: Type = Type::new_unspecified_type("Object");
+
+/// An amount of a resource, compared by what it stands for: `1` and `1000m` are equal.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AmountValue(pub Quantity);
+
+impl AmountValue {
+    /// An amount as the scheduler counts it: CPU in thousandths, everything else in units.
+    pub fn of(resource: Symbol, amount: i64) -> AmountValue {
+        AmountValue(match resource.as_str() {
+            "cpu" => Quantity::new_milli(amount, QuantityFormat::DecimalSi),
+            "memory" | "ephemeral-storage" => Quantity::new(amount, QuantityFormat::BinarySi),
+            _ => Quantity::new(amount, QuantityFormat::DecimalSi),
+        })
+    }
+
+    /// The amount that another value stands for: an amount, or a number of units.
+    fn from_val(value: &dyn Val) -> Option<Quantity> {
+        if let Some(amount) = value.downcast_ref::<AmountValue>() {
+            return Some(amount.0.clone());
+        }
+        if let Some(number) = value.downcast_ref::<CelInt>() {
+            return Some(Quantity::new(*number.inner(), QuantityFormat::DecimalSi));
+        }
+        let number = *value.downcast_ref::<CelDouble>()?.inner();
+        Some(Quantity::new_milli((number * 1e3).round() as i64, QuantityFormat::DecimalSi))
+    }
+
+    fn other(value: &dyn Val) -> Result<Quantity, ExecutionError> {
+        let mistake = || ExecutionError::UnexpectedType {
+            got: value.get_type().name().to_owned(),
+            want: "an amount like 500m or 2Gi".to_owned(),
+        };
+        AmountValue::from_val(value).ok_or_else(mistake)
+    }
+}
+
+impl Val for AmountValue {
+    fn get_type(&self) -> &Type {
+        &AMOUNT
+    }
+
+    fn cel_type() -> &'static Type {
+        &AMOUNT
+    }
+
+    fn as_comparer(&self) -> Option<&dyn Comparer> {
+        Some(self)
+    }
+
+    fn as_adder<'b, 'v>(&'b self) -> Option<&'b (dyn Adder + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn as_subtractor<'b, 'v>(&'b self) -> Option<&'b (dyn Subtractor + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        AmountValue::from_val(other).is_some_and(|other| other == self.0)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for AmountValue {}
+
+impl Comparer for AmountValue {
+    fn compare(&self, other: &dyn Val) -> Result<Ordering, ExecutionError> {
+        Ok(self.0.cmp(&AmountValue::other(other)?))
+    }
+}
+
+impl Adder for AmountValue {
+    fn add<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let mut sum = self.0.clone();
+        sum.add(&AmountValue::other(other)?);
+        Ok(CowVal::owned(AmountValue(sum)))
+    }
+}
+
+impl Subtractor for AmountValue {
+    fn sub<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let mut difference = self.0.clone();
+        difference.sub(&AmountValue::other(other)?);
+        Ok(CowVal::owned(AmountValue(difference)))
+    }
+}
+
+/// Something with named fields.
+pub trait HasFields: Clone + Debug + Send + Sync {
+    /// The names that are always there, for messages; empty if any may be.
+    const NAMES: &'static [&'static str];
+
+    /// A field; `None` if it is not there.
+    fn field<'v>(&self, name: &str) -> Option<Box<dyn Val + 'v>>
+    where
+        Self: 'v;
+}
+
+/// Something with named fields, as a value.
+#[derive(Clone, Debug)]
+pub struct Fields<T>(pub T);
+
+impl<T: HasFields> Val for Fields<T> {
+    fn get_type(&self) -> &Type {
+        &FIELDS
+    }
+
+    fn cel_type() -> &'static Type {
+        &FIELDS
+    }
+
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+}
+
+impl<T: HasFields> Indexer for Fields<T> {
+    fn get<'b, 'v>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let name = text(key)?;
+        match self.0.field(name) {
+            Some(value) => Ok(CowVal::Owned(value)),
+            None if T::NAMES.is_empty() || T::NAMES.contains(&name) => {
+                Err(ExecutionError::no_such_key(name))
+            }
+            None => {
+                let names = T::NAMES.join(", ");
+                Err(ExecutionError::function_error(
+                    name,
+                    format!("no such field; there are {names}"),
+                ))
+            }
+        }
+    }
+
+    fn steal<'v>(self: Box<Self>, key: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.get(key).map(CowVal::into_owned)
+    }
+}
+
+fn text(value: &dyn Val) -> Result<&str, ExecutionError> {
+    let text = value.downcast_ref::<CelString<'_>>();
+    text.map(CelString::inner).ok_or_else(|| ExecutionError::UnexpectedType {
+        got: value.get_type().name().to_owned(),
+        want: "string".to_owned(),
+    })
+}
+
+/// Amounts by the names of resources: `cpu`, `memory`, `pods`, `["nvidia.com/gpu"]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Amounts<'a>(pub &'a Resource);
+
+impl HasFields for Amounts<'_> {
+    const NAMES: &'static [&'static str] = &[];
+
+    fn field<'v>(&self, name: &str) -> Option<Box<dyn Val + 'v>>
+    where
+        Self: 'v,
+    {
+        let resource = Symbol::new(name);
+        Some(Box::new(AmountValue::of(resource, self.0.amount(resource))))
+    }
+}
+
+/// The same for amounts that were worked out.
+#[derive(Clone, Debug)]
+pub struct OwnAmounts(pub Resource);
+
+impl HasFields for OwnAmounts {
+    const NAMES: &'static [&'static str] = &[];
+
+    fn field<'v>(&self, name: &str) -> Option<Box<dyn Val + 'v>>
+    where
+        Self: 'v,
+    {
+        let resource = Symbol::new(name);
+        Some(Box::new(AmountValue::of(resource, self.0.amount(resource))))
+    }
+}
+
+/// Labels; one that is not there is an error to CEL, and to a condition a no.
+#[derive(Clone, Debug)]
+pub struct LabelMap<'a> {
+    labels: &'a Labels,
+    keys: Vec<CelString<'static>>,
+}
+
+impl<'a> LabelMap<'a> {
+    /// The labels of an object.
+    pub fn new(labels: &'a Labels) -> LabelMap<'a> {
+        let keys = labels.iter().map(|(key, _)| CelString::from(key.as_str()));
+        LabelMap { labels, keys: keys.collect() }
+    }
+
+    fn find(&self, key: &str) -> Option<Symbol> {
+        self.labels.iter().find(|(name, _)| name.as_str() == key).map(|(_, value)| *value)
+    }
+}
+
+impl Val for LabelMap<'_> {
+    fn get_type(&self) -> &Type {
+        &MAP_TYPE
+    }
+
+    fn cel_type() -> &'static Type {
+        &MAP_TYPE
+    }
+
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn as_container(&self) -> Option<&dyn Container> {
+        Some(self)
+    }
+
+    fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+}
+
+impl Indexer for LabelMap<'_> {
+    fn get<'b, 'v>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        let key = text(key)?;
+        let value = self.find(key).ok_or_else(|| ExecutionError::no_such_key(key))?;
+        Ok(CowVal::owned(CelString::from(value.as_str())))
+    }
+
+    fn steal<'v>(self: Box<Self>, key: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.get(key).map(CowVal::into_owned)
+    }
+}
+
+impl Container for LabelMap<'_> {
+    fn contains(&self, key: &dyn Val) -> Result<bool, ExecutionError> {
+        Ok(self.find(text(key)?).is_some())
+    }
+}
+
+impl Iterable for LabelMap<'_> {
+    fn iter<'b, 'v>(&'b self) -> Box<dyn traits::Iterator<'b, 'v> + 'b>
+    where
+        Self: 'v,
+    {
+        Box::new(Keys(self.keys.iter()))
+    }
+}
+
+struct Keys<'b>(std::slice::Iter<'b, CelString<'static>>);
+
+impl<'b, 'v> traits::Iterator<'b, 'v> for Keys<'b> {
+    fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
+        self.0.next().map(|key| key as &(dyn Val + 'v))
+    }
+}

@@ -1,0 +1,302 @@
+//! The variables of conditions: what they are called, when they are known, and their values.
+//!
+//! Values are looked up when an expression asks for them, so that a condition costs only what
+//! it uses.
+
+use ::cel::common::types::{CelBool, CelDouble, CelInt, CelString};
+use ::cel::common::value::{CowVal, Val};
+use ::cel::context::VariableResolver;
+
+use kubestep_engine::api::Node;
+use kubestep_engine::config::ExtensionPoint;
+use crate::breakpoint::values::{
+    AmountValue, Amounts, Fields, HasFields, LabelMap, OwnAmounts,
+};
+use crate::ledger::NodeAmounts;
+use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
+use kubestep_engine::engine::record::{CycleRecord, QueueMove};
+use kubestep_engine::engine::status::Code;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::START;
+
+/// What must be at hand for a variable to have a value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reach {
+    /// The pod: always.
+    Pod,
+    /// A scheduling cycle.
+    Cycle,
+    /// What was said: by the plugin where one is looked at, else at the cycle's end.
+    Message,
+    /// The answer of a plugin, on a node where it gives one for each.
+    Answer,
+    /// A plugin's score of a node.
+    Score,
+    /// The total score of a node.
+    Total,
+    /// The node itself.
+    Node,
+    /// A move between queues.
+    Move,
+    /// A watched value.
+    Watch,
+}
+
+/// A variable of conditions.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// When it is known.
+    pub reach: Reach,
+    /// What it says.
+    pub help: &'static str,
+}
+
+const fn variable(name: &'static str, reach: Reach, help: &'static str) -> Variable {
+    Variable { name, reach, help }
+}
+
+/// All variables. `message`, `plugin` and `seconds` are known in more places than one.
+#[rustfmt::skip]
+pub const VARIABLES: &[Variable] = &[
+    variable("pod", Reach::Pod, "the pod: name, namespace, uid, labels, priority, scheduler, requests"),
+    variable("seconds", Reach::Pod, "virtual time since the beginning"),
+    variable("cycle", Reach::Cycle, "the cycle's number"),
+    variable("attempts", Reach::Cycle, "which attempt of the pod this is"),
+    variable("profile", Reach::Cycle, "the scheduler name"),
+    variable("outcome", Reach::Cycle, "Scheduled, Waiting, Unschedulable, SchedulerError or Dropped"),
+    variable("feasible", Reach::Cycle, "how many nodes passed"),
+    variable("evaluated", Reach::Cycle, "how many nodes were evaluated"),
+    variable("nodes", Reach::Cycle, "how many nodes there are"),
+    variable("chosen", Reach::Cycle, "the chosen node's name"),
+    variable("nominated", Reach::Cycle, "the nominated node's name"),
+    variable("victims", Reach::Cycle, "how many pods preemption evicts"),
+    variable("ties", Reach::Cycle, "how many nodes shared the best total"),
+    variable("message", Reach::Message, "what the plugin said; without one the pod's message"),
+    variable("plugin", Reach::Answer, "the plugin's name"),
+    variable("point", Reach::Answer, "the extension point's name"),
+    variable("verdict", Reach::Answer, "the plugin's status: Success, Unschedulable, Skip, Wait, …"),
+    variable("score", Reach::Score, "the plugin's normalized score, 0 to 100"),
+    variable("raw", Reach::Score, "the plugin's score before normalizing"),
+    variable("weighted", Reach::Score, "the plugin's normalized score times its weight"),
+    variable("total", Reach::Total, "the node's total score"),
+    variable("node", Reach::Node, "the node: name, labels, free, allocatable, requested, pods"),
+    variable("from", Reach::Move, "the queue the pod leaves"),
+    variable("to", Reach::Move, "the queue the pod enters"),
+    variable("event", Reach::Move, "the event that moved the pod"),
+    variable("value", Reach::Watch, "the watched value"),
+    variable("before", Reach::Watch, "the watched value before the change"),
+];
+
+/// A plugin's answer, or a node's official one.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// The extension point.
+    pub point: ExtensionPoint,
+    /// The plugin.
+    pub plugin: Symbol,
+    /// Its status.
+    pub code: Code,
+    /// Its reasons.
+    pub reasons: &'a [Symbol],
+}
+
+/// What the plugin, and all of them, gave a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct NodeScore {
+    /// Before normalizing, with the plugin named.
+    pub raw: i64,
+    /// After normalizing; without a plugin the total.
+    pub score: i64,
+    /// Times the weight; without a plugin the total.
+    pub weighted: i64,
+    /// Of all plugins.
+    pub total: i64,
+}
+
+/// A node as it was.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeFacts<'a> {
+    /// Its name.
+    pub name: Symbol,
+    /// What was free on it, and its object.
+    pub amounts: Option<&'a NodeAmounts>,
+}
+
+/// A watched value.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Watched {
+    /// An amount of a resource.
+    Amount(AmountValue),
+    /// A count.
+    Number(i64),
+    /// Words.
+    Text(String),
+}
+
+/// Everything that is known where a condition is asked. Built anew for each answer, so it only
+/// borrows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts<'a> {
+    /// The pod's name.
+    pub key: NamespacedName,
+    /// The pod; gone pods have only a name.
+    pub pod: Option<&'a PodInfo>,
+    /// Microseconds since the beginning.
+    pub micros: i64,
+    /// The cycle.
+    pub cycle: Option<&'a CycleRecord>,
+    /// The plugin's answer.
+    pub answer: Option<Answer<'a>>,
+    /// Whether `message` is the answer's and not the cycle's.
+    pub message_of_answer: bool,
+    /// The scores.
+    pub score: Option<NodeScore>,
+    /// The node.
+    pub node: Option<NodeFacts<'a>>,
+    /// The move.
+    pub moved: Option<&'a QueueMove>,
+    /// The watched value now and before.
+    pub watched: Option<(&'a Watched, &'a Watched)>,
+}
+
+impl<'a> Facts<'a> {
+    /// What a cycle says about itself.
+    pub fn of_cycle(record: &'a CycleRecord) -> Facts<'a> {
+        Facts {
+            key: record.pod,
+            pod: record.info.as_deref(),
+            micros: record.time.0 - START.0,
+            cycle: Some(record),
+            ..Facts::default()
+        }
+    }
+}
+
+fn text<'b>(text: &'b str) -> CowVal<'b, 'b> {
+    CowVal::owned(CelString::from(text))
+}
+
+fn int<'b>(number: impl TryInto<i64>) -> CowVal<'b, 'b> {
+    CowVal::owned(CelInt::from(number.try_into().unwrap_or(i64::MAX)))
+}
+
+impl VariableResolver for Facts<'_> {
+    fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+        match name {
+            "pod" => Some(CowVal::owned(Fields(PodFields { key: self.key, pod: self.pod }))),
+            "seconds" => Some(CowVal::owned(CelDouble::from(self.micros as f64 / 1e6))),
+            "message" => self.message(),
+            "plugin" => self.plugin(),
+            "point" => Some(text(self.answer?.point.name())),
+            "verdict" => Some(text(self.answer?.code.as_str())),
+            "score" => Some(int(self.score?.score)),
+            "raw" => Some(int(self.score?.raw)),
+            "weighted" => Some(int(self.score?.weighted)),
+            "total" => Some(int(self.score?.total)),
+            "node" => Some(CowVal::owned(Fields(self.node?))),
+            "from" => Some(text(self.moved?.from.as_str())),
+            "to" => Some(text(self.moved?.to.as_str())),
+            "event" => Some(text(self.moved?.event.as_str())),
+            "value" => Some(watched(self.watched?.0)),
+            "before" => Some(watched(self.watched?.1)),
+            _ => of_cycle(self.cycle?, name),
+        }
+    }
+}
+
+impl Facts<'_> {
+    fn message(&self) -> Option<CowVal<'_, '_>> {
+        match self.answer.filter(|_| self.message_of_answer) {
+            Some(Answer { reasons: [only], .. }) => Some(text(only.as_str())),
+            Some(answer) => {
+                let reasons: Vec<&str> = answer.reasons.iter().map(|r| r.as_str()).collect();
+                Some(CowVal::owned(CelString::from(reasons.join(", "))))
+            }
+            None => Some(text(&self.cycle?.message)),
+        }
+    }
+
+    fn plugin(&self) -> Option<CowVal<'_, '_>> {
+        let moved = self.moved.map(|moved| moved.plugin.unwrap_or_default());
+        Some(text(self.answer.map(|answer| answer.plugin).or(moved)?.as_str()))
+    }
+}
+
+fn of_cycle<'b>(cycle: &'b CycleRecord, name: &str) -> Option<CowVal<'b, 'b>> {
+    let victims = cycle.preemption.as_ref().map_or(0, |candidate| candidate.victims.len());
+    Some(match name {
+        "cycle" => int(cycle.cycle),
+        "attempts" => int(cycle.attempt),
+        "profile" => text(cycle.profile.as_str()),
+        "outcome" => text(cycle.outcome.as_str()),
+        "feasible" => int(cycle.feasible_count()),
+        "evaluated" => int(cycle.evaluated_nodes),
+        "nodes" => int(cycle.nodes.order.len()),
+        "chosen" => text(cycle.node.unwrap_or_default().as_str()),
+        "nominated" => text(cycle.nominated_node.unwrap_or_default().as_str()),
+        "victims" => int(victims),
+        "ties" => int(cycle.tie.len()),
+        _ => return None,
+    })
+}
+
+fn watched<'b>(value: &'b Watched) -> CowVal<'b, 'b> {
+    match value {
+        Watched::Amount(amount) => CowVal::Borrowed(amount),
+        Watched::Number(number) => int(*number),
+        Watched::Text(words) => text(words),
+    }
+}
+
+/// `pod`.
+#[derive(Clone, Copy, Debug)]
+struct PodFields<'a> {
+    key: NamespacedName,
+    pod: Option<&'a PodInfo>,
+}
+
+impl HasFields for PodFields<'_> {
+    const NAMES: &'static [&'static str] =
+        &["name", "namespace", "uid", "labels", "priority", "scheduler", "requests"];
+
+    fn field<'v>(&self, name: &str) -> Option<Box<dyn Val + 'v>>
+    where
+        Self: 'v,
+    {
+        let symbol = |symbol: Symbol| Box::new(CelString::from(symbol.as_str()));
+        Some(match name {
+            "name" => symbol(self.key.name),
+            "namespace" => symbol(self.key.namespace),
+            "uid" => symbol(self.pod?.uid()),
+            "labels" => Box::new(LabelMap::new(&self.pod?.pod.metadata.labels)),
+            "priority" => Box::new(CelInt::from(i64::from(self.pod?.priority()))),
+            "scheduler" => symbol(self.pod?.pod.spec.scheduler_name),
+            "requests" => Box::new(Fields(Amounts(&self.pod?.resource.resource))),
+            _ => return None,
+        })
+    }
+}
+
+impl HasFields for NodeFacts<'_> {
+    const NAMES: &'static [&'static str] =
+        &["name", "labels", "cordoned", "free", "allocatable", "requested", "pods"];
+
+    fn field<'v>(&self, name: &str) -> Option<Box<dyn Val + 'v>>
+    where
+        Self: 'v,
+    {
+        let object: Option<&Node> = self.amounts.and_then(|amounts| amounts.object.as_deref());
+        Some(match name {
+            "name" => Box::new(CelString::from(self.name.as_str())),
+            "labels" => Box::new(LabelMap::new(&object?.metadata.labels)),
+            "cordoned" => Box::new(CelBool::from(object?.spec.unschedulable)),
+            "free" => Box::new(Fields(Amounts(&self.amounts?.free))),
+            "allocatable" => Box::new(Fields(Amounts(&self.amounts?.allocatable))),
+            "requested" => Box::new(Fields(OwnAmounts(self.amounts?.requested()))),
+            "pods" => Box::new(CelInt::from(self.amounts?.pods as i64)),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,290 @@
+//! Watches: a node's free resources, a queue's length, a pod's place, through the recording.
+
+use std::fmt;
+
+use crate::breakpoint::condition::Condition;
+use crate::breakpoint::location;
+use crate::breakpoint::recording::Recording;
+use crate::breakpoint::values::AmountValue;
+use crate::breakpoint::variables::{Reach, Watched};
+use crate::ledger::NodeAmounts;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use crate::trace::{Entry, EntryId};
+
+/// What is watched.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Subject {
+    /// What is free on a node: of one resource, or of CPU, memory and pods.
+    Node {
+        /// The node.
+        node: Symbol,
+        /// The resource.
+        resource: Option<Symbol>,
+    },
+    /// How many pods are in a queue.
+    Queue(QueueName),
+    /// Where a pod is.
+    Pod(NamespacedName),
+}
+
+impl Subject {
+    /// Reads `node:NAME [RESOURCE]`, `queue:NAME` or `pod:NAMESPACE/NAME`.
+    ///
+    /// # Errors
+    /// The text is for people.
+    pub fn parse(words: &[&str]) -> Result<Subject, String> {
+        let usage = "a watch is of node:NAME [RESOURCE], queue:NAME or pod:NAMESPACE/NAME";
+        let (first, more) = words.split_first().ok_or(usage)?;
+        let found = match first.split_once(':') {
+            Some((_, "")) | None => return Err(usage.into()),
+            Some(("node", node)) => {
+                let resource = more.first().map(|resource| Symbol::new(resource));
+                return match more.len() {
+                    0 | 1 => Ok(Subject::Node { node: node.into(), resource }),
+                    _ => Err(format!("{usage}; one resource a watch")),
+                };
+            }
+            Some(("queue", "none")) => return Err("no queue is called none".into()),
+            Some(("queue", queue)) => Subject::Queue(location::queue(queue)?),
+            Some(("pod", pod)) => {
+                let (namespace, name) = pod.split_once('/').unwrap_or(("default", pod));
+                Subject::Pod(NamespacedName::new(namespace.into(), name.into()))
+            }
+            Some(_) => return Err(usage.into()),
+        };
+        match more.first() {
+            None => Ok(found),
+            Some(more) => Err(format!("{more:?} is one word too many; {usage}")),
+        }
+    }
+
+    /// Refuses conditions on what a watch does not know.
+    ///
+    /// # Errors
+    /// Says what it knows.
+    pub fn check(&self, condition: Option<&Condition>) -> Result<(), String> {
+        let others = [
+            Reach::Pod,
+            Reach::Cycle,
+            Reach::Message,
+            Reach::Answer,
+            Reach::Score,
+            Reach::Total,
+            Reach::Node,
+            Reach::Move,
+        ];
+        let strange = |condition: &Condition| others.iter().any(|reach| condition.needs(*reach));
+        match condition.is_some_and(strange) {
+            true => Err("the condition of a watch knows value and before only".into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The value where the recording begins: before anything happened, or else before what is
+    /// not forgotten.
+    fn start(&self, recording: &Recording<'_>) -> Watched {
+        match (self, recording.beginning) {
+            (Subject::Node { .. }, _) => {
+                self.of_node(recording, recording.history.entries().start()).unwrap_or_else(gone)
+            }
+            (Subject::Queue(queue), Some(world)) => Watched::Number(length(world, *queue)),
+            (Subject::Queue(_), None) => Watched::Number(0),
+            (Subject::Pod(pod), Some(world)) => Watched::Text(place_in(world, *pod)),
+            (Subject::Pod(_), None) => Watched::Text("none".into()),
+        }
+    }
+
+    /// What was free on the node after the first `len` entries; `None` if it is not of a node.
+    pub fn of_node(&self, recording: &Recording<'_>, len: usize) -> Option<Watched> {
+        let Subject::Node { node, resource } = self else { return None };
+        let amounts = recording.ledger.after(*node, len);
+        Some(amounts.map_or_else(gone, |amounts| free(amounts, *resource)))
+    }
+
+    /// The value after an entry that may have changed it; `None` if it says nothing of it.
+    fn after(&self, recording: &Recording<'_>, at: usize, before: &Watched) -> Option<Watched> {
+        let entry = recording.history.get(EntryId(at as u32))?;
+        match (self, entry) {
+            (Subject::Node { .. }, _) => self.of_node(recording, at + 1),
+            (Subject::Queue(queue), Entry::Move(moved)) => {
+                let Watched::Number(length) = before else { return None };
+                let change = i64::from(moved.to == *queue) - i64::from(moved.from == *queue);
+                Some(Watched::Number(length + change))
+            }
+            (Subject::Pod(pod), Entry::Move(moved)) if moved.pod == *pod => {
+                // The moves of a cycle stand behind it: that the pod was taken out of its queue
+                // says nothing new once it has a node.
+                let has_node = matches!(before, Watched::Text(words) if has_node(words));
+                let popped = has_node && moved.to == QueueName::InFlight;
+                let bound = || last_cycle(recording, *pod, at).and_then(bound_to);
+                let left = (moved.to == QueueName::None).then(bound).flatten();
+                let words = || left.unwrap_or_else(|| moved.to.as_str().into());
+                (!popped).then(|| Watched::Text(words()))
+            }
+            (Subject::Pod(pod), Entry::Cycle(record)) if record.pod == *pod => {
+                place(record).map(Watched::Text)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether these are words of [`place`].
+fn has_node(words: &str) -> bool {
+    words.starts_with("on ") || words.starts_with("waits for ")
+}
+
+fn gone() -> Watched {
+    Watched::Text("no such node".into())
+}
+
+/// How many pods are in a queue of a cluster.
+fn length(world: &World, queue: QueueName) -> i64 {
+    let pods = world.scheduler().queue();
+    let length = match queue {
+        QueueName::Active => pods.active().len(),
+        QueueName::Backoff => pods.backoff().len(),
+        QueueName::Unschedulable => pods.unschedulable().len(),
+        QueueName::Gated => pods.gated().len(),
+        QueueName::InFlight => pods.in_flight().len(),
+        QueueName::None => 0,
+    };
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+/// Where a pod is in a cluster.
+fn place_in(world: &World, pod: NamespacedName) -> String {
+    let mut waiting = world.scheduler().waiting().iter();
+    if let Some(waiting) = waiting.find(|waiting| waiting.pod().key() == pod) {
+        return format!("waits for {}", waiting.node());
+    }
+    let object = world.api().objects().pod(pod);
+    match object.map(|object| object.spec.node_name).filter(|node| !node.is_empty()) {
+        Some(node) => format!("on {node}"),
+        None => world.scheduler().queue().place_of(pod).as_str().into(),
+    }
+}
+
+/// Where a cycle brought its pod by its own end; a wait at Permit may end later.
+fn place(record: &CycleRecord) -> Option<String> {
+    let node = record.node?;
+    let waits = record.permit.iter().any(|answer| answer.status.is_wait());
+    match (waits, record.outcome) {
+        (true, _) => Some(format!("waits for {node}")),
+        (false, Outcome::Scheduled) => Some(format!("on {node}")),
+        _ => None,
+    }
+}
+
+/// Where the pod of a cycle is once it has left the queues for good: nowhere if it was deleted.
+fn bound_to(record: &CycleRecord) -> Option<String> {
+    let node = record.node.filter(|_| record.outcome == Outcome::Scheduled)?;
+    Some(format!("on {node}"))
+}
+
+/// The pod's newest cycle before an entry.
+fn last_cycle<'a>(
+    recording: &Recording<'a>,
+    pod: NamespacedName,
+    before: usize,
+) -> Option<&'a CycleRecord> {
+    let mut entries = recording.history.of_pod(pod).rev();
+    let cycle = |(id, entry): (EntryId, &'a Entry)| {
+        entry.as_cycle().filter(|_| (id.0 as usize) < before).map(AsRef::as_ref)
+    };
+    entries.find_map(cycle)
+}
+
+fn free(amounts: &NodeAmounts, resource: Option<Symbol>) -> Watched {
+    let of = |resource: Symbol| AmountValue::of(resource, amounts.free.amount(resource));
+    match resource {
+        Some(resource) => Watched::Amount(of(resource)),
+        None => {
+            let shown =
+                ["cpu", "memory", "pods"].map(|name| format!("{name} {}", of(name.into()).0));
+            Watched::Text(shown.join(", "))
+        }
+    }
+}
+
+/// A watched value through the recording.
+#[derive(Clone, Debug, Default)]
+pub struct Course {
+    start: Option<Watched>,
+    /// The entries after which the value was another.
+    changes: Vec<(usize, Watched)>,
+    scanned: usize,
+}
+
+impl Course {
+    /// Takes in what happened since the last time. Gives the entries that changed the value.
+    pub fn update(&mut self, subject: &Subject, recording: &Recording<'_>) -> Vec<usize> {
+        if self.start.is_none() {
+            self.start = Some(subject.start(recording));
+            self.scanned = recording.history.entries().start();
+        }
+        let mut changed = Vec::new();
+        for at in self.scanned..recording.history.len() {
+            let Some(before) = self.after(at) else { continue };
+            let after = subject.after(recording, at, before).filter(|after| after != before);
+            if let Some(after) = after {
+                self.changes.push((at, after));
+                changed.push(at);
+            }
+        }
+        self.scanned = recording.history.len();
+        changed
+    }
+
+    /// Forgets what came after the first `len` entries.
+    pub fn truncate(&mut self, len: usize) {
+        self.changes.truncate(self.changes.partition_point(|(at, _)| *at < len));
+        self.scanned = self.scanned.min(len);
+    }
+
+    /// Forgets what held only before the first `len` entries were there.
+    pub fn forget(&mut self, len: usize) {
+        let gone = self.changes.partition_point(|(at, _)| *at < len);
+        if let Some((_, last)) = self.changes.drain(..gone).next_back() {
+            self.start = Some(last);
+        }
+    }
+
+    /// The value after the first `len` entries.
+    pub fn after(&self, len: usize) -> Option<&Watched> {
+        let changes = self.changes.partition_point(|(at, _)| *at < len);
+        match changes.checked_sub(1) {
+            Some(last) => Some(&self.changes[last].1),
+            None => self.start.as_ref(),
+        }
+    }
+
+    /// The entries after which the value was another.
+    pub fn changes(&self) -> &[(usize, Watched)] {
+        &self.changes
+    }
+}
+
+impl fmt::Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Watched::Amount(amount) => write!(f, "{}", amount.0),
+            Watched::Number(number) => write!(f, "{number}"),
+            Watched::Text(words) => f.write_str(words),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Node { node, resource: None } => write!(f, "node:{node}"),
+            Subject::Node { node, resource: Some(resource) } => write!(f, "node:{node} {resource}"),
+            Subject::Queue(queue) => write!(f, "queue:{}", location::queue_name(*queue)),
+            Subject::Pod(pod) => write!(f, "pod:{pod}"),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Copies of the cluster along a session, from which any of its states is reached again by
+//! doing the inputs after the copy once more.
+//!
+//! How far that is, is told as work: a cycle that is known takes one unit, because it is done
+//! again without its matrices, and anything else [`WHOLE`]. Copies are made at even distances in
+//! work, not in time. A copy shares what does not change after it, and still holds what changed
+//! since, so there is a budget: when it is used up, the copy goes whose neighbours are closest to
+//! each other. So the longest way between two copies is never more than about twice what it
+//! would be if they lay as evenly as can be, and that, not how long ago it was, says how long a
+//! jump takes at most. Only the newest copies stay as close as they were made: most steps
+//! back are there.
+//!
+//! Where somebody looks around in the past, some states more are kept for a while: those right
+//! before the wanted one, and some on the way to it. They count within the budget.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kubestep_cluster::World;
+
+/// Work of a step that is no known cycle: about so many times the time of one that is.
+pub(super) const WHOLE: u32 = 8;
+/// Work between two copies at first: a small part of the time that a step may take.
+const INTERVAL: u32 = 256;
+/// Copies kept at least, whatever their size.
+const FEWEST: usize = 8;
+/// The newest copies, which stay as close as they were made.
+const NEWEST: usize = 4;
+/// States kept of where somebody looks around.
+const VISITED: usize = 16;
+/// The steps right before a wanted state that are kept with it.
+const CLOSE: usize = 4;
+/// Steps between two states that are kept on the way to a wanted one.
+const ON_THE_WAY: usize = 32;
+
+/// A copy of the cluster.
+#[derive(Clone)]
+struct Copy {
+    /// The step after which it was made.
+    step: usize,
+    /// The work from the copy before to this one.
+    work: u32,
+    world: Arc<World>,
+}
+
+impl Copy {
+    fn new(step: usize, work: u32, world: &World) -> Copy {
+        Copy { step, work, world: Arc::new(world.clone()) }
+    }
+}
+
+/// The copies of a session.
+#[derive(Clone)]
+pub(super) struct Checkpoints {
+    /// By step, rising. The first is the loaded cluster, or the state where the log begins.
+    kept: Vec<Copy>,
+    /// Work since the last of them.
+    since: u32,
+    /// States that were reached again, the oldest visit first.
+    visited: VecDeque<Copy>,
+    /// How much memory all of them may take, in bytes.
+    budget: usize,
+    /// Whether there are to be copies at all.
+    wanted: bool,
+}
+
+impl Checkpoints {
+    /// Starts with the loaded cluster.
+    pub fn new(loaded: &World, budget: usize) -> Checkpoints {
+        let kept = vec![Copy::new(0, 0, loaded)];
+        Checkpoints { kept, since: 0, visited: VecDeque::new(), budget, wanted: true }
+    }
+
+    /// Changes the budget.
+    pub fn set_budget(&mut self, budget: usize) {
+        self.budget = budget;
+        self.thin();
+    }
+
+    /// Gives up all copies, for good.
+    pub fn give_up(&mut self) {
+        (self.kept, self.visited, self.wanted) = (Vec::new(), VecDeque::new(), false);
+    }
+
+    /// The state after `step`, which took so much work, is `world`: it is kept if the last copy
+    /// is far enough.
+    pub fn offer(&mut self, step: usize, work: u32, world: &World) {
+        self.since += work;
+        if self.wanted && self.since >= INTERVAL {
+            let work = std::mem::take(&mut self.since);
+            self.kept.push(Copy::new(step, work, world));
+            self.thin();
+        }
+    }
+
+    /// The state after `step` was reached again, `left` steps before the wanted one.
+    pub fn revisit(&mut self, step: usize, left: usize, world: &World) {
+        if self.keeps(step, left) && self.at(step).is_none() {
+            self.visited.push_back(Copy::new(step, 0, world));
+            self.visited.drain(..self.visited.len().saturating_sub(VISITED));
+            self.thin();
+        }
+    }
+
+    /// Whether a state that is reached again is kept, `left` steps before the wanted one.
+    pub fn keeps(&self, step: usize, left: usize) -> bool {
+        let on_the_way = step.is_multiple_of(ON_THE_WAY) && left / ON_THE_WAY < VISITED / 2;
+        self.wanted && (left < CLOSE || on_the_way)
+    }
+
+    /// The copy made after exactly that step.
+    pub fn at(&self, step: usize) -> Option<&Arc<World>> {
+        let (at, world) = self.before(step)?;
+        (at == step).then_some(world)
+    }
+
+    /// The nearest copy that is not after `step`.
+    pub fn before(&self, step: usize) -> Option<(usize, &Arc<World>)> {
+        let at = self.kept.partition_point(|copy| copy.step <= step);
+        let kept = at.checked_sub(1).and_then(|at| self.kept.get(at));
+        let visited = self.visited.iter().filter(|copy| copy.step <= step);
+        let nearest = visited.chain(kept).max_by_key(|copy| copy.step)?;
+        Some((nearest.step, &nearest.world))
+    }
+
+    /// Forgets the copies after `step`.
+    pub fn truncate(&mut self, step: usize) {
+        self.kept.retain(|copy| copy.step <= step);
+        self.visited.retain(|copy| copy.step <= step);
+        let last = self.kept.last().map_or(0, |copy| copy.step);
+        // At most; it only means that the next copy may come a little early.
+        self.since = u32::try_from(step - last).unwrap_or(u32::MAX).saturating_mul(WHOLE);
+    }
+
+    /// The step of the second copy, the work up to which can be forgotten; `None` if only the
+    /// newest copies would be left.
+    pub fn second(&self) -> Option<usize> {
+        self.kept.get(1).filter(|_| self.kept.len() > NEWEST + 1).map(|copy| copy.step)
+    }
+
+    /// Forgets the copies before `step`, after which there is one.
+    pub fn forget(&mut self, step: usize) {
+        self.kept.retain(|copy| copy.step >= step);
+        self.visited.retain(|copy| copy.step >= step);
+    }
+
+    /// The first of the copies: the loaded cluster, or where the recording begins now.
+    pub fn first(&self) -> Option<&World> {
+        self.kept.first().map(|copy| copy.world.as_ref())
+    }
+
+    /// How many copies there are, those of where somebody looked around included.
+    pub fn count(&self) -> usize {
+        self.kept.len() + self.visited.len()
+    }
+
+    /// About how much memory the copies take, in bytes.
+    pub fn bytes(&self) -> usize {
+        let steps = |pair: &[Copy]| pair[1].world.copy_bytes(pair[1].step - pair[0].step);
+        let kept: usize = self.kept.windows(2).map(steps).sum();
+        kept + self.visited.iter().map(|copy| copy.world.copy_bytes(ON_THE_WAY)).sum::<usize>()
+    }
+
+    fn thin(&mut self) {
+        while self.kept.len() > FEWEST && self.bytes() > self.budget {
+            let Some(at) = self.least_missed() else { return };
+            let gone = self.kept.remove(at);
+            if let Some(next) = self.kept.get_mut(at) {
+                next.work += gone.work;
+            }
+        }
+    }
+
+    /// Which copy but the first and the newest leaves the least work between its neighbours.
+    fn least_missed(&self) -> Option<usize> {
+        let between = |at: &usize| self.kept[*at].work + self.kept[at + 1].work;
+        (1..self.kept.len().saturating_sub(NEWEST)).min_by_key(between)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_engine::config::{self, FeatureGates};
+    use kubestep_engine::engine::framework::registry::Registry;
+
+    fn world() -> World {
+        let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+        let resolved = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        World::new(&resolved, features, &registry).unwrap()
+    }
+
+    #[test]
+    fn copies_stay_within_the_budget_and_lie_evenly() {
+        let world = world();
+        let budget = 40 * world.copy_bytes(100_000);
+        let mut copies = Checkpoints::new(&world, budget);
+        for step in 1..=100_000 {
+            // The first half of the session is work for people who wait.
+            copies.offer(step, if step < 50_000 { WHOLE } else { 1 }, &world);
+            assert!(copies.bytes() <= budget, "{step}");
+        }
+        let works: Vec<u32> = copies.kept.iter().skip(1).map(|copy| copy.work).collect();
+        let all: u32 = works.iter().sum::<u32>() + copies.since;
+        assert_eq!(all, 49_999 * WHOLE + 50_001);
+        let even = all as usize / works.len();
+        assert!(
+            works.iter().all(|work| *work as usize <= 2 * even + INTERVAL as usize),
+            "{works:?}"
+        );
+        let newest = &works[works.len() - NEWEST + 1..];
+        assert!(newest.iter().all(|work| *work == INTERVAL), "{works:?}");
+    }
+
+    #[test]
+    fn visited_states_are_found_and_do_not_pile_up() {
+        let world = world();
+        let mut copies = Checkpoints::new(&world, 0);
+        for step in 1..=500 {
+            copies.revisit(step, 500 - step, &world);
+        }
+        assert!(copies.visited.len() <= VISITED);
+        assert!(copies.at(500).is_some() && copies.at(499).is_some());
+        assert!(copies.at(300).is_none());
+        let near = copies.before(450).map(|(step, _)| step).unwrap();
+        assert!((450 - ON_THE_WAY..=450).contains(&near), "{near}");
+        copies.truncate(ON_THE_WAY - 1);
+        assert_eq!(copies.before(500).map(|(step, _)| step), Some(0));
+    }
+}

@@ -1,0 +1,263 @@
+//! One attempt of a pod on both sides: its outcome, and the verdicts that differ.
+
+use std::fmt;
+
+use hashbrown::HashMap;
+use indexmap::IndexMap;
+
+use kubestep_engine::config::ExtensionPoint;
+use crate::diff::score::{self, ScoreDifference};
+use crate::diff::{Pair, is_whole};
+use kubestep_engine::engine::node::NodeId;
+use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus, VerdictId};
+use kubestep_engine::engine::status::Status;
+use kubestep_engine::intern::Symbol;
+
+/// Points where every plugin gives one answer.
+const ANSWERING: [ExtensionPoint; 6] = [
+    ExtensionPoint::PreFilter,
+    ExtensionPoint::PostFilter,
+    ExtensionPoint::Reserve,
+    ExtensionPoint::Permit,
+    ExtensionPoint::PreBind,
+    ExtensionPoint::Bind,
+];
+
+/// An attempt that came out otherwise.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Decision {
+    /// Which attempt, from 1.
+    pub attempt: usize,
+    /// The cycles; `None` where there was no such attempt.
+    pub cycle: Pair<Option<u64>>,
+    /// The outcomes.
+    pub outcome: Pair<Option<Outcome>>,
+    /// The nodes chosen.
+    pub node: Pair<Option<Symbol>>,
+    /// The messages.
+    pub message: Pair<String>,
+    /// What a person decided in these cycles, in words.
+    pub by_hand: Pair<Vec<String>>,
+    /// The verdicts that differ, equal ones of several nodes together.
+    pub verdicts: Vec<VerdictDifference>,
+    /// The scores that differ, by node.
+    pub scores: Vec<ScoreDifference>,
+    /// Whether verdicts and scores could not be compared, because a side's lists by node were
+    /// left out to save memory.
+    pub not_compared: bool,
+}
+
+/// A plugin's verdict.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Verdict {
+    /// There was none: no such node, no such plugin, or the cycle did not get there.
+    None,
+    /// The plugin had nothing to say.
+    Skipped,
+    /// It let the pod pass.
+    Passes,
+    /// It refused, waits or failed, in its words.
+    Says(String),
+}
+
+/// A verdict that differs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerdictDifference {
+    /// Where it was given.
+    pub point: ExtensionPoint,
+    /// By whom; the extenders together are `Extender`.
+    pub plugin: Symbol,
+    /// The verdicts.
+    pub verdict: Pair<Verdict>,
+    /// The nodes it is about, by name; none at points that are not about single nodes.
+    pub nodes: Vec<Symbol>,
+}
+
+impl Decision {
+    /// What differs in an attempt; `None` if nothing does.
+    pub(super) fn of(attempt: usize, pair: Pair<Option<&CycleRecord>>) -> Option<Decision> {
+        let of =
+            |record: Option<&CycleRecord>| (record.map(|r| r.outcome), record.and_then(|r| r.node));
+        let ((a_outcome, a_node), (b_outcome, b_node)) = (of(pair.a), of(pair.b));
+        let message = |record: Option<&CycleRecord>| record.map(|r| r.message.clone());
+        let whole = [pair.a, pair.b].into_iter().flatten().all(is_whole);
+        let mut decision = Decision {
+            attempt,
+            cycle: Pair { a: pair.a.map(|r| r.cycle), b: pair.b.map(|r| r.cycle) },
+            outcome: Pair { a: a_outcome, b: b_outcome },
+            node: Pair { a: a_node, b: b_node },
+            message: Pair {
+                a: message(pair.a).unwrap_or_default(),
+                b: message(pair.b).unwrap_or_default(),
+            },
+            by_hand: Pair { a: by_hand(pair.a), b: by_hand(pair.b) },
+            verdicts: Vec::new(),
+            scores: Vec::new(),
+            not_compared: !whole,
+        };
+        if let (Some(a), Some(b)) = (pair.a, pair.b) {
+            decision.verdicts = given(a, b);
+            if whole {
+                let nodes = Nodes::new(a, b);
+                decision.verdicts.extend(filtered(a, b, &nodes));
+                decision.scores = score::compare(a, b);
+            }
+        }
+        let differs = decision.outcome.differs()
+            || decision.node.differs()
+            || decision.message.differs()
+            || decision.by_hand.differs()
+            || !decision.verdicts.is_empty()
+            || !decision.scores.is_empty();
+        differs.then_some(decision)
+    }
+}
+
+fn by_hand(record: Option<&CycleRecord>) -> Vec<String> {
+    let Some(record) = record else { return Vec::new() };
+    let decided = record.interventions.iter().filter(|one| one.decided(record));
+    decided.map(ToString::to_string).collect()
+}
+
+/// The answers at points with one answer a plugin.
+fn given(a: &CycleRecord, b: &CycleRecord) -> Vec<VerdictDifference> {
+    let mut found = Vec::new();
+    for point in ANSWERING {
+        let (of_a, of_b) = (a.answers(point), b.answers(point));
+        let names = of_a.iter().chain(of_b).map(|answer| answer.plugin);
+        let mut plugins: Vec<Symbol> = Vec::new();
+        names.for_each(|name| {
+            if !plugins.contains(&name) {
+                plugins.push(name);
+            }
+        });
+        for plugin in plugins {
+            let verdict = Pair { a: answer(of_a, plugin), b: answer(of_b, plugin) };
+            if verdict.differs() {
+                found.push(VerdictDifference { point, plugin, verdict, nodes: Vec::new() });
+            }
+        }
+    }
+    found
+}
+
+fn answer(answers: &[PluginStatus], plugin: Symbol) -> Verdict {
+    let answer = answers.iter().find(|answer| answer.plugin == plugin);
+    answer.map_or(Verdict::None, |answer| Verdict::of(&answer.status))
+}
+
+/// The nodes of both cycles by name, with their slots.
+struct Nodes(Vec<(Symbol, Pair<Option<NodeId>>)>);
+
+impl Nodes {
+    fn new(a: &CycleRecord, b: &CycleRecord) -> Nodes {
+        let slots = |record: &CycleRecord| -> HashMap<Symbol, NodeId> {
+            record.nodes.order.iter().map(|id| (record.nodes.name(*id), *id)).collect()
+        };
+        let (of_a, of_b) = (slots(a), slots(b));
+        let mut names: Vec<Symbol> = of_a.keys().chain(of_b.keys()).copied().collect();
+        names.sort_unstable();
+        names.dedup();
+        let pair = |name| (name, Pair { a: of_a.get(&name).copied(), b: of_b.get(&name).copied() });
+        Nodes(names.into_iter().map(pair).collect())
+    }
+}
+
+/// Every filter plugin on every node, and the extenders.
+fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDifference> {
+    let point = ExtensionPoint::Filter;
+    let columns = a.filter.plugins.iter().chain(&b.filter.plugins);
+    let mut plugins: Vec<Symbol> = Vec::new();
+    for column in columns {
+        if !plugins.contains(&column.plugin) {
+            plugins.push(column.plugin);
+        }
+    }
+    let mut found: IndexMap<(Symbol, Verdict, Verdict), Vec<Symbol>> = IndexMap::new();
+    for plugin in plugins {
+        let (in_a, in_b) = (Column::of(a, plugin), Column::of(b, plugin));
+        // Many nodes, few verdicts: each pair of them is made into words once.
+        let mut by_ids: IndexMap<(Id, Id), Vec<Symbol>> = IndexMap::new();
+        for (name, ids) in &nodes.0 {
+            by_ids.entry((in_a.id(ids.a), in_b.id(ids.b))).or_default().push(*name);
+        }
+        for ((id_a, id_b), names) in by_ids {
+            let verdict = Pair { a: in_a.verdict(id_a), b: in_b.verdict(id_b) };
+            if verdict.differs() {
+                found.entry((plugin, verdict.a, verdict.b)).or_default().extend(names);
+            }
+        }
+    }
+    for (name, ids) in &nodes.0 {
+        let said = Pair { a: by_extender(a, ids.a), b: by_extender(b, ids.b) };
+        if said.differs() {
+            let key = (Symbol::new("Extender"), said.a, said.b);
+            found.entry(key).or_default().push(*name);
+        }
+    }
+    let differences = found.into_iter().map(|((plugin, a, b), mut nodes)| {
+        nodes.sort_unstable();
+        VerdictDifference { point, plugin, verdict: Pair { a, b }, nodes }
+    });
+    differences.collect()
+}
+
+/// A verdict as its cycle numbers it.
+type Id = Option<VerdictId>;
+
+fn by_extender(record: &CycleRecord, node: Option<NodeId>) -> Verdict {
+    let refusal = record.filter.extender.iter().find(|(id, _)| Some(*id) == node);
+    refusal.map_or(Verdict::None, |(_, status)| Verdict::of(status))
+}
+
+/// A plugin's verdicts in one cycle.
+struct Column<'a> {
+    verdicts: Option<&'a kubestep_engine::engine::column::Column<VerdictId>>,
+    record: &'a CycleRecord,
+}
+
+impl Column<'_> {
+    fn of(record: &CycleRecord, plugin: Symbol) -> Column<'_> {
+        let column = record.filter.plugins.iter().find(|column| column.plugin == plugin);
+        Column { verdicts: column.map(|column| &column.verdicts), record }
+    }
+
+    fn id(&self, node: Option<NodeId>) -> Id {
+        self.verdicts?.get(node?)
+    }
+
+    fn verdict(&self, id: Id) -> Verdict {
+        match id {
+            None => Verdict::None,
+            Some(VerdictId::PASS) => Verdict::Passes,
+            Some(VerdictId::SKIPPED) => Verdict::Skipped,
+            Some(id) => self.record.verdicts.get(id).map_or(Verdict::None, Verdict::of),
+        }
+    }
+}
+
+impl Verdict {
+    fn of(status: &Status) -> Verdict {
+        if status.is_success() {
+            return Verdict::Passes;
+        }
+        if status.is_skip() {
+            return Verdict::Skipped;
+        }
+        match status.message() {
+            text if text.is_empty() => Verdict::Says(status.code().as_str().into()),
+            text => Verdict::Says(text),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::None => f.write_str("no verdict"),
+            Verdict::Skipped => f.write_str("nothing to say"),
+            Verdict::Passes => f.write_str("passes"),
+            Verdict::Says(text) => f.write_str(text),
+        }
+    }
+}

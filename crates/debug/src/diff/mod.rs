@@ -1,0 +1,227 @@
+//! The difference of two histories: which pods end up elsewhere, which decisions came out
+//! otherwise, and down to which verdict and which score that goes.
+//!
+//! It knows nothing of how the two came to differ: they may be branches of one session, or
+//! two clusters that were loaded from different files. Nodes are compared by their names,
+//! pods by theirs, and a pod's attempts one by one.
+
+mod decision;
+mod end;
+mod score;
+
+use std::collections::HashSet;
+use std::fmt;
+
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_cluster::World;
+use crate::trace::History;
+
+pub use decision::{Decision, Verdict, VerdictDifference};
+pub use end::End;
+pub use score::{PluginScore, ScoreDifference, Source};
+
+/// The same thing on both sides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pair<T> {
+    /// On the first side.
+    pub a: T,
+    /// On the second side.
+    pub b: T,
+}
+
+impl<T: PartialEq> Pair<T> {
+    /// Whether there is a difference.
+    pub fn differs(&self) -> bool {
+        self.a != self.b
+    }
+}
+
+/// One side: what happened, and the cluster at its end.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// What happened.
+    pub history: &'a History,
+    /// The cluster at the end of it.
+    pub world: &'a World,
+}
+
+/// What kind of difference it is for a pod; the first that holds counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Change {
+    /// It is there on one side only.
+    Presence,
+    /// It has a node on the second side only.
+    Placed,
+    /// It has a node on the first side only.
+    Lost,
+    /// It is on another node.
+    Moved,
+    /// It waits elsewhere.
+    Waits,
+    /// It ends up in the same place, for other reasons.
+    Reasons,
+}
+
+/// A pod that is not the same on both sides.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PodDifference {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// What kind of difference it is.
+    pub change: Change,
+    /// Where it ends up.
+    pub end: Pair<End>,
+    /// How often it was tried.
+    pub attempts: Pair<usize>,
+    /// The attempts that came out otherwise, by their number from 1.
+    pub decisions: Vec<Decision>,
+}
+
+impl PodDifference {
+    /// The last attempt that came out otherwise: the one that led to where the pod is.
+    pub fn last(&self) -> Option<&Decision> {
+        self.decisions.last()
+    }
+}
+
+/// All that differs.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Difference {
+    /// The pods that differ, by kind of difference and name.
+    pub pods: Vec<PodDifference>,
+    /// How many pods are the same.
+    pub same: usize,
+}
+
+impl Difference {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty()
+    }
+
+    /// How many pods have that kind of difference.
+    pub fn count(&self, change: Change) -> usize {
+        self.pods.iter().filter(|pod| pod.change == change).count()
+    }
+}
+
+/// Compares two sides.
+pub fn compare(a: Side<'_>, b: Side<'_>) -> Difference {
+    let keys: HashSet<NamespacedName> = pods(a).chain(pods(b)).collect();
+    let all = keys.len();
+    let mut pods: Vec<PodDifference> =
+        keys.into_iter().filter_map(|key| compare_pod(a, b, key)).collect();
+    // No two have the same name.
+    pods.sort_unstable_by_key(|pod| (pod.change, pod.pod));
+    Difference { same: all - pods.len(), pods }
+}
+
+/// The pods that are there, or were tried.
+fn pods(side: Side<'_>) -> impl Iterator<Item = NamespacedName> {
+    let there = side.world.api().objects().pods.keys().copied();
+    there.chain(side.history.cycles().map(|record| record.pod))
+}
+
+/// What differs of one pod; `None` if nothing does.
+pub fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Option<PodDifference> {
+    let end = Pair { a: End::of(a, pod), b: End::of(b, pod) };
+    let tries = |side: Side<'_>| side.history.cycles_of(pod).cloned().collect::<Vec<_>>();
+    let tries = Pair { a: tries(a), b: tries(b) };
+    let attempts = Pair { a: tries.a.len(), b: tries.b.len() };
+    let mut decisions = Vec::new();
+    for at in 0..attempts.a.max(attempts.b) {
+        let pair = Pair { a: tries.a.get(at), b: tries.b.get(at) };
+        let same = pair.a.zip(pair.b).is_some_and(|(a, b)| std::sync::Arc::ptr_eq(a, b));
+        if !same {
+            let pair = Pair { a: pair.a.map(AsRef::as_ref), b: pair.b.map(AsRef::as_ref) };
+            decisions.extend(Decision::of(at + 1, pair));
+        }
+    }
+    if !end.differs() && decisions.is_empty() {
+        return None;
+    }
+    Some(PodDifference { pod, change: Change::of(&end), end, attempts, decisions })
+}
+
+impl Change {
+    fn of(end: &Pair<End>) -> Change {
+        let queue = |end: &End| match end {
+            End::Queue(queue, _) => Some(*queue),
+            _ => None,
+        };
+        let same_queue = queue(&end.a).is_some() && queue(&end.a) == queue(&end.b);
+        match (end.a.node(), end.b.node()) {
+            _ if same_queue || !end.differs() => Change::Reasons,
+            _ if end.a == End::Absent || end.b == End::Absent => Change::Presence,
+            (None, Some(_)) => Change::Placed,
+            (Some(_), None) => Change::Lost,
+            (Some(a), Some(b)) if a != b => Change::Moved,
+            _ => Change::Waits,
+        }
+    }
+
+    /// One word for machines: `moved`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Change::Presence => "presence",
+            Change::Placed => "placed",
+            Change::Lost => "lost",
+            Change::Moved => "moved",
+            Change::Waits => "waits",
+            Change::Reasons => "reasons",
+        }
+    }
+
+    /// What it is, for so many pods.
+    fn words(self, count: usize) -> String {
+        let one = count == 1;
+        match self {
+            Change::Presence if one => "1 pod is there on one side only".into(),
+            Change::Presence => format!("{count} pods are there on one side only"),
+            Change::Placed if one => "1 gets a node".into(),
+            Change::Placed => format!("{count} get a node"),
+            Change::Lost if one => "1 loses its node".into(),
+            Change::Lost => format!("{count} lose their nodes"),
+            Change::Moved if one => "1 moves to another node".into(),
+            Change::Moved => format!("{count} move to other nodes"),
+            Change::Waits if one => "1 waits elsewhere".into(),
+            Change::Waits => format!("{count} wait elsewhere"),
+            Change::Reasons if one => "1 ends up the same for other reasons".into(),
+            Change::Reasons => format!("{count} end up the same for other reasons"),
+        }
+    }
+}
+
+/// The summary in one line: `1 gets a node, 2 move to other nodes; 12 pods are the same`.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            Change::Placed,
+            Change::Lost,
+            Change::Moved,
+            Change::Waits,
+            Change::Presence,
+            Change::Reasons,
+        ];
+        let counted = kinds.map(|kind| (kind, self.count(kind)));
+        let words: Vec<String> = counted
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(kind, count)| kind.words(*count))
+            .collect();
+        let verb = if self.same == 1 { "pod is" } else { "pods are" };
+        match words.as_slice() {
+            [] => write!(f, "nothing differs: {} {verb} the same", self.same),
+            words => write!(f, "{}; {} {verb} the same", words.join(", "), self.same),
+        }
+    }
+}
+
+/// Whether the lists by node of a record are there.
+fn is_whole(record: &CycleRecord) -> bool {
+    record.left_out.is_none()
+}
+
+#[cfg(test)]
+mod tests;

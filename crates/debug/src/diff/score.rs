@@ -1,0 +1,146 @@
+//! The scores of one attempt on both sides: which differ, and from where.
+
+use crate::diff::Pair;
+use kubestep_engine::engine::record::{CycleRecord, ScoreColumn};
+use kubestep_engine::intern::Symbol;
+
+/// A node whose scores differ.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScoreDifference {
+    /// The node.
+    pub node: Symbol,
+    /// Its total; `None` where it was not scored.
+    pub total: Pair<Option<i64>>,
+    /// The plugins whose part of it differs.
+    pub plugins: Vec<PluginScore>,
+}
+
+/// A plugin's score of a node that differs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PluginScore {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// What it said.
+    pub raw: Pair<Option<i64>>,
+    /// The same from 0 to 100, in relation to the other nodes.
+    pub normalized: Pair<Option<i64>>,
+    /// Its weight.
+    pub weight: Pair<Option<i64>>,
+}
+
+/// Where a difference of a score comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The plugin scored on one side only.
+    Presence,
+    /// The plugin said something else.
+    Raw,
+    /// The plugin said the same, but what it said of other nodes changed the scale.
+    Normalized,
+    /// Only the weight differs.
+    Weight,
+}
+
+impl Source {
+    /// One word: `raw`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Presence => "presence",
+            Source::Raw => "raw",
+            Source::Normalized => "normalized",
+            Source::Weight => "weight",
+        }
+    }
+}
+
+impl PluginScore {
+    /// Where the difference begins.
+    pub fn source(&self) -> Source {
+        match self {
+            _ if self.weight.a.is_none() || self.weight.b.is_none() => Source::Presence,
+            _ if self.raw.differs() => Source::Raw,
+            _ if self.normalized.differs() => Source::Normalized,
+            _ => Source::Weight,
+        }
+    }
+
+    /// What counts in the total: the normalized score times the weight.
+    pub fn weighted(&self) -> Pair<Option<i64>> {
+        let times = |score: Option<i64>, weight: Option<i64>| Some(score? * weight?);
+        Pair {
+            a: times(self.normalized.a, self.weight.a),
+            b: times(self.normalized.b, self.weight.b),
+        }
+    }
+}
+
+/// The scores that differ, by the name of the node.
+pub(super) fn compare(a: &CycleRecord, b: &CycleRecord) -> Vec<ScoreDifference> {
+    let mut nodes = Vec::new();
+    for (record, is_b) in [(a, false), (b, true)] {
+        for (at, id) in record.feasible.iter().enumerate().take(record.score.totals.len()) {
+            nodes.push((record.nodes.name(*id), is_b, at));
+        }
+    }
+    nodes.sort_unstable();
+    let mut found = Vec::new();
+    for group in nodes.chunk_by(|one, other| one.0 == other.0) {
+        let at = |side: bool| group.iter().find(|(_, is_b, _)| *is_b == side).map(|(.., at)| *at);
+        let Some((name, ..)) = group.first() else { continue };
+        found.extend(node(*name, Pair { a, b }, Pair { a: at(false), b: at(true) }));
+    }
+    found
+}
+
+fn node(
+    name: Symbol,
+    records: Pair<&CycleRecord>,
+    at: Pair<Option<usize>>,
+) -> Option<ScoreDifference> {
+    let total = |record: &CycleRecord, at: Option<usize>| record.score.totals.get(at?).copied();
+    let total = Pair { a: total(records.a, at.a), b: total(records.b, at.b) };
+    let mut plugins: Vec<Symbol> = Vec::new();
+    for column in records.a.score.plugins.iter().chain(&records.b.score.plugins) {
+        if !plugins.contains(&column.plugin) {
+            plugins.push(column.plugin);
+        }
+    }
+    let scored = plugins.into_iter().map(|plugin| {
+        let (a, b) = (Column::of(records.a, plugin, at.a), Column::of(records.b, plugin, at.b));
+        PluginScore {
+            plugin,
+            raw: Pair { a: a.raw(), b: b.raw() },
+            normalized: Pair { a: a.normalized(), b: b.normalized() },
+            weight: Pair { a: a.weight(), b: b.weight() },
+        }
+    });
+    let differs = |score: &PluginScore| score.raw.differs() || score.weighted().differs();
+    let plugins: Vec<PluginScore> = scored.filter(differs).collect();
+    (total.differs() || !plugins.is_empty()).then_some(ScoreDifference {
+        node: name,
+        total,
+        plugins,
+    })
+}
+
+/// A plugin's scores in one cycle, and the node's place among them.
+struct Column<'a>(Option<(&'a ScoreColumn, usize)>);
+
+impl Column<'_> {
+    fn of(record: &CycleRecord, plugin: Symbol, at: Option<usize>) -> Column<'_> {
+        let column = record.score.plugins.iter().find(|column| column.plugin == plugin);
+        Column(column.zip(at))
+    }
+
+    fn raw(&self) -> Option<i64> {
+        self.0.and_then(|(column, at)| column.raw.get(at))
+    }
+
+    fn normalized(&self) -> Option<i64> {
+        self.0.and_then(|(column, at)| column.normalized.get(at))
+    }
+
+    fn weight(&self) -> Option<i64> {
+        self.0.map(|(column, _)| column.weight)
+    }
+}

@@ -1,0 +1,323 @@
+//! What edits change, field by field, for programs: operations of JSON Patch (RFC 6902) on the
+//! objects as the API has them, and objects that are created or deleted.
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::{Edit, object, pod_key, words};
+use kubestep_engine::api::{Kind, Object, ObjectKey};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// What is done to an object or one of its fields.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldChange {
+    /// Which of the edits it is part of, from 0.
+    pub edit: usize,
+    /// What is done.
+    pub operation: Operation,
+    /// The kind of the object.
+    #[serde(serialize_with = "kind")]
+    pub kind: Kind,
+    /// Its namespace; empty if it is in none.
+    pub namespace: Symbol,
+    /// Its name.
+    pub name: Symbol,
+    /// The field as a JSON pointer; empty for the whole object.
+    pub path: String,
+    /// What it becomes; absent for what is removed or deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// Whether an API server allows it only if the object is deleted and created again.
+    pub recreates: bool,
+}
+
+/// What is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Operation {
+    /// Creates the object.
+    Create,
+    /// Deletes the object.
+    Delete,
+    /// Sets a field that is not set, or inserts an element into a list; `-` appends.
+    Add,
+    /// Sets a field that is set.
+    Replace,
+    /// Removes a field or an element of a list.
+    Remove,
+}
+
+fn kind<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.as_str())
+}
+
+/// What the edits change one after the other, as far as they can be applied.
+pub(in crate) fn changes(edits: &[Edit], world: &World) -> Vec<FieldChange> {
+    let mut world = world.clone();
+    let mut changes = Vec::new();
+    for (at, edit) in edits.iter().enumerate() {
+        let before = targets(edit, &world);
+        let before: Vec<(ObjectKey, Option<Object>)> =
+            before.into_iter().map(|key| (key, object::find(&world, key))).collect();
+        if edit.apply(&mut world).is_err() {
+            break;
+        }
+        let is_new = |key: &ObjectKey| !before.iter().any(|(other, _)| other == key);
+        let created = targets(edit, &world).into_iter().filter(is_new).map(|key| (key, None));
+        for (key, old) in before.iter().cloned().chain(created) {
+            let new = object::find(&world, key);
+            changes.extend(of_object(key, old.as_ref(), new.as_ref(), at));
+        }
+    }
+    changes
+}
+
+/// The objects that an edit is about.
+fn targets(edit: &Edit, world: &World) -> Vec<ObjectKey> {
+    let node = |name| ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name };
+    match edit {
+        Edit::Put(object) => vec![object.key()],
+        Edit::Delete(object) | Edit::Set { object, .. } => vec![*object],
+        Edit::Node(name, _) => vec![node(*name)],
+        Edit::Pod(key, _) => vec![pod_key(*key)],
+        Edit::AddNodes { .. } => object::names(world, Kind::Node).into_iter().map(node).collect(),
+        // What is done to the scheduler, or for one time.
+        _ => Vec::new(),
+    }
+}
+
+fn of_object(
+    key: ObjectKey,
+    old: Option<&Object>,
+    new: Option<&Object>,
+    edit: usize,
+) -> Vec<FieldChange> {
+    let uid = |object: &Object| object.metadata().uid;
+    let (operations, recreates) = match (old, new) {
+        (None, Some(new)) => (vec![(Operation::Create, String::new(), Some(created(new)))], false),
+        (Some(_), None) => (vec![(Operation::Delete, String::new(), None)], false),
+        (Some(old), Some(new)) if old != new => {
+            let mut operations = Vec::new();
+            difference(&given(old), &given(new), "", &mut operations);
+            (operations, uid(old) != uid(new))
+        }
+        _ => (Vec::new(), false),
+    };
+    let ObjectKey { kind, namespace, name } = key;
+    let change = |(operation, path, value)| FieldChange {
+        edit,
+        operation,
+        kind,
+        namespace,
+        name,
+        path,
+        value,
+        recreates,
+    };
+    operations.into_iter().map(change).collect()
+}
+
+/// An object as a person would create it: without what the API server gives it.
+fn created(object: &Object) -> Value {
+    let mut document = words::document(object);
+    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+        metadata.retain(|name, _| !["uid", "resourceVersion"].contains(&name.as_str()));
+    }
+    document
+}
+
+/// What a person writes of an object: not what the API and controllers put into it.
+fn given(object: &Object) -> Value {
+    let Ok(Value::Object(mut fields)) = object.to_json() else { return Value::Null };
+    // In a cluster they hold more than a scheduler reads.
+    for part in ["metadata", "spec", "status"] {
+        fields.entry(part).or_insert_with(|| Value::Object(Map::new()));
+    }
+    keep(&mut fields, "metadata", &["labels", "annotations"]);
+    match object.kind() {
+        Kind::Node => keep(&mut fields, "status", &["allocatable", "capacity"]),
+        _ => {
+            fields.remove("status");
+        }
+    }
+    Value::Object(fields)
+}
+
+fn keep(fields: &mut Map<String, Value>, field: &str, names: &[&str]) {
+    if let Some(Value::Object(inner)) = fields.get_mut(field) {
+        inner.retain(|name, _| names.contains(&name.as_str()));
+    }
+}
+
+type Operations = Vec<(Operation, String, Option<Value>)>;
+
+/// What makes `new` of `old`.
+fn difference(old: &Value, new: &Value, path: &str, operations: &mut Operations) {
+    let at = |key: &str| format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            for key in old.keys().filter(|key| !new.contains_key(*key)) {
+                operations.push((Operation::Remove, at(key), None));
+            }
+            for (key, value) in new {
+                match old.get(key) {
+                    Some(old) => difference(old, value, &at(key), operations),
+                    None => operations.push((Operation::Add, at(key), Some(value.clone()))),
+                }
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => list_difference(old, new, path, operations),
+        (old, new) if old != new => {
+            operations.push((Operation::Replace, path.to_owned(), Some(new.clone())));
+        }
+        _ => {}
+    }
+}
+
+/// Elements that are the same at both ends stay; of those between, each is compared with the one
+/// in its place, and what is left is removed or inserted.
+fn list_difference(old: &[Value], new: &[Value], path: &str, operations: &mut Operations) {
+    let both = old.len().min(new.len());
+    let before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let ends = old.iter().rev().zip(new.iter().rev()).take(both - before);
+    let after = ends.take_while(|(a, b)| a == b).count();
+    let between = both - before - after;
+    for at in before..before + between {
+        difference(&old[at], &new[at], &format!("{path}/{at}"), operations);
+    }
+    let first = before + between;
+    for at in (first..old.len() - after).rev() {
+        operations.push((Operation::Remove, format!("{path}/{at}"), None));
+    }
+    for (at, value) in new.iter().enumerate().take(new.len() - after).skip(first) {
+        let at = if after == 0 { "-".to_owned() } else { at.to_string() };
+        operations.push((Operation::Add, format!("{path}/{at}"), Some(value.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::edit::tests::{NODES, edit, world};
+
+    const PODS: &str = "
+{kind: PriorityClass, metadata: {name: high}, value: 100}
+---
+{kind: Pod, metadata: {name: p, labels: {app: p}}, spec: {nodeSelector: {zone: z, 'a/b': c},
+ affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+  {matchExpressions: [{key: a, operator: Exists}, {key: b, operator: Exists}]}]}}},
+ tolerations: [{key: x, operator: Exists}], schedulingGates: [{name: g}, {name: h}],
+ initContainers: [{name: s, restartPolicy: Always, resources: {requests: {cpu: 300m}}}],
+ containers: [{name: c, ports: [{containerPort: 80, hostPort: 80}],
+  resources: {requests: {cpu: 600m}, limits: {cpu: 600m}}}]}}
+---
+{kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: slow}}
+";
+
+    fn clusters() -> World {
+        let tainted =
+            NODES.replacen("status:", "spec: {taints: [{key: k, effect: NoSchedule}]}, status:", 1);
+        world(&format!("{tainted}{PODS}"))
+    }
+
+    fn of(texts: &[&str]) -> Vec<String> {
+        let edits: Vec<Edit> = texts.iter().map(|text| edit(text)).collect();
+        let line = |change: FieldChange| {
+            let value = serde_json::to_value(&change).unwrap();
+            let again = if change.recreates { " (recreates)" } else { "" };
+            let operation = value["operation"].as_str().unwrap().to_owned();
+            let named =
+                format!("{} {} {}", value["kind"].as_str().unwrap(), change.namespace, change.name);
+            let new = change.value.map(|value| format!(" {value}")).unwrap_or_default();
+            format!("{} {operation} {named} {}{new}{again}", change.edit, change.path)
+        };
+        changes(&edits, &clusters()).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn edits_are_told_field_by_field() {
+        let requests = "resources/requests/cpu";
+        for (text, expected) in [
+            ("delete pod p", vec!["0 delete Pod default p ".to_owned()]),
+            ("untaint node a k", vec!["0 remove Node  a /spec/taints".into()]),
+            ("label node a a/b=~c", vec!["0 add Node  a /metadata/labels/a~1b \"~c\"".into()]),
+            (
+                "cordon node a",
+                vec![
+                    "0 add Node  a /spec/taints/- {\"effect\":\"NoSchedule\",\"key\":\
+                     \"node.kubernetes.io/unschedulable\"}"
+                        .into(),
+                    "0 add Node  a /spec/unschedulable true".into(),
+                ],
+            ),
+            (
+                "resize pod p cpu=300m",
+                vec![
+                    format!("0 replace Pod default p /spec/containers/0/{requests} \"200m\""),
+                    format!("0 replace Pod default p /spec/initContainers/0/{requests} \"100m\""),
+                ],
+            ),
+            ("ungate pod p g", vec!["0 remove Pod default p /spec/schedulingGates/0".into()]),
+            (
+                "unselect pod p a/b",
+                vec!["0 remove Pod default p /spec/nodeSelector/a~1b (recreates)".into()],
+            ),
+            (
+                "set persistentvolumeclaim data spec.storageClassName=fast",
+                vec![
+                    "0 replace PersistentVolumeClaim default data /spec/storageClassName \"fast\" \
+                     (recreates)"
+                        .into(),
+                ],
+            ),
+        ] {
+            let mut found = of(&[text]);
+            found.sort();
+            assert_eq!(found, expected, "{text}");
+        }
+        let added = changes(&[edit("add 2 nodes like b")], &clusters());
+        let names: Vec<&str> = added.iter().map(|change| change.name.as_str()).collect();
+        assert_eq!(names, ["b-copy-1", "b-copy-2"]);
+        assert_eq!(added[0].value.as_ref().unwrap()["kind"], "Node");
+        let second = of(&["uncordon node b", "delete pod p"]);
+        assert_eq!(second, [""; 0], "what cannot be applied is not told");
+    }
+
+    /// What RFC 6902 makes of the operations.
+    fn patched(mut value: Value, operations: &Operations) -> Value {
+        for (operation, path, new) in operations {
+            let (parent, last) = path.rsplit_once('/').unwrap();
+            let last = last.replace("~1", "/").replace("~0", "~");
+            match value.pointer_mut(parent).unwrap() {
+                Value::Array(items) => match (operation, last.parse::<usize>()) {
+                    (Operation::Add, Ok(at)) => items.insert(at, new.clone().unwrap()),
+                    (Operation::Add, Err(_)) => items.push(new.clone().unwrap()),
+                    (Operation::Remove, at) => drop(items.remove(at.unwrap())),
+                    (_, at) => items[at.unwrap()] = new.clone().unwrap(),
+                },
+                Value::Object(fields) => match new {
+                    Some(new) => drop(fields.insert(last, new.clone())),
+                    None => drop(fields.remove(&last).unwrap()),
+                },
+                other => panic!("{path}: {other}"),
+            }
+        }
+        value
+    }
+
+    #[test]
+    fn the_operations_make_the_new_value_of_the_old_one() {
+        let lists = ["", "1", "12", "21", "123", "13", "4213", "2", "3321"];
+        let list = |text: &str| text.chars().map(|c| json!({"n": c, "~/": [c]})).collect();
+        for (old, new) in lists.iter().flat_map(|old| lists.iter().map(move |new| (old, new))) {
+            let of = |text: &str| json!({"l": Value::Array(list(text)), "x": text});
+            let mut operations = Vec::new();
+            difference(&of(old), &of(new), "", &mut operations);
+            assert_eq!(patched(of(old), &operations), of(new), "{old} to {new}: {operations:?}");
+        }
+    }
+}

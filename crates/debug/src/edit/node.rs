@@ -1,0 +1,145 @@
+//! Changes of nodes.
+
+use std::sync::Arc;
+
+use kubestep_engine::api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
+use crate::edit::{Applied, EditError, NodeEdit, companions};
+use crate::why::cause::is_kept_by_controller;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use kubestep_engine::api::words::count;
+
+/// The label that holds a node's own name.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The taint of cordoned nodes.
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+/// More nodes than a cluster can have.
+const MOST_NODES: u32 = 100_000;
+
+/// Changes a node.
+pub(super) fn apply(
+    world: &mut World,
+    name: Symbol,
+    edit: &NodeEdit,
+) -> Result<Applied, EditError> {
+    let mut node = find(world, name)?.as_ref().clone();
+    change(&mut node, edit)?;
+    world.update(node.into());
+    Ok(Applied::default())
+}
+
+fn change(node: &mut Node, edit: &NodeEdit) -> Result<(), EditError> {
+    let name = node.metadata.name;
+    match edit {
+        NodeEdit::Cordon => cordon(node, true)?,
+        NodeEdit::Uncordon => cordon(node, false)?,
+        NodeEdit::Taint(taint) => add_taint(node, taint),
+        NodeEdit::Untaint(key, effect) => {
+            let before = node.spec.taints.len();
+            let is_meant = |taint: &Taint| {
+                taint.key == *key && effect.is_none_or(|effect| effect == taint.effect)
+            };
+            node.spec.taints.retain(|taint| !is_meant(taint));
+            if node.spec.taints.len() == before {
+                return Err(EditError(format!("node {name} has no such taint: {key}")));
+            }
+        }
+        NodeEdit::Label(key, value) => {
+            node.metadata.labels.insert(*key, *value);
+        }
+        NodeEdit::Unlabel(key) => {
+            let had = node.metadata.labels.remove(*key);
+            had.ok_or_else(|| EditError(format!("node {name} has no label {key}")))?;
+        }
+        NodeEdit::Resize(resource, amount) => {
+            let capacity = node.status.capacity.get_or_insert_default();
+            if capacity.get(*resource).is_none_or(|there| there < amount) {
+                capacity.insert(*resource, amount.clone());
+            }
+            node.status.allocatable.get_or_insert_default().insert(*resource, amount.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Sets `unschedulable`, and the taint that the node controller keeps for it.
+fn cordon(node: &mut Node, unschedulable: bool) -> Result<(), EditError> {
+    if node.spec.unschedulable == unschedulable {
+        let state = if unschedulable { "cordoned already" } else { "not cordoned" };
+        return Err(EditError(format!("node {} is {state}", node.metadata.name)));
+    }
+    node.spec.unschedulable = unschedulable;
+    let (key, effect) = (Symbol::new(UNSCHEDULABLE), TaintEffect::NoSchedule);
+    match unschedulable {
+        true => add_taint(node, &Taint { key, effect, ..Taint::default() }),
+        false => node.spec.taints.retain(|taint| (taint.key, taint.effect) != (key, effect)),
+    }
+    Ok(())
+}
+
+fn add_taint(node: &mut Node, taint: &Taint) {
+    let same = |other: &&mut Taint| (other.key, other.effect) == (taint.key, taint.effect);
+    match node.spec.taints.iter_mut().find(same) {
+        Some(there) => there.value = taint.value,
+        None => node.spec.taints.push(taint.clone()),
+    }
+}
+
+/// Deletes a node and the pods on it.
+pub(super) fn lose(world: &mut World, name: Symbol) -> Result<Applied, EditError> {
+    find(world, name)?;
+    let pods = world.api().objects().pods.values();
+    let on_it = pods.filter(|pod| pod.spec.node_name == name);
+    let mut lost: Vec<NamespacedName> =
+        on_it.map(|pod| NamespacedName::new(pod.metadata.namespace, pod.metadata.name)).collect();
+    lost.sort_unstable();
+    world.delete(Kind::Node, NamespacedName::new(Symbol::EMPTY, name));
+    for key in &lost {
+        world.delete(Kind::Pod, *key);
+    }
+    Ok(Applied { notes: vec![format!("{} went with it", count(lost.len(), "pod"))] })
+}
+
+/// Adds copies of a node.
+pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Applied, EditError> {
+    if !(1..=MOST_NODES).contains(&count) {
+        return Err(EditError(format!("{count} nodes cannot be added: 1 to {MOST_NODES} can")));
+    }
+    let original = find(world, like)?.clone();
+    let free = (1..).map(|number| Symbol::new(&format!("{like}-copy-{number}")));
+    let names: Vec<Symbol> =
+        free.filter(|name| world.api().node(*name).is_none()).take(count as usize).collect();
+    for name in &names {
+        world.create(copy(&original, *name));
+        companions::create(world, like, *name);
+    }
+    let shown = match names.as_slice() {
+        [only] => only.to_string(),
+        [first, .., last] => format!("{first} … {last}"),
+        [] => String::new(),
+    };
+    Ok(Applied { notes: vec![format!("added {shown}")] })
+}
+
+/// A node of the same kind, in service: a cordon or a condition is of the original alone.
+fn copy(original: &Node, name: Symbol) -> Object {
+    let mut node = original.clone();
+    node.metadata.name = name;
+    node.metadata.uid = Symbol::EMPTY;
+    node.spec.unschedulable = false;
+    node.spec.taints.retain(|taint| !is_kept_by_controller(taint.key));
+    node.status.conditions.clear();
+    let hostname = Symbol::new(HOSTNAME);
+    if node.metadata.labels.contains_key(hostname) {
+        node.metadata.labels.insert(hostname, name);
+    }
+    let mut object = Object::from(node);
+    kubestep_engine::api::admission::identify(&mut object);
+    object
+}
+
+fn find(world: &World, name: Symbol) -> Result<&Arc<Node>, EditError> {
+    let key = ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name };
+    world.api().node(name).ok_or_else(|| EditError::missing(key, world))
+}

@@ -1,0 +1,200 @@
+//! The edits that make sense for an object as it is: what a menu offers.
+
+use kubestep_engine::api::{Kind, Node, ObjectKey, Pod};
+use crate::edit::{Edit, HostPort, NodeEdit, PodEdit, Term, TermList};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::QueueName;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// An edit on offer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Its words, or their beginning.
+    pub words: String,
+    /// What is missing behind the words, as in a form's usage; empty if nothing is.
+    pub missing: &'static str,
+}
+
+impl Offer {
+    fn whole(edit: &Edit) -> Offer {
+        Offer { words: edit.to_string(), missing: "" }
+    }
+
+    fn begun(words: String, missing: &'static str) -> Offer {
+        Offer { words, missing }
+    }
+}
+
+/// What can be done to an object.
+pub fn offers(world: &World, key: ObjectKey) -> Vec<Offer> {
+    let name = NamespacedName::new(key.namespace, key.name);
+    match key.kind {
+        Kind::Node => world.api().node(key.name).map_or(Vec::new(), |node| of_node(node)),
+        Kind::Pod => match world.api().objects().pod(name).cloned() {
+            Some(pod) => of_pod(world, name, &pod),
+            None => Vec::new(),
+        },
+        _ => vec![Offer::whole(&Edit::Delete(key))],
+    }
+}
+
+fn of_node(node: &Node) -> Vec<Offer> {
+    let name = node.metadata.name;
+    let edit = |edit| Offer::whole(&Edit::Node(name, edit));
+    let mut offers = vec![edit(match node.spec.unschedulable {
+        true => NodeEdit::Uncordon,
+        false => NodeEdit::Cordon,
+    })];
+    let taints = node.spec.taints.iter();
+    offers.extend(taints.map(|taint| edit(NodeEdit::Untaint(taint.key, Some(taint.effect)))));
+    offers.extend([
+        Offer::begun(format!("taint node {name} "), "KEY[=VALUE]:EFFECT"),
+        Offer::begun(format!("label node {name} "), "KEY=VALUE"),
+        Offer::begun(format!("resize node {name} "), "RESOURCE=AMOUNT"),
+        Offer::whole(&Edit::AddNodes { count: 1, like: name }),
+        Offer::whole(&Edit::Lose(name)),
+    ]);
+    offers
+}
+
+fn of_pod(world: &World, key: NamespacedName, pod: &Pod) -> Vec<Offer> {
+    let edit = |edit| Offer::whole(&Edit::Pod(key, edit));
+    let mut offers = Vec::new();
+    let spec = &pod.spec;
+    offers.extend(spec.scheduling_gates.iter().map(|gate| edit(PodEdit::Ungate(gate.name))));
+    offers.push(Offer::begun(format!("resize pod {key} "), "RESOURCE=AMOUNT"));
+    offers.push(Offer::begun(format!("tolerate pod {key} "), "KEY[=VALUE][:EFFECT]|all"));
+    let selected = spec.node_selector.iter().flat_map(|labels| labels.keys());
+    offers.extend(selected.map(|label| edit(PodEdit::Unselect(label))));
+    offers.extend(required_terms(pod).into_iter().map(|term| edit(PodEdit::Relax(term))));
+    let mut keys: Vec<Symbol> =
+        spec.topology_spread_constraints.iter().map(|one| one.topology_key).collect();
+    keys.dedup();
+    offers.extend(keys.into_iter().map(|key| edit(PodEdit::Unspread(key))));
+    offers.extend(host_ports(pod).into_iter().map(|port| edit(PodEdit::Unport(port))));
+    offers.push(Offer::begun(format!("priority pod {key} "), "NUMBER"));
+    offers.push(Offer::begun(format!("label pod {key} "), "KEY=VALUE"));
+    if spec.node_name.is_empty() {
+        offers.extend(of_pending(world, key));
+    }
+    let object = ObjectKey { kind: Kind::Pod, namespace: key.namespace, name: key.name };
+    offers.push(Offer::whole(&Edit::Delete(object)));
+    offers
+}
+
+fn of_pending(world: &World, key: NamespacedName) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    match world.scheduler().queue().place_of(key) {
+        QueueName::Unschedulable => {
+            offers.extend([Offer::whole(&Edit::Activate(key)), Offer::whole(&Edit::Requeue(key))]);
+        }
+        QueueName::Backoff => offers.push(Offer::whole(&Edit::Activate(key))),
+        _ => {}
+    }
+    for verb in ["choose", "force", "veto"] {
+        offers.push(Offer::begun(format!("{verb} node "), "NAME for pod NAME"));
+    }
+    offers.push(Offer::begun(format!("fail bind for pod {key}"), "[always]"));
+    offers
+}
+
+/// The required terms of a pod's affinity, each by its path.
+fn required_terms(pod: &Pod) -> Vec<Term> {
+    let Some(affinity) = pod.spec.affinity.as_deref() else { return Vec::new() };
+    let node = affinity.node_affinity.as_ref();
+    let required =
+        node.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
+    let towards = affinity.pod_affinity.as_ref();
+    let away = affinity.pod_anti_affinity.as_ref();
+    let counts = [
+        (TermList::NodeRequired, required.map(|list| list.node_selector_terms.len())),
+        (
+            TermList::PodRequired,
+            towards.map(|pod| pod.required_during_scheduling_ignored_during_execution.len()),
+        ),
+        (
+            TermList::AntiRequired,
+            away.map(|pod| pod.required_during_scheduling_ignored_during_execution.len()),
+        ),
+    ];
+    let terms = counts.into_iter().flat_map(|(list, count)| {
+        (0..count.unwrap_or(0)).map(move |index| Term { list, index, expression: None })
+    });
+    terms.collect()
+}
+
+fn host_ports(pod: &Pod) -> Vec<HostPort> {
+    let ports = pod.spec.containers.iter().flat_map(|container| &container.ports);
+    let taken = ports.filter(|port| port.host_port != 0);
+    taken
+        .map(|port| HostPort {
+            port: port.host_port,
+            protocol: if port.protocol.is_unset() {
+                kubestep_engine::api::Protocol::Tcp
+            } else {
+                port.protocol
+            },
+            ip: port.host_ip,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edit::tests::{bound, container, world};
+
+    fn words(world: &World, kind: Kind, namespace: &str, name: &str) -> Vec<String> {
+        let key = ObjectKey { kind, namespace: namespace.into(), name: name.into() };
+        offers(world, key).into_iter().map(|offer| offer.words + offer.missing).collect()
+    }
+
+    #[test]
+    fn what_is_offered_can_be_done() {
+        for story in kubestep_source::fixtures::STORIES {
+            let mut world = world(story.cluster);
+            world.run(20);
+            let nodes =
+                world.api().nodes().map(|node| (Kind::Node, Symbol::EMPTY, node.metadata.name));
+            let pods =
+                world.api().objects().pods.keys().map(|key| (Kind::Pod, key.namespace, key.name));
+            for (kind, namespace, name) in nodes.chain(pods).collect::<Vec<_>>() {
+                let key = ObjectKey { kind, namespace, name };
+                for offer in offers(&world, key) {
+                    if offer.missing.is_empty() {
+                        let edit: Edit = offer.words.parse().unwrap();
+                        let done = edit.apply(&mut world.clone());
+                        assert!(done.is_ok(), "{}: {done:?}", offer.words);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn offers_follow_the_object() {
+        let text = "{kind: Node, metadata: {name: a}, spec: {unschedulable: true, taints: [{key: k, \
+                    effect: NoExecute}]}}\n---\n{kind: Pod, metadata: {name: p}, spec: \
+                    {schedulingGates: [{name: g}], nodeSelector: {disk: ssd}, containers: [{name: c, \
+                    ports: [{hostPort: 80}]}], affinity: {podAntiAffinity: \
+                    {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: z}]}}}}\n";
+        let world = world(&(text.to_owned() + &bound("q", "a", &container(""))));
+        let node = words(&world, Kind::Node, "", "a");
+        assert_eq!(node[..2], ["uncordon node a", "untaint node a k:NoExecute"]);
+        let pod = words(&world, Kind::Pod, "default", "p");
+        for expected in [
+            "ungate pod default/p g",
+            "unselect pod default/p disk",
+            "relax pod default/p podAntiAffinity.required[0]",
+            "unport pod default/p 80/TCP",
+            "resize pod default/p RESOURCE=AMOUNT",
+            "delete pod default/p",
+        ] {
+            assert!(pod.iter().any(|words| words == expected), "{expected}: {pod:?}");
+        }
+        let bound = words(&world, Kind::Pod, "default", "q");
+        assert!(!bound.iter().any(|words| words.starts_with("veto") || words.starts_with("fail")));
+        assert_eq!(words(&world, Kind::Pod, "default", "none"), [""; 0]);
+    }
+}

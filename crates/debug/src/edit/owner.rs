@@ -1,0 +1,56 @@
+//! Whose pods are whose: a controller makes its pods from a template, and makes them again.
+
+use kubestep_engine::api::{OwnerReference, Pod};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// Set on what the kubelet shows of a static pod (`v1.MirrorPodAnnotationKey`).
+const MIRROR: &str = "kubernetes.io/config.mirror";
+/// The label that a Deployment's ReplicaSet puts on its pods; its value ends the set's name.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+
+/// Whether the pod is static: the kubelet of its node runs it from a file, and deleting or
+/// changing what the API shows of it does nothing.
+pub(in crate) fn is_static(pod: &Pod) -> bool {
+    let by_node = |owner: &OwnerReference| owner.kind == "Node";
+    pod.metadata.annotations.contains_key(MIRROR.into())
+        || pod.metadata.owner_references.iter().any(by_node)
+}
+
+/// Whether the pod would be made again for the very node that it is on.
+pub(in crate) fn is_of_node(pod: &Pod) -> bool {
+    let by_daemon_set = |owner: &OwnerReference| owner.kind == "DaemonSet";
+    is_static(pod) || pod.metadata.owner_references.iter().any(by_daemon_set)
+}
+
+/// The controller that a person would change, in words: `Deployment web`.
+pub(in crate) fn controller(world: &World, pod: &Pod) -> Option<String> {
+    let owner = pod.metadata.controller().filter(|_| !is_static(pod))?;
+    let deployment = (owner.kind == "ReplicaSet").then(|| deployment(world, pod, owner)).flatten();
+    Some(deployment.unwrap_or_else(|| format!("{} {}", owner.kind, owner.name)))
+}
+
+/// What stands above a ReplicaSet: as the set says itself, or as its pods' labels tell.
+fn deployment(world: &World, pod: &Pod, set: &OwnerReference) -> Option<String> {
+    let key = NamespacedName::new(pod.metadata.namespace, set.name);
+    if let Some(found) = world.api().objects().replica_sets.get(&key) {
+        let owner = found.metadata.controller()?;
+        return Some(format!("{} {}", owner.kind, owner.name));
+    }
+    let hash = pod.metadata.labels.get(Symbol::new(TEMPLATE_HASH))?;
+    let name = set.name.strip_suffix(hash.as_str())?.strip_suffix('-')?;
+    Some(format!("Deployment {name}"))
+}
+
+/// What is to be done for a change of the pod to last, if it is not the pod's alone.
+pub(super) fn note(world: &World, pod: &Pod) -> Option<String> {
+    if is_static(pod) {
+        return Some("it is a static pod: change its manifest on the node".to_owned());
+    }
+    let controller = controller(world, pod)?;
+    Some(match controller.starts_with("Job ") {
+        true => format!("its template is immutable: recreate {controller}"),
+        false => format!("to make it last, change the template of {controller}"),
+    })
+}

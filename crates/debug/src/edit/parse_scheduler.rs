@@ -1,0 +1,143 @@
+//! Reading the edits that concern the scheduler itself: its configuration, decisions in its
+//! place, and faults.
+
+use kubestep_engine::api::Kind;
+use kubestep_engine::config::{ExtensionPoint, Overlay, Switch};
+use crate::edit::parse::{Parsed, Words, assignment, key};
+use crate::edit::{Edit, Fault, FaultKind, PolicyEdit};
+use kubestep_engine::engine::holds::{HoldRule, PodSelection};
+use kubestep_engine::engine::interventions::{FAILING_POINTS, Intervention};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+
+pub(super) fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
+    match verb {
+        "heal" => Ok(Edit::Heal),
+        "hold" => HoldRule::parse(words.rest("the pods")?).map(Edit::Hold),
+        "release" => match words.rest("") {
+            Ok(pods) => PodSelection::parse(pods).map(|pods| Edit::Release(Some(pods))),
+            Err(_) => Ok(Edit::Release(None)),
+        },
+        "lose" => Ok(Edit::Lose(node(words)?)),
+        "activate" => Ok(Edit::Activate(pod(words)?)),
+        "requeue" => Ok(Edit::Requeue(pod(words)?)),
+        "fail" => fail(words).map(Edit::Fail),
+        "choose" | "force" | "veto" => decide(verb, words),
+        _ => policy(verb, words).map(Edit::Policy),
+    }
+}
+
+fn policy(verb: &str, words: &mut Words<'_>) -> Parsed<PolicyEdit> {
+    match verb {
+        "config" => Ok(PolicyEdit::Load(words.rest("the configuration")?.into())),
+        "feature" => {
+            let (name, value) = assignment(words.need("GATE=true or GATE=false")?)?;
+            let on = value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?;
+            Ok(PolicyEdit::Feature(name.into(), on))
+        }
+        "weight" => {
+            let (name, weight) = assignment(words.need("PLUGIN=NUMBER")?)?;
+            let number = weight.parse().map_err(|_| format!("{weight:?} is no weight"))?;
+            overlay(name.into(), Switch::Weight(number), words)
+        }
+        verb => {
+            let plugin = words.need("the plugin")?.into();
+            let mut point = None;
+            if words.peek() == Some("at") {
+                words.next();
+                point = Some(extension_point(words.need("the extension point")?)?);
+            }
+            let switch = if verb == "enable" { Switch::On(point) } else { Switch::Off(point) };
+            overlay(plugin, switch, words)
+        }
+    }
+}
+
+fn overlay(plugin: Symbol, switch: Switch, words: &mut Words<'_>) -> Parsed<PolicyEdit> {
+    let mut profile = None;
+    if words.peek() == Some("in") {
+        words.next();
+        profile = Some(words.need("the profile's scheduler name")?.into());
+    }
+    Ok(PolicyEdit::Overlay(Overlay { plugin, switch, profile }))
+}
+
+fn extension_point(text: &str) -> Parsed<ExtensionPoint> {
+    let named = |point: &ExtensionPoint| point.name().eq_ignore_ascii_case(text);
+    ExtensionPoint::ALL
+        .into_iter()
+        .find(named)
+        .ok_or_else(|| format!("{text:?} is no extension point"))
+}
+
+fn decide(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
+    let node = node(words)?;
+    word(words, "for")?;
+    let what = match verb {
+        "choose" => Intervention::Choose(node),
+        "force" => Intervention::Force(node),
+        _ => Intervention::Veto(node),
+    };
+    Ok(Edit::Decide(pod(words)?, what))
+}
+
+fn fail(words: &mut Words<'_>) -> Parsed<Fault> {
+    let what = match words.need("bind, plugin or extender")? {
+        "bind" => FaultKind::Bind,
+        "extender" => {
+            let url = words.need("the extender's URL")?.into();
+            words.always();
+            return Ok(Fault { what: FaultKind::Extender(url), pod: None, lasting: true });
+        }
+        "plugin" => {
+            let plugin = words.need("the plugin")?.into();
+            word(words, "at")?;
+            let point = extension_point(words.need("the extension point")?)?;
+            if !FAILING_POINTS.contains(&point) {
+                return Err(format!("at {point} a plugin cannot fail"));
+            }
+            FaultKind::Plugin(plugin, point)
+        }
+        other => return Err(format!("{other:?} cannot be made to fail")),
+    };
+    let mut concerned = None;
+    if words.peek() == Some("for") {
+        words.next();
+        concerned = Some(pod(words)?);
+    }
+    Ok(Fault { what, pod: concerned, lasting: words.always() })
+}
+
+fn word(words: &mut Words<'_>, expected: &str) -> Parsed<()> {
+    let missing = || format!("the word {expected} is missing");
+    words.next().filter(|word| *word == expected).map(|_| ()).ok_or_else(missing)
+}
+
+fn node(words: &mut Words<'_>) -> Parsed<Symbol> {
+    let key = key(words)?;
+    if key.kind == Kind::Node { Ok(key.name) } else { Err("that is for nodes".into()) }
+}
+
+fn pod(words: &mut Words<'_>) -> Parsed<NamespacedName> {
+    let key = key(words)?;
+    match key.kind {
+        Kind::Pod => Ok(NamespacedName::new(key.namespace, key.name)),
+        _ => Err("that is for pods".into()),
+    }
+}
+
+impl<'a> Words<'a> {
+    /// The next word, left where it is.
+    fn peek(&self) -> Option<&'a str> {
+        Words(self.0).next()
+    }
+
+    /// Takes the word `always`, if it is the next.
+    fn always(&mut self) -> bool {
+        let there = self.peek() == Some("always");
+        if there {
+            self.next();
+        }
+        there
+    }
+}

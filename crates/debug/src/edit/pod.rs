@@ -1,0 +1,227 @@
+//! Changes of pods.
+
+use std::sync::Arc;
+
+use kubestep_engine::api::admission::PriorityClasses;
+use kubestep_engine::api::{Pod, PodSchedulingGate, PodSpec, SharedList};
+use crate::edit::{Applied, EditError, HostPort, PodEdit, Term, object, pod_key, resize};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// Changes a pod.
+pub(super) fn apply(
+    world: &mut World,
+    key: NamespacedName,
+    edit: &PodEdit,
+) -> Result<Applied, EditError> {
+    let old = world.api().objects().pod(key).cloned();
+    let old: Arc<Pod> = old.ok_or_else(|| EditError::missing(pod_key(key), world))?;
+    let mut new = old.as_ref().clone();
+    let changed = match edit {
+        PodEdit::PriorityClass(class) => set_class(world, &mut new, *class),
+        edit => change(&mut new, edit),
+    };
+    changed.map_err(|error| EditError(format!("pod {key}: {error}")))?;
+    if new == *old {
+        return Err(EditError(format!("pod {key}: nothing changes, it is so already")));
+    }
+    Ok(object::store_pod(world, &old, new))
+}
+
+/// Gives the pod all that it has from a class.
+fn set_class(world: &World, pod: &mut Pod, class: Symbol) -> Result<(), String> {
+    pod.spec.priority_class_name = class;
+    (pod.spec.priority, pod.spec.preemption_policy) = (None, None);
+    let classes = world.api().objects().priority_classes.values().map(AsRef::as_ref);
+    PriorityClasses::new(classes).admit(pod).map_err(|error| error.to_string())
+}
+
+fn change(pod: &mut Pod, edit: &PodEdit) -> Result<(), String> {
+    match edit {
+        PodEdit::Label(key, value) => {
+            pod.metadata.labels.insert(*key, *value);
+        }
+        PodEdit::Unlabel(key) => {
+            there(pod.metadata.labels.remove(*key).is_some(), "label", key)?;
+        }
+        PodEdit::Resize { container, resource, amount } => {
+            resize::set_request(pod, *container, *resource, amount)?;
+        }
+        PodEdit::Priority(priority) => {
+            pod.spec.priority = Some(*priority);
+            // Else the class would say otherwise.
+            pod.spec.priority_class_name = Symbol::EMPTY;
+        }
+        edit => change_spec(&mut pod.spec, edit)?,
+    }
+    Ok(())
+}
+
+fn change_spec(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
+    match edit {
+        PodEdit::Tolerate(toleration) => spec.tolerations.update(|all| {
+            if !all.contains(toleration) {
+                all.push(toleration.clone());
+            }
+        }),
+        PodEdit::Untolerate(toleration) => {
+            let before = spec.tolerations.len();
+            spec.tolerations.update(|all| all.retain(|other| other != toleration));
+            there(spec.tolerations.len() < before, "toleration like that", &"")?;
+        }
+        PodEdit::Select(key, value) => {
+            spec.node_selector.get_or_insert_default().insert(*key, *value);
+        }
+        PodEdit::Unselect(key) => {
+            let removed = spec.node_selector.as_mut().and_then(|labels| labels.remove(*key));
+            spec.node_selector.take_if(|labels| labels.is_empty());
+            there(removed.is_some(), "node selector for", key)?;
+        }
+        PodEdit::Affinity(affinity) => {
+            spec.affinity = affinity.as_deref().cloned().map(Into::into);
+        }
+        PodEdit::Relax(term) => relax(spec, *term)?,
+        PodEdit::Spread(_) | PodEdit::Unspread(_) => change_spread(spec, edit)?,
+        PodEdit::Port(port) => add_port(spec, *port)?,
+        PodEdit::Unport(port) => {
+            let removed = remove_port(&mut spec.containers, *port)
+                | remove_port(&mut spec.init_containers, *port);
+            there(removed, "host port", port)?;
+        }
+        PodEdit::Gate(name) => spec.scheduling_gates.push(PodSchedulingGate { name: *name }),
+        PodEdit::Ungate(name) => {
+            let before = spec.scheduling_gates.len();
+            spec.scheduling_gates.retain(|gate| gate.name != *name);
+            there(spec.scheduling_gates.len() < before, "scheduling gate", name)?;
+        }
+        // Handled above.
+        PodEdit::Label(..)
+        | PodEdit::Unlabel(_)
+        | PodEdit::Resize { .. }
+        | PodEdit::Priority(_)
+        | PodEdit::PriorityClass(_) => {}
+    }
+    Ok(())
+}
+
+/// The complaint that what is to be removed is not there.
+fn there(is_there: bool, what: &str, which: &dyn std::fmt::Display) -> Result<(), String> {
+    let missing = || format!("it has no {what} {which}").trim_end().to_owned();
+    is_there.then_some(()).ok_or_else(missing)
+}
+
+fn relax(spec: &mut PodSpec, term: Term) -> Result<(), String> {
+    let mut affinity = spec.affinity.as_deref().cloned();
+    there(term.remove_from(&mut affinity), "affinity term", &term)?;
+    spec.affinity = affinity.map(Into::into);
+    Ok(())
+}
+
+fn change_spread(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
+    let constraints = &mut spec.topology_spread_constraints;
+    match edit {
+        PodEdit::Spread(new) => constraints.update(|all| {
+            let same = |other: &&mut kubestep_engine::api::TopologySpreadConstraint| {
+                (other.topology_key, other.when_unsatisfiable)
+                    == (new.topology_key, new.when_unsatisfiable)
+            };
+            match all.iter_mut().find(same) {
+                Some(there) => *there = new.as_ref().clone(),
+                None => all.push(new.as_ref().clone()),
+            }
+        }),
+        PodEdit::Unspread(key) => {
+            let before = constraints.len();
+            constraints.update(|all| all.retain(|constraint| constraint.topology_key != *key));
+            there(constraints.len() < before, "spread constraint on", key)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn add_port(spec: &mut PodSpec, port: HostPort) -> Result<(), String> {
+    there(!spec.containers.is_empty(), "container", &"")?;
+    spec.containers.update(|containers| {
+        if let Some(container) = containers.first_mut() {
+            container.ports.push(kubestep_engine::api::ContainerPort {
+                container_port: port.port,
+                host_port: port.port,
+                host_ip: port.ip,
+                protocol: port.protocol,
+                ..Default::default()
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Takes host ports away; the container's own port stays.
+fn remove_port(containers: &mut SharedList<kubestep_engine::api::Container>, port: HostPort) -> bool {
+    let mut removed = false;
+    containers.update(|containers| {
+        for found in containers.iter_mut().flat_map(|container| &mut container.ports) {
+            let protocol = match found.protocol.is_unset() {
+                true => kubestep_engine::api::Protocol::Tcp,
+                false => found.protocol,
+            };
+            let address = port.ip.is_empty() || found.host_ip == port.ip;
+            if found.host_port == port.port && protocol == port.protocol && address {
+                (found.host_port, found.host_ip) = (0, Symbol::EMPTY);
+                removed = true;
+            }
+        }
+    });
+    removed
+}
+
+/// The fields that differ and that the API does not let a pod change, by their names.
+pub(super) fn fixed_fields(old: &Pod, new: &Pod) -> Vec<&'static str> {
+    let (was, mut is) = (&old.spec, new.spec.clone());
+    if was.tolerations.iter().all(|toleration| is.tolerations.contains(toleration)) {
+        is.tolerations = was.tolerations.clone();
+    }
+    if is.scheduling_gates.iter().all(|gate| was.scheduling_gates.contains(gate)) {
+        is.scheduling_gates = was.scheduling_gates.clone();
+    }
+    if !was.scheduling_gates.is_empty() && adds_only(was, &is) {
+        is.node_selector = was.node_selector.clone();
+    }
+    if resize::quality(old) == resize::quality(new) {
+        resize::level(&was.containers, &mut is.containers);
+        resize::level(&was.init_containers, &mut is.init_containers);
+        if is.resources.is_some() && was.resources.is_some() {
+            is.resources = was.resources.clone();
+        }
+    }
+    differing(was, &is)
+}
+
+/// Whether the node selector only asks for more.
+fn adds_only(was: &PodSpec, is: &PodSpec) -> bool {
+    let mut had = was.node_selector.iter().flat_map(|labels| labels.iter());
+    had.all(|(key, value)| is.node_selector.as_ref().and_then(|now| now.get(key)) == Some(value))
+}
+
+fn differing(was: &PodSpec, is: &PodSpec) -> Vec<&'static str> {
+    let mut fields = Vec::new();
+    macro_rules! compare {
+        ($($field:ident $name:literal),* $(,)?) => {
+            $(if was.$field != is.$field { fields.push(concat!("spec.", $name)); })*
+        };
+    }
+    compare!(
+        scheduler_name "schedulerName", priority "priority",
+        priority_class_name "priorityClassName", preemption_policy "preemptionPolicy",
+        node_name "nodeName", node_selector "nodeSelector", affinity "affinity",
+        tolerations "tolerations", topology_spread_constraints "topologySpreadConstraints",
+        containers "containers", init_containers "initContainers", overhead "overhead",
+        resources "resources", volumes "volumes", resource_claims "resourceClaims",
+        scheduling_gates "schedulingGates", scheduling_group "schedulingGroup",
+        host_network "hostNetwork", host_users "hostUsers", restart_policy "restartPolicy",
+        runtime_class_name "runtimeClassName", service_account_name "serviceAccountName",
+        os "os",
+    );
+    fields
+}

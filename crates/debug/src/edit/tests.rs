@@ -1,0 +1,437 @@
+//! Every kind of edit, and the decision that it changes.
+
+mod scheduler;
+
+use kubestep_engine::api::Kind;
+use kubestep_engine::config::{self, FeatureGates};
+use crate::Session;
+use crate::edit::{Edit, FORMS};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::engine::testing::key;
+use kubestep_cluster::World;
+use kubestep_source::Filter;
+
+/// Two nodes of 4 CPUs, `a` in zone x and `b` in zone y.
+pub(in crate) const NODES: &str = "
+{kind: Node, apiVersion: v1, metadata: {name: a, labels: {zone: x, kubernetes.io/hostname: a}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}
+---
+{kind: Node, apiVersion: v1, metadata: {name: b, labels: {zone: y, kubernetes.io/hostname: b}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}
+---
+";
+
+pub(in crate) fn world(text: &str) -> World {
+    world_with(text, FeatureGates::default())
+}
+
+pub(in crate) fn world_with(text: &str, features: FeatureGates) -> World {
+    let registry = Registry::in_tree();
+    let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+    let mut world = World::new(&config, features, &registry).unwrap();
+    let read = kubestep_source::read_text("test", text.into(), &Filter::default()).unwrap();
+    let warnings = kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
+    assert_eq!(warnings, [""; 0]);
+    world
+}
+
+pub(crate) fn edit(text: &str) -> Edit {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Where pod `p` ends up: its node, or why it has none.
+fn fate(world: World) -> String {
+    let mut session = Session::new(world);
+    for _ in 0..3 {
+        session.run_until_idle(20, |_| false);
+        session.advance(60_000_000);
+    }
+    let pod = session.world().api().objects().pod(key("p")).unwrap();
+    match pod.spec.node_name.as_str() {
+        "" => match session.history().cycles_of(key("p")).last() {
+            Some(record) => record.message.clone(),
+            None => "never tried".into(),
+        },
+        node => node.into(),
+    }
+}
+
+/// The fate of pod `p` of that spec and labels among `others` as it is, and after edits.
+fn fates(spec: &str, others: &str, edits: &[&str]) -> (String, String) {
+    let pod = format!("{{kind: Pod, metadata: {{name: p, labels: {{app: p}}}}, spec: {spec}}}");
+    let original = world(&format!("{NODES}{others}\n---\n{pod}"));
+    let mut changed = original.clone();
+    for text in edits {
+        edit(text).apply(&mut changed).unwrap();
+    }
+    (fate(original), fate(changed))
+}
+
+pub(in crate) fn container(more: &str) -> String {
+    format!("containers: [{{name: c, image: i, {more}}}]")
+}
+
+pub(in crate) fn bound(name: &str, node: &str, more: &str) -> String {
+    format!(
+        "---\n{{kind: Pod, metadata: {{name: {name}, labels: {{app: {name}}}}}, status: {{phase: \
+         Running}}, spec: {{nodeName: {node}, {more}}}}}\n"
+    )
+}
+
+#[track_caller]
+fn assert_changes(spec: &str, others: &str, edits: &[&str], before: &str, after: &str) {
+    let (was, is) = fates(spec, others, edits);
+    assert!(was.contains(before), "before: {was}");
+    assert!(is.contains(after), "after {edits:?}: {is}");
+    assert_ne!(was, is, "{edits:?} changes nothing");
+}
+
+#[test]
+fn nodes_leave_and_enter_service() {
+    let on_a = format!("{{{}, nodeSelector: {{zone: x}}}}", container(""));
+    assert_changes(&on_a, "", &["cordon node a"], "a", "1 node(s) were unschedulable");
+    let back = ["cordon node a", "uncordon node a", "cordon node b"];
+    let (was, is) = fates(&on_a, "", &back);
+    assert_eq!((was.as_str(), is.as_str()), ("a", "a"));
+    assert_changes(&on_a, "", &["delete node a"], "a", "0/1 nodes are available");
+    let taint = "taint node a dedicated=gpu:NoSchedule";
+    assert_changes(&on_a, "", &[taint], "a", "1 node(s) had untolerated taint(s)");
+    let (was, is) = fates(&on_a, "", &[taint, "untaint node a dedicated"]);
+    assert_eq!((was.as_str(), is.as_str()), ("a", "a"));
+    assert_changes(&on_a, "", &["label node a zone=z"], "a", "didn't match");
+    assert_changes(&on_a, "", &["unlabel node a zone"], "a", "didn't match");
+    assert_changes(&on_a, "", &["label no b zone=x", "cordon node a"], "a", "b");
+}
+
+#[test]
+fn nodes_and_pods_change_in_size_and_number() {
+    let large = format!("{{{}}}", container("resources: {requests: {cpu: 6}}"));
+    let short = "2 Insufficient cpu";
+    assert_changes(&large, "", &["resize node b cpu=8"], short, "b");
+    assert_changes(&large, "", &["resize pod p cpu=500m"], short, "a");
+    assert_changes(&large, "", &["resize pod p c cpu=2"], short, "a");
+    let larger = ["resize node b cpu=8", "add 2 nodes like b", "cordon node b"];
+    assert_changes(&large, "", &larger, short, "b-copy-1");
+    let port = format!("{{{}}}", container("ports: [{hostPort: 80, containerPort: 80}]"));
+    let both = bound("q", "a", &container("ports: [{hostPort: 80}]"))
+        + &bound("r", "b", &container("ports: [{hostPort: 80}]"));
+    let taken = "2 node(s) didn't have free ports";
+    assert_changes(&port, &both, &["unport pod p 80"], taken, "a");
+    assert_changes(&port, &both, &["delete pod r"], taken, "b");
+    let none = format!("{{{}}}", container(""));
+    assert_changes(&none, &both, &["port pod p 80/tcp"], "a", taken);
+}
+
+#[test]
+fn pods_tolerate_select_and_spread() {
+    let none = format!("{{{}}}", container(""));
+    let tainted = ["taint node a x=1:NoSchedule", "taint node b x=1:NoExecute"];
+    let tolerated = |text| [tainted[0], tainted[1], text];
+    let refused = "2 node(s) had untolerated taint(s)";
+    assert_changes(&none, "", &tainted, "a", refused);
+    for (text, node) in [
+        ("tolerate pod p x=1:NoSchedule", "a"),
+        ("tolerate pod p x:NoExecute", "b"),
+        ("tolerate pod p all:NoExecute", "b"),
+        ("tolerate pod p {key: x, operator: Equal, value: '1', effect: NoExecute}", "b"),
+    ] {
+        let (_, is) = fates(&none, "", &tolerated(text));
+        assert_eq!(is, node, "{text}");
+    }
+    let tolerant = format!("{{{}, tolerations: [{{operator: Exists}}]}}", container(""));
+    assert_changes(
+        &tolerant,
+        "",
+        &[&tainted[..], &["untolerate pod p all"]].concat(),
+        "a",
+        refused,
+    );
+    assert_changes(&none, "", &["select pod p zone=y"], "a", "b");
+    let in_z = format!("{{{}, nodeSelector: {{zone: z}}}}", container(""));
+    assert_changes(&in_z, "", &["unselect pod p zone"], "didn't match", "a");
+    let spread = "spread pod p {maxSkew: 1, topologyKey: zone, labelSelector: {matchLabels: \
+                  {app: p}}}";
+    let other = bound("q", "a", &container(""));
+    let large = bound("r", "b", &container("resources: {requests: {cpu: 3}}"));
+    assert_changes(&none, &(other.clone() + &large), &["label pod q app=p", spread], "a", "b");
+    let constraint = "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, \
+                      labelSelector: {matchLabels: {app: p}}}";
+    let spreading = format!("{{{}, topologySpreadConstraints: [{constraint}]}}", container(""));
+    let edits = ["label pod q app=p", "cordon node b", "unspread pod p zone"];
+    assert_changes(&spreading, &other, &edits, "b", "a");
+    assert_changes(&spreading, &other, &edits[..2], "b", "didn't match pod topology spread");
+}
+
+#[test]
+fn affinity_is_set_and_relaxed() {
+    let none = format!("{{{}}}", container(""));
+    let required = "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, \
+                    labelSelector: {matchLabels: {app: q}}}]}";
+    let other = bound("q", "b", &container(""));
+    let near = format!("affinity pod p {{podAffinity: {required}}}");
+    assert_changes(
+        &none,
+        &bound("q", "a", &container("")),
+        &["delete pod q", &near],
+        "b",
+        "didn't match pod affinity",
+    );
+    let away = format!("{{{}, affinity: {{podAntiAffinity: {required}}}}}", container(""));
+    let full = ["cordon node a", "relax pod p podAntiAffinity.required[0]"];
+    assert_changes(&away, &other, &full[..1], "a", "anti-affinity");
+    assert_changes(&away, &other, &full, "a", "b");
+    assert_changes(&away, &other, &["cordon node a", "affinity pod p none"], "a", "b");
+    assert_changes(&away, &other, &["cordon node a", "unlabel pod q app"], "a", "b");
+}
+
+#[test]
+fn gates_priorities_and_fields_are_set() {
+    let none = format!("{{{}}}", container(""));
+    assert_changes(&none, "", &["gate pod p wait"], "a", "never tried");
+    let gated = format!("{{{}, schedulingGates: [{{name: wait}}]}}", container(""));
+    assert_changes(&gated, "", &["ungate pod p wait"], "never tried", "a");
+    let large = format!("{{{}}}", container("resources: {requests: {cpu: 3}}"));
+    let full = ["a", "b"].map(|node| {
+        bound(&format!("on-{node}"), node, &container("resources: {requests: {cpu: 3}}"))
+    });
+    assert_changes(&large, &full.concat(), &["priority pod p 5"], "2 Insufficient cpu", "b");
+    assert_changes(&none, "", &["set pod p spec.schedulerName=other"], "a", "never tried");
+    assert_changes(&none, "", &["set pod p spec.nodeSelector['zone']=y"], "a", "b");
+    let gated_by_set = "unset pod p spec.schedulingGates[0]";
+    assert_changes(&gated, "", &[gated_by_set], "never tried", "a");
+    let put = "put {kind: Node, metadata: {name: c}, status: {allocatable: {cpu: 16, pods: 5}}}";
+    let huge = format!("{{{}}}", container("resources: {requests: {cpu: 9}}"));
+    assert_changes(&huge, "", &[put], "2 Insufficient cpu", "c");
+}
+
+/// Pod `p`, pending, asks for one CPU; pod `q` runs on node `a`.
+fn two_pods() -> World {
+    let pending = container("resources: {requests: {cpu: 1}}");
+    let pending = format!("{{kind: Pod, metadata: {{name: p}}, spec: {{{pending}}}}}\n");
+    world(&(NODES.to_owned() + &pending + &bound("q", "a", &container(""))))
+}
+
+#[test]
+fn a_pod_is_changed_in_place_where_a_cluster_allows_it() {
+    for (text, field) in [
+        ("tolerate pod p x:NoSchedule", None),
+        ("label pod p app=x", None),
+        ("resize pod p cpu=2", None),
+        ("resize pod p example.com/gpu=1", Some("spec.containers")),
+        // It would be best effort.
+        ("resize pod p cpu=0", Some("spec.containers")),
+        ("gate pod p wait", Some("spec.schedulingGates")),
+        ("priority pod p 7", Some("spec.priority")),
+        ("select pod p zone=y", Some("spec.nodeSelector")),
+    ] {
+        let mut world = two_pods();
+        let uid = |world: &World| world.api().objects().pod(key("p")).unwrap().metadata.uid;
+        let before = uid(&world);
+        let notes = edit(text).apply(&mut world).unwrap().notes;
+        assert_eq!(uid(&world) != before, field.is_some(), "{text}");
+        let expected =
+            field.map(|field| format!("pod default/p is recreated: {field} is immutable"));
+        assert_eq!(notes, Vec::from_iter(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_running_pod_that_is_made_anew_is_pending() {
+    let mut world = two_pods();
+    let notes = edit("select pod q zone=y").apply(&mut world).unwrap().notes;
+    assert!(notes[0].ends_with("it ran on a and is pending now"), "{notes:?}");
+    world.run(9);
+    assert_eq!(world.api().objects().pod(key("q")).unwrap().spec.node_name, "b");
+    // A resize does not move it.
+    assert_eq!(edit("resize pod p memory=1Gi").apply(&mut world).unwrap().notes, [""; 0]);
+}
+
+#[test]
+fn shares_of_containers_stay() {
+    let text = "{kind: Pod, metadata: {name: p}, spec: {initContainers: [{name: i, resources: \
+        {requests: {cpu: 9}}}, {name: s, restartPolicy: Always, resources: {requests: {cpu: 1}}}], \
+        containers: [{name: a, resources: {requests: {cpu: 2}, limits: {cpu: 2500m}}}, {name: b}, \
+        {name: c, resources: {requests: {cpu: 1}}}]}}";
+    let mut world = world(text);
+    edit("resize pod p cpu=6").apply(&mut world).unwrap();
+    let pod = world.api().objects().pod(key("p")).unwrap().clone();
+    let requests = |containers: &[kubestep_engine::api::Container]| {
+        let of = |one: &kubestep_engine::api::Container| {
+            one.resources.request("cpu".into()).map(ToString::to_string).unwrap_or_default()
+        };
+        containers.iter().map(of).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(requests(&pod.spec.containers), "3  1500m");
+    assert_eq!(requests(&pod.spec.init_containers), "6 1500m");
+    let limit = pod.spec.containers[0].resources.limit("cpu".into()).unwrap();
+    assert_eq!(limit.to_string(), "3");
+}
+
+#[test]
+fn nothing_changes_where_an_edit_fails() {
+    for (text, part) in [
+        ("cordon node c", "there is no Node c"),
+        ("cordon node default", "there is no Node default"),
+        ("uncordon node a", "node a is not cordoned"),
+        ("untaint node a x", "node a has no such taint: x"),
+        ("unlabel node a x", "node a has no label x"),
+        ("add 0 nodes like a", "0 nodes cannot be added"),
+        ("label pod pp app=x", "there is no Pod default/pp, did you mean \"p\"?"),
+        ("untolerate pod p x", "it has no toleration like that"),
+        ("unselect pod p x", "it has no node selector for x"),
+        (
+            "relax pod p nodeAffinity.required[0]",
+            "it has no affinity term nodeAffinity.required[0]",
+        ),
+        ("unspread pod p zone", "it has no spread constraint on zone"),
+        ("unport pod p 80", "it has no host port 80/TCP"),
+        ("ungate pod p x", "it has no scheduling gate x"),
+        ("resize pod p z cpu=1", "it has no container z"),
+        ("resize pod p cpu=-1", "a request cannot be negative"),
+        ("resize pod p cpu=1", "nothing changes"),
+        ("priority pod p 0", "nothing changes"),
+        ("delete pod z", "there is no Pod default/z"),
+        ("set pod p spec.priority=high", "spec.priority: invalid type"),
+        ("set pod p spec.unknown=1", "no scheduler reads it"),
+        ("set pod p metadata.name=q", "cannot be changed"),
+        ("unset pod p spec.affinity", "is not set"),
+        (
+            "put {kind: Pod, metadata: {name: x}, spec: {priorityClassName: none}}",
+            "no PriorityClass",
+        ),
+    ] {
+        let mut world = two_pods();
+        let before = world.clone();
+        let error = edit(text).apply(&mut world).unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+        assert_eq!(objects(&world), objects(&before), "{text}");
+    }
+}
+
+/// All objects of a cluster as text.
+pub(in crate) fn objects(world: &World) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for kind in Kind::all() {
+        let keys = world.api().objects().keys(kind);
+        let found = keys.into_iter().filter_map(|key| world.api().get(kind, key));
+        lines.extend(found.map(|object| format!("{kind} {}", object.to_json().unwrap())));
+    }
+    lines.extend(world.api().nodes().map(|node| serde_json::to_string(&**node).unwrap()));
+    lines.sort();
+    lines.join("\n")
+}
+
+#[test]
+fn words_are_read_as_they_are_written() {
+    for text in [
+        "cordon node a",
+        "uncordon node a",
+        "taint node a k=v:NoSchedule",
+        "taint node a k:NoExecute",
+        "untaint node a k",
+        "untaint node a k:PreferNoSchedule",
+        "label node a k=v",
+        "label pod shop/p k=v",
+        "unlabel pod default/p k",
+        "resize node a cpu=16",
+        "resize pod default/p memory=1Gi",
+        "resize pod default/p main cpu=500m",
+        "add 1 node like a",
+        "add 3 nodes like a",
+        "tolerate pod default/p all",
+        "tolerate pod default/p k:NoSchedule",
+        "tolerate pod default/p k=v:NoExecute",
+        "tolerate pod default/p k>5",
+        "untolerate pod default/p k<5:NoSchedule",
+        "tolerate pod default/p {\"operator\":\"Exists\",\"tolerationSeconds\":30}",
+        "select pod default/p k=v",
+        "unselect pod default/p k",
+        "affinity pod default/p none",
+        "affinity pod default/p {\"nodeAffinity\":{}}",
+        "relax pod default/p nodeAffinity.required[0][1]",
+        "spread pod default/p {\"maxSkew\":1,\"topologyKey\":\"z\",\"whenUnsatisfiable\":\"DoNotSchedule\"}",
+        "unspread pod default/p z",
+        "port pod default/p 80/TCP",
+        "unport pod default/p 53/UDP@10.0.0.1",
+        "gate pod default/p g",
+        "ungate pod default/p g",
+        "priority pod default/p -5",
+        "delete pod default/p",
+        "delete storageclass fast",
+        "set pod default/p spec.nodeSelector['a=b']={\"x\":1}",
+        "unset node a metadata.labels.zone",
+    ] {
+        let read = edit(text);
+        assert_eq!(read.to_string(), text);
+        assert_eq!(read.line(), text);
+    }
+    let put =
+        edit("put {kind: DeviceClass, apiVersion: resource.k8s.io/v1, metadata: {name: gpu}}");
+    assert_eq!(put.to_string(), "put deviceclass gpu");
+    assert_eq!(edit(&put.line()), put);
+}
+
+#[test]
+fn words_that_make_no_edit_are_explained() {
+    for (text, part) in [
+        ("", "\"\" is no edit"),
+        ("cordn node a", "did you mean \"cordon\"?"),
+        ("cordon", "the kind is missing; write cordon node NAME"),
+        ("cordon node", "the name is missing"),
+        ("cordon pod a", "a pod cannot do that"),
+        ("gate node a x", "a node cannot do that"),
+        ("cordon service a", "not for a Service"),
+        ("cordon node a b", "\"b\" is too much"),
+        ("cordon thing a", "is no kind of object"),
+        ("taint node a k=v", "names no effect"),
+        ("taint node a k:Never", "\"Never\" is no taint effect"),
+        ("label node a k", "has no equals sign"),
+        ("label node a =v", "nothing before the equals sign"),
+        ("resize node a cpu=much", "write an amount such as 500m"),
+        ("priority pod p 1.5", "\"1.5\" is no whole number"),
+        ("port pod p 0", "is no port from 1 to 65535"),
+        ("port pod p 80/HTTP", "is no protocol"),
+        ("relax pod p affinity", "is no term of an affinity"),
+        ("spread pod p {maxSkew: x}", "maxSkew: invalid type"),
+        ("add nodes like a", "\"nodes\" is no number of nodes"),
+        ("add 2 pods like a", "only nodes can be added"),
+        ("put {kind: ConfigMap, apiVersion: v1}", "no object that a scheduler reads"),
+        ("put {kind: Pod, metadata: {name: [x]}}", "metadata.name"),
+        ("put {kind: Pod}", "Pod: has no name"),
+        ("put {kind: Pod", "put: "),
+    ] {
+        let error = text.parse::<Edit>().unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn every_form_is_read() {
+    let examples = |usage: &str| {
+        usage
+            .replace("KIND", "pod")
+            .replace("[=VALUE]:EFFECT", ":NoSchedule")
+            .replace("[=VALUE][:EFFECT]|all", "")
+            .replace("[:EFFECT]", "")
+            .replace("[CONTAINER] ", "")
+            .replace("AMOUNT", "1")
+            .replace("TERM", "podAffinity.required[0]")
+            .replace("PORT[/PROTOCOL][@IP]", "80")
+            .replace(" NUMBER", " 1")
+            .replace("add N", "add 2")
+            .replace("put YAML", "put {kind: Node, metadata: {name: a}}")
+            .replace("YAML|none", "none")
+            .replace("PATH=YAML", "a=1")
+            .replace("pod NAME YAML", "pod NAME {maxSkew: 1}")
+            .replace("=BOOL", "=true")
+            .replace("=NUMBER", "=1")
+            .replace("[at POINT] ", "")
+            .replace("at POINT", "at Filter")
+            .replace("[for pod NAME] ", "")
+            .replace("[always]", "always")
+            .replace("[in PROFILE]", "in batch")
+            .replace("SELECTOR [for TIME]", "app=web for 5m")
+            .replace("[SELECTOR]", "shop/web-*")
+    };
+    for form in FORMS {
+        edit(&examples(form.usage));
+    }
+}

@@ -1,0 +1,207 @@
+//! Edits as words: what [`super::parse`] reads.
+
+use std::fmt;
+
+use kubestep_engine::api::{Object, ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
+use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
+use kubestep_engine::engine::interventions::Intervention;
+use kubestep_engine::intern::Symbol;
+
+impl fmt::Display for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Edit::Put(object) => {
+                write!(f, "put {}", Key(object.key()))?;
+                match object {
+                    Object::PriorityClass(class) => write!(f, " with value {}", class.value),
+                    _ => Ok(()),
+                }
+            }
+            Edit::Delete(key) => write!(f, "delete {}", Key(*key)),
+            Edit::Set { object, path, value: Some(value) } => {
+                write!(f, "set {} {path}={value}", Key(*object))
+            }
+            Edit::Set { object, path, value: None } => write!(f, "unset {} {path}", Key(*object)),
+            Edit::AddNodes { count: 1, like } => write!(f, "add 1 node like {like}"),
+            Edit::AddNodes { count, like } => write!(f, "add {count} nodes like {like}"),
+            Edit::Node(name, edit) => node(f, *name, edit),
+            Edit::Policy(edit) => policy(f, edit),
+            Edit::Decide(pod, what) => {
+                let (verb, node) = match what {
+                    Intervention::Choose(node) => ("choose", node),
+                    Intervention::Force(node) => ("force", node),
+                    Intervention::Veto(node) => ("veto", node),
+                    Intervention::Fail(_, plugin) => ("fail", plugin),
+                    // A hold is an edit of its own.
+                    Intervention::Hold(_) => ("hold", &Symbol::EMPTY),
+                };
+                write!(f, "{verb} node {node} for pod {}", Name(pod.namespace, pod.name))
+            }
+            Edit::Activate(pod) => write!(f, "activate pod {}", Name(pod.namespace, pod.name)),
+            Edit::Requeue(pod) => write!(f, "requeue pod {}", Name(pod.namespace, pod.name)),
+            Edit::Hold(rule) => write!(f, "hold {rule}"),
+            Edit::Release(None) => f.write_str("release"),
+            Edit::Release(Some(pods)) => write!(f, "release {pods}"),
+            Edit::Fail(fault) => write!(f, "{fault}"),
+            Edit::Heal => f.write_str("heal"),
+            Edit::Lose(node) => write!(f, "lose node {node}"),
+            Edit::Pod(key, edit) => {
+                let (verb, rest) = pod(edit);
+                write!(f, "{verb} pod {}", Name(key.namespace, key.name))?;
+                if rest.is_empty() { Ok(()) } else { write!(f, " {rest}") }
+            }
+        }
+    }
+}
+
+impl Edit {
+    /// The edit as one line that reads back as this same edit; an object that is put is
+    /// written out whole, which [`fmt::Display`] does not do.
+    pub fn line(&self) -> String {
+        match self {
+            Edit::Put(object) => format!("put {}", document(object)),
+            Edit::Policy(PolicyEdit::Load(text)) => format!("config {text}"),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// `pod shop/web`, `node a`, `StorageClass fast`.
+struct Key(ObjectKey);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0.kind.as_str().to_lowercase(), Name(self.0.namespace, self.0.name))
+    }
+}
+
+struct Name(Symbol, Symbol);
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str(&self.1) } else { write!(f, "{}/{}", self.0, self.1) }
+    }
+}
+
+fn node(f: &mut fmt::Formatter<'_>, name: Symbol, edit: &NodeEdit) -> fmt::Result {
+    match edit {
+        NodeEdit::Cordon => write!(f, "cordon node {name}"),
+        NodeEdit::Uncordon => write!(f, "uncordon node {name}"),
+        NodeEdit::Taint(Taint { key, value, effect, .. }) if value.is_empty() => {
+            write!(f, "taint node {name} {key}:{effect}")
+        }
+        NodeEdit::Taint(Taint { key, value, effect, .. }) => {
+            write!(f, "taint node {name} {key}={value}:{effect}")
+        }
+        NodeEdit::Untaint(key, None) => write!(f, "untaint node {name} {key}"),
+        NodeEdit::Untaint(key, Some(effect)) => write!(f, "untaint node {name} {key}:{effect}"),
+        NodeEdit::Label(key, value) => write!(f, "label node {name} {key}={value}"),
+        NodeEdit::Unlabel(key) => write!(f, "unlabel node {name} {key}"),
+        NodeEdit::Resize(resource, amount) => write!(f, "resize node {name} {resource}={amount}"),
+    }
+}
+
+/// The verb, and what comes behind the pod's name.
+fn pod(edit: &PodEdit) -> (&'static str, String) {
+    match edit {
+        PodEdit::Label(key, value) => ("label", format!("{key}={value}")),
+        PodEdit::Unlabel(key) => ("unlabel", key.to_string()),
+        PodEdit::Resize { container: None, resource, amount } => {
+            ("resize", format!("{resource}={amount}"))
+        }
+        PodEdit::Resize { container: Some(container), resource, amount } => {
+            ("resize", format!("{container} {resource}={amount}"))
+        }
+        PodEdit::Tolerate(toleration) => ("tolerate", tolerated(toleration)),
+        PodEdit::Untolerate(toleration) => ("untolerate", tolerated(toleration)),
+        PodEdit::Select(key, value) => ("select", format!("{key}={value}")),
+        PodEdit::Unselect(key) => ("unselect", key.to_string()),
+        PodEdit::Affinity(None) => ("affinity", "none".into()),
+        PodEdit::Affinity(Some(affinity)) => ("affinity", json(affinity)),
+        PodEdit::Relax(term) => ("relax", term.to_string()),
+        PodEdit::Spread(constraint) => ("spread", json(constraint)),
+        PodEdit::Unspread(key) => ("unspread", key.to_string()),
+        PodEdit::Port(port) => ("port", port.to_string()),
+        PodEdit::Unport(port) => ("unport", port.to_string()),
+        PodEdit::Gate(name) => ("gate", name.to_string()),
+        PodEdit::Ungate(name) => ("ungate", name.to_string()),
+        PodEdit::Priority(priority) => ("priority", priority.to_string()),
+        PodEdit::PriorityClass(class) => ("priority", class.to_string()),
+    }
+}
+
+fn policy(f: &mut fmt::Formatter<'_>, edit: &PolicyEdit) -> fmt::Result {
+    match edit {
+        PolicyEdit::Overlay(overlay) => write!(f, "{overlay}"),
+        PolicyEdit::Feature(name, on) => write!(f, "feature {name}={on}"),
+        PolicyEdit::Load(_) => f.write_str("config"),
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            FaultKind::Bind => f.write_str("fail bind")?,
+            FaultKind::Plugin(plugin, point) => write!(f, "fail plugin {plugin} at {point}")?,
+            FaultKind::Extender(url) => write!(f, "fail extender {url}")?,
+        }
+        if let Some(pod) = self.pod {
+            write!(f, " for pod {}", Name(pod.namespace, pod.name))?;
+        }
+        if self.lasting { f.write_str(" always") } else { Ok(()) }
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// `key=value:Effect`, `key:Effect`, `all`; as JSON where that does not say everything.
+fn tolerated(toleration: &Toleration) -> String {
+    let Toleration { key, operator, value, effect, toleration_seconds } = toleration;
+    let what = match (key.as_str(), operator) {
+        _ if toleration_seconds.is_some() => None,
+        ("", TolerationOperator::Exists) => Some("all".into()),
+        ("", _) => None,
+        (key, TolerationOperator::Exists) => Some(key.to_owned()),
+        (key, TolerationOperator::Equal) => Some(format!("{key}={value}")),
+        (key, TolerationOperator::Lt) => Some(format!("{key}<{value}")),
+        (key, TolerationOperator::Gt) => Some(format!("{key}>{value}")),
+        (key, TolerationOperator::Other(text)) if text.is_empty() => Some(format!("{key}={value}")),
+        _ => None,
+    };
+    match what {
+        None => json(toleration),
+        Some(what) if effect.is_unset() => what,
+        Some(what) => format!("{what}:{effect}"),
+    }
+}
+
+/// `8080/TCP`, `8080/UDP@10.0.0.1`.
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let protocol = if self.protocol.is_unset() { Protocol::Tcp } else { self.protocol };
+        write!(f, "{}/{protocol}", self.port)?;
+        if self.ip.is_empty() { Ok(()) } else { write!(f, "@{}", self.ip) }
+    }
+}
+
+/// An object as a document of its own, with `apiVersion` and `kind`.
+pub(super) fn document(object: &Object) -> serde_json::Value {
+    let group = object.kind().group();
+    // Which version is of no matter to the reader.
+    let version = if group.is_empty() { "v1".into() } else { format!("{group}/v1") };
+    let mut document = serde_json::Map::new();
+    document.insert("apiVersion".into(), version.into());
+    document.insert("kind".into(), object.kind().as_str().into());
+    if let Ok(serde_json::Value::Object(fields)) = object.to_json() {
+        document.extend(fields);
+    }
+    document.into()
+}
+
+/// An object as YAML, to be edited and put back.
+pub fn yaml(object: &Object) -> String {
+    // A tree of plain values can always be written.
+    serde_yaml::to_string(&document(object)).unwrap_or_default()
+}

@@ -1,0 +1,249 @@
+//! Plans: sets of edits that lift everything that is in the way of a pod on one node.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use indexmap::IndexMap;
+
+use kubestep_engine::api::{Pod, PreemptionPolicy};
+use crate::edit::{Edit, owner};
+use crate::fix::remedy::{self, Need, Remedies, priority};
+use crate::fix::size;
+use crate::why::cause::{Cause, Detail, DeviceCause, Shortage};
+use crate::why::{self, Blocker, Group, NodeWhy, Problem, ProblemKind, Why};
+use kubestep_engine::engine::framework::nominated::NominatedPods;
+use kubestep_engine::engine::node::NodeInfo;
+use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
+use kubestep_engine::engine::status::Code;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use crate::trace::History;
+
+/// Plans of one kind that are kept for a group of like nodes.
+const OF_A_KIND: usize = 3;
+/// Groups of like nodes that are planned for, the nearest first.
+const GROUPS: usize = 60;
+/// Ways to combine the remedies for one node.
+const COMBINATIONS: usize = 96;
+/// Priorities that are tried for preemption on one node, the lowest first.
+const PRIORITIES: usize = 4;
+
+/// Edits that may make the pod fit.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Plan {
+    pub edits: Vec<Edit>,
+    pub size: f64,
+}
+
+/// All plans, the smallest first; of equal size those for nearer nodes first.
+pub(super) fn plans(world: &World, why: &Why) -> Vec<Plan> {
+    let mut edits: Vec<Vec<Edit>> = Vec::new();
+    for first in combine(&remedy::problems(world, why)) {
+        edits.extend(after(world, why.pod, first));
+    }
+    let is_of_group = |problem: &Problem| problem.blocking && problem.kind == ProblemKind::Quorum;
+    if why.problems.iter().any(is_of_group) {
+        // The others of its group may need the room on nodes where it does not fit itself.
+        edits.extend(planned(world, why));
+    }
+    let mut seen = HashSet::new();
+    let new = |edits: &Vec<Edit>| {
+        let lines: Vec<String> = edits.iter().map(Edit::line).collect();
+        !edits.is_empty() && seen.insert(lines)
+    };
+    let plan = |edits: Vec<Edit>| Plan { size: size::of(&edits, world, why.pod), edits };
+    let mut plans: Vec<Plan> = edits.into_iter().filter(new).map(plan).collect();
+    plans.sort_by(|a, b| a.size.total_cmp(&b.size));
+    plans
+}
+
+/// Plans that begin with `first`: these edits alone, if that does, or what the nodes need then.
+fn after(world: &World, pod: NamespacedName, first: Vec<Edit>) -> Vec<Vec<Edit>> {
+    let mut world = world.clone();
+    if first.iter().any(|edit| edit.apply(&mut world).is_err()) {
+        return Vec::new();
+    }
+    let Some(why) = why::why(&world, &History::default(), pod) else { return Vec::new() };
+    if why.fitting().next().is_some() {
+        return vec![first];
+    }
+    let with_first = |rest: Vec<Edit>| first.iter().cloned().chain(rest).collect();
+    planned(&world, &why).into_iter().map(with_first).collect()
+}
+
+/// What the nodes need.
+fn planned(world: &World, why: &Why) -> Vec<Vec<Edit>> {
+    let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
+    let nominated = world.scheduler().queue().nominated_pods();
+    Planner { world, key: why.pod, pod, why, nominated }.for_nodes()
+}
+
+struct Planner<'a> {
+    world: &'a World,
+    key: NamespacedName,
+    pod: &'a Arc<Pod>,
+    why: &'a Why,
+    nominated: NominatedPods,
+}
+
+impl Planner<'_> {
+    fn for_nodes(&self) -> Vec<Vec<Edit>> {
+        let cache = self.world.scheduler().cache();
+        let infos: HashMap<Symbol, &Arc<NodeInfo>> =
+            cache.nodes().map(|node| (node.name, node)).collect();
+        let groups = self.why.groups.iter().take(GROUPS);
+        groups.flat_map(|group| self.for_group(group, &infos)).collect()
+    }
+
+    /// Of like nodes those where the least has to be changed, for each kind of change.
+    fn for_group(&self, group: &Group, infos: &HashMap<Symbol, &Arc<NodeInfo>>) -> Vec<Vec<Edit>> {
+        let mut seen: HashSet<Vec<String>> = HashSet::new();
+        let mut sizes: HashMap<String, f64> = HashMap::new();
+        let mut kinds: IndexMap<Vec<String>, Vec<(f64, Vec<Edit>)>> = IndexMap::new();
+        let nodes: HashSet<Symbol> = group.nodes.iter().copied().collect();
+        for node in self.why.nodes.iter().filter(|node| nodes.contains(&node.node)) {
+            let Some(info) = infos.get(&node.node) else { continue };
+            for edits in self.for_node(node, info) {
+                let lines: Vec<String> = edits.iter().map(Edit::line).collect();
+                let both = edits.iter().zip(&lines);
+                let each = both.map(|(edit, line)| {
+                    let size = || size::of_one(edit, self.world, self.key);
+                    *sizes.entry_ref(line).or_insert_with(size)
+                });
+                let size: f64 = each.sum();
+                if seen.insert(lines) {
+                    kinds.entry(size::kind(&edits)).or_default().push((size, edits));
+                }
+            }
+        }
+        kinds.into_values().flat_map(smallest).collect()
+    }
+
+    fn for_node(&self, node: &NodeWhy, info: &NodeInfo) -> Vec<Vec<Edit>> {
+        let mut plans = combine(&self.needs(node, info, |_, _| true));
+        plans.extend(self.for_all_shortages(node, info));
+        if node.causes().any(|(_, cause)| is_met_by_copy(&cause.detail)) {
+            let others = self.needs(node, info, |_, detail| !is_met_by_copy(detail));
+            let add = Edit::AddNodes { count: 1, like: node.node };
+            plans.extend(with(combine(&others), &[add]));
+        }
+        if node.blockers.iter().any(|blocker| blocker.code == Code::Unschedulable) {
+            let firm = self.needs(node, info, |blocker, _| blocker.code != Code::Unschedulable);
+            let firm = combine(&firm);
+            let evicting = self.evicting(info);
+            plans.extend(evicting.iter().flat_map(|edits| with(firm.clone(), edits)));
+        }
+        plans
+    }
+
+    /// Where several resources are short, evicting pods that hold enough of all.
+    fn for_all_shortages(&self, node: &NodeWhy, info: &NodeInfo) -> Vec<Vec<Edit>> {
+        let causes: Vec<&Cause> = node.causes().map(|(_, cause)| cause).collect();
+        let is_shortage = |detail: &Detail| matches!(detail, Detail::Shortage(_));
+        let shortages: Vec<&Shortage> = causes
+            .iter()
+            .filter_map(|cause| match &cause.detail {
+                Detail::Shortage(shortage) => Some(shortage),
+                _ => None,
+            })
+            .collect();
+        let [first, _, ..] = causes.as_slice() else { return Vec::new() };
+        if shortages.len() < 2 {
+            return Vec::new();
+        }
+        let holders = remedy::holders(&self.need(info, first));
+        let Some(evict) = remedy::evict(&holders, &shortages) else { return Vec::new() };
+        with(combine(&self.needs(node, info, |_, detail| !is_shortage(detail))), &evict)
+    }
+
+    fn need<'a>(&'a self, node: &'a NodeInfo, cause: &'a Cause) -> Need<'a> {
+        let nominated = self.nominated.for_node(node.name);
+        Need { world: self.world, key: self.key, pod: self.pod, node, nominated, cause }
+    }
+
+    /// For each cause that `counts`, the ways to lift it.
+    fn needs(
+        &self,
+        node: &NodeWhy,
+        info: &NodeInfo,
+        counts: impl Fn(&Blocker, &Detail) -> bool,
+    ) -> Vec<Remedies> {
+        let mut needs = Vec::new();
+        for blocker in &node.blockers {
+            for cause in blocker.causes.iter().filter(|cause| counts(blocker, &cause.detail)) {
+                needs.push(remedy::of(&self.need(info, cause)));
+            }
+        }
+        needs
+    }
+
+    /// Edits that let the pod evict others from the node, or take the room reserved for others.
+    fn evicting(&self, node: &NodeInfo) -> Vec<Vec<Edit>> {
+        let own = self.pod.spec.priority.unwrap_or(0);
+        let on_node = node.pods.iter().filter(|pod| !owner::is_of_node(&pod.pod));
+        let pods = on_node.chain(self.nominated.for_node(node.name));
+        let pods: Vec<&Arc<PodInfo>> = pods.filter(|pod| pod.key() != self.key).collect();
+        let mut levels: Vec<i32> = Vec::new();
+        if self.pod.spec.preemption_policy == Some(PreemptionPolicy::Never) {
+            levels.extend(pods.iter().any(|pod| pod.priority() < own).then_some(own));
+        }
+        let higher = pods.iter().map(|pod| pod.priority()).filter(|priority| *priority >= own);
+        levels.extend(higher.filter_map(|priority| priority.checked_add(1)));
+        levels.sort_unstable();
+        levels.dedup();
+        let levels = levels.into_iter().take(PRIORITIES);
+        levels.filter_map(|level| priority::at_least(self.world, self.key, level)).collect()
+    }
+}
+
+/// The few smallest plans of one kind; of the same size those for nearer nodes.
+fn smallest(mut plans: Vec<(f64, Vec<Edit>)>) -> Vec<Vec<Edit>> {
+    plans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    plans.truncate(OF_A_KIND);
+    plans.into_iter().map(|(_, edits)| edits).collect()
+}
+
+/// Whether an empty node of that kind, in service, does not have the cause: what other pods take,
+/// and the state that the node is in.
+fn is_met_by_copy(detail: &Detail) -> bool {
+    match detail {
+        Detail::Cordoned(_) | Detail::NodeCondition(_) => true,
+        Detail::Shortage(shortage) => shortage.needed <= shortage.allocatable,
+        Detail::PortTaken(_) | Detail::PodInTheWay(_) => true,
+        Detail::VolumeLimit(limit) => limit.count.is_some_and(|count| count.new <= count.limit),
+        Detail::Devices(DeviceCause::TooFew { request }) => {
+            !request.all && request.suitable + request.taken >= request.wanted.max(1)
+        }
+        _ => false,
+    }
+}
+
+/// The plans with more edits behind those that they have.
+fn with(plans: Vec<Vec<Edit>>, more: &[Edit]) -> Vec<Vec<Edit>> {
+    let add = |mut edits: Vec<Edit>| {
+        let new: Vec<Edit> = more.iter().filter(|edit| !edits.contains(edit)).cloned().collect();
+        edits.extend(new);
+        edits
+    };
+    plans.into_iter().map(add).collect()
+}
+
+/// Every way to take one remedy for each need. None if a need has no remedy.
+fn combine(needs: &[Remedies]) -> Vec<Vec<Edit>> {
+    let mut ways: Vec<Vec<Edit>> = vec![Vec::new()];
+    for remedies in needs {
+        let mut more = Vec::new();
+        for way in &ways {
+            for remedy in remedies {
+                let mut way = way.clone();
+                way.extend(
+                    remedy.iter().filter(|edit| !way.contains(edit)).cloned().collect::<Vec<_>>(),
+                );
+                more.push(way);
+            }
+        }
+        more.truncate(COMBINATIONS);
+        ways = more;
+    }
+    ways
+}

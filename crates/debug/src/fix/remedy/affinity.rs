@@ -1,0 +1,136 @@
+//! Node selectors and node affinity: correct the value, ask for less, or label the node.
+
+use serde_json::json;
+
+use super::{Need, Remedies, labels};
+use kubestep_engine::api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
+use crate::edit::{Edit, PodEdit, Term, TermList};
+use crate::why::cause::{AffinityMismatch, AffinityOf, Hint, Unmet};
+use kubestep_engine::intern::Symbol;
+
+/// Where the required terms are in a pod.
+const TERMS: &str =
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+
+pub(super) fn mismatch(need: &Need<'_>, mismatch: &AffinityMismatch) -> Remedies {
+    match mismatch.of {
+        AffinityOf::NodeSelector => selector(need, &mismatch.unmet),
+        AffinityOf::NodeAffinity => expressions(need, mismatch.term.unwrap_or(0), &mismatch.unmet),
+        AffinityOf::AddedAffinity => {
+            let terms = added(need);
+            let term = terms.get(mismatch.term.unwrap_or(0));
+            all(&mismatch.unmet, |one| label(need, term?, one)).into_iter().collect()
+        }
+    }
+}
+
+/// A remedy is as good as what it does about every unmet expression.
+fn all(unmet: &[Unmet], lift: impl Fn(&Unmet) -> Option<Edit>) -> Option<Vec<Edit>> {
+    let edits: Option<Vec<Edit>> = unmet.iter().map(lift).collect();
+    edits.filter(|edits| !edits.is_empty())
+}
+
+fn selector(need: &Need<'_>, unmet: &[Unmet]) -> Remedies {
+    let wanted = |key: Symbol| need.pod.spec.node_selector.as_ref()?.get(key).copied();
+    let correct = |one: &Unmet| Some(need.pod(PodEdit::Select(one.key, near_value(one)?)));
+    let give_up = |one: &Unmet| Some(need.pod(PodEdit::Unselect(one.key)));
+    let label = |one: &Unmet| labels::set(need, one.key, wanted(one.key)?);
+    let ways = [all(unmet, correct), all(unmet, give_up), all(unmet, label)];
+    let mut remedies: Remedies = ways.into_iter().flatten().collect();
+    remedies.extend(take_the_nodes_values(need, unmet));
+    remedies
+}
+
+/// Asks for the values that the node has.
+fn take_the_nodes_values(need: &Need<'_>, unmet: &[Unmet]) -> Option<Vec<Edit>> {
+    all(unmet, |one| Some(need.pod(PodEdit::Select(one.key, one.has?))))
+}
+
+fn near_value(unmet: &Unmet) -> Option<Symbol> {
+    match &unmet.hint {
+        Some(Hint::NearValue { near }) => Some(*near),
+        _ => None,
+    }
+}
+
+/// Of the required terms the one that comes nearest to the node.
+fn expressions(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Remedies {
+    let mut remedies: Remedies = Vec::new();
+    remedies.extend(corrected(need, term, unmet));
+    let places: Option<Vec<usize>> = unmet.iter().map(|one| place(need, term, one.key)).collect();
+    if let Some(mut places) = places {
+        // From the back, as each that is taken out moves those behind it.
+        places.sort_unstable();
+        places.dedup();
+        let relax = |at: &usize| {
+            let term = Term { list: TermList::NodeRequired, index: term, expression: Some(*at) };
+            need.pod(PodEdit::Relax(term))
+        };
+        remedies.push(places.iter().rev().map(relax).collect());
+    }
+    remedies.extend(all(unmet, |one| label(need, self::term(need, term)?, one)));
+    remedies
+}
+
+/// The terms that the pod's profile adds. They are the scheduler's, so only nodes can follow.
+fn added(need: &Need<'_>) -> Vec<NodeSelectorTerm> {
+    let frameworks = need.world.scheduler().frameworks();
+    let profile = frameworks.get(&need.pod.spec.scheduler_name).map(|found| found.profile());
+    let added = profile.and_then(|profile| profile.args.node_affinity.added_affinity.as_ref());
+    let required =
+        added.and_then(|added| added.required_during_scheduling_ignored_during_execution.as_ref());
+    required.map(|required| required.node_selector_terms.clone()).unwrap_or_default()
+}
+
+fn requirements<'a>(
+    need: &Need<'a>,
+    term: usize,
+) -> impl Iterator<Item = &'a NodeSelectorRequirement> {
+    let term = self::term(need, term).into_iter();
+    term.flat_map(|term| term.match_expressions.iter().chain(&term.match_fields))
+}
+
+fn term<'a>(need: &Need<'a>, term: usize) -> Option<&'a NodeSelectorTerm> {
+    let node = need.pod.spec.affinity.as_ref()?.node_affinity.as_ref()?;
+    let required = node.required_during_scheduling_ignored_during_execution.as_ref()?;
+    required.node_selector_terms.get(term)
+}
+
+fn place(need: &Need<'_>, term: usize, key: Symbol) -> Option<usize> {
+    requirements(need, term).position(|requirement| requirement.key == key)
+}
+
+/// The value that was probably meant, in place of those written.
+fn corrected(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Option<Vec<Edit>> {
+    all(unmet, |one| {
+        let near = near_value(one)?;
+        let at = place(need, term, one.key)?;
+        let wanted = requirements(need, term).nth(at)?;
+        let path = path(need, term, at)?;
+        let is_list = wanted.operator == NodeSelectorOperator::In;
+        is_list.then(|| need.set(format!("{path}.values"), Some(json!([near.as_str()]))))
+    })
+}
+
+/// The path of a requirement of a term: those on labels come first, then those on fields.
+fn path(need: &Need<'_>, term: usize, at: usize) -> Option<String> {
+    let on_labels = self::term(need, term)?.match_expressions.len();
+    Some(match at.checked_sub(on_labels) {
+        None => format!("{TERMS}[{term}].matchExpressions[{at}]"),
+        Some(field) => format!("{TERMS}[{term}].matchFields[{field}]"),
+    })
+}
+
+/// Gives the node what the expression asks for.
+fn label(need: &Need<'_>, term: &NodeSelectorTerm, unmet: &Unmet) -> Option<Edit> {
+    let mut requirements = term.match_expressions.iter();
+    let wanted = requirements.find(|requirement| requirement.key == unmet.key)?;
+    match wanted.operator {
+        NodeSelectorOperator::In => labels::set(need, wanted.key, *wanted.values.first()?),
+        NodeSelectorOperator::Exists => labels::set(need, wanted.key, Symbol::new("true")),
+        NodeSelectorOperator::NotIn | NodeSelectorOperator::DoesNotExist => {
+            labels::remove(need, wanted.key)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,39 @@
+//! Labels of nodes: only those that are a person's to set. What says which machine a node is and
+//! where it stands, the kubelet and the cloud controller write, and write again.
+//!
+//! Upstream: `updateDefaultLabels` in `pkg/kubelet/kubelet_node_status.go`.
+
+use super::Need;
+use crate::edit::{Edit, NodeEdit};
+use kubestep_engine::intern::Symbol;
+
+/// Labels that every kubelet sets.
+const OF_KUBELET: [&str; 5] = [
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+];
+/// Labels that a cloud provider sets; without one, people do.
+const OF_CLOUD: [&str; 6] = [
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type",
+];
+
+/// Gives the node a label. `None` if it would not keep it, or not be true to it.
+pub(super) fn set(need: &Need<'_>, key: Symbol, value: Symbol) -> Option<Edit> {
+    let is_free = !OF_KUBELET.contains(&key.as_str())
+        && (!OF_CLOUD.contains(&key.as_str()) || need.node.label(key).is_none());
+    is_free.then_some(Edit::Node(need.node.name, NodeEdit::Label(key, value)))
+}
+
+/// Takes a label from the node, under the same condition.
+pub(super) fn remove(need: &Need<'_>, key: Symbol) -> Option<Edit> {
+    let is_fixed = OF_KUBELET.contains(&key.as_str()) || OF_CLOUD.contains(&key.as_str());
+    (!is_fixed).then_some(Edit::Node(need.node.name, NodeEdit::Unlabel(key)))
+}

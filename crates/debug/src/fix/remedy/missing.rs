@@ -1,0 +1,53 @@
+//! Objects that the pod or its claims name and that do not exist: the name that was probably
+//! meant. Claims that have no volume yet: a class that provisions one.
+
+use serde_json::json;
+
+use super::volumes::{of_class, other_classes};
+use super::{Remedies, set};
+use kubestep_engine::api::{Kind, ObjectKey};
+use crate::edit::Edit;
+use crate::why::references::{self, Field, Reference};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_cluster::World;
+
+/// For each object that does not exist, the ways to name one that does.
+pub(super) fn objects(world: &World, key: NamespacedName) -> Vec<Remedies> {
+    let objects = world.api().objects();
+    let Some(pod) = objects.pod(key) else { return Vec::new() };
+    let missing = references::missing(objects, pod);
+    missing.iter().map(|reference| renamed(world, key, reference)).collect()
+}
+
+fn renamed(world: &World, pod: NamespacedName, reference: &Reference) -> Remedies {
+    let objects = world.api().objects();
+    let near = reference.near(objects);
+    match &reference.field {
+        Field::OfPod(path) => {
+            let edit = |near: &str| vec![set(pod, path.clone(), Some(json!(near)))];
+            near.map(edit).into_iter().collect()
+        }
+        Field::OfClaim(claim, path) => {
+            let kind = Kind::ResourceClaim;
+            let object = ObjectKey { kind, namespace: claim.namespace, name: claim.name };
+            let edit = |near: &str| {
+                let (path, value) = (path.clone(), Some(json!(near)));
+                vec![Edit::Set { object, path, value }]
+            };
+            near.map(edit).into_iter().collect()
+        }
+        Field::ClassOf(claim) => match near {
+            Some(near) => vec![vec![of_class(*claim, near)]],
+            None => other_classes(world, *claim).collect(),
+        },
+        Field::Generated => Remedies::new(),
+    }
+}
+
+/// For each claim that is not bound though it should be, the classes that wait for the pod.
+pub(super) fn unbound(world: &World, key: NamespacedName) -> Vec<Remedies> {
+    let objects = world.api().objects();
+    let Some(pod) = objects.pod(key) else { return Vec::new() };
+    let unbound = references::unbound(objects, pod).into_iter();
+    unbound.map(|claim| other_classes(world, claim.key).collect()).collect()
+}

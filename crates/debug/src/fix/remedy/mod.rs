@@ -1,0 +1,102 @@
+//! Remedies: what lifts a cause. One file a kind of cause. A remedy is only a suggestion to be
+//! tried; it need not be certain to help.
+
+mod affinity;
+mod devices;
+mod labels;
+mod missing;
+mod pods;
+mod ports;
+pub(super) mod priority;
+mod problem;
+mod resources;
+mod spread;
+mod taints;
+mod volumes;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use kubestep_engine::api::{Kind, ObjectKey, Pod};
+use crate::edit::{Edit, PodEdit, owner};
+use crate::why::cause::{Cause, Detail};
+use kubestep_engine::engine::node::NodeInfo;
+use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
+use kubestep_cluster::World;
+
+pub(super) use problem::problems;
+pub(super) use resources::{evict, holders};
+
+/// The ways to lift one cause; each is a list of edits.
+pub(super) type Remedies = Vec<Vec<Edit>>;
+
+/// A cause to be lifted.
+pub(super) struct Need<'a> {
+    pub world: &'a World,
+    pub key: NamespacedName,
+    pub pod: &'a Arc<Pod>,
+    pub node: &'a NodeInfo,
+    /// The pods nominated to the node.
+    pub nominated: &'a [Arc<PodInfo>],
+    pub cause: &'a Cause,
+}
+
+impl Need<'_> {
+    fn pod(&self, edit: PodEdit) -> Edit {
+        Edit::Pod(self.key, edit)
+    }
+
+    /// Sets a field of the pod, or takes it away.
+    fn set(&self, path: String, value: Option<Value>) -> Edit {
+        set(self.key, path, value)
+    }
+}
+
+/// The ways to lift a cause, the smaller first: those that a cluster would not take back.
+pub(super) fn of(need: &Need<'_>) -> Remedies {
+    let lasts = |edit: &Edit| match edit {
+        Edit::Delete(key) => leaves_for_good(need.world, *key),
+        _ => true,
+    };
+    let mut remedies = suggested(need);
+    remedies.retain(|edits| edits.iter().all(lasts));
+    remedies
+}
+
+/// Whether deleting the object frees what it holds of its node. A kubelet runs its static pods
+/// whatever the API says, a DaemonSet makes another pod for the node, and a pod that is being
+/// deleted goes by itself.
+fn leaves_for_good(world: &World, key: ObjectKey) -> bool {
+    let name = NamespacedName::new(key.namespace, key.name);
+    let pod = world.api().objects().pod(name).filter(|_| key.kind == Kind::Pod);
+    pod.is_none_or(|pod| !owner::is_of_node(pod) && !pod.is_terminating())
+}
+
+fn suggested(need: &Need<'_>) -> Remedies {
+    match &need.cause.detail {
+        Detail::Cordoned(_) => taints::cordoned(need),
+        Detail::Taint(taint) => taints::taint(need, taint),
+        Detail::Affinity(mismatch) => affinity::mismatch(need, mismatch),
+        Detail::PortTaken(taken) => ports::taken(need, taken),
+        Detail::NoPodNear(near) => pods::no_pod_near(need, near),
+        Detail::PodInTheWay(way) => pods::in_the_way(need, way),
+        Detail::Spread(spread) => spread::uneven(need, spread),
+        Detail::Shortage(shortage) => resources::shortage(need, shortage),
+        Detail::Volume(cause) => volumes::claim(need, cause),
+        Detail::VolumeTaken(taken) => volumes::taken(taken),
+        Detail::VolumeLimit(limit) => volumes::over_limit(need, limit),
+        Detail::Devices(cause) => devices::unavailable(need, cause),
+        _ => Vec::new(),
+    }
+}
+
+fn set(key: NamespacedName, path: String, value: Option<Value>) -> Edit {
+    let object = ObjectKey { kind: Kind::Pod, namespace: key.namespace, name: key.name };
+    Edit::Set { object, path, value }
+}
+
+/// Deletes a pod.
+fn delete(key: NamespacedName) -> Edit {
+    Edit::Delete(ObjectKey { kind: Kind::Pod, namespace: key.namespace, name: key.name })
+}

@@ -1,0 +1,55 @@
+//! Affinity between pods: give up a term, or let the pods in the way go.
+
+use serde_json::json;
+
+use super::{Need, Remedies, delete};
+use crate::edit::{PodEdit, Term, TermList};
+use crate::why::cause::{NoPodNear, PodInTheWay, Whose};
+use kubestep_engine::intern::Symbol;
+
+pub(super) fn no_pod_near(need: &Need<'_>, near: &NoPodNear) -> Remedies {
+    let correct = near.typo.as_ref().map(|typo| {
+        let value = Some(json!(typo.near.as_str()));
+        vec![need.set(typo.field.clone(), value)]
+    });
+    let affinity = need.pod.spec.affinity.as_ref().and_then(|all| all.pod_affinity.as_ref());
+    let terms = affinity.map(|own| &own.required_during_scheduling_ignored_during_execution);
+    let keys = terms.into_iter().flatten().map(|term| term.topology_key);
+    let relax = relax(need, TermList::PodRequired, keys, near.term.topology_key);
+    correct.into_iter().chain(relax).collect()
+}
+
+pub(super) fn in_the_way(need: &Need<'_>, way: &PodInTheWay) -> Remedies {
+    let mut remedies = match way.whose {
+        Whose::Own => {
+            let affinity = need.pod.spec.affinity.as_ref();
+            let anti = affinity.and_then(|all| all.pod_anti_affinity.as_ref());
+            let terms = anti.map(|own| &own.required_during_scheduling_ignored_during_execution);
+            let keys = terms.into_iter().flatten().map(|term| term.topology_key);
+            relax(need, TermList::AntiRequired, keys, way.term.topology_key)
+        }
+        Whose::Theirs => unlabel(need, &way.term.selector),
+    };
+    if way.pods.count > 0 && way.pods.count == way.pods.first.len() {
+        remedies.push(way.pods.first.iter().map(|culprit| delete(culprit.pod)).collect());
+    }
+    remedies
+}
+
+/// Gives up a term on that topology key.
+fn relax(
+    need: &Need<'_>,
+    list: TermList,
+    keys: impl Iterator<Item = Symbol>,
+    key: Symbol,
+) -> Remedies {
+    let same = keys.enumerate().filter(|(_, other)| *other == key);
+    let term = |(index, _)| Term { list, index, expression: None };
+    same.map(term).map(|term| vec![need.pod(PodEdit::Relax(term))]).collect()
+}
+
+/// Takes a label away that the other pod's selector speaks of.
+fn unlabel(need: &Need<'_>, selector: &str) -> Remedies {
+    let named = need.pod.metadata.labels.iter().filter(|(key, _)| selector.contains(key.as_str()));
+    named.map(|(key, _)| vec![need.pod(PodEdit::Unlabel(key))]).collect()
+}

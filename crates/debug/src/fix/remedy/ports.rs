@@ -1,0 +1,17 @@
+//! Host ports: do without, or let the holder go.
+
+use super::{Need, Remedies, delete};
+use kubestep_engine::api::Protocol;
+use crate::edit::{HostPort, PodEdit};
+use crate::why::cause::PortTaken;
+use kubestep_engine::intern::Symbol;
+
+pub(super) fn taken(need: &Need<'_>, taken: &PortTaken) -> Remedies {
+    let protocols = [Protocol::Tcp, Protocol::Udp, Protocol::Sctp];
+    let named = |protocol: &Protocol| protocol.as_str() == taken.protocol.as_str();
+    let protocol = protocols.into_iter().find(named).unwrap_or(Protocol::Tcp);
+    let port = HostPort { port: taken.port, protocol, ip: Symbol::EMPTY };
+    let mut remedies = vec![vec![need.pod(PodEdit::Unport(port))]];
+    remedies.extend(taken.holder.map(|holder| vec![delete(holder)]));
+    remedies
+}

@@ -1,0 +1,90 @@
+//! What keeps the pod from every node: a scheduler that does not exist, a gate, a group that is
+//! too small or finds too few nodes, a class that does not exist.
+
+use serde_json::json;
+
+use super::{Remedies, missing, set};
+use kubestep_engine::api::{Kind, ObjectKey, Pod};
+use kubestep_engine::config::suggest;
+use crate::edit::{Edit, PodEdit};
+use crate::why::group::Tried;
+use crate::why::{self, NodeWhy, ProblemKind, Why};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::pod_groups::{PodGroupState, group_of};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use crate::trace::History;
+
+/// For each blocking problem of the pod, and each object it is about, the ways to lift it.
+pub(in crate::fix) fn problems(world: &World, why: &Why) -> Vec<Remedies> {
+    let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
+    let blocking = why.problems.iter().filter(|problem| problem.blocking);
+    let mut kinds: Vec<ProblemKind> = blocking.map(|problem| problem.kind).collect();
+    kinds.dedup();
+    kinds.into_iter().flat_map(|kind| remedies(world, why.pod, pod, kind)).collect()
+}
+
+fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) -> Vec<Remedies> {
+    match kind {
+        ProblemKind::NoProfile => vec![other_scheduler(world, key, pod)],
+        // A plugin that gates the pod for what it misses lets it go with that.
+        ProblemKind::Gate if pod.spec.scheduling_gates.is_empty() => Vec::new(),
+        ProblemKind::Gate => vec![ungate(key, pod)],
+        ProblemKind::Quorum => vec![group(world, pod)],
+        ProblemKind::MissingNode => vec![other_node(world, key, pod)],
+        ProblemKind::MissingObject => missing::objects(world, key),
+        ProblemKind::UnboundClaim => missing::unbound(world, key),
+        _ => vec![Remedies::new()],
+    }
+}
+
+/// The scheduler that was probably meant, else each there is.
+fn other_scheduler(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
+    let profiles = world.scheduler().frameworks();
+    let names: Vec<&str> = profiles.keys().map(|name| name.as_str()).collect();
+    let near = suggest::closest(&pod.spec.scheduler_name, names.iter().copied());
+    let chosen = near.map_or(names.clone(), |near| vec![near]);
+    let set = |name: &str| vec![set(key, "spec.schedulerName".into(), Some(json!(name)))];
+    chosen.into_iter().map(set).collect()
+}
+
+/// The node that was probably meant, if the pod fits there; else any, as the scheduler finds it.
+fn other_node(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
+    let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
+    let near = suggest::closest(&pod.spec.node_name, names.iter().map(|name| name.as_str()));
+    let path = || "spec.nodeName".to_owned();
+    // A kubelet rejects a pod that does not fit.
+    let fits = |name: &&str| {
+        let why = why::why(world, &History::default(), key);
+        why.is_some_and(|why| why.node(Symbol::new(name)).is_some_and(NodeWhy::fits))
+    };
+    let correct = near.filter(fits).map(|near| vec![set(key, path(), Some(json!(near)))]);
+    correct.into_iter().chain([vec![set(key, path(), None)]]).collect()
+}
+
+fn ungate(key: NamespacedName, pod: &Pod) -> Remedies {
+    let gates = pod.spec.scheduling_gates.iter();
+    let edits: Vec<Edit> = gates.map(|gate| Edit::Pod(key, PodEdit::Ungate(gate.name))).collect();
+    if edits.is_empty() { Vec::new() } else { vec![edits] }
+}
+
+/// As many pods are asked for as there are, or as find a node; or there is a node for the rest.
+fn group(world: &World, pod: &Pod) -> Remedies {
+    let tried = Tried::in_vain(world, pod);
+    let there = || world.scheduler().pod_group(group_of(pod)?).map(PodGroupState::all);
+    let count = tried.as_ref().map_or_else(there, |tried| Some(tried.found));
+    let smaller = count.filter(|count| *count > 0).and_then(|count| smaller_group(pod, count));
+    let mut remedies: Remedies = smaller.into_iter().map(|edit| vec![edit]).collect();
+    if let Some(Tried { needed, found, node: Some(like), .. }) = tried {
+        let missing = u32::try_from(needed.saturating_sub(found)).unwrap_or(u32::MAX);
+        remedies.push(vec![Edit::AddNodes { count: missing.max(1), like }]);
+    }
+    remedies
+}
+
+fn smaller_group(pod: &Pod, count: usize) -> Option<Edit> {
+    let group = group_of(pod)?;
+    let object = ObjectKey { kind: Kind::PodGroup, namespace: group.namespace, name: group.name };
+    let path = "spec.schedulingPolicy.gang.minCount".to_owned();
+    Some(Edit::Set { object, path, value: Some(json!(count)) })
+}

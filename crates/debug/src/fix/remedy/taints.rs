@@ -1,0 +1,36 @@
+//! Taints and cordons: tolerate them, or take them from the node.
+
+use super::{Need, Remedies};
+use kubestep_engine::api::{TaintEffect, Toleration, TolerationOperator};
+use crate::edit::{Edit, NodeEdit, PodEdit};
+use crate::why::cause::{UntoleratedTaint, is_kept_by_controller};
+use kubestep_engine::intern::Symbol;
+
+pub(super) fn taint(need: &Need<'_>, taint: &UntoleratedTaint) -> Remedies {
+    let untaint = NodeEdit::Untaint(taint.key, Some(taint.effect));
+    let untaint = vec![Edit::Node(need.node.name, untaint)];
+    if is_kept_by_controller(taint.key) {
+        return vec![untaint];
+    }
+    let operator = match taint.value.is_empty() {
+        true => TolerationOperator::Exists,
+        false => TolerationOperator::Equal,
+    };
+    vec![vec![tolerate(need, taint.key, operator, taint.value, taint.effect)], untaint]
+}
+
+/// Not by a toleration: the node is out of service for a reason, and about to be drained.
+pub(super) fn cordoned(need: &Need<'_>) -> Remedies {
+    vec![vec![Edit::Node(need.node.name, NodeEdit::Uncordon)]]
+}
+
+fn tolerate(
+    need: &Need<'_>,
+    key: Symbol,
+    operator: TolerationOperator,
+    value: Symbol,
+    effect: TaintEffect,
+) -> Edit {
+    let toleration = Toleration { key, operator, value, effect, ..Toleration::default() };
+    need.pod(PodEdit::Tolerate(toleration))
+}

@@ -1,0 +1,67 @@
+//! Pods of controllers come back: when one is deleted, its controller makes another, which looks
+//! for a node like any pending pod.
+
+use kubestep_engine::api::{Pod, PodStatus, admission};
+use crate::edit::owner;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// The kind whose pods keep their names.
+const STATEFUL_SET: &str = "StatefulSet";
+
+/// A pod that takes the place of a deleted one.
+pub(super) struct Replacement {
+    pod: NamespacedName,
+    priority: i32,
+    controller: String,
+}
+
+impl Replacement {
+    /// Creates it, if the deleted pod has a controller that does.
+    pub fn of(world: &mut World, deleted: &Pod) -> Option<Replacement> {
+        let controller = owner::controller(world, deleted)?;
+        let mut pod = deleted.clone();
+        if deleted.metadata.controller().is_none_or(|owner| owner.kind != STATEFUL_SET) {
+            pod.metadata.name = free_name(world, deleted);
+        }
+        let before = pod.metadata.uid;
+        pod.metadata.uid = admission::made_up_uid(&format!("{before} replaced"));
+        pod.metadata.deletion_timestamp = None;
+        pod.spec.node_name = Symbol::EMPTY;
+        // Claims that are made from templates belong to the pod's name, and stay as they are.
+        let claims = std::mem::take(&mut pod.status.resource_claim_statuses);
+        pod.status = PodStatus { resource_claim_statuses: claims, ..PodStatus::default() };
+        let (key, priority) = (
+            NamespacedName::new(pod.metadata.namespace, pod.metadata.name),
+            pod.spec.priority.unwrap_or(0),
+        );
+        world.create(pod.into());
+        Some(Replacement { pod: key, priority, controller })
+    }
+
+    /// What becomes of it once `pod` has its node. `None` if nothing is won: it then waits in the
+    /// place of `pod`, and is no less important.
+    pub fn placed(&self, world: &mut World, pod: NamespacedName) -> Option<String> {
+        let own = world.api().objects().pod(pod).and_then(|pod| pod.spec.priority).unwrap_or(0);
+        world.step_ahead(self.pod);
+        let placed = world.api().objects().pod(self.pod).map(|pod| pod.spec.node_name);
+        let still = world.api().objects().pod(pod).is_some();
+        match placed.filter(|node| !node.is_empty()) {
+            _ if !still => None,
+            Some(node) => Some(format!("{} replaces the deleted pod on {node}", self.controller)),
+            None if self.priority < own => {
+                Some(format!("{} replaces the deleted pod, which fits no node", self.controller))
+            }
+            None => None,
+        }
+    }
+}
+
+fn free_name(world: &World, deleted: &Pod) -> Symbol {
+    let (namespace, name) = (deleted.metadata.namespace, deleted.metadata.name);
+    let is_free =
+        |name: &Symbol| world.api().objects().pod(NamespacedName::new(namespace, *name)).is_none();
+    let mut names = (1..).map(|number| Symbol::new(&format!("{name}-{number}")));
+    names.find(is_free).unwrap_or(name)
+}

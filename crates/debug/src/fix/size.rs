@@ -1,0 +1,136 @@
+//! How large a change is. Everything that is changed counts about one: what touches the pod
+//! alone a little less than what touches others, an amount by how much of it is changed.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use kubestep_engine::api::{Kind, Node, Object, Quantity};
+use kubestep_engine::config::suggest::is_typo_of;
+use crate::edit::{self, Edit, NodeEdit, PodEdit};
+use crate::fix::remedy::priority;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::requests::{RequestOptions, pod_requests};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// A pod that is evicted.
+pub(super) const EVICTED: f64 = 1.5;
+/// A node that is added: hardware.
+const NODE: f64 = 3.0;
+/// A node that is made larger.
+const LARGER_NODE: f64 = 2.0;
+/// A typo that is corrected.
+const CORRECTED: f64 = 0.5;
+/// A change of one thing of a node: others feel it too.
+const OF_NODE: f64 = 1.25;
+
+/// The size of the edits for the pod.
+pub(super) fn of(edits: &[Edit], world: &World, pod: NamespacedName) -> f64 {
+    edits.iter().map(|edit| of_one(edit, world, pod)).sum()
+}
+
+/// The size of one edit.
+pub(super) fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
+    match edit {
+        Edit::Delete(_) => EVICTED,
+        Edit::AddNodes { count, .. } => NODE * f64::from(*count),
+        Edit::Node(node, NodeEdit::Resize(resource, amount)) => {
+            let node = world.api().node(*node);
+            let old = node.and_then(|node| node.status.allocatable.as_ref()?.get(*resource));
+            LARGER_NODE + old.map_or(1.0, |old| part(old, amount))
+        }
+        Edit::Node(..) => OF_NODE,
+        Edit::Pod(key, PodEdit::Resize { container, resource, amount }) => {
+            1.0 + part_of_request(world, *key, *container, (*resource, amount))
+        }
+        Edit::Pod(key, PodEdit::PriorityClass(class)) => 1.0 + raised(world, *key, *class),
+        edit if corrects_typo(edit, world) => CORRECTED,
+        Edit::Pod(key, _) if *key == pod => 1.0,
+        Edit::Set { object, .. } if object.kind == Kind::Pod => 1.0,
+        Edit::Put(Object::PriorityClass(class)) => {
+            OF_NODE + f64::from(class.value.max(0)) / f64::from(priority::HIGHEST)
+        }
+        Edit::Pod(..) | Edit::Put(_) | Edit::Set { .. } => OF_NODE,
+        // Edits that the search does not make.
+        _ => 1.0,
+    }
+}
+
+/// Whether the edit only corrects a name that does not exist to one much like it.
+fn corrects_typo(edit: &Edit, world: &World) -> bool {
+    match edit {
+        Edit::Pod(pod, PodEdit::Select(key, new)) => {
+            let pod = world.api().objects().pod(*pod);
+            let old = pod.and_then(|pod| pod.spec.node_selector.as_ref()?.get(*key).copied());
+            let has_old = |node: &Arc<Node>| node.metadata.labels.get(*key).copied() == old;
+            old.is_some_and(|old| is_typo_of(&old, new)) && !world.api().nodes().any(has_old)
+        }
+        Edit::Set { object, path, value: Some(new) } => {
+            let old = edit::value(world, *object, path);
+            let both = old.as_ref().and_then(only_text).zip(only_text(new));
+            both.is_some_and(|(old, new)| is_typo_of(old, new))
+        }
+        _ => false,
+    }
+}
+
+/// A text, or the only one in a list.
+fn only_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(items) if items.len() == 1 => items.first()?.as_str(),
+        value => value.as_str(),
+    }
+}
+
+fn part(old: &Quantity, new: &Quantity) -> f64 {
+    let (old, new) = (old.as_approximate_f64(), new.as_approximate_f64());
+    if old > 0.0 { (new - old).abs() / old } else { 1.0 }
+}
+
+fn part_of_request(
+    world: &World,
+    pod: NamespacedName,
+    container: Option<Symbol>,
+    (resource, new): (Symbol, &Quantity),
+) -> f64 {
+    let Some(pod) = world.api().objects().pod(pod) else { return 1.0 };
+    let mut containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
+    let old = match container {
+        None => pod_requests(pod, &RequestOptions::default()).get(resource).cloned(),
+        Some(name) => {
+            let container = containers.find(|one| one.name == name);
+            container.and_then(|one| one.resources.request(resource).cloned())
+        }
+    };
+    old.map_or(1.0, |old| part(&old, new))
+}
+
+/// How far up the range of priorities a class takes the pod. One that is yet to be created is
+/// made for the priority that is needed, and counts by itself.
+fn raised(world: &World, pod: NamespacedName, class: Symbol) -> f64 {
+    let objects = world.api().objects();
+    let old = objects.pod(pod).and_then(|pod| pod.spec.priority).unwrap_or(0);
+    let class = objects.priority_classes.get(&NamespacedName::new(Symbol::EMPTY, class));
+    let by = class.map_or(0, |class| i64::from(class.value) - i64::from(old));
+    by.max(0) as f64 / f64::from(priority::HIGHEST)
+}
+
+/// What kind of change the edits are, whatever node, pod or amount they are about.
+pub(super) fn kind(edits: &[Edit]) -> Vec<String> {
+    edits.iter().map(kind_of_one).collect()
+}
+
+fn kind_of_one(edit: &Edit) -> String {
+    let any = Symbol::new("*");
+    match edit {
+        Edit::Delete(key) => format!("delete {}", key.kind),
+        Edit::AddNodes { .. } => "add nodes".into(),
+        Edit::Node(_, NodeEdit::Resize(resource, _)) => format!("resize node {resource}"),
+        Edit::Node(_, edit) => Edit::Node(any, edit.clone()).to_string(),
+        Edit::Pod(_, PodEdit::Resize { resource, .. }) => format!("resize pod {resource}"),
+        Edit::Pod(_, PodEdit::PriorityClass(_)) => "priority class".into(),
+        Edit::Put(Object::PriorityClass(_)) => "put priority class".into(),
+        edit => edit.to_string(),
+    }
+}

@@ -1,0 +1,63 @@
+//! Small clusters, what keeps their pod `web` pending, and what is proposed for it.
+
+mod labels;
+mod nodes;
+mod pods;
+mod resources;
+mod search;
+
+use crate::edit::Edit;
+use crate::edit::tests::{bound, container, world};
+use crate::fix::{Fix, Fixes, Limits, fixes};
+use crate::why::{self, Why};
+use kubestep_engine::engine::testing::key;
+use kubestep_cluster::World;
+use crate::trace::History;
+
+/// A node with 4 CPUs, more labels and a spec.
+fn node(name: &str, labels: &str, spec: &str) -> String {
+    format!(
+        "---\n{{kind: Node, metadata: {{name: {name}, labels: {{kubernetes.io/hostname: {name}, \
+         {labels}}}}}, spec: {{{spec}}}, status: {{allocatable: {{cpu: 4, memory: 8Gi, pods: \
+         110}}}}}}\n"
+    )
+}
+
+/// The pod `web` that is asked about.
+fn web(cpu: &str, spec: &str) -> String {
+    format!(
+        "---\n{{kind: Pod, metadata: {{name: web, labels: {{app: web}}}}, spec: {{{spec} containers: \
+         [{{name: c, resources: {{requests: {{cpu: {cpu}}}}}}}]}}}}\n"
+    )
+}
+
+/// The cluster once its pending pods have been tried.
+fn settled(cluster: &str) -> World {
+    let mut world = world(cluster);
+    world.run(100);
+    world
+}
+
+fn found(world: &World) -> Fixes {
+    fixes(world, world, key("web"), Limits::default(), &mut |_, _| true)
+}
+
+fn edits(fix: &Fix) -> String {
+    fix.edits.iter().map(Edit::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// The edits of every proposal, the first one first.
+fn proposed(cluster: &str) -> Vec<String> {
+    found(&settled(cluster)).found.iter().map(edits).collect()
+}
+
+fn why(cluster: &str) -> Why {
+    why::why(&settled(cluster), &History::default(), key("web")).unwrap()
+}
+
+/// Every cause on a node, with its plugin.
+fn causes(cluster: &str, node: &str) -> Vec<String> {
+    let why = why(cluster);
+    let node = why.node(node.into()).unwrap();
+    node.causes().map(|(plugin, cause)| format!("{plugin}: {}", cause.words())).collect()
+}

@@ -1,0 +1,137 @@
+//! How the search goes through its plans, and in what order pods get what a change offers.
+
+use super::*;
+use kubestep_engine::config::FeatureGates;
+use crate::edit::tests::{edit, world_with};
+
+/// A node with a pod that wants no pod like `web` beside it.
+fn crowded(number: usize) -> String {
+    let apart = "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
+                 [{labelSelector: {matchLabels: {app: web}}, topologyKey: \
+                 kubernetes.io/hostname}]}},";
+    let (name, node_name) = (format!("web-{number}"), format!("node-{number}"));
+    let pod = bound(&name, &node_name, &format!("{apart} {}", container("")));
+    node(&node_name, "", "") + &pod.replace(&format!("app: {name}"), "app: web")
+}
+
+#[test]
+fn similar_changes_are_counted_once_each() {
+    let cluster: String = (0..3).map(crowded).collect();
+    let fixes = found(&settled(&(cluster + &web("1", ""))));
+    let delete = fixes.found.iter().find(|fix| edits(fix).contains("delete")).unwrap();
+    let mut all = vec![delete.edits.clone()];
+    all.extend(delete.similar.clone());
+    all.sort_by_key(|edits| edits[0].to_string());
+    let expected = [0, 1, 2].map(|at| vec![edit(&format!("delete pod web-{at}"))]);
+    assert_eq!(all, expected);
+}
+
+/// A priority that is known to be enough is not tried again with more, nor with other edits.
+#[test]
+fn one_priority_is_enough() {
+    let full = |number: usize| {
+        let (name, node_name) = (format!("busy-{number}"), format!("node-{number}"));
+        let spec = format!("priority: {number}, {}", container("resources: {requests: {cpu: 3}}"));
+        node(&node_name, &format!("n: '{number}'"), "") + &bound(&name, &node_name, &spec)
+    };
+    let cluster: String = (0..20).map(full).collect();
+    let fixes = found(&settled(&(cluster + &web("2", ""))));
+    let by_priority: Vec<&Fix> =
+        fixes.found.iter().filter(|fix| edits(fix).contains("priority")).collect();
+    assert_eq!(by_priority.len(), 1);
+    assert!(edits(by_priority[0]).starts_with("put priorityclass priority-1 "));
+    assert!(by_priority[0].similar.is_empty());
+}
+
+/// Pods of 2 CPUs that came before `web`, on a node for two of them.
+fn queue_of(pods: usize) -> String {
+    let pod = |number: usize| {
+        let name = format!("name: p-{number}, labels: {{app: p}}");
+        web("2", "").replace("name: web, labels: {app: web}", &name)
+    };
+    node("a", "", "") + &(0..pods).map(pod).collect::<String>() + &web("2", "")
+}
+
+#[test]
+fn pods_ahead_in_the_queue_are_named() {
+    let start = world(&queue_of(19));
+    let mut now = start.clone();
+    now.run(100);
+    let fixes = fixes(&now, &start, key("web"), Limits::default(), &mut |_, _| true);
+    let add = fixes.found.iter().find(|fix| edits(fix) == "add 1 node like a").unwrap();
+    assert!(add.contended);
+    // What `kubestep run --edit` does.
+    let mut run = start.clone();
+    add.edits[0].apply(&mut run).unwrap();
+    run.run(1_000);
+    let has_node = |world: &World, name: &str| {
+        !world.api().objects().pod(key(name)).unwrap().spec.node_name.is_empty()
+    };
+    let names = (0..19).map(|number| format!("p-{number}"));
+    let new = names.filter(|name| has_node(&run, name) && !has_node(&now, name));
+    let mut new: Vec<_> = new.map(|name| key(&name)).collect();
+    new.sort_unstable();
+    assert_eq!((add.taken_by.clone(), new.len()), (new, 2));
+    let few = world(&queue_of(0).replace("cpu: 4", "cpu: 1"));
+    let alone = found(&few);
+    assert!(alone.found.iter().all(|fix| !fix.contended && fix.taken_by.is_empty()), "{alone:?}");
+}
+
+/// The end of a pod does not requeue one that its anti-affinity kept away: only the flush does.
+#[test]
+fn what_only_the_flush_requeues_is_marked() {
+    let world = settled(&(crowded(0) + &web("1", "")));
+    let fixes = found(&world).found;
+    let waits = |fix: &&Fix| {
+        let mut world = world.clone();
+        fix.edits.iter().for_each(|edit| drop(edit.apply(&mut world).unwrap()));
+        world.run(100);
+        world.api().objects().pod(key("web")).unwrap().spec.node_name.is_empty()
+    };
+    let late: Vec<String> = fixes.iter().filter(|fix| fix.flush_only).map(edits).collect();
+    let waiting: Vec<String> = fixes.iter().filter(waits).map(edits).collect();
+    assert!(!late.is_empty() && late.len() < fixes.len(), "{fixes:?}");
+    assert_eq!(late, waiting);
+}
+
+/// `nodes` nodes, and a gang of three pods that want 5 CPUs each; `train-9` came last.
+fn gang(nodes: usize, others: &str) -> World {
+    let node = |number| node(&format!("n{number}"), "", "").replace("cpu: 4", "cpu: 8");
+    let pod = |name: &str| {
+        format!(
+            "---\n{{kind: Pod, metadata: {{name: {name}}}, spec: {{schedulingGroup: \
+             {{podGroupName: train}}, {}}}}}\n",
+            container("resources: {requests: {cpu: 5}}")
+        )
+    };
+    let group = "---\n{kind: PodGroup, apiVersion: scheduling.k8s.io/v1alpha2, metadata: {name: \
+                 train}, spec: {schedulingPolicy: {gang: {minCount: 3}}}}\n";
+    let nodes: String = (0..nodes).map(node).collect();
+    let pods: String = ["train-0", "train-1", "train-9"].map(pod).concat();
+    let gates = FeatureGates::parse("GenericWorkload=true,GangScheduling=true").unwrap();
+    world_with(&(nodes + others + group + &pods), gates)
+}
+
+fn proposed_for_gang(start: World) -> Vec<String> {
+    let mut now = start.clone();
+    now.run(100);
+    let pod = key("train-9");
+    let fixes = fixes(&now, &start, pod, Limits::default(), &mut |_, _| true);
+    assert!(fixes.found.iter().all(|fix| !fix.contended), "{fixes:?}");
+    fixes.found.iter().map(edits).collect()
+}
+
+/// With a smaller gang the two that came first get the nodes.
+#[test]
+fn a_smaller_gang_is_no_fix_for_the_pod_that_it_leaves_out() {
+    let proposed = proposed_for_gang(gang(2, ""));
+    assert!(proposed.iter().any(|edits| edits.starts_with("add 1 node like")), "{proposed:?}");
+    assert!(!proposed.iter().any(|edits| edits.contains("minCount")), "{proposed:?}");
+}
+
+#[test]
+fn room_for_another_pod_of_the_gang_is_found() {
+    let blocker = bound("blocker", "n2", &container("resources: {requests: {cpu: 5}}"));
+    let proposed = proposed_for_gang(gang(3, &blocker));
+    assert!(proposed.contains(&"delete pod default/blocker".to_owned()), "{proposed:?}");
+}

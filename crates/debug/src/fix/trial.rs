@@ -1,0 +1,215 @@
+//! Trying edits: on a copy of the cluster, with the scheduler itself.
+
+use std::sync::Arc;
+
+use super::replacement::Replacement;
+use kubestep_engine::api::Pod;
+use crate::edit::{self, Edit, owner};
+use crate::fix::{Fix, size};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// Cycles of the pod: one that evicts, one that takes the room, and one to spare.
+const ATTEMPTS: usize = 3;
+/// How long the others are watched, in virtual microseconds: longer than the queue leaves a
+/// pod alone (five minutes).
+const WATCHED: i64 = 6 * 60 * 1_000_000;
+/// Cycles of the others that are watched.
+const CYCLES: usize = 5_000;
+
+/// Tries changes for one pod.
+pub(super) struct Trial<'a> {
+    world: &'a World,
+    pod: NamespacedName,
+}
+
+/// A copy of the cluster after edits.
+struct Edited {
+    world: World,
+    notes: Vec<String>,
+    /// What controllers made in place of pods that the edits delete.
+    replacements: Vec<Replacement>,
+}
+
+/// What happens after edits, in the order of the queue.
+struct Course {
+    world: World,
+    /// The node that the pod gets.
+    node: Option<Symbol>,
+    /// The virtual time that passes.
+    micros: i64,
+}
+
+impl Trial<'_> {
+    pub fn new(world: &World, pod: NamespacedName) -> Trial<'_> {
+        Trial { world, pod }
+    }
+
+    pub fn world(&self) -> &World {
+        self.world
+    }
+
+    /// What comes of the edits if the pod is tried at once: `None` if it does not get a node,
+    /// or they cannot be applied.
+    pub fn run(&self, edits: &[Edit]) -> Option<Fix> {
+        let Edited { mut world, mut notes, replacements } = self.edited(edits)?;
+        let waiting: Vec<NamespacedName> = waiting(&world).collect();
+        for attempt in 0..=ATTEMPTS {
+            if attempt > 0 {
+                world.step_ahead(self.pod)?;
+            }
+            let Some((node, waits)) = self.node(&world) else { continue };
+            let evicted = evicted(&mut world, &waiting);
+            if evicted.iter().any(|pod| self.is_of_node(*pod)) {
+                return None;
+            }
+            for replacement in &replacements {
+                notes.push(replacement.placed(&mut world, self.pod)?);
+            }
+            let size = size::of(edits, self.world, self.pod) + size::EVICTED * evicted.len() as f64;
+            // What is less only orders plans.
+            let size = (size * 100.0).round() / 100.0;
+            let edits = edits.to_vec();
+            return Some(Fix {
+                edits,
+                changes: Vec::new(),
+                size,
+                node,
+                waits,
+                evicted,
+                contended: false,
+                taken_by: Vec::new(),
+                flush_only: false,
+                notes,
+                similar: Vec::new(),
+            });
+        }
+        None
+    }
+
+    /// Whether the pod would come back to its node if it were evicted.
+    fn is_of_node(&self, pod: NamespacedName) -> bool {
+        self.world.api().objects().pod(pod).is_some_and(|pod| owner::is_of_node(pod))
+    }
+
+    /// Adds what is only needed of changes that are proposed: the fields, whether the pod gets its
+    /// node also in the queue's own order from `start`, and whether an event or only the flush
+    /// requeues it as the cluster is now.
+    pub fn complete(&self, fix: &mut Fix, start: &World, go_on: &mut dyn FnMut() -> bool) {
+        fix.changes = edit::changes(&fix.edits, self.world);
+        let mut course = |world: &World| self.course(self.edited_in(world, &fix.edits)?, go_on);
+        let now = course(self.world);
+        let first = match std::ptr::eq(start, self.world) {
+            true => None,
+            false => course(start),
+        };
+        if !go_on() {
+            return;
+        }
+        let (now, first) = (now.as_ref(), first.as_ref());
+        let judged = first.or(now);
+        let node = judged.and_then(|course| course.node);
+        fix.contended = node.is_none();
+        fix.node = node.filter(|_| fix.evicted.is_empty()).unwrap_or(fix.node);
+        let effective = now.filter(|course| course.node.is_some()).or(judged);
+        let flush = self.world.scheduler().queue().settings().max_unschedulable_duration;
+        let is_late = |course: &Course| course.node.is_some() && course.micros >= flush;
+        fix.flush_only = effective.is_some_and(is_late);
+        if let Some(course) = judged.filter(|_| fix.contended) {
+            fix.taken_by = self.taken_by(course);
+        }
+    }
+
+    /// The pods that have a node in the course and have none as the cluster is.
+    fn taken_by(&self, course: &Course) -> Vec<NamespacedName> {
+        let objects = self.world.api().objects();
+        let has_node = |pod: &Pod| !pod.spec.node_name.is_empty();
+        let is_new = |pod: &&Arc<Pod>| {
+            let before = objects.pod(key_of(pod));
+            has_node(pod) && before.is_some_and(|before| !has_node(before))
+        };
+        let placed = course.world.api().objects().pods.values().filter(is_new);
+        let mut pods: Vec<NamespacedName> = placed.map(|pod| key_of(pod)).collect();
+        pods.sort_unstable();
+        pods
+    }
+
+    /// What happens in the queue's order until the pod has a node, or nothing is due any more.
+    /// `None` if it is stopped.
+    fn course(&self, edited: Edited, go_on: &mut dyn FnMut() -> bool) -> Option<Course> {
+        let mut world = edited.world;
+        let start = world.now().0;
+        for _ in 0..CYCLES {
+            if let Some((node, _)) = self.node(&world) {
+                let micros = world.now().0 - start;
+                return Some(Course { world, node: Some(node), micros });
+            }
+            if !go_on() {
+                return None;
+            }
+            if world.step().is_some() {
+                continue;
+            }
+            let due = world.next_timer().filter(|due| due.0 <= start + WATCHED);
+            let Some(due) = due else { break };
+            world.advance((due.0 - world.now().0).max(0));
+        }
+        let micros = world.now().0 - start;
+        Some(Course { world, node: None, micros })
+    }
+
+    fn edited(&self, edits: &[Edit]) -> Option<Edited> {
+        self.edited_in(self.world, edits)
+    }
+
+    fn edited_in(&self, before: &World, edits: &[Edit]) -> Option<Edited> {
+        let mut world = before.clone();
+        let mut notes = Vec::new();
+        for edit in edits {
+            notes.extend(edit.apply(&mut world).ok()?.notes);
+        }
+        let deleted = world.api_mut().take_deleted_pods();
+        let objects = before.api().objects();
+        let deleted = deleted.into_iter().filter(|pod| world.api().objects().pod(*pod).is_none());
+        let deleted: Vec<Arc<Pod>> = deleted.filter_map(|pod| objects.pod(pod).cloned()).collect();
+        let replace = |pod: &Arc<Pod>| Replacement::of(&mut world, pod);
+        let replacements = deleted.iter().filter_map(replace).collect();
+        Some(Edited { world, notes, replacements })
+    }
+
+    /// The pod's node, and whether it still waits for a plugin.
+    fn node(&self, world: &World) -> Option<(Symbol, bool)> {
+        let pod = world.api().objects().pod(self.pod)?;
+        if !pod.spec.node_name.is_empty() {
+            let node = world.api().node(pod.spec.node_name)?;
+            return Some((node.metadata.name, false));
+        }
+        let waiting = world.scheduler().waiting().iter();
+        let own = waiting.map(|waiting| (waiting.pod().key(), waiting.node()));
+        own.into_iter().find(|(key, _)| *key == self.pod).map(|(_, node)| (node, true))
+    }
+}
+
+fn key_of(pod: &Pod) -> NamespacedName {
+    NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
+}
+
+/// The pods that wait at Permit or in PreBind.
+fn waiting(world: &World) -> impl Iterator<Item = NamespacedName> + '_ {
+    world.scheduler().waiting().iter().map(|waiting| waiting.pod().key())
+}
+
+/// The pods that had to go: deleted, or no longer allowed to wait.
+fn evicted(world: &mut World, waited: &[NamespacedName]) -> Vec<NamespacedName> {
+    let mut evicted = world.api_mut().take_deleted_pods();
+    let placed = |pod: NamespacedName| {
+        let object = world.api().objects().pod(pod);
+        object.is_some_and(|object| !object.spec.node_name.is_empty())
+    };
+    let still = |pod: NamespacedName| waiting(world).any(|other| other == pod) || placed(pod);
+    let turned_away = waited.iter().filter(|pod| !evicted.contains(pod) && !still(**pod));
+    let turned_away: Vec<NamespacedName> = turned_away.copied().collect();
+    evicted.extend(turned_away);
+    evicted
+}

@@ -1,0 +1,210 @@
+//! What a session does to its cluster: the inputs that, done again in the same order on the
+//! same cluster, give the same bytes.
+//!
+//! Everything that moves a cluster on is an [`Input`], so that the log of a session is the
+//! whole truth about it. Answers from outside, those of extenders, are kept beside the input
+//! and given again when it is done again.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use kubestep_engine::engine::record::{CycleRecord, HintRecord, QueueMove, QueueName};
+use kubestep_engine::engine::scheduler::Known;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::{ExtenderFn, World};
+use crate::trace::Entry;
+
+/// Something done to the cluster.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// One scheduling cycle.
+    Cycle,
+    /// The clock moves by so many microseconds, and what is due then happens.
+    Advance(i64),
+    /// A waiting pod is allowed.
+    Allow {
+        /// UID of the pod.
+        uid: Symbol,
+        /// The plugin whose hold ends; all without.
+        plugin: Option<Symbol>,
+    },
+    /// A waiting pod is rejected.
+    Reject {
+        /// UID of the pod.
+        uid: Symbol,
+        /// The plugin in whose name.
+        plugin: Symbol,
+        /// Why.
+        message: Arc<str>,
+    },
+    /// Anything else: edits, faults, news from a live cluster.
+    Change(Arc<dyn Change>),
+}
+
+impl Input {
+    /// What it is, in a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Input::Cycle => "scheduling cycle".into(),
+            Input::Advance(_) => "the clock moved".into(),
+            Input::Allow { .. } => "a waiting pod was allowed".into(),
+            Input::Reject { .. } => "a waiting pod was rejected".into(),
+            Input::Change(change) => change.words(),
+        }
+    }
+}
+
+/// A change of the cluster from outside. It must depend on nothing but itself and the cluster:
+/// done again on the same state, it has to lead to the same state.
+pub trait Change: fmt::Debug + Send + Sync {
+    /// What it is, in a few words: `node-3 cordoned`.
+    fn words(&self) -> String;
+
+    /// Whether it can always be done, so that nothing has to be taken back.
+    fn cannot_fail(&self) -> bool {
+        false
+    }
+
+    /// About what it holds that nobody else may, once the cluster has gone on, in bytes.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// It cannot be done, and why, for people. The session then goes on with the cluster as it
+    /// was before.
+    fn apply(&self, world: &mut World) -> Result<(), String>;
+}
+
+/// An answer of an extender.
+pub(super) type Answer = Result<Value, String>;
+
+/// What an input led to.
+#[derive(Default)]
+pub(super) struct Effect {
+    /// The cycle it ran, if it was one.
+    pub record: Option<Arc<CycleRecord>>,
+    /// Cycles whose pod had waited at Permit and is decided now, and the other cycles of a
+    /// pod group.
+    pub finished: Vec<Arc<CycleRecord>>,
+    /// Moves, hints and events for people, in order.
+    pub entries: Vec<Entry>,
+    /// What extenders answered meanwhile.
+    pub answers: Vec<Answer>,
+}
+
+/// Does an input for the first time, with `hands` for extenders in place of the cluster's own if
+/// there are any. `None` if there was nothing to do: no pod can be popped, or the pod does not
+/// wait.
+///
+/// # Errors
+/// A change cannot be done; the cluster is as before.
+pub(super) fn perform(
+    world: &mut World,
+    input: &Input,
+    hands: Option<&ExtenderFn>,
+) -> Result<Option<Effect>, String> {
+    let Some(original) = world.api().extenders().cloned() else { return run(world, input) };
+    let tape: Arc<Mutex<Vec<Answer>>> = Arc::default();
+    let (recording, asked) = (tape.clone(), hands.unwrap_or(&original).clone());
+    let record: ExtenderFn = Arc::new(move |call, objects| {
+        let answer = asked(call, objects);
+        recording.lock().unwrap_or_else(PoisonError::into_inner).push(answer.clone());
+        answer
+    });
+    world.api_mut().set_extenders(record);
+    let result = run(world, input);
+    world.api_mut().set_extenders(original);
+    let answers = mem::take(&mut *tape.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(result?.map(|effect| Effect { answers, ..effect }))
+}
+
+/// Does an input again, with what extenders answered the first time.
+pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Effect {
+    let original = world.api().extenders().cloned();
+    if original.is_some() {
+        let left = Mutex::new(VecDeque::from(answers.to_vec()));
+        world.api_mut().set_extenders(Arc::new(move |_, _| {
+            let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            next.unwrap_or_else(|| Err("the extender was not asked the first time".into()))
+        }));
+    }
+    // What went well once goes well again.
+    let effect = run(world, input).ok().flatten().unwrap_or_default();
+    if let Some(original) = original {
+        world.api_mut().set_extenders(original);
+    }
+    effect
+}
+
+/// Does a cycle again of which enough is known to leave its matrices out.
+pub(super) fn repeat_known(world: &mut World, known: &Known) {
+    world.step_again(known);
+    // What it tells is recorded already.
+    collect(world, None);
+}
+
+fn run(world: &mut World, input: &Input) -> Result<Option<Effect>, String> {
+    let mut record = None;
+    let done = match input {
+        Input::Cycle => {
+            record = world.step();
+            record.is_some()
+        }
+        Input::Advance(micros) => {
+            world.advance(*micros);
+            true
+        }
+        Input::Allow { uid, plugin } => world.allow(*uid, *plugin),
+        Input::Reject { uid, plugin, message } => world.reject(*uid, *plugin, message),
+        Input::Change(change) if change.cannot_fail() => {
+            change.apply(world)?;
+            true
+        }
+        Input::Change(change) => {
+            let mut changed = world.clone();
+            change.apply(&mut changed)?;
+            *world = changed;
+            true
+        }
+    };
+    Ok(done.then(|| collect(world, record)))
+}
+
+/// Takes what happened since the last time out of the cluster's own records.
+pub(super) fn collect(world: &mut World, record: Option<Arc<CycleRecord>>) -> Effect {
+    let now = world.now();
+    let finished = world.scheduler_mut().take_finished().into_iter().map(Arc::new).collect();
+    let queue = world.scheduler_mut().queue_mut();
+    let mut entries = moves_and_hints(queue.drain_moves(), queue.drain_hints());
+    world.api_mut().take_deleted_pods();
+    let events = world.api_mut().take_events();
+    entries.extend(events.into_iter().map(|event| Entry::Event(now, event)));
+    Effect { record, finished, entries, answers: Vec::new() }
+}
+
+/// One list of both, each hint before the move it led to: a cause is told before its effect.
+fn moves_and_hints(moves: Vec<QueueMove>, hints: Vec<HintRecord>) -> Vec<Entry> {
+    let mut hints = VecDeque::from(hints);
+    let mut entries = Vec::with_capacity(moves.len() + hints.len());
+    for moved in moves {
+        let causes = causes(&hints, &moved);
+        entries.extend(hints.drain(..causes).map(Entry::Hint));
+        entries.push(Entry::Move(moved));
+    }
+    entries.extend(hints.into_iter().map(Entry::Hint));
+    entries
+}
+
+/// How many of the hints come before the move: those up to the one that led to it.
+fn causes(hints: &VecDeque<HintRecord>, moved: &QueueMove) -> usize {
+    let by_hint = moved.plugin.filter(|_| moved.to != QueueName::Gated);
+    let led = |hint: &HintRecord| by_hint == Some(hint.plugin) && hint.pod == moved.pod;
+    by_hint.and_then(|_| hints.iter().position(led)).map_or(0, |at| at + 1)
+}

@@ -1,0 +1,194 @@
+//! What was free on each node at any moment of the recording.
+//!
+//! A cycle changes one node or a few, so it is enough to note the amounts of those that changed
+//! and since when they held. The debugger asks it for conditions and watches, forward and back.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use kubestep_engine::api::Node;
+use kubestep_engine::engine::node::{NodeId, NodeInfo};
+use kubestep_engine::engine::resource::Resource;
+use kubestep_engine::engine::shards::Shards;
+use kubestep_engine::intern::Symbol;
+
+/// The amounts of a node, and its object.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeAmounts {
+    /// What no pod has requested. Pods are counted too, under the name `pods`.
+    pub free: Resource,
+    /// What the node offers.
+    pub allocatable: Resource,
+    /// How many pods are on it.
+    pub pods: usize,
+    /// The node; `None` for one that is gone while pods are still on it.
+    pub object: Option<Arc<Node>>,
+}
+
+impl NodeAmounts {
+    /// The amounts of a node.
+    pub fn of(node: &NodeInfo) -> NodeAmounts {
+        let pods = node.pods.len();
+        let mut free = node.allocatable.clone();
+        free.accumulate(&node.requested, -1);
+        free.allowed_pods -= pods as i64;
+        let (allocatable, object) = (node.allocatable.clone(), node.node.clone());
+        NodeAmounts { free, allocatable, pods, object }
+    }
+
+    /// What the pods request.
+    pub fn requested(&self) -> Resource {
+        let mut requested = self.allocatable.clone();
+        requested.accumulate(&self.free, -1);
+        requested.allowed_pods = self.pods as i64;
+        requested
+    }
+}
+
+/// What became of a node: from how many entries on it had which amounts; none once it is gone.
+type Changes = Vec<(usize, Option<NodeAmounts>)>;
+
+/// The amounts of all nodes through the recording. A copy, for a branch, shares what does not
+/// change after it.
+#[derive(Clone, Default, Debug)]
+pub struct Ledger {
+    nodes: Shards<Symbol, Arc<Changes>>,
+    /// The name of the last node in each slot.
+    names: Arc<HashMap<NodeId, Symbol>>,
+}
+
+impl Ledger {
+    /// Notes a node's amounts as they are after the first `len` entries.
+    pub fn note(&mut self, id: NodeId, node: Option<&NodeInfo>, len: usize) {
+        let Some(name) = node.map(|node| node.name).or_else(|| self.names.get(&id).copied()) else {
+            return;
+        };
+        if self.names.get(&id) != Some(&name) {
+            Arc::make_mut(&mut self.names).insert(id, name);
+        }
+        let amounts = node.map(NodeAmounts::of);
+        let last = self.nodes.get(&name).and_then(|changes| changes.last());
+        if last.is_some_and(|(_, before)| *before == amounts) {
+            return;
+        }
+        let mut changes = self.nodes.remove(&name).unwrap_or_default();
+        let writable = Arc::make_mut(&mut changes);
+        match writable.last_mut() {
+            Some((at, before)) if *at >= len => *before = amounts,
+            _ => writable.push((len, amounts)),
+        }
+        self.nodes.insert(name, changes);
+    }
+
+    /// Forgets what was noted after the first `len` entries.
+    pub fn truncate(&mut self, len: usize) {
+        let is_later = |changes: &Changes| changes.last().is_some_and(|(at, _)| *at > len);
+        let later = self.nodes.iter().filter(|(_, changes)| is_later(changes));
+        let later: Vec<Symbol> = later.map(|(name, _)| *name).collect();
+        for name in later {
+            let Some(mut changes) = self.nodes.remove(&name) else { continue };
+            let keep = changes.partition_point(|(at, _)| *at <= len);
+            Arc::make_mut(&mut changes).truncate(keep);
+            self.nodes.insert(name, changes);
+        }
+    }
+
+    /// Forgets what held only before the first `len` entries were there.
+    pub fn forget(&mut self, len: usize) {
+        let is_old = |changes: &Changes| match &changes[..] {
+            [(at, None)] => *at <= len,
+            [_, (second, _), ..] => *second <= len,
+            _ => false,
+        };
+        let old = self.nodes.iter().filter(|(_, changes)| is_old(changes));
+        let old: Vec<Symbol> = old.map(|(name, _)| *name).collect();
+        for name in old {
+            let Some(mut changes) = self.nodes.remove(&name) else { continue };
+            let held = changes.partition_point(|(at, _)| *at <= len).saturating_sub(1);
+            Arc::make_mut(&mut changes).drain(..held);
+            if !matches!(&changes[..], [(at, None)] if *at <= len) {
+                self.nodes.insert(name, changes);
+            }
+        }
+    }
+
+    /// How many amounts are noted, of all nodes.
+    pub fn count(&self) -> usize {
+        self.nodes.values().map(|changes| changes.len()).sum()
+    }
+
+    /// The amounts of a node after the first `len` entries; `None` if it was not there.
+    pub fn after(&self, node: Symbol, len: usize) -> Option<&NodeAmounts> {
+        self.version_after(node, len).map(|(_, amounts)| amounts)
+    }
+
+    /// The same with since when they hold.
+    pub fn version_after(&self, node: Symbol, len: usize) -> Option<(usize, &NodeAmounts)> {
+        let changes = self.nodes.get(&node)?;
+        // Mostly the newest is asked for.
+        let at = match changes.last() {
+            Some((at, _)) if *at <= len => changes.len() - 1,
+            _ => changes.partition_point(|(at, _)| *at <= len).checked_sub(1)?,
+        };
+        let (since, amounts) = &changes[at];
+        Some((*since, amounts.as_ref()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(cpu: i64) -> NodeInfo {
+        let mut node = NodeInfo::new(NodeId(0), "n".into());
+        node.allocatable.milli_cpu = cpu;
+        node
+    }
+
+    fn cpu(ledger: &Ledger, len: usize) -> Option<i64> {
+        ledger.after("n".into(), len).map(|amounts| amounts.free.milli_cpu)
+    }
+
+    #[test]
+    fn every_moment_has_the_amounts_it_had() {
+        let mut ledger = Ledger::default();
+        for (len, milli) in [(0, 4), (3, 3), (3, 2), (5, 2), (7, 1)] {
+            ledger.note(NodeId(0), Some(&node(milli)), len);
+        }
+        ledger.note(NodeId(0), None, 9);
+        let seen: Vec<_> = (0..=9).map(|len| cpu(&ledger, len)).collect();
+        let expected = [4, 4, 4, 2, 2, 2, 2, 1, 1].map(Some).into_iter().chain([None]);
+        assert_eq!(seen, expected.collect::<Vec<_>>());
+        assert_eq!(ledger.version_after("n".into(), 6).map(|(since, _)| since), Some(3));
+        ledger.truncate(4);
+        assert_eq!(cpu(&ledger, 9), Some(2));
+        assert_eq!(cpu(&Ledger::default(), 0), None);
+    }
+
+    #[test]
+    fn what_is_forgotten_leaves_what_held_then() {
+        let mut ledger = Ledger::default();
+        for (len, milli) in [(0, 4), (3, 3), (5, 2), (7, 1)] {
+            ledger.note(NodeId(0), Some(&node(milli)), len);
+        }
+        ledger.forget(5);
+        let seen: Vec<_> = (4..=7).map(|len| cpu(&ledger, len)).collect();
+        assert_eq!((seen, ledger.count()), (vec![None, Some(2), Some(2), Some(1)], 2));
+        ledger.note(NodeId(0), None, 9);
+        ledger.forget(8);
+        assert_eq!((cpu(&ledger, 8), cpu(&ledger, 9), ledger.count()), (Some(1), None, 2));
+        ledger.forget(9);
+        assert_eq!(ledger.count(), 0, "the node is gone");
+    }
+
+    #[test]
+    fn pods_count_against_what_is_free() {
+        let mut info = node(1000);
+        info.allocatable.allowed_pods = 10;
+        info.requested.milli_cpu = 300;
+        let amounts = NodeAmounts::of(&info);
+        assert_eq!((amounts.free.milli_cpu, amounts.free.allowed_pods), (700, 10));
+        assert_eq!(amounts.requested().milli_cpu, 300);
+    }
+}

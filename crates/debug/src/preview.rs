@@ -1,0 +1,67 @@
+//! What another weight would do to a ranking, at once: the normalized scores are recorded, so
+//! that only the totals have to be added up again.
+
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_engine::intern::Symbol;
+
+/// Weights that differ from those of the configuration.
+pub type Weights = Vec<(Symbol, i64)>;
+
+/// The totals of a cycle under other weights, by position among its feasible nodes.
+pub fn totals(record: &CycleRecord, weights: &[(Symbol, i64)]) -> Vec<i64> {
+    let mut totals = record.score.totals.clone();
+    for column in &record.score.plugins {
+        let Some(weight) = weight_of(weights, column.plugin) else { continue };
+        for (at, total) in totals.iter_mut().enumerate() {
+            let normalized = column.normalized.get(at).unwrap_or_default();
+            *total = total.saturating_add(normalized.saturating_mul(weight - column.weight));
+        }
+    }
+    totals
+}
+
+/// The weight that a plugin is given, if it is given one.
+pub fn weight_of(weights: &[(Symbol, i64)], plugin: Symbol) -> Option<i64> {
+    weights.iter().find(|(name, _)| *name == plugin).map(|(_, weight)| *weight)
+}
+
+/// The position of the node that totals like these lead to. Among equal ones that is decided
+/// as in the cycle; upstream's own way among equals is shown as the first of them.
+pub fn winner(record: &CycleRecord, totals: &[i64]) -> Option<usize> {
+    let how = match record.tie_break {
+        TieBreak::Upstream => TieBreak::First,
+        how => how,
+    };
+    how.ranking(totals, record.cycle)?.first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Session;
+    use crate::edit::Edit;
+    use crate::edit::tests::{NODES, bound, container, world};
+
+    #[test]
+    fn the_preview_is_what_a_cycle_with_that_weight_gives() {
+        let pods = bound("q", "b", &container("resources: {requests: {cpu: 2}}"))
+            + &format!("---\n{{kind: Pod, metadata: {{name: p}}, spec: {{{}}}}}\n", container(""));
+        let original = world(&format!("{NODES}{pods}"));
+        let record = original.clone().step().unwrap();
+        for (plugin, weight) in [("NodeResourcesFit", 7), ("ImageLocality", 3), ("NodeAffinity", 1)]
+        {
+            let mut changed = original.clone();
+            let edit: Edit = format!("weight {plugin}={weight}").parse().unwrap();
+            edit.apply(&mut changed).unwrap();
+            let mut session = Session::new(changed);
+            session.run_cycle();
+            let run = session.record().unwrap();
+            let shown = totals(&record, &[(plugin.into(), weight)]);
+            assert_eq!(shown, run.score.totals, "{plugin}");
+            let winner = winner(&record, &shown).map(|at| record.nodes.name(record.feasible[at]));
+            assert_eq!(winner, run.node, "{plugin}");
+        }
+        assert_eq!(totals(&record, &[]), record.score.totals);
+    }
+}

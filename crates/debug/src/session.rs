@@ -1,0 +1,358 @@
+//! A debugging session: the cluster, what happened in it so far, and where the debugger stands.
+
+mod acting;
+mod circle;
+mod forgetting;
+mod moving;
+mod restoring;
+mod stopping;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use kubestep_engine::api::Time;
+use crate::breakpoint::Breakpoints;
+use crate::checkpoint::{self, Checkpoints};
+use crate::frames::{Position, Tree};
+use crate::input::{self, Change, Effect, Input};
+use crate::ledger::Ledger;
+use crate::timeline::{Step, Stop, Timeline};
+use crate::timer::{self, Timer};
+use crate::times::Times;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::engine::scheduler::Known;
+use kubestep_engine::engine::stopwatch::Clock;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::{World, Write};
+use crate::trace::{Entry, EntryId, History, thin};
+
+use acting::Acts;
+pub use circle::Circle;
+use forgetting::Forgets;
+pub use moving::Ran;
+pub use restoring::Restoring;
+pub use stopping::{Continued, Search};
+
+/// Memory for copies of the cluster unless said otherwise, in bytes.
+const CHECKPOINT_BYTES: usize = 96 << 20;
+
+/// A debugging session.
+#[derive(Clone)]
+pub struct Session {
+    /// The cluster after the last step.
+    world: World,
+    history: History,
+    timeline: Timeline,
+    checkpoints: Checkpoints,
+    /// The stop the debugger stands at: an index into those of the timeline.
+    stop: usize,
+    position: Position,
+    /// What was free on the nodes all along.
+    ledger: Ledger,
+    breakpoints: Breakpoints,
+    times: Times,
+    acts: Acts,
+    forgets: Forgets,
+}
+
+impl Session {
+    /// A session on a cluster, before its first cycle.
+    pub fn new(mut world: World) -> Session {
+        let loaded = input::collect(&mut world, None);
+        let mut session = Session {
+            checkpoints: Checkpoints::new(&world, CHECKPOINT_BYTES),
+            world,
+            history: History::default(),
+            timeline: Timeline::default(),
+            stop: 0,
+            position: Position::START,
+            ledger: Ledger::default(),
+            breakpoints: Breakpoints::default(),
+            times: Times::default(),
+            acts: Acts::default(),
+            forgets: Forgets::default(),
+        };
+        session.record_step(None, loaded);
+        session
+    }
+
+    /// The cluster at the end of what was done so far, wherever the debugger stands.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Everything that happened.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// What was done, step by step, and the stops where the debugger can stand.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// The index of the stop the debugger stands at.
+    pub fn stop_index(&self) -> usize {
+        self.stop
+    }
+
+    /// The stop the debugger stands at.
+    pub fn stop(&self) -> Option<&Stop> {
+        self.timeline.stops().get(self.stop)
+    }
+
+    /// The step the debugger stands in; the state at the position is the one after it.
+    pub fn step(&self) -> usize {
+        self.stop().map_or(0, |stop| stop.step)
+    }
+
+    /// The virtual clock at the position.
+    pub fn now(&self) -> Time {
+        self.timeline.steps().get(self.step()).map_or(self.world.now(), |step| step.time)
+    }
+
+    /// The cycle the debugger stands in; `None` before the first and at stops that are none.
+    pub fn record(&self) -> Option<&Arc<CycleRecord>> {
+        self.history.cycle(self.stop()?.cycle?)
+    }
+
+    /// The newest cycle up to the position.
+    pub fn latest_record(&self) -> Option<&Arc<CycleRecord>> {
+        self.history.cycle(self.stop()?.newest_cycle)
+    }
+
+    /// Where at its stop the debugger stands.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// What there is to step through at the stop the debugger stands at.
+    pub fn tree(&self) -> Tree<'_> {
+        // What led to the loaded state is no part of the session's story.
+        let entries = self.stop().filter(|stop| stop.step > 0).map(|stop| stop.entries.clone());
+        let record = self.record().map(Arc::as_ref);
+        Tree { record, entries: entries.unwrap_or_default() }
+    }
+
+    /// Whether the debugger stands at the newest stop.
+    pub fn is_at_newest(&self) -> bool {
+        self.stop + 1 >= self.timeline.stops().end()
+    }
+
+    /// Runs one cycle after all that was done so far, and goes there.
+    pub fn run_cycle(&mut self) -> Ran {
+        match self.apply(Input::Cycle) {
+            Ok(true) => Ran::NewCycle,
+            _ => Ran::Idle,
+        }
+    }
+
+    /// Runs until no pod can be popped or all is in a circle, at most `limit` cycles, and stands
+    /// in the last. Gives the number of cycles run. `stop` is asked after each cycle.
+    pub fn run_until_idle(
+        &mut self,
+        limit: usize,
+        mut stop: impl FnMut(&CycleRecord) -> bool,
+    ) -> usize {
+        for ran in 0..limit {
+            if self.run_cycle() != Ran::NewCycle {
+                return ran;
+            }
+            if self.record().is_some_and(|record| stop(record)) || self.circle().is_some() {
+                return ran + 1;
+            }
+        }
+        limit
+    }
+
+    /// What is due by itself next: the end of a backoff, the flush of leftovers, a timeout at
+    /// Permit.
+    pub fn next_timer(&self) -> Option<Timer> {
+        timer::timers(&self.world).into_iter().next()
+    }
+
+    /// Moves the clock to the next timer. Gives it, `None` if none is set.
+    pub fn advance_to_next_timer(&mut self) -> Option<Timer> {
+        let timer = self.next_timer()?;
+        self.advance(timer.due.0 - self.world.now().0);
+        Some(timer)
+    }
+
+    /// Moves the clock by `micros` microseconds.
+    pub fn advance(&mut self, micros: i64) {
+        // Moving the clock cannot fail.
+        let _ = self.apply(Input::Advance(micros));
+    }
+
+    /// Allows a waiting pod for one plugin, or for all with `None`. `false` if it does not wait.
+    pub fn allow(&mut self, uid: Symbol, plugin: Option<Symbol>) -> bool {
+        self.apply(Input::Allow { uid, plugin }) == Ok(true)
+    }
+
+    /// Rejects a waiting pod in the name of `plugin`. `false` if it does not wait.
+    pub fn reject(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
+        self.apply(Input::Reject { uid, plugin, message: message.into() }) == Ok(true)
+    }
+
+    /// Changes the cluster from outside.
+    ///
+    /// # Errors
+    /// It cannot be done, in the words of the change; nothing changed.
+    pub fn change(&mut self, change: Arc<dyn Change>) -> Result<(), String> {
+        self.apply(Input::Change(change)).map(|_| ())
+    }
+
+    /// Does something after all that was done so far and stays where it stands, unless that is
+    /// the beginning of the newest stop: who watches goes along, who reads is left alone.
+    ///
+    /// # Errors
+    /// As [`Session::apply`].
+    pub fn apply_beside(&mut self, input: Input) -> Result<bool, String> {
+        let goes_along = self.is_at_newest() && self.position == Position::START;
+        let place = (self.stop, self.position);
+        let done = self.apply(input)?;
+        if done && !goes_along {
+            (self.stop, self.position) = place;
+            self.stand_in_what_is_kept();
+        }
+        Ok(done)
+    }
+
+    /// What the simulation wrote since the last call, if its cluster remembers that.
+    pub fn take_writes(&mut self) -> Vec<Write> {
+        self.world.api_mut().take_writes()
+    }
+
+    /// Does something after all that was done so far, and goes there. `false` if there was
+    /// nothing to do: no pod can be popped, or the pod does not wait.
+    ///
+    /// # Errors
+    /// A change cannot be done; nothing changed.
+    pub fn apply(&mut self, input: Input) -> Result<bool, String> {
+        // Only here, so that nothing else that runs on a copy of the cluster is counted.
+        self.world.scheduler_mut().measure(self.times.stopwatch());
+        let effect = input::perform(&mut self.world, &input, self.acts.extenders());
+        self.world.scheduler_mut().measure(None);
+        let Some(effect) = effect? else { return Ok(false) };
+        self.times.step_done(effect.record.as_ref().map(|record| record.cycle));
+        let first = self.timeline.stops().end();
+        self.record_step(Some(input), effect);
+        (self.stop, self.position) = (first, Position::START);
+        let step = self.last_step();
+        let known = self.timeline.steps().get(step).is_some_and(|step| step.known.is_some());
+        self.checkpoints.offer(step, if known { 1 } else { checkpoint::WHOLE }, &self.world);
+        self.forget_surplus();
+        Ok(true)
+    }
+
+    /// Measures from now on what plugins take, with a clock from outside.
+    pub fn measure(&mut self, clock: Arc<dyn Clock>) {
+        self.times.measure(clock);
+    }
+
+    /// What plugins took, as far as it was measured.
+    pub fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// Takes what an input led to into history and timeline.
+    fn record_step(&mut self, input: Option<Input>, effect: Effect) {
+        let start = self.history.len() as u32;
+        let (mut cycles, mut completed) = (Vec::new(), Vec::new());
+        let (mut known, mut proposed) = (None, false);
+        if let Some(record) = effect.record {
+            // What extenders said is given again only to a whole cycle.
+            let alone = matches!(input, Some(Input::Cycle)) && effect.answers.is_empty();
+            known = Known::of(&record).filter(|_| alone);
+            proposed = record.node_hint.is_some();
+            let number = record.cycle;
+            cycles.push((self.history.push(Entry::Cycle(record)), number));
+        }
+        // Of a cycle that was forgotten while its pod waited, nothing is left to complete.
+        let finished = effect.finished.into_iter();
+        let finished: Vec<_> =
+            finished.filter(|record| !self.history.has_forgotten(record.cycle)).collect();
+        for record in finished {
+            let number = record.cycle;
+            let (id, before) = self.history.put_cycle(record);
+            match before {
+                Some(before) => completed.push(Arc::new(thin::thin(&before))),
+                None => cycles.push((id, number)),
+            }
+        }
+        for entry in effect.entries {
+            self.history.push(entry);
+        }
+        let step = Step {
+            input,
+            time: self.world.now(),
+            entries: start..self.history.len() as u32,
+            answers: effect.answers.into(),
+            completed: completed.clone().into(),
+            known,
+        };
+        self.timeline.push(step, &cycles);
+        if proposed {
+            self.timeline.follows_ranking();
+        }
+        let replaced = completed.iter().map(|record| record.cycle).collect();
+        self.look_at_step(&cycles, replaced);
+    }
+
+    /// Makes the state at the position the newest: what was done after it is forgotten.
+    pub fn cut(&mut self) {
+        let step = self.step();
+        self.world = self.world_at(step).as_ref().clone();
+        let mut taken_back = Vec::new();
+        for dropped in self.timeline.truncate(step + 1).iter().rev() {
+            for record in dropped.completed.iter().rev() {
+                self.history.take_back(record);
+                taken_back.push(record.cycle);
+            }
+            self.history.truncate(dropped.entries.start as usize);
+        }
+        self.forget_rest(&taken_back);
+        self.checkpoints.truncate(step);
+        // A pod group is decided in one step: who stands at one of its pods goes to its end.
+        let last = self.timeline.last_stop_of(step);
+        if self.stop != last {
+            self.go_to_stop(last);
+        }
+    }
+
+    /// Says how much memory the past may take, in bytes: three eighths for copies of the
+    /// cluster, the rest for what is recorded. Unless this is said, no matrix is left out.
+    pub fn set_history_memory(&mut self, bytes: usize) {
+        let copies = bytes / 8 * 3;
+        self.history.set_budget(Some(bytes - copies));
+        self.forgets.set_budget(bytes - copies);
+        self.checkpoints.set_budget(copies);
+    }
+
+    /// Keeps no copies of the cluster from now on, which costs less. The recording stays, but
+    /// earlier states cannot be reached any more: for runs that only go forward.
+    pub fn only_forward(&mut self) {
+        self.checkpoints.give_up();
+    }
+
+    /// How many copies of the cluster are kept, and about how much memory they take, in bytes.
+    pub fn copies(&self) -> (usize, usize) {
+        (self.checkpoints.count(), self.checkpoints.bytes())
+    }
+
+    /// Another session that begins as this one up to the position, and goes on from there. It
+    /// acts on no cluster.
+    pub fn fork(&self) -> Session {
+        let mut fork = self.clone();
+        fork.cut();
+        fork.forgets = Forgets::default();
+        fork.write_here();
+        fork
+    }
+
+    /// The stop that an entry of the history belongs to.
+    pub fn stop_of_entry(&self, entry: EntryId) -> Option<&Stop> {
+        self.timeline.stops().get(self.timeline.stop_of_entry(entry)?)
+    }
+}

@@ -1,0 +1,123 @@
+//! A session that acts on a cluster elsewhere, its copies and its branches: only the one sends.
+
+use std::sync::Mutex;
+
+use super::*;
+use kubestep_engine::config::{self, FeatureGates};
+use crate::edit::Edit;
+use crate::fork::Branches;
+use crate::session::Ran;
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::engine::host::ExtenderCall;
+use kubestep_engine::engine::objects::Objects;
+use kubestep_engine::engine::testing::{key, node, pod};
+
+/// A session that acts, on a cluster elsewhere with a node and pods `a` and `b`.
+fn session() -> Session {
+    let mut session = session_with(None);
+    session.act(None);
+    session
+}
+
+fn session_with(config: Option<&str>) -> Session {
+    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
+    let mut world = World::new(&config, features, &registry).unwrap();
+    world.write_elsewhere();
+    world.accept(node("n1").into());
+    world.accept(pod("a").into());
+    world.accept(pod("b").into());
+    Session::new(world)
+}
+
+fn words(sent: &[Outgoing]) -> Vec<String> {
+    sent.iter().map(|open| open.request.words()).collect()
+}
+
+#[test]
+fn stepping_runs_no_cycle_and_what_a_cycle_wrote_leaves_once() {
+    let mut session = session();
+    assert_eq!(session.step_into(), Ran::AtEnd);
+    assert_eq!(session.next_cycle(), Ran::AtEnd);
+    assert_eq!(session.run_cycle(), Ran::NewCycle);
+    assert_eq!(session.unsent_words(), "bind default/a to n1");
+    assert_eq!(words(&session.send()), ["bind default/a to n1"]);
+    assert!(session.is_at_newest() && session.unsent().is_empty());
+    assert!(session.send().is_empty());
+    let last = session.timeline().steps().last().unwrap().input.clone().unwrap();
+    assert_eq!(last.words(), "sent: bind default/a to n1");
+}
+
+#[test]
+fn no_copy_sends_anything_wherever_it_began() {
+    let mut session = session();
+    session.run_cycle();
+    let mut copy = session.clone();
+    assert!(!copy.acts() && copy.send().is_empty());
+    let mut fork = session.fork();
+    assert!(fork.world().api().is_here());
+    let bound = |session: &Session| {
+        let pod = session.world().api().objects().pod(key("a")).unwrap();
+        pod.spec.node_name.to_string()
+    };
+    assert_eq!(bound(&fork), "n1", "what was held back counts as done there");
+    assert_eq!(fork.run_cycle(), Ran::NewCycle);
+    assert!(fork.send().is_empty() && fork.unsent().is_empty());
+    assert_eq!(bound(&session), "");
+    session.send();
+    // The past is done again on copies: a state from before the cycle has nothing to send.
+    session.go_to_stop(0);
+    assert!(session.unsent().is_empty());
+    assert!(session.world_here().api().outbox().is_empty());
+}
+
+#[test]
+fn extenders_bind_for_the_one_session_alone() {
+    let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                  extenders: [{urlPrefix: \"http://x\", bindVerb: bind}]";
+    let calls: Arc<Mutex<Vec<String>>> = Arc::default();
+    let answers = |who: &'static str| -> ExtenderFn {
+        let calls = calls.clone();
+        Arc::new(move |call: &ExtenderCall, _: &Objects| {
+            calls.lock().unwrap().push(format!("{who} {}", call.verb));
+            Ok(serde_json::json!({}))
+        })
+    };
+    let mut session = session_with(Some(config));
+    session.world.api_mut().set_extenders(answers("copies"));
+    session.act(Some(answers("real")));
+    session.run_cycle();
+    // Whom it is sent to asks the extender, beside the cycles.
+    assert!(session.unsent_words().contains("through extender 0"), "{}", session.unsent_words());
+    assert!(calls.lock().unwrap().is_empty());
+    // A copy asks nobody either; a branch is its own cluster and asks whoever copies may ask.
+    session.clone().run_cycle();
+    session.world_here().clone().step();
+    assert!(calls.lock().unwrap().is_empty());
+    session.fork().run_cycle();
+    assert_eq!(*calls.lock().unwrap(), ["copies bind"]);
+    session.run_cycle();
+    let sent = session.send().into_iter().map(|outgoing| outgoing.request.words());
+    assert_eq!(sent.filter(|words| words.contains("through extender 0")).count(), 2);
+    // What is done again asks nobody.
+    session.go_to_stop(1);
+    session.world_here();
+    assert_eq!(calls.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn an_edit_goes_to_a_branch_and_back_on_the_original_all_is_as_it_was() {
+    let (mut session, mut branches) = (session(), Branches::default());
+    session.run_cycle();
+    let edit: Edit = "cordon node n1".parse().unwrap();
+    let (_, forked) = branches.edit(&mut session, edit).unwrap();
+    assert_eq!(forked.as_deref(), Some("what-if-1"));
+    assert!(!session.acts());
+    session.run_cycle();
+    assert!(session.send().is_empty());
+    assert_eq!(branches.undo(&mut session).unwrap(), "cordon node n1");
+    assert!(branches.undo(&mut session).is_err(), "that it is alone cannot be undone");
+    branches.switch(&mut session, "original").unwrap();
+    assert!(session.acts());
+    assert_eq!(words(&session.send()), ["bind default/a to n1"]);
+}

@@ -1,0 +1,65 @@
+//! Noticing that the scheduler runs in a circle.
+//!
+//! When nothing is active, a pod is taken from backoff before its time (Q-010). If it fails as
+//! before it goes back there and is the next to be taken, and kube-scheduler goes on like that
+//! until something changes: a gang that is too large for the cluster does it. As the clock stands
+//! still, whoever runs until nothing is left to try asks here.
+
+use std::fmt;
+
+use super::Session;
+use crate::input::Input;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::{CycleRecord, Outcome};
+
+/// How often a pod is tried at one moment, with nothing changed, before that counts as a circle.
+const TRIES: usize = 5;
+
+/// A pod that is tried over and over while nothing changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Circle {
+    /// The pod that was tried last.
+    pub pod: NamespacedName,
+    /// How often it was tried in vain, at least.
+    pub tries: usize,
+}
+
+impl fmt::Display for Circle {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Circle { pod, tries } = self;
+        write!(
+            out,
+            "{pod} was tried {tries} times and nothing changed: with nothing else active, \
+             kube-scheduler takes it from backoff at once, and goes on like that"
+        )
+    }
+}
+
+impl Session {
+    /// The circle that the newest cycle is part of, if running on would never end.
+    pub fn circle(&self) -> Option<Circle> {
+        let newest = self.history.last_cycle()?;
+        if self.world.scheduler().queue().lengths()[0] > 0 {
+            return None;
+        }
+        let first = self.history.cycles_of(newest.pod).rev().nth(TRIES - 1)?;
+        if first.time != newest.time || first.uid != newest.uid {
+            return None;
+        }
+        let mut tried = self.history.cycles().rev().take_while(|cycle| cycle.cycle >= first.cycle);
+        let in_vain = tried.all(|cycle| !is_progress(cycle)) && self.only_cycles_since(first);
+        in_vain.then_some(Circle { pod: newest.pod, tries: TRIES })
+    }
+
+    fn only_cycles_since(&self, first: &CycleRecord) -> bool {
+        let stop = self.timeline.stop_of_cycle(first.cycle);
+        let step = stop.and_then(|stop| self.timeline.stops().get(stop)).map_or(0, |at| at.step);
+        let mut since = self.timeline.steps().from(step);
+        since.all(|step| matches!(step.input, Some(Input::Cycle)))
+    }
+}
+
+/// Whether later cycles can come to something else because of this one.
+fn is_progress(cycle: &CycleRecord) -> bool {
+    matches!(cycle.outcome, Outcome::Scheduled | Outcome::Waiting) || cycle.preemption.is_some()
+}

@@ -1,0 +1,177 @@
+//! How the debugger moves: forward and backward at every depth, and to places that are named.
+
+use super::Session;
+use kubestep_engine::api::Time;
+use crate::frames::{Depth, Position};
+use crate::trace::EntryId;
+
+/// What a step did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ran {
+    /// The position moved within what was recorded.
+    Moved,
+    /// A new cycle was run and the position is in it.
+    NewCycle,
+    /// No pod can be popped: an event or a timer is needed.
+    Idle,
+    /// This is the end of what was recorded, and the session acts: somebody else runs its cycles.
+    AtEnd,
+    /// There is nothing before.
+    AtStart,
+}
+
+impl Session {
+    /// Goes to the next frame, at any depth; runs a cycle at the end of the recording.
+    pub fn step_into(&mut self) -> Ran {
+        self.forward(Depth::Node)
+    }
+
+    /// Goes to the next frame that is not deeper than this one.
+    pub fn step_over(&mut self) -> Ran {
+        self.forward(self.position.depth())
+    }
+
+    /// Goes to the next frame outside of the one around this.
+    pub fn step_out(&mut self) -> Ran {
+        self.forward(self.position.parent().depth())
+    }
+
+    /// Goes to the frame before, at any depth.
+    pub fn back_into(&mut self) -> Ran {
+        self.backward(Depth::Node)
+    }
+
+    /// Goes to the frame before that is not deeper than this one.
+    pub fn back_over(&mut self) -> Ran {
+        self.backward(self.position.depth())
+    }
+
+    /// Goes back to the start of the frame around this one.
+    pub fn back_out(&mut self) -> Ran {
+        self.backward(self.position.parent().depth())
+    }
+
+    /// Goes to the start of the next cycle.
+    pub fn next_cycle(&mut self) -> Ran {
+        let later = self.timeline.stops().from(self.stop + 1);
+        let next = later.zip(self.stop + 1..).find(|(stop, _)| stop.cycle.is_some());
+        match next.map(|(_, at)| at) {
+            Some(next) => self.moved_to(next),
+            None => self.run_on(),
+        }
+    }
+
+    /// Goes to the start of this cycle or, from there, of the one before.
+    pub fn previous_cycle(&mut self) -> Ran {
+        if self.record().is_some() && self.position != Position::START {
+            return self.moved_to(self.stop);
+        }
+        let stops = self.timeline.stops();
+        let earlier = stops.range(stops.start()..self.stop).rev().zip(1..);
+        let before = earlier.into_iter().find(|(stop, _)| stop.cycle.is_some());
+        match before.map(|(_, back)| self.stop - back) {
+            Some(before) => self.moved_to(before),
+            None => Ran::AtStart,
+        }
+    }
+
+    /// Goes to a recorded cycle. `false` if there is none of that number.
+    pub fn go_to_cycle(&mut self, number: u64) -> bool {
+        self.timeline.stop_of_cycle(number).map(|stop| self.moved_to(stop)).is_some()
+    }
+
+    /// Goes to a stop, by its index; to the last if there are not so many, and to the first if
+    /// it is forgotten.
+    pub fn go_to_stop(&mut self, stop: usize) {
+        let stops = self.timeline.stops();
+        self.moved_to(stop.min(stops.end().saturating_sub(1)).max(stops.start()));
+    }
+
+    /// Goes to the newest stop.
+    pub fn go_to_end(&mut self) {
+        self.go_to_stop(usize::MAX);
+    }
+
+    /// Goes to the newest stop and, from within it, to its last frame: going on never leads back.
+    pub fn go_on_to_end(&mut self) {
+        match self.is_at_newest() && self.position != Position::START {
+            true => self.position = Position::last(&self.tree(), Depth::Point),
+            false => self.go_to_end(),
+        }
+    }
+
+    /// Goes to a queue move, hint, event or cycle. `false` if there is none of that id.
+    pub fn go_to_entry(&mut self, entry: EntryId) -> bool {
+        let Some(stop) = self.timeline.stop_of_entry(entry) else { return false };
+        self.moved_to(stop);
+        if self.tree().entries.contains(&entry.0) {
+            self.position = Position::of_entry(entry);
+        }
+        true
+    }
+
+    /// Goes to the last stop of which the clock shows at most `time`.
+    pub fn go_to_time(&mut self, time: Time) {
+        self.moved_to(self.timeline.stop_at(time));
+    }
+
+    /// Goes to the next cycle of the pod of this cycle, `back` to the one before it. `false` if
+    /// none is recorded.
+    pub fn go_to_attempt(&mut self, back: bool) -> bool {
+        let Some(record) = self.latest_record() else { return false };
+        let attempt = match back {
+            false => self.history.next_attempt(record),
+            true => self.history.previous_attempt(record),
+        };
+        attempt.map(|record| record.cycle).is_some_and(|number| self.go_to_cycle(number))
+    }
+
+    /// Goes to a frame of the stop the debugger stands at.
+    pub fn go_to(&mut self, position: Position) {
+        self.position = position;
+    }
+
+    /// A new cycle, unless the session acts.
+    pub(super) fn run_on(&mut self) -> Ran {
+        match self.acts() {
+            true => Ran::AtEnd,
+            false => self.run_cycle(),
+        }
+    }
+
+    fn moved_to(&mut self, stop: usize) -> Ran {
+        (self.stop, self.position) = (stop, Position::START);
+        Ran::Moved
+    }
+
+    fn forward(&mut self, deepest: Depth) -> Ran {
+        if deepest == Depth::Node {
+            self.make_whole();
+        }
+        if let Some(next) = self.position.next(&self.tree(), deepest) {
+            self.position = next;
+            return Ran::Moved;
+        }
+        match self.is_at_newest() {
+            false => self.moved_to(self.stop + 1),
+            true => self.run_on(),
+        }
+    }
+
+    fn backward(&mut self, deepest: Depth) -> Ran {
+        if let Some(before) = self.position.previous(&self.tree(), deepest) {
+            self.position = before;
+            return Ran::Moved;
+        }
+        if self.stop <= self.timeline.stops().start() {
+            return Ran::AtStart;
+        }
+        let before = self.stop - 1;
+        (self.stop, self.position) = (before, Position::START);
+        if deepest == Depth::Node {
+            self.make_whole();
+        }
+        self.position = Position::last(&self.tree(), deepest);
+        Ran::Moved
+    }
+}

@@ -1,0 +1,147 @@
+//! Earlier states of the cluster, and matrices that were left out of records: from the nearest
+//! copy before them, what was done since is done again.
+//!
+//! That can be long, so it is a piece of work of its own, [`Restoring`], which is gone on with
+//! in slices and can be dropped at any time.
+
+use std::sync::Arc;
+
+use super::Session;
+use crate::input;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_cluster::World;
+
+/// Steps before the wanted one whose records are made whole with it, so that going on
+/// backward finds them there.
+const NEARBY: usize = 16;
+
+/// Work on the way to an earlier state.
+pub struct Restoring {
+    from: usize,
+    at: usize,
+    target: usize,
+    world: World,
+}
+
+impl Restoring {
+    /// Steps done again so far, and all that have to be.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.at - self.from, self.target - self.from)
+    }
+}
+
+impl Session {
+    /// The cluster as it is at the position.
+    pub fn world_here(&mut self) -> &World {
+        self.finish(self.restoring(self.step(), true));
+        self.state().unwrap_or(&self.world)
+    }
+
+    /// The cluster as it is at the position, if it is at hand without work.
+    pub fn state(&self) -> Option<&World> {
+        match self.step() {
+            step if step == self.last_step() => Some(&self.world),
+            step => self.checkpoints.at(step).map(Arc::as_ref),
+        }
+    }
+
+    /// Makes the record at the position whole.
+    pub(super) fn make_whole(&mut self) {
+        self.finish(self.restoring(self.step(), false));
+    }
+
+    /// The cluster as it was after a step.
+    pub fn world_at(&mut self, step: usize) -> Arc<World> {
+        if step >= self.last_step() {
+            return Arc::new(self.world.clone());
+        }
+        self.finish(self.restoring(step, true));
+        match self.checkpoints.at(step) {
+            Some(world) => world.clone(),
+            None => Arc::new(self.world.clone()),
+        }
+    }
+
+    /// A cycle's record with nothing left out.
+    pub fn whole_record(&mut self, number: u64) -> Option<Arc<CycleRecord>> {
+        let stop = self.timeline.stop_of_cycle(number)?;
+        let step = self.timeline.stops().get(stop)?.step;
+        self.finish(self.restoring(step, false));
+        self.history.cycle(number).cloned()
+    }
+
+    /// What has to be done for the records of a step to be whole and, with `state`, for the
+    /// state after it to be at hand. `None`: nothing.
+    pub fn restoring(&self, step: usize, state: bool) -> Option<Restoring> {
+        let target = step.min(self.last_step());
+        let no_state = state && target != self.last_step() && self.checkpoints.at(target).is_none();
+        let from = match self.has_whole_records(target) {
+            true if !no_state => return None,
+            true => target,
+            // One step more, so that the record before is whole as well.
+            false => target.saturating_sub(2).max(self.timeline.steps().start()),
+        };
+        let (from, world) = self.checkpoints.before(from)?;
+        Some(Restoring { from, at: from, target, world: World::clone(world) })
+    }
+
+    /// Goes on with the work until it is done, or until `stop` says so, asked after each step.
+    /// `true`: done.
+    pub fn restore(&mut self, work: &mut Restoring, mut stop: impl FnMut() -> bool) -> bool {
+        if work.from < self.timeline.steps().start() {
+            // Where it began is forgotten: whoever still wants the state asks for it again.
+            return true;
+        }
+        while work.at < work.target {
+            work.at += 1;
+            self.repeat_step(work);
+            if work.at < work.target && stop() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn repeat_step(&mut self, work: &mut Restoring) {
+        let Some(step) = self.timeline.steps().get(work.at) else { return };
+        let Some(done) = &step.input else { return };
+        let left = work.target - work.at;
+        let fills = left < NEARBY && !self.has_whole_records(work.at);
+        match &step.known {
+            Some(known) if !fills && !self.leads_to_kept(work.at, work.target) => {
+                input::repeat_known(&mut work.world, known);
+            }
+            _ => {
+                let effect = input::repeat(&mut work.world, done, &step.answers);
+                let records = effect.record.iter().chain(&effect.finished);
+                records.filter(|_| left < NEARBY).for_each(|record| self.history.fill(record));
+            }
+        }
+        self.checkpoints.revisit(work.at, left, &work.world);
+    }
+
+    /// Whether a state on the way to `target` is kept before the next known cycle after `step`.
+    /// Nothing may be missing in it, so its last cycle must be run whole.
+    fn leads_to_kept(&self, step: usize, target: usize) -> bool {
+        let later = self.timeline.steps().range(step + 1..target + 1);
+        let alike = later.take_while(|later| later.known.is_none()).count();
+        (step..=step + alike).any(|at| self.checkpoints.keeps(at, target - at))
+    }
+
+    fn finish(&mut self, work: Option<Restoring>) {
+        if let Some(mut work) = work {
+            self.restore(&mut work, || false);
+        }
+    }
+
+    fn has_whole_records(&self, step: usize) -> bool {
+        let stops = self.timeline.stops_of(step);
+        let mut records = stops.filter_map(|stop| self.history.cycle(stop.cycle?));
+        records.all(|record| record.is_whole())
+    }
+
+    /// The step after which the cluster is as it is now.
+    pub(super) fn last_step(&self) -> usize {
+        self.timeline.steps().end().saturating_sub(1)
+    }
+}

@@ -1,0 +1,290 @@
+//! Running and going back until a breakpoint stops it.
+
+use super::{Ran, Session};
+use crate::breakpoint::{Breakpoints, Hit, Moment, Recording};
+use kubestep_engine::intern::Symbol;
+use crate::trace::EntryId;
+
+/// What continuing came to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Continued {
+    /// A breakpoint or watch stopped it, and the position is there.
+    Stopped(Hit),
+    /// No pod can be popped, or none to any effect: an event or a timer is needed.
+    Idle,
+    /// There is nothing before.
+    AtStart,
+    /// It was told to pause; continuing goes on.
+    Paused,
+}
+
+/// What a search for a stop came to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Search {
+    /// This is it.
+    Found(Hit),
+    /// There is none.
+    None,
+    /// It was told to pause.
+    Paused,
+}
+
+impl Session {
+    /// The breakpoints and watches.
+    pub fn breakpoints(&self) -> &Breakpoints {
+        &self.breakpoints
+    }
+
+    /// Changes breakpoints and watches, and counts the hits of new ones over the recording.
+    pub fn change_breakpoints<T>(&mut self, change: impl FnOnce(&mut Breakpoints) -> T) -> T {
+        let changed = change(&mut self.breakpoints);
+        self.with_recording(|breakpoints, recording| breakpoints.update(recording));
+        changed
+    }
+
+    /// Takes over the breakpoints and watches of another session, and counts their hits here.
+    pub fn take_breakpoints_of(&mut self, other: &Session) {
+        self.breakpoints.take_over(&other.breakpoints);
+        self.with_recording(|breakpoints, recording| breakpoints.update(recording));
+    }
+
+    /// What breakpoints look at.
+    pub fn recording(&self) -> Recording<'_> {
+        Recording {
+            history: &self.history,
+            start: self.story_start(),
+            beginning: self.checkpoints.first().filter(|_| self.forgotten_before().is_some()),
+            ledger: &self.ledger,
+            objects: self.world.scheduler().objects(),
+        }
+    }
+
+    /// The plugins that breakpoints can name: those of the profiles.
+    pub fn plugin_names(&self) -> Vec<Symbol> {
+        let frameworks = self.world.scheduler().frameworks();
+        let instances = frameworks.values().flat_map(|framework| framework.instances());
+        let mut names: Vec<Symbol> = instances.map(|plugin| plugin.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The moment of the recording that the debugger stands at; `None` before everything.
+    pub fn moment(&self) -> Option<Moment> {
+        let stop = self.stop()?;
+        let recording = self.recording();
+        if let Some(entry) = self.position.entry {
+            return Some(Moment::new(&recording, entry, self.position));
+        }
+        match stop.cycle.and_then(|number| self.history.entry_of_cycle(number)) {
+            Some(entry) => Some(Moment::new(&recording, entry, self.position)),
+            None => Moment::after(stop.entries.start as usize),
+        }
+    }
+
+    /// How many entries of the history are past at the position: those up to the one the
+    /// debugger stands on, else all of its stop, as the cluster is shown there.
+    pub fn entries_past(&self) -> usize {
+        match (self.position.entry, self.stop()) {
+            (Some(entry), _) => entry.0 as usize + 1,
+            (None, Some(stop)) => stop.entries.end as usize,
+            (None, None) => 0,
+        }
+    }
+
+    /// Goes on until a breakpoint stops it: first through what is recorded, then by running
+    /// cycles. `more` is asked now and then whether to go on.
+    pub fn continue_on(&mut self, mut more: impl FnMut() -> bool) -> Continued {
+        let mut after = self.moment();
+        loop {
+            match self.stop_after(after, None, &mut more) {
+                Search::Found(hit) => return self.stopped(hit),
+                Search::Paused => return Continued::Paused,
+                Search::None => {}
+            }
+            self.go_on_to_end();
+            after = Moment::after(self.history.len());
+            let over = self.run_on() != Ran::NewCycle || self.circle().is_some();
+            if over || !more() {
+                return match self.stop_after(after, None, &mut || true) {
+                    Search::Found(hit) => self.stopped(hit),
+                    _ if !over => Continued::Paused,
+                    _ => {
+                        // The last of the pods, if a group was tried.
+                        self.go_on_to_end();
+                        Continued::Idle
+                    }
+                };
+            }
+        }
+    }
+
+    /// Goes back until a breakpoint stops it, or to the beginning. `more` is asked now and then
+    /// whether to go on.
+    pub fn continue_back(&mut self, mut more: impl FnMut() -> bool) -> Continued {
+        match self.stop_before(self.moment(), None, &mut more) {
+            Search::Found(hit) => self.stopped(hit),
+            Search::Paused => Continued::Paused,
+            Search::None => {
+                self.go_to_stop(0);
+                Continued::AtStart
+            }
+        }
+    }
+
+    /// The last stop before a moment and not before `since`. `more` is asked now and then
+    /// whether to go on.
+    pub fn stop_before(
+        &mut self,
+        before: Option<Moment>,
+        since: Option<Moment>,
+        more: &mut dyn FnMut() -> bool,
+    ) -> Search {
+        if !self.breakpoints.can_stop() {
+            return Search::None;
+        }
+        let first = since.map_or(EntryId(0), |since| since.entry());
+        loop {
+            let found = self.with_recording(|breakpoints, recording| {
+                breakpoints.previous(recording, before, first)
+            });
+            match found {
+                Ok(Some(hit)) if Some(hit.moment) >= since => return Search::Found(hit),
+                Ok(_) => return Search::None,
+                Err(entry) => self.make_entry_whole(entry),
+            }
+            if !more() {
+                return Search::Paused;
+            }
+        }
+    }
+
+    /// The first stop after a moment and, with `until`, not after that one. `more` is asked now
+    /// and then whether to go on.
+    pub fn stop_after(
+        &mut self,
+        after: Option<Moment>,
+        until: Option<Moment>,
+        more: &mut dyn FnMut() -> bool,
+    ) -> Search {
+        if !self.breakpoints.can_stop() {
+            return Search::None;
+        }
+        let last = until.map_or(EntryId(u32::MAX), |until| until.entry());
+        loop {
+            let found = self
+                .with_recording(|breakpoints, recording| breakpoints.next(recording, after, last));
+            match found {
+                Ok(Some(hit)) if until.is_none_or(|until| hit.moment <= until) => {
+                    return Search::Found(hit);
+                }
+                Ok(_) => return Search::None,
+                Err(entry) => self.make_entry_whole(entry),
+            }
+            if !more() {
+                return Search::Paused;
+            }
+        }
+    }
+
+    /// Runs a cycle again whose lists by node were left out, and counts the hits in it and in
+    /// those that became whole with it.
+    fn make_entry_whole(&mut self, entry: EntryId) {
+        let record = self.history.get(entry).and_then(|entry| entry.as_cycle());
+        let Some(number) = record.map(|record| record.cycle) else { return };
+        let replaced = self.history.replaced();
+        self.whole_record(number);
+        let whole = self.history.replaced_since(replaced).unwrap_or_default().iter();
+        let records = whole.filter_map(|place| self.history.cycles_from(*place as usize).next());
+        let numbers: Vec<u64> = records.map(|record| record.cycle).collect();
+        let entries: Vec<EntryId> =
+            numbers.into_iter().filter_map(|number| self.history.entry_of_cycle(number)).collect();
+        self.with_recording(|breakpoints, recording| {
+            entries.iter().for_each(|entry| breakpoints.recount(recording, *entry));
+            breakpoints.recount(recording, entry);
+            breakpoints.give_up_on(recording, entry);
+        });
+    }
+
+    /// How many recorded cycles up to a moment have to be run again to know all stops.
+    pub fn unseen_until(&self, moment: Option<Moment>) -> usize {
+        moment.map_or(0, |moment| self.breakpoints.unseen_until(moment.entry()))
+    }
+
+    /// Goes to a hit and switches what stops only once off.
+    pub fn stopped(&mut self, hit: Hit) -> Continued {
+        self.go_to_hit(&hit);
+        self.breakpoints.stopped(&hit);
+        Continued::Stopped(hit)
+    }
+
+    /// Goes to a hit.
+    pub fn go_to_hit(&mut self, hit: &Hit) {
+        if self.go_to_entry(hit.entry()) {
+            self.go_to(hit.frame);
+        }
+    }
+
+    /// What logging breakpoints say of the time from one moment to another, at most `limit`.
+    pub fn logged(&mut self, from: Option<Moment>, to: Option<Moment>, limit: usize) -> Vec<Hit> {
+        let logged = |breakpoints: &mut Breakpoints, recording: &Recording<'_>| {
+            breakpoints.logged(recording, from, to, limit)
+        };
+        self.with_recording(logged)
+    }
+
+    fn with_recording<T>(&mut self, act: impl FnOnce(&mut Breakpoints, &Recording<'_>) -> T) -> T {
+        let mut breakpoints = std::mem::take(&mut self.breakpoints);
+        let done = act(&mut breakpoints, &self.recording());
+        self.breakpoints = breakpoints;
+        done
+    }
+
+    /// Entries before this one led to the loaded cluster.
+    fn story_start(&self) -> usize {
+        self.timeline.steps().first().map_or(0, |step| step.entries.end as usize)
+    }
+
+    /// Notes what a step changed on the nodes, and counts the hits in it.
+    pub(super) fn look_at_step(&mut self, cycles: &[(EntryId, u64)], replaced: Vec<u64>) {
+        let is_loading = self.timeline.steps().end() == 1;
+        // What a step changes, it changes with its first entry.
+        let start = self.timeline.steps().last().map_or(0, |step| step.entries.start as usize);
+        let len = if is_loading { 0 } else { (start + 1).min(self.history.len()) };
+        let cache = self.world.scheduler().cache();
+        for (id, node) in cache.changed() {
+            self.ledger.note(id, node.map(AsRef::as_ref), len);
+        }
+        // Cycles of a group refresh the snapshot in between: their nodes have changed, too.
+        for (id, _) in cycles {
+            let record = self.history.get(*id).and_then(|entry| entry.as_cycle());
+            let chosen = record.and_then(|record| {
+                let mut nodes = record.feasible.iter();
+                nodes.find(|node| Some(record.nodes.name(**node)) == record.node).copied()
+            });
+            if let Some(id) = chosen {
+                self.ledger.note(id, cache.node(id).map(AsRef::as_ref), len);
+            }
+        }
+        let replaced: Vec<EntryId> =
+            replaced.into_iter().filter_map(|cycle| self.history.entry_of_cycle(cycle)).collect();
+        self.with_recording(|breakpoints, recording| {
+            replaced.iter().for_each(|entry| breakpoints.recount(recording, *entry));
+            breakpoints.update(recording);
+        });
+    }
+
+    /// The recording was cut off, and the records of these cycles are again as they were before
+    /// their pods had waited.
+    pub(super) fn forget_rest(&mut self, taken_back: &[u64]) {
+        let len = self.history.len();
+        self.ledger.truncate(len);
+        self.breakpoints.truncate(len);
+        let entries = taken_back.iter().filter_map(|cycle| self.history.entry_of_cycle(*cycle));
+        let entries: Vec<EntryId> = entries.collect();
+        self.with_recording(|breakpoints, recording| {
+            entries.iter().for_each(|entry| breakpoints.took_back(recording, *entry));
+            breakpoints.update(recording);
+        });
+    }
+}

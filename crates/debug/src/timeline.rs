@@ -1,0 +1,210 @@
+//! The log of a session: its steps, each an input with what it led to, and the stops among
+//! them where a debugger can stand.
+//!
+//! A step is what is done again to get back to a state. A stop is what a person sees as one:
+//! a cycle, or something else that was done. A step of a pod group has several cycles and so
+//! several stops; any other has one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use kubestep_engine::api::Time;
+use crate::input::{Answer, Input};
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::engine::scheduler::Known;
+use crate::trace::history::ENTRY_BYTES;
+use crate::trace::{EntryId, Kept};
+
+/// About what a step takes with its stops and what it changed on nodes, in bytes.
+const STEP_BYTES: usize = 600;
+
+/// An input with what is needed to do it again and to take it back.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What was done; `None`: the cluster was loaded, or what had been done was forgotten, which
+    /// is always the first step.
+    pub input: Option<Input>,
+    /// The virtual clock after it.
+    pub time: Time,
+    /// What it led to, as places in the history.
+    pub entries: Range<u32>,
+    /// What extenders answered.
+    pub(super) answers: Arc<[Answer]>,
+    /// Records of earlier cycles as they were before this step completed them.
+    pub(super) completed: Arc<[Arc<CycleRecord>]>,
+    /// What is known of the cycle, if it can be done again without its matrices.
+    pub(super) known: Option<Known>,
+}
+
+impl Step {
+    /// The cycles that this step brought to their end though they began before, as they were
+    /// before it.
+    pub fn completed(&self) -> impl Iterator<Item = &Arc<CycleRecord>> {
+        self.completed.iter()
+    }
+
+    /// About what it takes beside its entries in the history, in bytes.
+    fn bytes(&self) -> usize {
+        let input = match &self.input {
+            Some(Input::Change(change)) => change.bytes(),
+            _ => 0,
+        };
+        let answers: usize = self.answers.iter().flatten().map(json_bytes).sum();
+        STEP_BYTES + input + answers + self.completed.len() * ENTRY_BYTES
+    }
+}
+
+fn json_bytes(value: &Value) -> usize {
+    let more = match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(json_bytes).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| name.len() + json_bytes(value)).sum()
+        }
+        _ => 0,
+    };
+    size_of::<Value>() + more
+}
+
+/// A place where the debugger can stand: a cycle, or another thing that was done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stop {
+    /// The step it belongs to.
+    pub step: usize,
+    /// The number of its cycle, if it is one.
+    pub cycle: Option<u64>,
+    /// The number of the newest cycle up to here, 0 before the first.
+    pub newest_cycle: u64,
+    /// What happened beside the cycle: queue moves, hints and events, as places in the history.
+    pub entries: Range<u32>,
+}
+
+/// The steps and stops of a session, oldest first.
+#[derive(Clone, Default, Debug)]
+pub struct Timeline {
+    steps: Kept<Step>,
+    stops: Kept<Stop>,
+    /// About what the steps take, in bytes.
+    bytes: usize,
+}
+
+impl Timeline {
+    /// Appends a step. `cycles` are the places and numbers of its cycles.
+    pub(super) fn push(&mut self, step: Step, cycles: &[(EntryId, u64)]) {
+        let number = self.steps.end();
+        let mut newest = self.stops.last().map_or(0, |stop| stop.newest_cycle);
+        let Range { start, end } = step.entries;
+        let first = cycles.first().map_or(end, |(id, _)| id.0);
+        if start < first || cycles.is_empty() {
+            let entries = start..first;
+            self.stops.push(Stop { step: number, cycle: None, newest_cycle: newest, entries });
+        }
+        for (at, (id, cycle)) in cycles.iter().enumerate() {
+            newest = *cycle;
+            let until = cycles.get(at + 1).map_or(end, |(next, _)| next.0);
+            let (cycle, entries) = (Some(*cycle), id.0 + 1..until);
+            self.stops.push(Stop { step: number, cycle, newest_cycle: newest, entries });
+        }
+        self.bytes += step.bytes();
+        self.steps.push(step);
+    }
+
+    /// Says that the newest step was proposed a node by the ranking of the cycle before it,
+    /// which therefore has to be run whole again.
+    pub(super) fn follows_ranking(&mut self) {
+        let is_cycle = |step: &&mut Step| matches!(step.input, Some(Input::Cycle));
+        if let Some(before) = self.steps.iter_mut().rev().skip(1).find(is_cycle) {
+            before.known = None;
+        }
+    }
+
+    /// The steps.
+    pub fn steps(&self) -> &Kept<Step> {
+        &self.steps
+    }
+
+    /// The stops.
+    pub fn stops(&self) -> &Kept<Stop> {
+        &self.stops
+    }
+
+    /// Forgets all steps after the first `len`. Gives them back, the oldest first.
+    pub(super) fn truncate(&mut self, len: usize) -> VecDeque<Step> {
+        self.stops.cut(self.stops.partition_point(|stop| stop.step < len));
+        let dropped = self.steps.cut(len);
+        self.bytes -= dropped.iter().map(Step::bytes).sum::<usize>();
+        dropped
+    }
+
+    /// Forgets what was done up to and with `step`: the log begins with the state after it.
+    /// Gives the entries that are gone with it: all before this one.
+    pub(super) fn forget(&mut self, step: usize) -> EntryId {
+        let gone = self.steps.forget(step).map(|step| step.bytes()).sum::<usize>();
+        self.bytes -= gone;
+        let last = self.last_stop_of(step);
+        self.stops.forget(last);
+        let mut end = 0;
+        if let Some(first) = self.steps.get_mut(step) {
+            let before = first.bytes();
+            end = first.entries.end;
+            (first.input, first.known, first.entries) = (None, None, end..end);
+            (first.answers, first.completed) = (Arc::default(), Arc::default());
+            self.bytes -= before - first.bytes();
+        }
+        if let Some(stop) = self.stops.get_mut(last) {
+            (stop.cycle, stop.entries) = (None, end..end);
+        }
+        EntryId(end)
+    }
+
+    /// About what the steps take beside their entries in the history, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The index of the stop of a cycle.
+    pub fn stop_of_cycle(&self, number: u64) -> Option<usize> {
+        let at = self.stops.partition_point(|stop| stop.newest_cycle < number);
+        self.stops.get(at)?.cycle.filter(|cycle| *cycle == number).map(|_| at)
+    }
+
+    /// The index of the stop that an entry of the history belongs to.
+    pub fn stop_of_entry(&self, entry: EntryId) -> Option<usize> {
+        let at = self.stops.partition_point(|stop| stop.entries.end <= entry.0);
+        // The cycle itself comes right before its entries.
+        self.stops.get(at).filter(|stop| {
+            let first = stop.entries.start - u32::from(stop.cycle.is_some());
+            (first..stop.entries.end).contains(&entry.0)
+        })?;
+        Some(at)
+    }
+
+    /// The last stop of which the clock shows at most `time`; the first if there is none.
+    pub fn stop_at(&self, time: Time) -> usize {
+        let steps = self.steps.partition_point(|step| step.time <= time);
+        self.last_stop_of(steps.saturating_sub(1).max(self.steps.start()))
+    }
+
+    /// The first stop of which the clock shows at least `time`; the last if there is none.
+    pub fn first_stop_at(&self, time: Time) -> usize {
+        let steps = self.steps.partition_point(|step| step.time < time);
+        let stop = self.stops.partition_point(|stop| stop.step < steps);
+        stop.min(self.stops.end().saturating_sub(1))
+    }
+
+    /// The stops of a step.
+    pub fn stops_of(&self, step: usize) -> impl Iterator<Item = &Stop> {
+        let before = self.stops.partition_point(|stop| stop.step < step);
+        let until = self.stops.partition_point(|stop| stop.step <= step);
+        self.stops.range(before..until)
+    }
+
+    /// The last stop of a step; the first of all if the step was forgotten.
+    pub fn last_stop_of(&self, step: usize) -> usize {
+        let after = self.stops.partition_point(|stop| stop.step <= step);
+        after.saturating_sub(1).max(self.stops.start())
+    }
+}

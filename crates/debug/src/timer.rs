@@ -1,0 +1,109 @@
+//! What is due by itself: the timers of a cluster, with the pods they are about.
+
+use kubestep_engine::api::Time;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::queue::SchedulingQueue;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// What a timer does when it is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimerKind {
+    /// A backoff ends.
+    Backoff,
+    /// A pod was unschedulable for too long and is tried again without an event.
+    Flush,
+    /// A plugin's hold at Permit is over, and the pod is rejected.
+    Permit(Symbol),
+    /// A plugin looks again whether it is done with PreBind.
+    PreBind(Symbol),
+}
+
+/// The next of its kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Timer {
+    /// When; not before the present.
+    pub due: Time,
+    /// What happens then.
+    pub kind: TimerKind,
+    /// The pod it is about.
+    pub pod: NamespacedName,
+    /// How many pods more it is about at the same moment.
+    pub others: usize,
+}
+
+impl Timer {
+    /// What happens, as a sentence without its full stop.
+    pub fn words(&self) -> String {
+        let pod = match self.others {
+            0 => self.pod.to_string(),
+            1 => format!("{} and 1 other", self.pod),
+            n => format!("{} and {n} others", self.pod),
+        };
+        match self.kind {
+            TimerKind::Backoff => format!("the backoff of {pod} ends"),
+            TimerKind::Flush => format!("{pod} is flushed to be tried again"),
+            TimerKind::Permit(plugin) => format!("{plugin} stops waiting for {pod} at Permit"),
+            TimerKind::PreBind(plugin) => format!("{plugin} looks again at {pod} in PreBind"),
+        }
+    }
+}
+
+/// The next timer of each kind, the soonest first.
+pub fn timers(world: &World) -> Vec<Timer> {
+    let mut next: Vec<Timer> = Vec::new();
+    for timer in all(world) {
+        if !next.iter().any(|before| before.kind == timer.kind) {
+            next.push(timer);
+        }
+    }
+    next
+}
+
+/// All timers that are due by a moment, the soonest first.
+pub fn due_by(world: &World, moment: Time) -> Vec<Timer> {
+    all(world).into_iter().take_while(|timer| timer.due <= moment).collect()
+}
+
+/// All timers, the soonest first; those of a kind at the same moment are one.
+fn all(world: &World) -> Vec<Timer> {
+    let (scheduler, now) = (world.scheduler(), world.now());
+    let mut all = queue_timers(scheduler.queue());
+    for waiting in scheduler.waiting() {
+        for hold in waiting.holds() {
+            let kind = match waiting.in_pre_bind() {
+                Some(plugin) => TimerKind::PreBind(plugin),
+                None => TimerKind::Permit(hold.plugin),
+            };
+            all.push((hold.deadline, kind, waiting.pod().key()));
+        }
+    }
+    let mut timers: Vec<Timer> = Vec::new();
+    // Stable: of several pods at the same moment, the first is named.
+    all.sort_by_key(|(due, ..)| *due);
+    for (due, kind, pod) in all {
+        let due = due.max(now);
+        let mut newest = timers.iter_mut().rev().take_while(|timer| timer.due == due);
+        match newest.find(|timer| timer.kind == kind) {
+            Some(timer) => timer.others += 1,
+            None => timers.push(Timer { due, kind, pod, others: 0 }),
+        }
+    }
+    timers
+}
+
+fn queue_timers(queue: &SchedulingQueue) -> Vec<(Time, TimerKind, NamespacedName)> {
+    let settings = queue.settings();
+    let mut all = Vec::new();
+    for pod in queue.backoff() {
+        let release = pod.backoff_expiration.map(|end| settings.backoff_release(end));
+        all.extend(release.map(|due| (due, TimerKind::Backoff, pod.key())));
+    }
+    for pod in queue.unschedulable() {
+        // It is flushed once it has been there for longer than this.
+        let limit = settings.max_unschedulable_duration.saturating_add(1);
+        let due = Time(pod.timestamp.0.saturating_add(limit));
+        all.push((due, TimerKind::Flush, pod.key()));
+    }
+    all
+}

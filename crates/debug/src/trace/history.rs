@@ -1,0 +1,485 @@
+//! Everything that happened, as one ordered timeline: cycles, moves between queues, answers
+//! of hints and events for people.
+//!
+//! Entries are only appended, cut off at the end when the debugger goes back in time, or
+//! forgotten from the beginning on, so an [`EntryId`] means the same entry for as long as it
+//! exists. Records are shared, so a view can hold on to one while the history grows.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kubestep_engine::api::Time;
+use kubestep_engine::engine::host::ApiEvent;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::{CycleRecord, HintRecord, QueueMove};
+use kubestep_engine::engine::shards::{Shards, Spread as _};
+use crate::trace::kept::Kept;
+use crate::trace::thin::{self, Weights};
+
+/// About what an entry takes that is no matrix, a thin record of a cycle among them, in bytes.
+pub const ENTRY_BYTES: usize = 1_300;
+/// Records that stay whole, whatever they take.
+const WHOLE: usize = 8;
+/// Replaced records that are remembered at most.
+const REPLACED: usize = 8_192;
+
+/// The place of an entry in the timeline, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EntryId(pub u32);
+
+impl EntryId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A scheduling cycle with its binding cycle.
+    Cycle(Arc<CycleRecord>),
+    /// A pod moved between queues.
+    Move(QueueMove),
+    /// A plugin was asked whether an event helps a pod.
+    Hint(HintRecord),
+    /// An event for people was written.
+    Event(Time, ApiEvent),
+}
+
+impl Entry {
+    /// When it happened.
+    pub fn time(&self) -> Time {
+        match self {
+            Entry::Cycle(record) => record.time,
+            Entry::Move(moved) => moved.time,
+            Entry::Hint(hint) => hint.time,
+            Entry::Event(time, _) => *time,
+        }
+    }
+
+    /// The pod it is about.
+    pub fn pod(&self) -> NamespacedName {
+        match self {
+            Entry::Cycle(record) => record.pod,
+            Entry::Move(moved) => moved.pod,
+            Entry::Hint(hint) => hint.pod,
+            Entry::Event(_, event) => event.regarding,
+        }
+    }
+
+    /// The cycle, if it is one.
+    pub fn as_cycle(&self) -> Option<&Arc<CycleRecord>> {
+        match self {
+            Entry::Cycle(record) => Some(record),
+            _ => None,
+        }
+    }
+}
+
+/// The timeline, with indexes by cycle number and by pod.
+#[derive(Clone, Default, Debug)]
+pub struct History {
+    entries: Kept<Arc<Entry>>,
+    /// Cycle entries in order; their cycle numbers rise.
+    cycles: Kept<EntryId>,
+    by_pod: Shards<NamespacedName, Vec<EntryId>>,
+    /// Numbers of the cycles whose records are whole, in the order they were put here. A
+    /// number may be there that was cut off since.
+    whole: VecDeque<u64>,
+    weights: Weights,
+    /// Places among the cycles of records that were replaced, in that order; so many before
+    /// them are forgotten.
+    replaced: Vec<u32>,
+    forgotten: u64,
+    /// The number of the newest cycle that was forgotten, 0: none was.
+    forgotten_cycle: u64,
+    /// Most bytes of entries and matrices; `None`: any.
+    budget: Option<usize>,
+}
+
+impl History {
+    /// Appends what happened and says where it is.
+    pub fn push(&mut self, entry: Entry) -> EntryId {
+        let id = EntryId(self.entries.end() as u32);
+        let pod = entry.pod();
+        let mut of_pod = self.by_pod.remove(&pod).unwrap_or_default();
+        of_pod.push(id);
+        self.by_pod.insert(pod, of_pod);
+        if let Entry::Cycle(record) = &entry {
+            self.cycles.push(id);
+            self.count_in(&record.clone());
+        }
+        self.entries.push(Arc::new(entry));
+        self.keep_within_budget();
+        id
+    }
+
+    /// Changes how much memory the timeline may take, in bytes; `None`: any. Matrices are left
+    /// out to stay within it; entries are forgotten only where somebody calls
+    /// [`History::forget`].
+    pub fn set_budget(&mut self, bytes: Option<usize>) {
+        self.budget = bytes;
+        self.keep_within_budget();
+    }
+
+    /// Bytes that the matrices of whole records take now.
+    pub fn matrix_bytes(&self) -> usize {
+        self.weights.bytes()
+    }
+
+    /// About what the entries take without any matrix, in bytes.
+    pub fn entry_bytes(&self) -> usize {
+        self.entries.count() * ENTRY_BYTES
+    }
+
+    fn count_in(&mut self, record: &CycleRecord) {
+        if record.is_whole() {
+            self.weights.add(record);
+            self.whole.push_back(record.cycle);
+        }
+    }
+
+    fn count_out(&mut self, record: &CycleRecord) {
+        if record.is_whole() {
+            self.weights.remove(record);
+            if let Some(at) = self.whole.iter().rposition(|number| *number == record.cycle) {
+                self.whole.remove(at);
+            }
+        }
+    }
+
+    /// Makes the records thin that were whole for longest, until the rest fits.
+    fn keep_within_budget(&mut self) {
+        let Some(budget) = self.budget else { return };
+        let budget = budget.saturating_sub(self.entry_bytes());
+        while self.weights.bytes() > budget && self.whole.len() > WHOLE {
+            let Some(number) = self.whole.front().copied() else { return };
+            match self.cycle(number).map(|record| Arc::new(thin::thin(record))) {
+                Some(thin) => {
+                    self.put_cycle(thin);
+                }
+                None => {
+                    self.whole.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Puts the matrices of a cycle that was run again into its record, if they were left out.
+    pub fn fill(&mut self, whole: &CycleRecord) {
+        let thin = self.cycle(whole.cycle).filter(|record| !record.is_whole());
+        if let Some(filled) = thin.map(|record| Arc::new(thin::fill(record, whole))) {
+            self.put_cycle(filled);
+            self.keep_within_budget();
+        }
+    }
+
+    /// Puts a fuller record of a cycle in place of the one that is there: its pod had waited
+    /// at Permit and is decided now. A cycle that is not there yet is appended. Says where it
+    /// is, and gives the record that was there.
+    pub fn put_cycle(&mut self, record: Arc<CycleRecord>) -> (EntryId, Option<Arc<CycleRecord>>) {
+        let there = self.entry_of_cycle(record.cycle);
+        let before = there.and_then(|id| self.get(id)?.as_cycle().cloned());
+        let Some((id, before)) = there.zip(before) else {
+            return (self.push(Entry::Cycle(record)), None);
+        };
+        self.count_out(&before);
+        self.count_in(&record);
+        self.note_replaced(id);
+        if let Some(entry) = self.entries.get_mut(id.index()) {
+            *entry = Arc::new(Entry::Cycle(record));
+        }
+        (id, Some(before))
+    }
+
+    fn note_replaced(&mut self, id: EntryId) {
+        if self.replaced.len() >= REPLACED {
+            let forgotten = self.replaced.drain(..REPLACED / 2).count();
+            self.forgotten += forgotten as u64;
+        }
+        let place = self.cycles.partition_point(|cycle| *cycle < id);
+        self.replaced.push(place as u32);
+    }
+
+    /// How many records were replaced so far, as [`History::replaced_since`] counts them.
+    pub fn replaced(&self) -> u64 {
+        self.forgotten + self.replaced.len() as u64
+    }
+
+    /// The places among the cycles of all records that were replaced after the first `count`.
+    /// `None`: that is too long ago, or cycles were cut off since.
+    pub fn replaced_since(&self, count: u64) -> Option<&[u32]> {
+        let first = usize::try_from(count.checked_sub(self.forgotten)?).ok()?;
+        self.replaced.get(first..)
+    }
+
+    /// Puts the record back that a cycle had before it was completed. It may be thin. A cycle
+    /// that was forgotten stays so.
+    pub fn take_back(&mut self, record: &CycleRecord) {
+        if self.has_forgotten(record.cycle) {
+            return;
+        }
+        let present = self.cycle(record.cycle).filter(|present| present.is_whole());
+        let record = match present {
+            Some(present) => thin::fill(record, present),
+            None => record.clone(),
+        };
+        self.put_cycle(Arc::new(record));
+    }
+
+    /// Number of entries, those forgotten included; the id that the next one will get.
+    pub fn len(&self) -> usize {
+        self.entries.end()
+    }
+
+    /// Number of cycles, those forgotten included.
+    pub fn cycle_count(&self) -> usize {
+        self.cycles.end()
+    }
+
+    /// How many pods are known by what happened to them.
+    #[cfg(test)]
+    pub fn pod_count(&self) -> usize {
+        self.by_pod.len()
+    }
+
+    /// How many cycles were forgotten.
+    pub fn forgotten_cycles(&self) -> usize {
+        self.cycles.start()
+    }
+
+    /// Whether a cycle of that number was forgotten.
+    pub fn has_forgotten(&self, number: u64) -> bool {
+        number <= self.forgotten_cycle
+    }
+
+    /// Whether nothing happened yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets all entries before the first of that id.
+    pub fn forget(&mut self, before: EntryId) {
+        let forgotten: Vec<Arc<Entry>> = self.entries.forget(before.index()).collect();
+        let mut pods: Vec<NamespacedName> = forgotten.iter().map(|entry| entry.pod()).collect();
+        pods.sort_unstable_by_key(|pod| pod.number());
+        pods.dedup();
+        for pod in pods {
+            let Some(mut ids) = self.by_pod.remove(&pod) else { continue };
+            ids.drain(..ids.partition_point(|id| *id < before));
+            if !ids.is_empty() {
+                self.by_pod.insert(pod, ids);
+            }
+        }
+        for record in forgotten.iter().filter_map(|entry| entry.as_cycle()) {
+            self.forgotten_cycle = record.cycle;
+            if record.is_whole() {
+                self.weights.remove(record);
+            }
+        }
+        let gone = self.cycles.partition_point(|cycle| *cycle < before);
+        self.cycles.forget(gone);
+        let last = self.forgotten_cycle;
+        self.whole.retain(|number| *number > last);
+    }
+
+    /// Forgets all entries from `len` on: the debugger went back to when there were so many.
+    pub fn truncate(&mut self, len: usize) {
+        self.forgotten += self.replaced.drain(..).count() as u64 + 1;
+        let dropped = self.entries.cut(len);
+        for entry in dropped.iter().rev() {
+            if let Entry::Cycle(record) = entry.as_ref() {
+                self.cycles.pop();
+                self.count_out(record);
+            }
+            if let Some(mut ids) = self.by_pod.remove(&entry.pod()) {
+                ids.pop();
+                self.by_pod.insert(entry.pod(), ids);
+            }
+        }
+    }
+
+    /// The entry with that id.
+    pub fn get(&self, id: EntryId) -> Option<&Entry> {
+        self.entries.get(id.index()).map(Arc::as_ref)
+    }
+
+    /// All entries in order.
+    pub fn entries(&self) -> &Kept<Arc<Entry>> {
+        &self.entries
+    }
+
+    /// What happened to a pod, in order.
+    pub fn of_pod(
+        &self,
+        pod: NamespacedName,
+    ) -> impl DoubleEndedIterator<Item = (EntryId, &Entry)> {
+        let ids = self.by_pod.get(&pod).map_or(&[][..], Vec::as_slice);
+        ids.iter().filter_map(|id| Some((*id, self.get(*id)?)))
+    }
+
+    /// The cycles in order.
+    pub fn cycles(&self) -> impl DoubleEndedIterator<Item = &Arc<CycleRecord>> {
+        self.cycles.iter().filter_map(|id| self.get(*id)?.as_cycle())
+    }
+
+    /// The cycles from a place among them on, in order. Those forgotten count as places.
+    pub fn cycles_from(&self, place: usize) -> impl Iterator<Item = &Arc<CycleRecord>> {
+        self.cycles.from(place).filter_map(|id| self.get(*id)?.as_cycle())
+    }
+
+    /// The last cycle.
+    pub fn last_cycle(&self) -> Option<&Arc<CycleRecord>> {
+        self.cycles().next_back()
+    }
+
+    /// Where the cycle with that number is.
+    pub fn entry_of_cycle(&self, number: u64) -> Option<EntryId> {
+        let number_of = |id: &EntryId| self.get(*id).and_then(Entry::as_cycle).map(|r| r.cycle);
+        let at = self.cycles.partition_point(|id| number_of(id) < Some(number));
+        self.cycles.get(at).copied().filter(|id| number_of(id) == Some(number))
+    }
+
+    /// The cycle with that number (they count from 1).
+    pub fn cycle(&self, number: u64) -> Option<&Arc<CycleRecord>> {
+        self.get(self.entry_of_cycle(number)?)?.as_cycle()
+    }
+
+    /// The cycles of all pods that had this name, in order.
+    pub fn cycles_of(
+        &self,
+        pod: NamespacedName,
+    ) -> impl DoubleEndedIterator<Item = &Arc<CycleRecord>> {
+        self.of_pod(pod).filter_map(|(_, entry)| entry.as_cycle())
+    }
+
+    /// The same pod's cycle before this one.
+    pub fn previous_attempt(&self, record: &CycleRecord) -> Option<&Arc<CycleRecord>> {
+        let mut earlier = self.cycles_of(record.pod).rev();
+        earlier.find(|other| other.uid == record.uid && other.cycle < record.cycle)
+    }
+
+    /// The same pod's cycle after this one.
+    pub fn next_attempt(&self, record: &CycleRecord) -> Option<&Arc<CycleRecord>> {
+        let mut later = self.cycles_of(record.pod);
+        later.find(|other| other.uid == record.uid && other.cycle > record.cycle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_engine::engine::record::QueueName;
+    use kubestep_engine::intern::Symbol;
+
+    fn key(name: &str) -> NamespacedName {
+        NamespacedName::new("shop".into(), name.into())
+    }
+
+    fn cycle(number: u64, name: &str, uid: &str) -> Entry {
+        let pod = key(name);
+        let uid = Symbol::new(uid);
+        Entry::Cycle(Arc::new(CycleRecord { cycle: number, pod, uid, ..CycleRecord::default() }))
+    }
+
+    fn moved(name: &str) -> Entry {
+        let (from, to) = (QueueName::Active, QueueName::InFlight);
+        let event = Symbol::new("Pop");
+        let (time, pod) = (Time(5), key(name));
+        Entry::Move(QueueMove { time, pod, from, to, event, plugin: None, order: None })
+    }
+
+    fn sample() -> History {
+        let mut history = History::default();
+        let entries = [
+            moved("web"),
+            cycle(1, "web", "a"),
+            cycle(2, "db", "b"),
+            moved("web"),
+            cycle(3, "web", "a"),
+            cycle(4, "web", "c"),
+        ];
+        for (at, entry) in entries.into_iter().enumerate() {
+            assert_eq!(history.push(entry), EntryId(at as u32));
+        }
+        history
+    }
+
+    fn numbers<'a>(records: impl Iterator<Item = &'a Arc<CycleRecord>>) -> Vec<u64> {
+        records.map(|record| record.cycle).collect()
+    }
+
+    #[test]
+    fn cycles_are_found_by_number_and_by_pod() {
+        let history = sample();
+        assert_eq!(history.entry_of_cycle(3), Some(EntryId(4)));
+        assert_eq!(history.cycle(2).map(|record| record.pod), Some(key("db")));
+        assert!(history.cycle(0).is_none() && history.cycle(5).is_none());
+        assert_eq!(numbers(history.cycles_of(key("web"))), [1, 3, 4]);
+        assert_eq!(
+            history.of_pod(key("web")).map(|(id, _)| id.0).collect::<Vec<_>>(),
+            [0, 1, 3, 4, 5]
+        );
+        assert_eq!(history.of_pod(key("none")).count(), 0);
+    }
+
+    #[test]
+    fn attempts_stay_with_one_pod_of_a_name() {
+        let history = sample();
+        let of = |number| history.cycle(number).unwrap();
+        assert_eq!(numbers(history.next_attempt(of(1)).into_iter()), [3]);
+        assert_eq!(numbers(history.previous_attempt(of(3)).into_iter()), [1]);
+        assert!(history.next_attempt(of(3)).is_none(), "cycle 4 is another pod of that name");
+        assert!(history.previous_attempt(of(4)).is_none());
+    }
+
+    #[test]
+    fn a_cycle_is_put_in_its_place_or_at_the_end() {
+        let mut history = sample();
+        for number in [2, 5] {
+            let Entry::Cycle(record) = cycle(number, "db", "b") else { continue };
+            history.put_cycle(Arc::new(CycleRecord { attempt: 7, ..record.as_ref().clone() }));
+        }
+        assert_eq!(history.cycle(2).map(|record| record.attempt), Some(7));
+        assert_eq!(history.entry_of_cycle(2), Some(EntryId(2)));
+        assert_eq!(numbers(history.cycles_of(key("db"))), [2, 5]);
+    }
+
+    #[test]
+    fn going_back_forgets_what_came_after() {
+        let mut history = sample();
+        history.truncate(3);
+        assert_eq!((history.len(), numbers(history.cycles())), (3, vec![1, 2]));
+        assert_eq!(numbers(history.cycles_of(key("web"))), [1]);
+        assert_eq!(history.push(cycle(3, "web", "a")), EntryId(3));
+        assert_eq!(history.last_cycle().map(|record| record.cycle), Some(3));
+        assert_eq!(history.get(EntryId(0)).map(|entry| entry.time()), Some(Time(5)));
+    }
+
+    #[test]
+    fn what_was_replaced_is_told_from_any_moment_on() {
+        let mut history = sample();
+        let put = |history: &mut History, number: u64| {
+            let Entry::Cycle(record) = cycle(number, "web", "a") else { unreachable!() };
+            history.put_cycle(record);
+        };
+        let start = history.replaced();
+        put(&mut history, 3);
+        let later = history.replaced();
+        put(&mut history, 1);
+        put(&mut history, 5);
+        assert_eq!(history.replaced_since(start), Some(&[2, 0][..]));
+        assert_eq!(history.replaced_since(later), Some(&[0][..]));
+        assert_eq!(history.replaced_since(history.replaced()), Some(&[][..]));
+        assert_eq!(numbers(history.cycles_from(3)), [4, 5]);
+        for _ in 0..2 * REPLACED {
+            put(&mut history, 2);
+            assert!(history.replaced.len() <= REPLACED);
+        }
+        assert_eq!(history.replaced_since(later), None, "that is too long ago");
+        let before = history.replaced();
+        history.truncate(3);
+        assert_eq!(history.replaced_since(before), None, "cycles were cut off");
+        assert_eq!(history.replaced_since(history.replaced()), Some(&[][..]));
+    }
+}

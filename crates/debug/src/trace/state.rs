@@ -1,0 +1,88 @@
+//! Where the pods are between cycles: in which queue and why, or on which node.
+//!
+//! A [`State`] is a plain copy, small enough to compare and to print; the corpus records one
+//! after every step.
+
+use std::collections::BTreeMap;
+
+use kubestep_engine::engine::objects::Objects;
+use kubestep_engine::engine::pod::{NamespacedName, QueuedPod};
+use kubestep_engine::engine::queue::SchedulingQueue;
+use kubestep_engine::intern::Symbol;
+
+/// A pod in a queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodState {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// The plugins that rejected it, sorted.
+    pub plugins: Vec<Symbol>,
+    /// The plugins that answered Pending, sorted.
+    pub pending: Vec<Symbol>,
+    /// Whether a PreEnqueue plugin holds it.
+    pub gated: bool,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+impl PodState {
+    /// What the queue knows of a pod.
+    pub fn new(queued: &QueuedPod) -> PodState {
+        let sorted = |plugins: &[Symbol]| {
+            let mut plugins = plugins.to_vec();
+            plugins.sort_unstable();
+            plugins
+        };
+        PodState {
+            pod: queued.key(),
+            plugins: sorted(&queued.unschedulable_plugins),
+            pending: sorted(&queued.pending_plugins),
+            gated: queued.is_gated(),
+            attempts: queued.attempts,
+        }
+    }
+}
+
+/// Where all pods are.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct State {
+    /// Ready to be popped.
+    pub active: Vec<PodState>,
+    /// Waiting for their backoff.
+    pub backoff: Vec<PodState>,
+    /// Waiting for an event, and the gated ones.
+    pub unschedulable: Vec<PodState>,
+    /// Pods with a node.
+    pub placed: BTreeMap<NamespacedName, Symbol>,
+    /// Pods with a nominated node.
+    pub nominated: BTreeMap<NamespacedName, Symbol>,
+    /// Pods deleted since the state before.
+    pub deleted: Vec<NamespacedName>,
+}
+
+impl State {
+    /// Where the pods of `queue` and `objects` are, after `deleted` were deleted.
+    pub fn new(queue: &SchedulingQueue, objects: &Objects, deleted: Vec<NamespacedName>) -> State {
+        let all = |pods: Vec<&QueuedPod>| pods.into_iter().map(PodState::new).collect();
+        let mut unschedulable: Vec<PodState> = all(queue.unschedulable());
+        unschedulable.extend(queue.gated().into_iter().map(PodState::new));
+        let mut state = State {
+            active: all(queue.active()),
+            backoff: all(queue.backoff()),
+            unschedulable,
+            deleted,
+            ..State::default()
+        };
+        for (key, pod) in objects.pods.iter() {
+            let node = pod.spec.node_name;
+            if !node.is_empty() {
+                state.placed.insert(*key, node);
+            }
+            let nominated = pod.status.nominated_node_name;
+            if !nominated.is_empty() {
+                state.nominated.insert(*key, nominated);
+            }
+        }
+        state
+    }
+}

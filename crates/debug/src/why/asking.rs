@@ -1,0 +1,64 @@
+//! Asking a session: the answer where the debugger stands, with the states that it needs from
+//! the past.
+
+use std::sync::Arc;
+
+use super::{Question, Why};
+use crate::Session;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::{CycleRecord, Outcome};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// Why the pod is where it is at the session's position. Of a pod that a cycle placed, the state
+/// before that cycle is restored, and the one before the cycle in which it pushed others out.
+/// `nodes` are looked at in any case. `None` if there is no such pod then.
+pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Option<Why> {
+    let world = session.world_here().clone();
+    let so_far = world.scheduler().cycles();
+    let own = session.history().cycles_of(pod).filter(|record| record.cycle <= so_far);
+    let records: Vec<Arc<CycleRecord>> = own.cloned().collect();
+    let placed = |record: &&Arc<CycleRecord>| {
+        matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
+    };
+    let before = records.iter().rev().find(placed);
+    let before = before.and_then(|record| state_before(session, record));
+    let preempted = |record: &&Arc<CycleRecord>| record.preemption.is_some();
+    let preempting = records.iter().rev().find(preempted);
+    let preempting = preempting.and_then(|record| state_before(session, record));
+    Question {
+        world: &world,
+        history: session.history(),
+        pod,
+        before: before.as_ref().map(|(world, record)| (world.as_ref(), record.as_ref())),
+        preempting: preempting.as_ref().map(|(world, record)| (world.as_ref(), record.as_ref())),
+        nodes,
+    }
+    .answer()
+}
+
+/// What a cycle found: the same for its pod, told of the state before it. `nodes` are looked at in
+/// any case. `None` if there is no such cycle.
+pub fn ask_of_cycle(session: &mut Session, cycle: u64, nodes: &[Symbol]) -> Option<Why> {
+    let record = session.history().cycles().find(|record| record.cycle == cycle)?.clone();
+    let (world, record) = state_before(session, &record)?;
+    Question {
+        world: &world,
+        history: session.history(),
+        pod: record.pod,
+        before: Some((world.as_ref(), record.as_ref())),
+        preempting: None,
+        nodes,
+    }
+    .answer()
+}
+
+/// The state before a cycle.
+fn state_before(
+    session: &mut Session,
+    record: &Arc<CycleRecord>,
+) -> Option<(Arc<World>, Arc<CycleRecord>)> {
+    let stop = session.timeline().stop_of_cycle(record.cycle)?;
+    let step = session.timeline().stops().get(stop)?.step;
+    Some((session.world_at(step.checked_sub(1)?), record.clone()))
+}

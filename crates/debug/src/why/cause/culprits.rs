@@ -1,0 +1,103 @@
+//! Which pods are in a topology domain: found once for all nodes, class by class, so that it
+//! costs no more than there are classes of pods.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use super::Case;
+use kubestep_engine::engine::node::NodeInfo;
+use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
+use kubestep_engine::engine::pod_class::PodClass;
+use kubestep_engine::engine::snapshot::Snapshot;
+use kubestep_engine::engine::topology::TopologyColumn;
+use kubestep_engine::intern::Symbol;
+
+/// Pods that are named at most.
+const NAMED: usize = 3;
+
+/// A pod that makes the difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Culprit {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// Its node.
+    pub node: Symbol,
+}
+
+/// The pods that make the difference.
+#[derive(Clone, Default, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Culprits {
+    /// How many there are.
+    pub count: usize,
+    /// The first few.
+    pub first: Vec<Culprit>,
+}
+
+impl Culprits {
+    /// The first one and how many more.
+    pub fn words(&self) -> String {
+        let Some(first) = self.first.first() else { return "a pod".to_owned() };
+        let more = match self.count {
+            0 | 1 => String::new(),
+            2 => " and another pod".to_owned(),
+            count => format!(" and {} other pods", count - 1),
+        };
+        format!("{} on {}{more}", first.pod, first.node)
+    }
+}
+
+/// Culprits by the number of their domain.
+pub(super) struct ByDomain {
+    column: Arc<TopologyColumn>,
+    domains: HashMap<usize, Culprits>,
+}
+
+impl ByDomain {
+    /// The pods of the classes that `matches`, by domains of `key`.
+    pub fn of(snapshot: &Snapshot, key: Symbol, matches: impl Fn(&PodClass) -> bool) -> ByDomain {
+        let column = snapshot.topology(key);
+        let mut by_domain = ByDomain { column, domains: HashMap::new() };
+        for pods in snapshot.pods().classes().filter(|pods| matches(&pods.class)) {
+            for (node, number) in pods.nodes.iter() {
+                let Some(domain) = by_domain.column.domain(*node) else { continue };
+                let known = by_domain.domains.entry(domain).or_default();
+                known.count += *number as usize;
+                let Some(node) = snapshot.get(*node) else { continue };
+                name_some(known, node, &pods.class);
+            }
+        }
+        // Classes come in no particular order.
+        for known in by_domain.domains.values_mut() {
+            known.first.sort_by_key(|culprit| (culprit.pod, culprit.node));
+        }
+        by_domain
+    }
+
+    /// The pods in the node's domain, with those that `case` has on the node beyond the
+    /// snapshot: pods that are nominated to it.
+    pub fn at(&self, case: &Case<'_>, matches: impl Fn(&PodClass) -> bool) -> Culprits {
+        let domain = self.column.domain(case.plain.id);
+        let mut culprits =
+            domain.and_then(|domain| self.domains.get(&domain)).cloned().unwrap_or_default();
+        if std::ptr::eq(case.node, case.plain) {
+            return culprits;
+        }
+        let is_new =
+            |pod: &&Arc<PodInfo>| !case.plain.pods.iter().any(|there| there.uid() == pod.uid());
+        for pod in case.node.pods.iter().filter(is_new).filter(|pod| matches(&pod.class)) {
+            culprits.count += 1;
+            culprits.first.push(Culprit { pod: pod.key(), node: case.plain.name });
+        }
+        culprits
+    }
+}
+
+fn name_some(known: &mut Culprits, node: &NodeInfo, class: &Arc<PodClass>) {
+    let free = NAMED.saturating_sub(known.first.len());
+    let of_class = node.pods.iter().filter(|pod| Arc::ptr_eq(&pod.class, class)).take(free);
+    known.first.extend(of_class.map(|pod| Culprit { pod: pod.key(), node: node.name }));
+}

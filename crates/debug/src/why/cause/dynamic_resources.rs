@@ -1,0 +1,434 @@
+//! DynamicResources: the claim, the request, and what of the devices in reach fails it.
+
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use super::node_terms::{NodeTerms, Unmet};
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::api::{ContainerExtendedResourceRequest, Node, NodeSelector};
+use kubestep_engine::engine::dra::{self, Constrained, DeviceId, Shortage};
+use kubestep_engine::engine::plugins::dynamic_resources::{
+    Reason, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
+};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use kubestep_engine::api::words::count;
+
+/// Why a resource claim cannot be used or allocated on the node.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase", tag = "problem")]
+pub enum DeviceCause {
+    /// The claim's devices cannot be reached from the node.
+    OutOfReach {
+        /// The claim.
+        claim: NamespacedName,
+        /// What of the allocation's node selector the node does not meet.
+        unmet: Vec<Unmet>,
+    },
+    /// A device of the claim failed.
+    Failed {
+        /// The claim.
+        claim: NamespacedName,
+        /// What is said of it.
+        saying: String,
+    },
+    /// The claim's devices were not ready in time.
+    TimedOut {
+        /// The claim.
+        claim: NamespacedName,
+    },
+    /// Too few devices suit a request.
+    TooFew {
+        /// What the devices in reach come to.
+        request: Devices,
+    },
+    /// Each request could be met by itself, but not all together.
+    NotTogether {
+        /// The requests.
+        requests: Vec<Devices>,
+        /// The constraints without which they could be met. None: the requests compete for
+        /// devices, or for counters of a pool.
+        constraints: Vec<UnmetConstraint>,
+    },
+    /// The claims cannot be allocated for a reason that only the plugin's words tell.
+    Said {
+        /// Those words.
+        saying: String,
+    },
+}
+
+/// A constraint that the suitable devices do not meet.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnmetConstraint {
+    /// The claim.
+    pub claim: String,
+    /// Its index in the claim.
+    pub index: usize,
+    /// The requests that it is over; all if empty.
+    pub requests: Vec<Symbol>,
+    /// The attribute.
+    pub attribute: Symbol,
+    /// Whether its values must differ; else they must be the same.
+    pub distinct: bool,
+    /// The values of the suitable devices.
+    pub values: Vec<AttributeValue>,
+}
+
+/// Devices with the same value of an attribute.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttributeValue {
+    /// The value; absent for devices without the attribute.
+    pub value: Option<String>,
+    /// The devices.
+    pub devices: Vec<Symbol>,
+}
+
+impl UnmetConstraint {
+    fn new(found: Constrained) -> UnmetConstraint {
+        let Constrained { claim, index, requests, attribute, distinct, values } = found;
+        let value = |(value, devices): (String, Vec<Symbol>)| AttributeValue {
+            value: (!value.is_empty()).then_some(value),
+            devices,
+        };
+        let values = values.into_iter().map(value).collect();
+        UnmetConstraint { claim, index, requests, attribute, distinct, values }
+    }
+
+    fn gist(&self) -> String {
+        let UnmetConstraint { claim, requests, attribute, distinct, .. } = self;
+        let names: Vec<&str> = requests.iter().map(|name| name.as_str()).collect();
+        let over = match names.as_slice() {
+            [] => "all requests".to_owned(),
+            names => format!("requests {}", names.join(", ")),
+        };
+        let must = if *distinct { "differ" } else { "agree" };
+        format!("claim {claim}: the devices of {over} must {must} in {attribute}")
+    }
+
+    fn words(&self) -> String {
+        let value = |one: &AttributeValue| {
+            let devices: Vec<&str> = one.devices.iter().take(NAMED).map(|d| d.as_str()).collect();
+            let more = match one.devices.len() - devices.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let value = one.value.as_deref().unwrap_or("no value");
+            format!("{}{more} has {value}", devices.join(", "))
+        };
+        let values: Vec<String> = self.values.iter().map(value).collect();
+        match values.is_empty() {
+            true => self.gist(),
+            false => format!("{}, but {}", self.gist(), values.join(", ")),
+        }
+    }
+}
+
+/// What the devices in reach of a node come to for a request.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Devices {
+    /// The claim.
+    pub claim: String,
+    /// The request.
+    pub request: String,
+    /// The extended resource that the request stands for; then the claim is only in memory.
+    pub resource: Option<Symbol>,
+    /// The device class.
+    pub class: Symbol,
+    /// How many devices are asked for.
+    pub wanted: usize,
+    /// Whether all devices there are were asked for.
+    pub all: bool,
+    /// Devices in reach.
+    pub devices: usize,
+    /// Selectors with how many of the devices each does not select.
+    pub unselected: Vec<(Symbol, usize)>,
+    /// Devices that other claims have.
+    pub taken: usize,
+    /// The claims that have them, as far as they are written down.
+    pub taken_by: Vec<Holder>,
+    /// Devices with a taint that is not tolerated.
+    pub tainted: usize,
+    /// Devices with too little capacity left.
+    pub too_small: usize,
+    /// Devices that suit this request by itself.
+    pub suitable: usize,
+    /// Pools that cannot be used as they are.
+    pub unusable_pools: usize,
+}
+
+/// Devices and holders that are named at most.
+const NAMED: usize = 3;
+
+/// A claim that has devices, and who uses it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holder {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// The pods of its namespace that it is reserved for.
+    pub pods: Vec<Symbol>,
+    /// The devices that it has of those asked for.
+    pub devices: Vec<Symbol>,
+}
+
+impl Holder {
+    fn words(&self) -> String {
+        let Holder { claim, pods, devices } = self;
+        let devices: Vec<&str> = devices.iter().map(|device| device.as_str()).collect();
+        let devices = devices.join(", ");
+        match pods.as_slice() {
+            [] => format!("claim {claim} holds {devices}"),
+            [pod] => format!("pod {pod} holds {devices} (claim {claim})"),
+            [pod, others @ ..] => {
+                format!("pod {pod} and {} more hold {devices} (claim {claim})", others.len())
+            }
+        }
+    }
+}
+
+/// Who has which device.
+struct Holders(HashMap<DeviceId, Holder>);
+
+impl Holders {
+    fn of(case: &Case<'_>) -> Holders {
+        let mut holders = HashMap::new();
+        for (key, claim) in case.probe.cx().objects.resource_claims.iter() {
+            let Some(allocation) = &claim.status.allocation else { continue };
+            let pods = claim.status.reserved_for.iter().filter(|user| user.resource == "pods");
+            let pods = pods.map(|user| user.name).collect();
+            let holder = Holder { claim: *key, pods, devices: Vec::new() };
+            for result in &allocation.devices.results {
+                let (driver, pool, device) = (result.driver, result.pool, result.device);
+                holders.insert(DeviceId { driver, pool, device }, holder.clone());
+            }
+        }
+        Holders(holders)
+    }
+
+    /// The holders of some devices, each with those of them that it has.
+    fn of_devices(&self, devices: &[DeviceId]) -> Vec<Holder> {
+        let mut found: Vec<Holder> = Vec::new();
+        for id in devices {
+            let Some(holder) = self.0.get(id) else { continue };
+            match found.iter_mut().find(|known| known.claim == holder.claim) {
+                Some(known) => known.devices.push(id.device),
+                None => found.push(Holder { devices: vec![id.device], ..holder.clone() }),
+            }
+        }
+        found
+    }
+}
+
+impl Devices {
+    fn new(
+        case: &Case<'_>,
+        found: &dra::Devices,
+        mappings: &[ContainerExtendedResourceRequest],
+    ) -> Devices {
+        let dra::Devices { claim, request, class, wanted, all, devices, .. } = found.clone();
+        let holders = case.memo.one(|| Holders::of(case));
+        let of_request = mappings.iter().find(|mapping| *mapping.request_name == *request);
+        Devices {
+            claim,
+            request,
+            resource: of_request.map(|mapping| mapping.resource_name),
+            class,
+            wanted,
+            all,
+            devices,
+            unselected: found.unselected.clone(),
+            taken: found.taken.len(),
+            taken_by: holders.of_devices(&found.taken),
+            tainted: found.tainted,
+            too_small: found.too_small,
+            suitable: found.suitable.len(),
+            unusable_pools: found.unusable_pools,
+        }
+    }
+
+    /// What asks for the devices.
+    fn asks(&self) -> String {
+        match self.resource {
+            Some(resource) => resource.to_string(),
+            None => format!("claim {}, request {}", self.claim, self.request),
+        }
+    }
+
+    /// With what is asked for.
+    fn head(&self) -> String {
+        let devices = count(self.wanted, "device");
+        let wanted = match (self.all, self.wanted) {
+            (true, 0 | 1) => "all devices".to_owned(),
+            (true, _) => format!("all {devices}"),
+            (false, _) => devices,
+        };
+        format!("{} needs {wanted} of class {}", self.asks(), self.class)
+    }
+
+    /// What most of all keeps the devices away, the same for all nodes where it is so.
+    fn main_obstacle(&self) -> String {
+        let words = match self {
+            Devices { devices: 0, .. } => "none is within reach",
+            Devices { taken: 1.., .. } => "held by other claims",
+            Devices { tainted: 1.., .. } => "they are tainted",
+            Devices { too_small: 1.., .. } => "too little capacity is left",
+            _ => match self.unselected.first() {
+                Some((selector, _)) => return format!("not selected by {selector}"),
+                None => "there are too few",
+            },
+        };
+        words.to_owned()
+    }
+
+    fn gist(&self) -> String {
+        format!("{}: {}", self.head(), self.main_obstacle())
+    }
+
+    fn words(&self) -> String {
+        if self.devices == 0 && self.unusable_pools == 0 {
+            return self.gist();
+        }
+        let mut parts = vec![format!("{} of {} suitable", self.suitable, self.devices)];
+        parts.extend(self.taken_by.iter().take(NAMED).map(Holder::words));
+        let listed: usize = self.taken_by.iter().take(NAMED).map(|h| h.devices.len()).sum();
+        let counts = [
+            (self.taken - listed, "held by other claims"),
+            (self.tainted, "tainted"),
+            (self.too_small, "with too little capacity left"),
+            (self.unusable_pools, "pools that are incomplete or invalid"),
+        ];
+        let some = counts.iter().filter(|(count, _)| *count > 0);
+        parts.extend(some.map(|(count, what)| format!("{count} {what}")));
+        let unselected = self.unselected.iter();
+        parts.extend(
+            unselected.map(|(selector, count)| format!("{count} not selected by {selector}")),
+        );
+        format!("{}: {}", self.head(), parts.join(", "))
+    }
+}
+
+impl Words for DeviceCause {
+    fn gist(&self) -> String {
+        match self {
+            DeviceCause::OutOfReach { claim, .. } => {
+                format!("the devices of claim {claim} cannot be reached from the node")
+            }
+            DeviceCause::Failed { claim, saying } => format!("claim {claim}: {saying}"),
+            DeviceCause::TimedOut { claim } => {
+                format!("the devices of claim {claim} were not ready in time")
+            }
+            DeviceCause::TooFew { request } => request.gist(),
+            DeviceCause::NotTogether { constraints, .. } if !constraints.is_empty() => {
+                let all = constraints.iter().map(UnmetConstraint::gist);
+                all.collect::<Vec<_>>().join("; ")
+            }
+            DeviceCause::NotTogether { requests, .. } => {
+                let names: Vec<String> = requests.iter().map(Devices::asks).collect();
+                format!("not enough devices for all of: {}", names.join("; "))
+            }
+            DeviceCause::Said { saying } => saying.clone(),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            DeviceCause::OutOfReach { unmet, .. } if !unmet.is_empty() => {
+                let unmet: Vec<String> = unmet.iter().map(Unmet::words).collect();
+                format!("{}: they are for {}", self.gist(), unmet.join("; "))
+            }
+            DeviceCause::TooFew { request } => request.words(),
+            DeviceCause::NotTogether { constraints, .. } if !constraints.is_empty() => {
+                let all = constraints.iter().map(UnmetConstraint::words);
+                all.collect::<Vec<_>>().join("; ")
+            }
+            DeviceCause::NotTogether { requests, .. } => {
+                let each = requests.iter().map(|request| {
+                    let Devices { wanted, suitable, .. } = request;
+                    format!("{} needs {wanted}, {suitable} suitable", request.asks())
+                });
+                let mut parts: Vec<String> = each.collect();
+                let mut holders: Vec<&Holder> =
+                    requests.iter().flat_map(|request| &request.taken_by).collect();
+                holders.sort_by_key(|holder| holder.claim);
+                holders.dedup_by_key(|holder| holder.claim);
+                parts.extend(holders.into_iter().take(NAMED).map(Holder::words));
+                format!("not enough devices for all requests: {}", parts.join("; "))
+            }
+            _ => self.gist(),
+        }
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let Some(node) = &case.node.node else { return Vec::new() };
+    let args = &case.probe.args().dynamic_resources;
+    let found = reasons(&case.probe.cx(), case.state, case.node, args).into_iter();
+    found.flat_map(|reason| causes(case, node, reason)).collect()
+}
+
+fn causes(case: &Case<'_>, node: &Node, reason: Reason) -> Vec<Cause> {
+    let said =
+        |saying: String| vec![Cause::new(DeviceCause::Said { saying }, 1.0, Outlook::ByHand)];
+    match reason {
+        Reason::Said(_) | Reason::Failed(_) => said(case.status.message()),
+        Reason::Unavailable(claims) => {
+            claims.into_iter().map(|claim| unavailable(case, claim)).collect()
+        }
+        Reason::NotAllocated(wanted) => {
+            let found = not_allocated(case, &wanted, shortage(case.state, node, &wanted));
+            if found.is_empty() { said(case.status.message()) } else { found }
+        }
+    }
+}
+
+fn unavailable(case: &Case<'_>, unavailable: Unavailable) -> Cause {
+    let Unavailable { claim: object, why, .. } = unavailable;
+    let claim = NamespacedName::new(object.metadata.namespace, object.metadata.name);
+    let (cause, outlook) = match why {
+        WhyUnavailable::OutOfReach => {
+            let allocation = object.status.allocation.as_ref();
+            let selector = allocation.and_then(|found| found.node_selector.as_ref());
+            let unmet = selector.map(|selector| unmet(case, claim, selector)).unwrap_or_default();
+            (DeviceCause::OutOfReach { claim, unmet }, Outlook::Mismatch)
+        }
+        WhyUnavailable::Failed(saying) => (DeviceCause::Failed { claim, saying }, Outlook::ByHand),
+        WhyUnavailable::TimedOut => (DeviceCause::TimedOut { claim }, Outlook::ByHand),
+    };
+    Cause::new(cause, 1.0, outlook)
+}
+
+fn not_allocated(case: &Case<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Cause> {
+    let devices = |one: &dra::Devices| Devices::new(case, one, &wanted.mappings);
+    let short: Vec<&dra::Devices> = shortage.short().collect();
+    if short.is_empty() && !shortage.requests.is_empty() {
+        let requests = shortage.requests.iter().map(devices).collect();
+        let constraints = shortage.constraints.into_iter().map(UnmetConstraint::new).collect();
+        let cause = DeviceCause::NotTogether { requests, constraints };
+        return vec![Cause::new(cause, 1.0, Outlook::Cluster)];
+    }
+    let cause = |found: &&dra::Devices| {
+        let (wanted, suitable) = (found.wanted.max(1), found.suitable.len());
+        let missing = (wanted - suitable.min(wanted)) as f64 / wanted as f64;
+        // What others hold may come free; what is not there or not selected does not.
+        let outlook = match suitable + found.taken.len() + found.too_small >= wanted {
+            true => Outlook::Cluster,
+            false => Outlook::Mismatch,
+        };
+        Cause::new(DeviceCause::TooFew { request: devices(found) }, missing, outlook)
+    };
+    short.iter().map(cause).collect()
+}
+
+/// Terms that were parsed once, by the claim.
+struct Parsed(NodeTerms);
+
+fn unmet(case: &Case<'_>, claim: NamespacedName, selector: &NodeSelector) -> Vec<Unmet> {
+    let Some(node) = &case.node.node else { return Vec::new() };
+    let (snapshot, memo) = (case.probe.snapshot(), case.memo);
+    let name = Symbol::new(&format!("devices {claim}"));
+    let parsed = memo.get(name, || Parsed(NodeTerms::of_selector(selector, true, snapshot, memo)));
+    parsed.0.unmet(node).1
+}

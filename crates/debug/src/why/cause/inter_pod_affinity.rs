@@ -1,0 +1,329 @@
+//! InterPodAffinity: the term, and the pod behind it, also where it is another pod's term.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::culprits::{ByDomain, Culprits};
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::api::LabelSelectorOperator;
+use kubestep_engine::api::selector::Selector;
+use kubestep_engine::config::suggest;
+use kubestep_engine::engine::plugins::inter_pod_affinity::{FilterState, selects};
+use kubestep_engine::engine::pod::AffinityTerm;
+use kubestep_engine::engine::pod_class::PodClass;
+use kubestep_engine::intern::Symbol;
+
+/// Where the required terms are in a pod.
+const TERMS: &str = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+/// Domains that are named at most.
+const NAMED: usize = 5;
+
+/// A term of pod affinity or anti-affinity.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Term {
+    /// Which pods, in kubectl's notation.
+    pub selector: String,
+    /// In which namespaces.
+    pub namespaces: Vec<Symbol>,
+    /// The node label whose values are the domains.
+    pub topology_key: Symbol,
+}
+
+impl Term {
+    fn of(term: &AffinityTerm) -> Term {
+        Term {
+            selector: match term.selector.is_everything() {
+                true => "any labels".to_owned(),
+                false => term.selector.to_string(),
+            },
+            namespaces: term.namespaces.clone(),
+            topology_key: term.topology_key,
+        }
+    }
+
+    fn pods(&self) -> String {
+        let namespaces: Vec<&str> = self.namespaces.iter().map(|name| name.as_str()).collect();
+        match namespaces.as_slice() {
+            [] => format!("pods with {}", self.selector),
+            some => format!("pods with {} in {}", self.selector, some.join(", ")),
+        }
+    }
+}
+
+/// The pod wants to be near others that are not there.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NoPodNear {
+    /// The term.
+    pub term: Term,
+    /// The node's domain; absent if it lacks the topology key.
+    pub domain: Option<Symbol>,
+    /// Domains where the pod would be near such pods, with their numbers; the first few.
+    pub elsewhere: Vec<(Symbol, i64)>,
+    /// Another namespace that has pods with these labels, if the term's namespaces have none.
+    pub other_namespace: Option<Symbol>,
+    /// A value of the selector that no pod has, if pods have one much like it.
+    pub typo: Option<LabelTypo>,
+}
+
+/// A label value that was probably mistyped.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelTypo {
+    /// The label.
+    pub key: Symbol,
+    /// The value that pods have.
+    pub near: Symbol,
+    /// The field of the pod that has the mistyped value.
+    pub field: String,
+}
+
+impl Words for NoPodNear {
+    fn gist(&self) -> String {
+        let (pods, key) = (self.term.pods(), self.term.topology_key);
+        if self.domain.is_none() {
+            return format!("the node has no {key}, which pod affinity to {pods} goes by");
+        }
+        match (self.elsewhere.is_empty(), self.other_namespace) {
+            (false, _) => format!("pod affinity: no {pods} in this {key}"),
+            (true, None) => {
+                let typo = self.typo.as_ref();
+                let typo = typo.map(|typo| format!("; did you mean {}={}?", typo.key, typo.near));
+                format!("pod affinity: there are no {pods} on any node{}", typo.unwrap_or_default())
+            }
+            (true, Some(other)) => format!(
+                "pod affinity: there are no {pods} on any node, but some in namespace {other}"
+            ),
+        }
+    }
+
+    fn words(&self) -> String {
+        let elsewhere: Vec<String> =
+            self.elsewhere.iter().map(|(domain, count)| format!("{domain} ({count})")).collect();
+        match (&self.domain, elsewhere.is_empty()) {
+            (Some(domain), false) => format!(
+                "pod affinity: no {} in {}={domain}; they are in {}",
+                self.term.pods(),
+                self.term.topology_key,
+                elsewhere.join(", ")
+            ),
+            _ => self.gist(),
+        }
+    }
+}
+
+/// Whose anti-affinity it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Whose {
+    /// The pod's own: it stays away from others.
+    Own,
+    /// That of pods on nodes: they keep this one away.
+    Theirs,
+}
+
+/// Anti-affinity, the pod's own or that of the pods in the way.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodInTheWay {
+    /// Whose term it is.
+    pub whose: Whose,
+    /// The term.
+    pub term: Term,
+    /// The node's domain.
+    pub domain: Symbol,
+    /// The pods in the way.
+    pub pods: Culprits,
+}
+
+impl Words for PodInTheWay {
+    fn gist(&self) -> String {
+        let (pods, key) = (self.term.pods(), self.term.topology_key);
+        match self.whose {
+            Whose::Own => format!("its anti-affinity to {pods} in the same {key}"),
+            Whose::Theirs => format!("anti-affinity of a pod in the same {key} to {pods}"),
+        }
+    }
+
+    fn words(&self) -> String {
+        let (pods, key, domain) = (self.pods.words(), self.term.topology_key, self.domain);
+        match self.whose {
+            Whose::Own => format!(
+                "its anti-affinity to {} in {key}={domain}: there is {pods}",
+                self.term.pods()
+            ),
+            Whose::Theirs => format!(
+                "{pods} wants no {} in {key}={domain}, and this pod is one",
+                self.term.pods()
+            ),
+        }
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
+    let mut causes = not_near(case, state);
+    let (by_own, by_theirs) = state.repelled(case.node);
+    if by_own {
+        causes.extend(own(case, state));
+    }
+    if by_theirs {
+        causes.extend(theirs(case, state));
+    }
+    causes
+}
+
+fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+    let (terms, _) = state.own_terms();
+    let cause = |(at, _): (usize, Option<i64>)| {
+        let term = &terms[at];
+        let mut elsewhere = state.affinity_domains(term);
+        elsewhere.truncate(NAMED);
+        let known = case.memo.get(Symbol::new(&format!("affinity {at}")), || {
+            OtherNamespace(other_namespace(case, term))
+        });
+        let domain = case.node.label(term.topology_key);
+        let other_namespace = known.0.filter(|_| elsewhere.is_empty());
+        // A label that is not there is a matter of the node, a pod that is not there is not.
+        let outlook = if domain.is_none() { Outlook::Mismatch } else { Outlook::Cluster };
+        let alone = elsewhere.is_empty() && other_namespace.is_none();
+        let typo =
+            || case.memo.get(Symbol::new(&format!("typo {at}")), || Typo::of(case, at, term));
+        let typo = alone.then(typo).and_then(|typo| typo.0.clone());
+        let term = Term::of(term);
+        let cause = NoPodNear { term, domain, elsewhere, other_namespace, typo };
+        Cause::new(cause, 1.0, outlook)
+    };
+    state.unmet_affinity(case.node).into_iter().map(cause).collect()
+}
+
+struct Typo(Option<LabelTypo>);
+
+impl Typo {
+    /// The first value of the required term `at`, as the pod has it written, that no pod in the
+    /// term's namespaces has, but a value near to it.
+    fn of(case: &Case<'_>, at: usize, term: &AffinityTerm) -> Typo {
+        let typo = |(field, key, value): (String, Symbol, Symbol)| {
+            let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
+            let meant = classes.filter(|class| {
+                term.namespace_selector != Selector::Nothing
+                    || term.namespaces.contains(&class.namespace)
+            });
+            let values: BTreeSet<Symbol> =
+                meant.filter_map(|class| class.labels.get(key).copied()).collect();
+            let near = || suggest::closest(&value, values.iter().map(|known| known.as_str()));
+            let near = (!values.contains(&value)).then(near).flatten()?;
+            Some(LabelTypo { key, near: near.into(), field })
+        };
+        Typo(written_values(case, at).into_iter().find_map(typo))
+    }
+}
+
+/// The labels that a required term asks for, each with the field that says so.
+fn written_values(case: &Case<'_>, at: usize) -> Vec<(String, Symbol, Symbol)> {
+    let affinity = case.probe.pod().pod.spec.affinity.as_deref();
+    let terms = affinity.and_then(|affinity| affinity.pod_affinity.as_ref());
+    let terms = terms.map(|terms| &terms.required_during_scheduling_ignored_during_execution);
+    let term = terms.and_then(|terms| terms.get(at));
+    let Some(selector) = term.and_then(|term| term.label_selector.as_ref()) else {
+        return Vec::new();
+    };
+    let path = format!("{TERMS}[{at}].labelSelector");
+    let labels = selector.match_labels.iter();
+    let labels = labels.map(|(key, value)| (format!("{path}.matchLabels['{key}']"), key, *value));
+    let expressions = selector.match_expressions.iter().enumerate();
+    let one_of = expressions.filter_map(|(at, one)| match (one.operator, one.values.as_slice()) {
+        (LabelSelectorOperator::In, [value]) => {
+            Some((format!("{path}.matchExpressions[{at}].values[0]"), one.key, *value))
+        }
+        _ => None,
+    });
+    labels.chain(one_of).collect()
+}
+
+struct OtherNamespace(Option<Symbol>);
+
+/// A namespace that the term does not name and that has pods with the labels.
+fn other_namespace(case: &Case<'_>, term: &AffinityTerm) -> Option<Symbol> {
+    let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
+    let meant = classes.filter(|class| term.selector.matches(&class.labels));
+    let others = meant.map(|class| class.namespace).filter(|name| !term.namespaces.contains(name));
+    others.min()
+}
+
+fn own(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+    let (_, terms) = state.own_terms();
+    let cause = |(at, term): (usize, &AffinityTerm)| {
+        let meant = |class: &PodClass| selects(term, class.namespace, &class.labels);
+        let name = Symbol::new(&format!("own {at}"));
+        in_the_way(case, Whose::Own, name, term, meant)
+    };
+    terms.iter().enumerate().filter_map(cause).collect()
+}
+
+fn theirs(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
+    let judged_alone = std::ptr::eq(case.node, case.plain);
+    let classes = || case.probe.snapshot().pods().with_required_anti_affinity();
+    let placed =
+        case.memo.one(|| TheirTerms(meant_by(case, state, classes().map(|pods| &*pods.class))));
+    let cause = |(at, term): (usize, &AffinityTerm)| {
+        let has = |class: &PodClass| class.terms.required_anti_affinity.contains(term);
+        in_the_way(case, Whose::Theirs, Symbol::new(&format!("theirs {at}")), term, has)
+    };
+    if judged_alone {
+        return placed.0.iter().enumerate().filter_map(cause).collect();
+    }
+    // Pods nominated to the node may bring terms of their own.
+    let here = case.node.pods.iter().map(|pod| &*pod.class);
+    let terms = meant_by(case, state, classes().map(|pods| &*pods.class).chain(here));
+    terms.iter().enumerate().filter_map(cause).collect()
+}
+
+/// Terms of pods on nodes that mean the pod.
+struct TheirTerms(Vec<AffinityTerm>);
+
+/// The different required anti-affinity terms of these classes that mean the pod.
+fn meant_by<'a>(
+    case: &Case<'_>,
+    state: &FilterState,
+    classes: impl Iterator<Item = &'a PodClass>,
+) -> Vec<AffinityTerm> {
+    let pod = case.probe.pod();
+    let mut terms: Vec<AffinityTerm> = Vec::new();
+    for term in classes.flat_map(|class| &class.terms.required_anti_affinity) {
+        if state.is_meant_by(term, pod) && !terms.contains(term) {
+            terms.push(term.clone());
+        }
+    }
+    // Classes come in no particular order.
+    terms.sort_by_key(|term| {
+        (term.topology_key, term.selector.to_string(), term.namespaces.clone())
+    });
+    terms
+}
+
+fn in_the_way(
+    case: &Case<'_>,
+    whose: Whose,
+    name: Symbol,
+    term: &AffinityTerm,
+    meant: impl Fn(&PodClass) -> bool,
+) -> Option<Cause> {
+    let domain = case.node.label(term.topology_key)?;
+    let snapshot = case.probe.snapshot();
+    // Nominated pods may bring terms of their own: those are not remembered.
+    let judged_alone = std::ptr::eq(case.node, case.plain);
+    let make = || ByDomain::of(snapshot, term.topology_key, &meant);
+    let pods = match judged_alone {
+        true => case.memo.get(name, make).at(case, &meant),
+        false => make().at(case, &meant),
+    };
+    if pods.count == 0 {
+        return None;
+    }
+    let missing = pods.count as f64;
+    let cause = PodInTheWay { whose, term: Term::of(term), domain, pods };
+    Some(Cause::new(cause, missing, Outlook::Cluster))
+}

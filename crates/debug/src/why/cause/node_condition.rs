@@ -1,0 +1,95 @@
+//! Taints that the node controller keeps for a condition of the node: what counts is the
+//! condition. The taint comes back as long as the condition lasts.
+//!
+//! Upstream: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
+
+use serde::Serialize;
+
+use super::{Cause, Outlook, Words};
+use kubestep_engine::api::meta::find_condition;
+use kubestep_engine::api::{Node, Taint, Time};
+use kubestep_engine::intern::Symbol;
+
+/// The taint's key, the condition, the condition's status, and what that means.
+const CONDITIONS: [(&str, &str, &str, &str); 6] = [
+    ("node.kubernetes.io/not-ready", "Ready", "False", "node not ready"),
+    (
+        "node.kubernetes.io/unreachable",
+        "Ready",
+        "Unknown",
+        "node unreachable: its kubelet is silent",
+    ),
+    ("node.kubernetes.io/memory-pressure", "MemoryPressure", "True", "node short of memory"),
+    ("node.kubernetes.io/disk-pressure", "DiskPressure", "True", "node short of disk space"),
+    ("node.kubernetes.io/pid-pressure", "PIDPressure", "True", "node short of process IDs"),
+    (
+        "node.kubernetes.io/network-unavailable",
+        "NetworkUnavailable",
+        "True",
+        "network of the node not set up",
+    ),
+];
+
+/// A condition of the node that keeps pods off it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeCondition {
+    /// The condition's type: `Ready`, `MemoryPressure`, …
+    pub condition: Symbol,
+    /// The status that keeps pods off.
+    pub status: Symbol,
+    /// Why, as the condition says; empty if the node has a taint for it only.
+    pub reason: Symbol,
+    /// Since when, if the condition says so.
+    pub since: Option<Time>,
+    /// The key of the taint that goes with it.
+    pub taint: Symbol,
+    #[serde(skip)]
+    meaning: &'static str,
+}
+
+impl NodeCondition {
+    /// What a taint of the node stands for. `None` for other taints, and for one whose condition
+    /// does not hold (any more): the node controller is about to remove that.
+    pub(super) fn behind(taint: &Taint, node: &Node) -> Option<NodeCondition> {
+        let (_, condition, status, meaning) =
+            CONDITIONS.into_iter().find(|(key, ..)| taint.key == *key)?;
+        let (condition, status) = (Symbol::new(condition), Symbol::new(status));
+        let reported = find_condition(&node.status.conditions, condition);
+        if reported.is_some_and(|reported| reported.status.as_str() != status.as_str()) {
+            return None;
+        }
+        Some(NodeCondition {
+            condition,
+            status,
+            reason: reported.map(|reported| reported.reason).unwrap_or_default(),
+            since: reported.and_then(|reported| reported.last_transition_time),
+            taint: taint.key,
+            meaning,
+        })
+    }
+
+    pub(super) fn cause(self) -> Cause {
+        Cause::new(self, 1.0, Outlook::Cluster)
+    }
+}
+
+/// Whether the node controller sets and removes taints of that key by itself.
+pub(in crate) fn is_kept_by_controller(key: Symbol) -> bool {
+    key == super::node_unschedulable::TAINT || CONDITIONS.iter().any(|(taint, ..)| key == *taint)
+}
+
+impl Words for NodeCondition {
+    fn gist(&self) -> String {
+        format!("{} ({}={})", self.meaning, self.condition, self.status)
+    }
+
+    fn words(&self) -> String {
+        let reason = match self.reason.as_str() {
+            "" => String::new(),
+            reason => format!(", {reason}"),
+        };
+        let since = self.since.map(|since| format!(" since {since}")).unwrap_or_default();
+        format!("{} ({}={}{reason}{since})", self.meaning, self.condition, self.status)
+    }
+}

@@ -1,0 +1,32 @@
+//! NodeDeclaredFeatures: which features of the kubelet the node does not declare.
+
+use serde::Serialize;
+
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::engine::plugins::node_declared_features::undeclared;
+use kubestep_engine::intern::Symbol;
+
+/// Features that the pod needs and the node does not declare.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndeclaredFeatures {
+    /// Their names.
+    pub features: Vec<Symbol>,
+}
+
+impl Words for UndeclaredFeatures {
+    fn gist(&self) -> String {
+        let features: Vec<&str> = self.features.iter().map(|name| name.as_str()).collect();
+        format!("the node's kubelet does not declare {}", features.join(", "))
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let features = undeclared(&case.probe.pod().pod.spec, case.node);
+    if features.is_empty() {
+        return Vec::new();
+    }
+    let missing = features.len() as f64;
+    let features = features.into_iter().map(Symbol::new).collect();
+    vec![Cause::new(UndeclaredFeatures { features }, missing, Outlook::Mismatch)]
+}

@@ -1,0 +1,29 @@
+//! NodeName: the pod asks for another node by name.
+
+use serde::Serialize;
+
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::intern::Symbol;
+
+/// The pod asks for another node.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OtherNode {
+    /// The node it asks for.
+    pub wanted: Symbol,
+    /// Whether there is such a node.
+    pub exists: bool,
+}
+
+impl Words for OtherNode {
+    fn gist(&self) -> String {
+        let exists = if self.exists { "" } else { ", which does not exist" };
+        format!("spec.nodeName asks for {}{exists}", self.wanted)
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let wanted = case.probe.pod().pod.spec.node_name;
+    let exists = case.probe.snapshot().by_name(wanted).is_some();
+    vec![Cause::new(OtherNode { wanted, exists }, 1.0, Outlook::Mismatch)]
+}

@@ -1,0 +1,41 @@
+//! NodeUnschedulable: the node is cordoned.
+
+use serde::Serialize;
+
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::api::{Node, TaintEffect, Time};
+
+/// The taint that the node controller keeps on cordoned nodes (`v1.TaintNodeUnschedulable`).
+pub(super) const TAINT: &str = "node.kubernetes.io/unschedulable";
+
+/// The node is cordoned, and the pod does not tolerate that.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cordoned {
+    /// Since when, if the taint that goes with it says so.
+    pub since: Option<Time>,
+}
+
+impl Words for Cordoned {
+    fn gist(&self) -> String {
+        "cordoned".to_owned()
+    }
+
+    fn words(&self) -> String {
+        let since = self.since.map(|since| format!(" since {since}")).unwrap_or_default();
+        format!("cordoned{since} (spec.unschedulable)")
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    case.node.node.iter().filter_map(|node| cordoned(node)).collect()
+}
+
+/// That the node is cordoned: one cause, though the field and the taint each keep pods off.
+pub(super) fn cordoned(node: &Node) -> Option<Cause> {
+    let mut taints = node.spec.taints.iter();
+    let taint = taints.find(|taint| taint.key == TAINT && taint.effect == TaintEffect::NoSchedule);
+    let since = taint.and_then(|taint| taint.time_added);
+    let cause = || Cause::new(Cordoned { since }, 1.0, Outlook::ByHand);
+    node.spec.unschedulable.then(cause)
+}

@@ -1,0 +1,77 @@
+//! NodeVolumeLimits: which driver, how many volumes it has there and how many it takes.
+
+use serde::Serialize;
+
+use super::volume_binding::{VolumeCause, VolumeProblem};
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::engine::plugins::node_volume_limits::{OverLimit, Reason, reason};
+use kubestep_engine::engine::volumes;
+use kubestep_engine::intern::Symbol;
+
+/// A CSI driver with no room for the pod's volumes, or none at all.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeLimit {
+    /// The driver.
+    pub driver: Symbol,
+    /// The arithmetic; absent if the driver is not on the node.
+    pub count: Option<VolumeCount>,
+}
+
+/// The arithmetic of a driver's volumes on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeCount {
+    /// How many the node takes.
+    pub limit: i64,
+    /// How many it has.
+    pub attached: i64,
+    /// How many the pod brings.
+    pub new: i64,
+}
+
+impl Words for VolumeLimit {
+    fn gist(&self) -> String {
+        match self.count {
+            Some(_) => format!("no room for more volumes of {}", self.driver),
+            None => format!("CSI driver {} is not on the node", self.driver),
+        }
+    }
+
+    fn words(&self) -> String {
+        let Some(VolumeCount { limit, attached, new }) = self.count else { return self.gist() };
+        format!(
+            "volumes of {}: {limit} at most − {attached} attached = {} free, {new} needed",
+            self.driver,
+            limit - attached
+        )
+    }
+}
+
+/// Claims that are not there cannot be counted.
+fn missing_claims(case: &Case<'_>) -> Vec<Cause> {
+    let known = &case.probe.cx().objects.persistent_volume_claims;
+    let claims = volumes::claims(&case.probe.pod().pod).map(|claim| claim.key);
+    let missing = claims.filter(|claim| !known.contains_key(claim));
+    let cause = |claim| VolumeCause { claim, problem: VolumeProblem::ClaimGone };
+    missing.map(|claim| Cause::new(cause(claim), 1.0, Outlook::ByHand)).collect()
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let over = match reason(&case.probe.cx(), case.state, case.node) {
+        Err(_) => return missing_claims(case),
+        Ok(None) => return Vec::new(),
+        Ok(Some(Reason::MissingDriver(driver))) => {
+            return vec![Cause::new(VolumeLimit { driver, count: None }, 1.0, Outlook::ByHand)];
+        }
+        Ok(Some(Reason::OverLimit(over))) => over,
+    };
+    let cause = |over: OverLimit| {
+        let OverLimit { driver, limit, attached, new } = over;
+        let part = (attached + new - limit) as f64 / new.max(1) as f64;
+        let outlook = if new > limit { Outlook::Mismatch } else { Outlook::Cluster };
+        let count = Some(VolumeCount { limit, attached, new });
+        Cause::new(VolumeLimit { driver, count }, part, outlook)
+    };
+    over.into_iter().map(cause).collect()
+}

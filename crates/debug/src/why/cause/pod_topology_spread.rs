@@ -1,0 +1,114 @@
+//! PodTopologySpread: the constraint, the node's domain and its skew. The ledger of all domains
+//! is told once for the pod, not for every node.
+
+use serde::Serialize;
+
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::api::Pod;
+use kubestep_engine::engine::plugins::pod_topology_spread::FilterState;
+use kubestep_engine::intern::Symbol;
+
+/// A constraint that the pod would break on the node.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpreadCause {
+    /// Which constraint: its place among the ledgers of the answer.
+    pub constraint: usize,
+    /// The node label whose values are the domains.
+    pub topology_key: Symbol,
+    /// Whether it is a default constraint of the profile, as the pod has none.
+    pub of_profile: bool,
+    /// The arithmetic; absent if the node lacks that label.
+    pub skew: Option<Skew>,
+}
+
+/// The arithmetic of a skew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Skew {
+    /// The node's domain.
+    pub domain: Symbol,
+    /// Matching pods there.
+    pub count: i64,
+    /// 1 if the pod itself matches.
+    pub own: i64,
+    /// The least number of matching pods in any domain, as it is compared.
+    pub least: i64,
+    /// Whether that is 0 because there are fewer domains than `minDomains`.
+    pub too_few_domains: bool,
+    /// `count + own − least`.
+    pub skew: i64,
+    /// How much it may be.
+    pub max_skew: i64,
+}
+
+impl Words for SpreadCause {
+    fn gist(&self) -> String {
+        let (key, constraint) = (self.topology_key, self.constraint_words());
+        match self.skew {
+            Some(_) => format!("{constraint} over {key} would be too uneven"),
+            None => format!("{constraint} over {key}: the node has no such label"),
+        }
+    }
+
+    fn words(&self) -> String {
+        let Some(skew) = self.skew else { return self.gist() };
+        let Skew { domain, count, own, least, max_skew, .. } = skew;
+        let least_of = match skew.too_few_domains {
+            true => format!("{least} least (fewer domains than minDomains)"),
+            false => format!("{least} least"),
+        };
+        format!(
+            "{} over {}: skew would be {}, maxSkew is {max_skew} ({domain} has {count} + {own} for \
+             the pod − {least_of})",
+            self.constraint_words(),
+            self.topology_key,
+            skew.skew
+        )
+    }
+}
+
+impl SpreadCause {
+    fn constraint_words(&self) -> &'static str {
+        if self.of_profile { "the profile's default spread" } else { "spread" }
+    }
+}
+
+/// Whether the constraints are the profile's: they count only for a pod that has none, strict or
+/// not (PTS-002).
+pub(in crate::why) fn are_of_profile(pod: &Pod) -> bool {
+    pod.spec.topology_spread_constraints.is_empty()
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
+    let places = 0..state.constraints().list.len();
+    places.filter_map(|at| cause(case, state, at)).collect()
+}
+
+fn cause(case: &Case<'_>, state: &FilterState, at: usize) -> Option<Cause> {
+    let constraint = state.constraints().list.get(at)?;
+    let (topology_key, max_skew) = (constraint.key, constraint.max_skew);
+    let of_profile = are_of_profile(&case.probe.pod().pod);
+    let Some(count) = state.count_at(at, case.node.id) else {
+        let cause = SpreadCause { constraint: at, topology_key, of_profile, skew: None };
+        return Some(Cause::new(cause, 1.0, Outlook::Mismatch));
+    };
+    let tally = state.tally(at)?;
+    let skew = count + tally.own - tally.least;
+    if skew <= max_skew {
+        return None;
+    }
+    let skew = Skew {
+        domain: case.node.label(topology_key).unwrap_or_default(),
+        count,
+        own: tally.own,
+        least: tally.least,
+        too_few_domains: tally.too_few,
+        skew,
+        max_skew,
+    };
+    let missing = (skew.skew - max_skew) as f64;
+    let cause = SpreadCause { constraint: at, topology_key, of_profile, skew: Some(skew) };
+    Some(Cause::new(cause, missing, Outlook::Cluster))
+}

@@ -1,0 +1,111 @@
+//! TaintToleration: which taint, and why each toleration of that key does not cover it.
+
+use serde::Serialize;
+
+use super::{
+    Case, Cause, NodeCondition, Outlook, Words, is_kept_by_controller, node_unschedulable,
+};
+use kubestep_engine::api::{Taint, TaintEffect, Toleration, TolerationOperator};
+use kubestep_engine::engine::plugins::taint_toleration::blocking_taints;
+use kubestep_engine::intern::Symbol;
+
+/// A taint that the pod does not tolerate.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UntoleratedTaint {
+    /// The key.
+    pub key: Symbol,
+    /// The value, often empty.
+    pub value: Symbol,
+    /// `NoSchedule` or `NoExecute`.
+    pub effect: TaintEffect,
+    /// The tolerations of the pod that come near: for this key or for all keys.
+    pub tried: Vec<Tried>,
+}
+
+/// A toleration that does not cover the taint.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tried {
+    /// The toleration, written as taints are.
+    pub toleration: String,
+    /// What of it does not agree.
+    pub because: String,
+}
+
+impl UntoleratedTaint {
+    /// As kubectl writes it.
+    fn taint(&self) -> String {
+        written(self.key, self.value, self.effect)
+    }
+}
+
+impl Words for UntoleratedTaint {
+    fn gist(&self) -> String {
+        format!("taint {} is not tolerated", self.taint())
+    }
+
+    fn words(&self) -> String {
+        let tried = self.tried.iter().map(|tried| {
+            format!("; the toleration {} does not cover it: {}", tried.toleration, tried.because)
+        });
+        self.gist() + &tried.collect::<String>()
+    }
+}
+
+/// `key=value:Effect`, without what is empty.
+fn written(key: Symbol, value: Symbol, effect: TaintEffect) -> String {
+    let equals = if value.is_empty() { "" } else { "=" };
+    let colon = if effect.is_unset() { "" } else { ":" };
+    format!("{key}{equals}{value}{colon}{effect}")
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let (Some(node), pod) = (&case.node.node, case.probe.pod()) else { return Vec::new() };
+    let mut causes: Vec<Cause> = Vec::new();
+    for taint in blocking_taints(node, pod, case.probe.cx().features) {
+        let cause = match NodeCondition::behind(taint, node) {
+            Some(condition) => condition.cause(),
+            None if taint.key == node_unschedulable::TAINT => {
+                node_unschedulable::cordoned(node).unwrap_or_else(|| untolerated(case, taint))
+            }
+            None => untolerated(case, taint),
+        };
+        // A condition has a taint for each effect.
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    causes
+}
+
+fn untolerated(case: &Case<'_>, taint: &Taint) -> Cause {
+    let tolerations = &case.probe.pod().pod.spec.tolerations;
+    let near = |toleration: &&Toleration| toleration.key.is_empty() || toleration.key == taint.key;
+    let tried: Vec<Tried> =
+        tolerations.iter().filter(near).map(|toleration| tried(toleration, taint)).collect();
+    let missing = if tried.is_empty() { 1.0 } else { 0.75 };
+    let Taint { key, value, effect, .. } = *taint;
+    // What no condition of the node stands behind any more is about to be removed.
+    let outlook = if is_kept_by_controller(key) { Outlook::Cluster } else { Outlook::ByHand };
+    Cause::new(UntoleratedTaint { key, value, effect, tried }, missing, outlook)
+}
+
+fn tried(toleration: &Toleration, taint: &Taint) -> Tried {
+    let Toleration { key, operator, value, effect, .. } = *toleration;
+    let because = if !effect.is_unset() && effect != taint.effect {
+        format!("it is for {effect}")
+    } else {
+        match operator {
+            TolerationOperator::Lt | TolerationOperator::Gt => {
+                format!("{:?} is not {operator} {value}", taint.value.as_str())
+            }
+            TolerationOperator::Other(text) if !text.is_empty() => {
+                format!("{text:?} is no operator")
+            }
+            _ => format!("its value is {:?}", value.as_str()),
+        }
+    };
+    let key = if key.is_empty() { Symbol::new("*") } else { key };
+    Tried { toleration: written(key, value, effect), because }
+}

@@ -1,0 +1,244 @@
+//! VolumeBinding: the claim that Filter rejects the node for, with its volume or class, and what
+//! is wrong with those: node affinity, topology, capacity.
+
+use serde::Serialize;
+
+use super::node_terms::{NodeTerms, Unmet};
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::api::{
+    Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
+    PersistentVolume, StorageClass, TopologySelectorTerm,
+};
+use kubestep_engine::engine::plugins::volume_binding::{
+    Reason, Rejection, Unfit, capacity, largest_volume, rejections, requested,
+};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+
+/// Volumes that are listed at most.
+const LISTED: usize = 3;
+
+/// A claim that cannot have its volume on the node.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeCause {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// What is wrong.
+    pub problem: VolumeProblem,
+}
+
+/// What is wrong with a claim's volume on a node.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum VolumeProblem {
+    /// The claim does not exist.
+    ClaimGone,
+    /// The claim is bound to a volume that does not exist.
+    VolumeGone {
+        /// The volume.
+        volume: Symbol,
+    },
+    /// The claim's volume cannot be reached from the node.
+    OutOfReach {
+        /// The volume.
+        volume: Symbol,
+        /// What of its node affinity the node does not meet.
+        unmet: Vec<Unmet>,
+    },
+    /// The volume is being provisioned for another node.
+    MadeElsewhere {
+        /// That node.
+        node: Symbol,
+    },
+    /// No volume of the class suits, and the class provisions none.
+    NoVolume {
+        /// The class; empty for none.
+        class: Symbol,
+        /// How many volumes there are.
+        volumes: usize,
+        /// The first few with what is wrong with each.
+        rejected: Vec<RejectedVolume>,
+    },
+    /// The allowed topologies of the class exclude the node.
+    TopologyNotAllowed {
+        /// The class.
+        class: Symbol,
+        /// What of its allowed topologies the node does not meet.
+        unmet: Vec<Unmet>,
+    },
+    /// Too little storage is free within the node's reach.
+    NoSpace {
+        /// The class.
+        class: Symbol,
+        /// What the claim asks for, as a quantity.
+        wanted: String,
+        /// The largest volume that could be provisioned, as a quantity.
+        largest: Option<String>,
+    },
+}
+
+/// A volume that does not suit.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RejectedVolume {
+    /// The volume.
+    pub volume: Symbol,
+    /// Why.
+    pub because: String,
+}
+
+impl VolumeCause {
+    fn with(&self, unmet: impl Fn(&Unmet) -> String) -> String {
+        let list = |all: &[Unmet]| all.iter().map(&unmet).collect::<Vec<_>>().join("; ");
+        let claim = self.claim;
+        match &self.problem {
+            VolumeProblem::ClaimGone => format!("claim {claim} does not exist"),
+            VolumeProblem::VolumeGone { volume } => {
+                format!("claim {claim} is bound to volume {volume}, which does not exist")
+            }
+            VolumeProblem::OutOfReach { volume, unmet } if unmet.is_empty() => {
+                format!("claim {claim} has volume {volume}, which cannot be reached from the node")
+            }
+            VolumeProblem::OutOfReach { volume, unmet } => {
+                format!("claim {claim} has volume {volume}, which is only for {}", list(unmet))
+            }
+            VolumeProblem::MadeElsewhere { node } => {
+                format!("the volume of claim {claim} is being provisioned for node {node}")
+            }
+            VolumeProblem::NoVolume { class, volumes: 0, .. } => {
+                format!("claim {claim}: class {class:?} provisions no volumes, and has none for it")
+            }
+            VolumeProblem::NoVolume { class, .. } => format!(
+                "claim {claim}: class {class:?} provisions no volumes, and none of its existing \
+                 ones suits"
+            ),
+            VolumeProblem::TopologyNotAllowed { class, unmet } => {
+                format!("claim {claim}: class {class} provisions volumes only for {}", list(unmet))
+            }
+            VolumeProblem::NoSpace { class, wanted, .. } => {
+                format!("claim {claim}: class {class} has less than {wanted} of free storage")
+            }
+        }
+    }
+}
+
+impl Words for VolumeCause {
+    fn gist(&self) -> String {
+        self.with(Unmet::gist)
+    }
+
+    fn words(&self) -> String {
+        let text = self.with(Unmet::words);
+        match &self.problem {
+            VolumeProblem::NoVolume { rejected, volumes, .. } if !rejected.is_empty() => {
+                let why = rejected.iter().map(|r| format!("{} {}", r.volume, r.because));
+                let more = match volumes - rejected.len() {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                format!("{text}: {}{more}", why.collect::<Vec<_>>().join(", "))
+            }
+            VolumeProblem::NoSpace { largest, .. } => match largest {
+                Some(largest) => format!("{text} within reach; at most {largest}"),
+                None => format!("{text} within reach; none is reported there"),
+            },
+            _ => text,
+        }
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let Some(node) = &case.node.node else { return Vec::new() };
+    let found = rejections(&case.probe.cx(), case.state, node).into_iter();
+    found.filter_map(|rejection| cause(case, node, &rejection)).collect()
+}
+
+fn cause(case: &Case<'_>, node: &Node, rejection: &Rejection) -> Option<Cause> {
+    let (cx, claim) = (case.probe.cx(), rejection.claim);
+    let class = |name| cx.objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
+    let (problem, outlook) = match rejection.reason {
+        Reason::VolumeMissing(volume) => (VolumeProblem::VolumeGone { volume }, Outlook::ByHand),
+        Reason::OutOfReach(volume) => {
+            let object = cx.shared.volumes.volume(cx.objects, volume);
+            let unmet = object.map(|object| affinity(case, object)).unwrap_or_default();
+            (VolumeProblem::OutOfReach { volume, unmet }, Outlook::Mismatch)
+        }
+        Reason::OtherNode(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
+        Reason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::ByHand),
+        Reason::TopologyNotAllowed(name) => {
+            let unmet = topology(case, class(name)?);
+            (VolumeProblem::TopologyNotAllowed { class: name, unmet }, Outlook::Mismatch)
+        }
+        Reason::NoSpace(name) => {
+            let wanted = cx.shared.volumes.claims.get(cx.objects, claim).and_then(|c| requested(c));
+            let wanted = wanted.map(ToString::to_string).unwrap_or_default();
+            let largest = largest_volume(class(name)?, node, cx.objects);
+            let largest = largest.map(|size| size.to_string());
+            (VolumeProblem::NoSpace { class: name, wanted, largest }, Outlook::Cluster)
+        }
+    };
+    Some(Cause::new(VolumeCause { claim, problem }, 1.0, outlook))
+}
+
+fn no_volume(case: &Case<'_>, rejection: &Rejection, class: Symbol) -> VolumeProblem {
+    let cx = case.probe.cx();
+    let reject = |(name, unfit): &(Symbol, Unfit)| {
+        let volume = cx.shared.volumes.volume(cx.objects, *name);
+        RejectedVolume { volume: *name, because: because(*unfit, volume.map(AsRef::as_ref)) }
+    };
+    let rejected = rejection.passed_over.iter().take(LISTED).map(reject).collect();
+    VolumeProblem::NoVolume { class, volumes: rejection.passed_over.len(), rejected }
+}
+
+fn because(unfit: Unfit, volume: Option<&PersistentVolume>) -> String {
+    match unfit {
+        Unfit::Taken(claim) => format!("is bound to claim {claim}"),
+        Unfit::Chosen(claim) => format!("goes to claim {claim} of the same pod"),
+        Unfit::TooSmall => {
+            format!("has only {}", volume.map(capacity).unwrap_or_default())
+        }
+        Unfit::NotAlike => "is of another mode or attributes class, or is being deleted".into(),
+        Unfit::NotAvailable => "is not available".into(),
+        Unfit::NotSelected => "is not selected by the claim".into(),
+        Unfit::OutOfReach => "cannot be reached from the node".into(),
+        Unfit::AccessModes => "lacks an access mode".into(),
+    }
+}
+
+/// Terms that were parsed once, by the name of a volume or class.
+struct Parsed(NodeTerms);
+
+/// What of a volume's node affinity the node does not meet.
+fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
+    let required = volume.spec.node_affinity.as_ref().and_then(|on| on.required.as_ref());
+    let (Some(required), Some(node)) = (required, &case.node.node) else { return Vec::new() };
+    let (snapshot, memo) = (case.probe.snapshot(), case.memo);
+    let name = Symbol::new(&format!("volume {}", volume.metadata.name));
+    let parsed = memo.get(name, || Parsed(NodeTerms::of_selector(required, false, snapshot, memo)));
+    parsed.0.unmet(node).1
+}
+
+/// What of a class's allowed topologies the node does not meet.
+fn topology(case: &Case<'_>, class: &StorageClass) -> Vec<Unmet> {
+    let Some(node) = &case.node.node else { return Vec::new() };
+    let (snapshot, memo) = (case.probe.snapshot(), case.memo);
+    let term = |term: &TopologySelectorTerm| NodeSelectorTerm {
+        match_expressions: term
+            .match_label_expressions
+            .iter()
+            .map(|expression| NodeSelectorRequirement {
+                key: expression.key,
+                operator: NodeSelectorOperator::In,
+                values: expression.values.clone(),
+            })
+            .collect(),
+        ..NodeSelectorTerm::default()
+    };
+    let allowed = class.allowed_topologies.iter();
+    let selector = || NodeSelector { node_selector_terms: allowed.map(term).collect() };
+    let name = Symbol::new(&format!("class {}", class.metadata.name));
+    let parsed =
+        memo.get(name, || Parsed(NodeTerms::of_selector(&selector(), false, snapshot, memo)));
+    parsed.0.unmet(node).1
+}

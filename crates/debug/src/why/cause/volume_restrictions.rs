@@ -1,0 +1,44 @@
+//! VolumeRestrictions: who has the disk, or the claim that only one pod may use.
+
+use serde::Serialize;
+
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::engine::plugins::volume_restrictions::{Reason, reasons};
+use kubestep_engine::engine::pod::NamespacedName;
+
+/// A volume that another pod has.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeTaken {
+    /// The claim with access mode ReadWriteOncePod; absent for a disk on the node.
+    pub claim: Option<NamespacedName>,
+    /// The pod that has it.
+    pub by: NamespacedName,
+}
+
+impl Words for VolumeTaken {
+    fn gist(&self) -> String {
+        match self.claim {
+            Some(claim) => {
+                format!("claim {claim} is ReadWriteOncePod, and pod {} uses it", self.by)
+            }
+            None => "a pod on the node uses the same disk".to_owned(),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self.claim {
+            Some(_) => self.gist(),
+            None => format!("pod {} on the node uses the same disk", self.by),
+        }
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let found = reasons(&case.probe.cx(), case.state, case.node).into_iter();
+    let cause = |reason| match reason {
+        Reason::Disk { holder } => VolumeTaken { claim: None, by: holder },
+        Reason::Claim { claim, holder } => VolumeTaken { claim: Some(claim), by: holder },
+    };
+    found.map(|reason| Cause::new(cause(reason), 1.0, Outlook::Cluster)).collect()
+}

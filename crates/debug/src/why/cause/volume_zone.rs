@@ -1,0 +1,51 @@
+//! VolumeZone: which volume of which claim is in which zone, and where the node is.
+
+use serde::Serialize;
+
+use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::engine::plugins::volume_zone::{Topology, conflicts};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+
+/// A volume in another zone or region.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OtherZone {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// Its volume.
+    pub volume: Symbol,
+    /// The volume's label.
+    pub label: Symbol,
+    /// The zones or regions that it has there.
+    pub zones: Vec<Symbol>,
+    /// The node's value.
+    pub has: Option<Symbol>,
+}
+
+impl Words for OtherZone {
+    fn gist(&self) -> String {
+        let zones: Vec<&str> = self.zones.iter().map(|zone| zone.as_str()).collect();
+        let (claim, volume) = (self.claim, self.volume);
+        format!("claim {claim} has volume {volume}, which is in {}={}", self.label, zones.join("|"))
+    }
+
+    fn words(&self) -> String {
+        match self.has {
+            Some(has) => format!("{}; the node is in {has}", self.gist()),
+            None => format!("{}; the node has no such label", self.gist()),
+        }
+    }
+}
+
+pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
+    let Some(node) = &case.node.node else { return Vec::new() };
+    let labels = &node.metadata.labels;
+    let cause = |topology: Topology| {
+        let has = topology.of_node(labels);
+        let Topology { claim, volume, label, values, .. } = topology;
+        let zones = values.into_iter().collect();
+        Cause::new(OtherZone { claim, volume, label, zones, has }, 1.0, Outlook::Mismatch)
+    };
+    conflicts(&case.probe.cx(), case.state, labels).into_iter().map(cause).collect()
+}

@@ -1,0 +1,73 @@
+//! A pod group that is tried and gets nowhere: its pods are placed only if enough of them find a
+//! node together (PG-003), so what a node says of one pod alone is not the whole story.
+
+use super::model::{Problem, ProblemKind};
+use kubestep_engine::api::Pod;
+use kubestep_engine::config::Feature;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::pod_groups::group_of;
+use kubestep_engine::engine::record::{CycleRecord, Outcome};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+
+/// What a try of the group on a copy of the cluster came to.
+pub(in crate) struct Tried {
+    /// The group.
+    pub group: NamespacedName,
+    /// How many pods have to be placed together.
+    pub needed: usize,
+    /// How many have a node, or found one in the try.
+    pub found: usize,
+    /// A node that one of them found.
+    pub node: Option<Symbol>,
+    /// A pod that found none, and the scheduler's message about it.
+    refused: Option<(NamespacedName, String)>,
+}
+
+impl Tried {
+    /// Tries the group of a pod; `None` if it has none, is not tried at all, or gets its nodes.
+    pub fn in_vain(world: &World, pod: &Pod) -> Option<Tried> {
+        let scheduler = world.scheduler();
+        let group =
+            group_of(pod).filter(|_| scheduler.features().enabled(Feature::GangScheduling))?;
+        let object = scheduler.objects().pod_groups.get(&group)?;
+        let needed = object.spec.scheduling_policy.gang.as_ref()?.min_count;
+        let before = scheduler.pod_group(group).map_or(0, |state| state.scheduled());
+        let mut copy = world.clone();
+        copy.scheduler_mut().take_finished();
+        let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+        let first = copy.step_ahead(key)?;
+        let others = copy.scheduler_mut().take_finished();
+        let records: Vec<&CycleRecord> = std::iter::once(first.as_ref()).chain(&others).collect();
+        if records.iter().any(|record| is_placed(record) || record.preemption.is_some()) {
+            return None;
+        }
+        let finders = || records.iter().filter(|record| !record.feasible.is_empty());
+        let refused = records.iter().find(|record| record.feasible.is_empty());
+        Some(Tried {
+            group,
+            needed: usize::try_from(needed).unwrap_or(0),
+            found: before + finders().count(),
+            node: finders().find_map(|record| Some(record.nodes.name(*record.feasible.first()?))),
+            refused: refused.map(|record| (record.pod, record.message.clone())),
+        })
+    }
+
+    /// As something that keeps the pod from every node.
+    pub fn problem(self) -> Problem {
+        let Tried { group, needed, found, .. } = self;
+        let advice = match self.refused {
+            Some((pod, said)) => format!("{pod} finds none: {said}"),
+            None => "make room for the others, or lower the minCount of the group".to_owned(),
+        };
+        let text = format!(
+            "its pod group {group} is placed as a whole or not at all: it needs {needed} pods \
+             at once, and only {found} of them find a node"
+        );
+        Problem { kind: ProblemKind::Quorum, blocking: true, text, advice }
+    }
+}
+
+fn is_placed(record: &CycleRecord) -> bool {
+    matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
+}

@@ -1,0 +1,203 @@
+//! Why is this pod where it is? Pending, and what blocks it, on how many nodes, and what of it
+//! is near; or placed, and why there.
+//!
+//! [`why()`] looks at a cluster at one moment, with the history that led there; a [`Question`]
+//! can also be about the cycle that placed the pod. Either asks every plugin about every node on
+//! a copy, so that it finds all that is in the way, also on nodes that the scheduler did not
+//! evaluate, and also for a pod that was never tried. The pieces: [`model`] what an answer is
+//! made of, [`cause`] what is behind a refusal, one file a plugin, `nodes` ranking and folding,
+//! `place`, `problems`, `references` and `group` what no node can help, [`spread`] the ledgers,
+//! [`queue`], [`preemption`] and [`score`].
+
+mod asking;
+pub mod cause;
+pub(super) mod group;
+pub mod model;
+mod nodes;
+mod nominated;
+mod place;
+pub mod preemption;
+mod problems;
+pub mod queue;
+pub(super) mod references;
+pub mod score;
+pub mod spread;
+
+use std::sync::Arc;
+
+use kubestep_engine::api::Pod;
+use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
+use kubestep_engine::engine::record::{CycleRecord, Outcome};
+use kubestep_engine::engine::scheduler::Probe;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use crate::trace::History;
+
+use cause::Placed;
+
+pub use asking::{ask, ask_of_cycle};
+pub use model::*;
+pub use nominated::Nomination;
+pub use preemption::PreemptionWhy;
+pub use queue::{Asked, Moved, QueueWhy, Wake};
+pub use score::Placement;
+pub use spread::Ledger;
+
+/// What is asked about a pod.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// The cluster as it is.
+    pub world: &'a World,
+    /// What happened so far; what came after the state of `world` does not count.
+    pub history: &'a History,
+    /// The pod.
+    pub pod: NamespacedName,
+    /// The cluster before the pod's cycle that is to be explained, where that is at hand: then
+    /// nodes, scores and preemption are told as that cycle found them.
+    pub before: Option<(&'a World, &'a CycleRecord)>,
+    /// The same for the cycle in which the pod pushed others out.
+    pub preempting: Option<(&'a World, &'a CycleRecord)>,
+    /// Nodes whose scores are explained in any case.
+    pub nodes: &'a [Symbol],
+}
+
+/// Why the pod is where it is. `None` if there is no such pod.
+pub fn why(world: &World, history: &History, pod: NamespacedName) -> Option<Why> {
+    Question { world, history, pod, before: None, preempting: None, nodes: &[] }.answer()
+}
+
+impl Question<'_> {
+    /// The answer; `None` if there is no such pod.
+    pub fn answer(&self) -> Option<Why> {
+        let object = self.world.api().objects().pod(self.pod)?;
+        let attempts = attempts(self.world, self.history, object);
+        let (then, basis) = match self.before {
+            Some((before, record)) => (before, Basis::Cycle { cycle: record.cycle }),
+            None => (self.world, Basis::Now),
+        };
+        let asked = unbound(then.api().objects().pod(self.pod).unwrap_or(object));
+        let probe = then.scheduler().probe(&info(then, self.pod, &asked), then.now());
+        let record = self.before.map(|(_, record)| record);
+        let last = record.or(attempts.last().map(Arc::as_ref));
+        let placed = || placed(then, self.history);
+        let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, placed()));
+        let nodes::Examined { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
+        let place = place::of(self.world, object);
+        let (moves, asked) = queue::story(self.world, self.history, self.pod);
+        let mut why = Why {
+            pod: self.pod,
+            at: then.now(),
+            basis,
+            problems: problems::of(self.world, object, &place),
+            profile: probe.as_ref().map(|probe| probe.framework().name()),
+            place,
+            ahead,
+            spread: probe.as_ref().map(spread::ledgers).unwrap_or_default(),
+            nodes,
+            everywhere,
+            groups,
+            nominations: probe
+                .as_ref()
+                .map(|probe| nominated::of(probe.pod(), probe.cx().nominated))
+                .unwrap_or_default(),
+            placement: None,
+            preemption: None,
+            queue: queue::of(self.world, self.pod),
+            moves,
+            asked,
+            attempts: attempts.iter().map(attempt).collect(),
+        };
+        if let Some(probe) = &probe {
+            why.placement = self.placement(&why, probe);
+            why.preemption = self.preemption(&why, probe, &attempts);
+        }
+        Some(why)
+    }
+
+    /// Whom the pod pushed out, or could.
+    fn preemption(
+        &self,
+        why: &Why,
+        probe: &Probe,
+        attempts: &[Arc<CycleRecord>],
+    ) -> Option<PreemptionWhy> {
+        if let Some((before, _)) = self.preempting {
+            let object = before.api().objects().pod(self.pod)?;
+            let info = info(before, self.pod, object);
+            let probe = before.scheduler().probe(&info, before.now())?;
+            return preemption::of(&probe, before.now());
+        }
+        let preempted = attempts.iter().rev().find_map(|record| preemption::recorded(record));
+        let pending = !matches!(why.place, Place::Bound { .. } | Place::Ended { .. });
+        match preempted {
+            None if pending && !why.fits_somewhere() => preemption::of(probe, why.at),
+            recorded => recorded,
+        }
+    }
+
+    /// Why the pod has its node, or which one it would get.
+    fn placement(&self, why: &Why, probe: &Probe) -> Option<Placement> {
+        match self.before {
+            Some((_, record)) if record.node.is_some() => {
+                Some(score::recorded(probe, record, self.nodes))
+            }
+            _ if why.fits_somewhere() => {
+                // As a cycle has them: in node order.
+                let fitting: indexmap::IndexSet<Symbol> =
+                    why.fitting().map(|node| node.node).collect();
+                let order = probe.snapshot().iter().map(|node| node.name);
+                let fitting: Vec<Symbol> = order.filter(|name| fitting.contains(name)).collect();
+                score::supposed(probe, &fitting, self.nodes)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The pod without the node that it has: a binding wrote that into spec.nodeName, or the pod's
+/// author did, and the API does not tell which. The question is about the other nodes.
+fn unbound(pod: &Arc<Pod>) -> Arc<Pod> {
+    let mut pod = pod.clone();
+    if !pod.spec.node_name.is_empty() {
+        Arc::make_mut(&mut pod).spec.node_name = Symbol::EMPTY;
+    }
+    pod
+}
+
+/// The pod as the queue parsed it, or parsed now.
+fn info(world: &World, key: NamespacedName, pod: &Arc<Pod>) -> Arc<PodInfo> {
+    let queued = world.scheduler().queue().get(key);
+    let same = queued.filter(|queued| queued.uid() == pod.metadata.uid);
+    let parsed = || Arc::new(PodInfo::with_features(pod.clone(), world.scheduler().features()));
+    same.map_or_else(parsed, |queued| queued.info.clone())
+}
+
+/// The cycles of the pod up to the state of `world`.
+fn attempts(world: &World, history: &History, pod: &Pod) -> Vec<Arc<CycleRecord>> {
+    let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+    let so_far = world.scheduler().cycles();
+    let own = |record: &&Arc<CycleRecord>| record.uid == pod.metadata.uid && record.cycle <= so_far;
+    history.cycles_of(key).filter(own).cloned().collect()
+}
+
+/// The pods that cycles placed up to the state of `world`.
+fn placed(world: &World, history: &History) -> Placed {
+    let so_far = world.scheduler().cycles();
+    let records = history.cycles().filter(|record| record.cycle <= so_far);
+    let has_node = |record: &&Arc<CycleRecord>| {
+        matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
+    };
+    Placed(records.filter(has_node).map(|record| record.pod).collect())
+}
+
+fn attempt(record: &Arc<CycleRecord>) -> Attempt {
+    Attempt {
+        cycle: record.cycle,
+        attempt: record.attempt,
+        time: record.time,
+        outcome: record.outcome.as_str(),
+        node: record.node,
+        nominated: record.nominated_node.filter(|node| !node.is_empty()),
+        message: record.message.clone(),
+    }
+}

@@ -1,0 +1,173 @@
+//! What speaks against each node: all blockers with their causes, the nodes ranked by how
+//! little is missing, and nodes with the same reasons folded together.
+
+use hashbrown::HashMap;
+use indexmap::IndexMap;
+
+use super::cause::{self, Case, Cause, Memo, Outlook, Placed};
+use super::model::{Ahead, Blocker, Group, NodeWhy, Reason, Seen, distinct_causes};
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::node::{NodeId, NodeInfo};
+use kubestep_engine::engine::record::{CycleRecord, PluginStatus, VerdictId};
+use kubestep_engine::engine::scheduler::{Probe, Refusal};
+use kubestep_engine::engine::status::Status;
+use kubestep_engine::intern::Symbol;
+
+/// What was found about all nodes.
+#[derive(Default)]
+pub(super) struct Examined {
+    pub ahead: Vec<Ahead>,
+    pub nodes: Vec<NodeWhy>,
+    pub everywhere: Vec<Reason>,
+    pub groups: Vec<Group>,
+}
+
+/// Asks about every node. `last` is the pod's last cycle, which knows what extenders said.
+pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, placed: Placed) -> Examined {
+    let memo = Memo::default();
+    memo.one(|| placed);
+    let earlier = last.map(Earlier::new);
+    let refusals = probe.refusals();
+    let each = probe.snapshot().iter().zip(refusals).map(|(node, refusals)| {
+        let mut blockers = blockers(probe, &memo, node, &refusals);
+        if blockers.is_empty() {
+            blockers.extend(narrowed_away(probe, node.name));
+            blockers.extend(earlier.as_ref().and_then(|earlier| earlier.extender(node.name)));
+        }
+        let seen = earlier.as_ref().map_or(Seen::NoCycle, |earlier| earlier.seen(node.name));
+        node_why(node.name, blockers, seen)
+    });
+    let mut nodes: Vec<NodeWhy> = each.collect();
+    // Stable: nodes that are equally near stay in node order.
+    nodes.sort_by(|a, b| {
+        let key = |node: &NodeWhy| (!node.fits(), node.mismatches());
+        key(a).cmp(&key(b)).then(a.missing.total_cmp(&b.missing))
+    });
+    let groups = groups(&nodes);
+    Examined { ahead: ahead(probe), everywhere: everywhere(&groups), groups, nodes }
+}
+
+fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: Seen) -> NodeWhy {
+    let causes = || distinct_causes(&blockers).map(|(_, cause)| cause);
+    NodeWhy {
+        node,
+        missing: causes().map(|cause| cause.missing).sum(),
+        outlook: causes().map(|cause| cause.outlook).max().unwrap_or(Outlook::Cluster),
+        blockers,
+        seen,
+    }
+}
+
+fn blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -> Vec<Blocker> {
+    let filters = probe.framework().at(ExtensionPoint::Filter);
+    let filled = refusals.iter().any(|refusal| refusal.by_nominated).then(|| probe.filled(node));
+    let filled = filled.flatten();
+    let blocker = |refusal: &Refusal| {
+        let plugin = filters[refusal.filter].name();
+        let (state, judged) = match &filled {
+            Some(filled) if refusal.by_nominated => (&filled.state, &filled.node),
+            _ => (probe.state(), node),
+        };
+        let status = &refusal.status;
+        let case = Case { probe, memo, state, node: judged, plain: node, status };
+        let causes = cause::of(plugin, &refusal.status, &case);
+        new_blocker(plugin, &refusal.status, refusal.by_nominated, causes)
+    };
+    refusals.iter().map(blocker).collect()
+}
+
+/// A node that no filter refuses, but that PreFilter left out.
+fn narrowed_away(probe: &Probe, node: Symbol) -> Option<Blocker> {
+    let leaves_out = |answer: &&PluginStatus| {
+        answer.nodes.as_ref().is_some_and(|nodes| nodes.binary_search(&node).is_err())
+    };
+    let answer = probe.answers().iter().find(leaves_out)?;
+    let status = Status::unresolvable("PreFilter narrowed the search to other nodes");
+    let causes = vec![cause::left_out(answer.nodes.as_ref().map_or(0, Vec::len))];
+    Some(new_blocker(answer.plugin, &status, false, causes))
+}
+
+fn new_blocker(plugin: Symbol, status: &Status, by_nominated: bool, causes: Vec<Cause>) -> Blocker {
+    let reasons = status.reasons().to_vec();
+    Blocker { plugin, code: status.code(), reasons, by_nominated, causes }
+}
+
+/// What the pod's last cycle knows of nodes, by name.
+struct Earlier<'a> {
+    record: &'a CycleRecord,
+    slots: HashMap<Symbol, NodeId>,
+}
+
+impl Earlier<'_> {
+    fn new(record: &CycleRecord) -> Earlier<'_> {
+        let order = record.nodes.order.iter();
+        Earlier { record, slots: order.map(|id| (record.nodes.name(*id), *id)).collect() }
+    }
+
+    fn seen(&self, node: Symbol) -> Seen {
+        let Some(slot) = self.slots.get(&node) else { return Seen::NewNode };
+        match self.record.filter.official.get(*slot) {
+            Some(VerdictId::ENOUGH_FOUND) => Seen::EnoughFound,
+            Some(VerdictId::NARROWED) => Seen::Narrowed,
+            Some(VerdictId::NOMINATED_TAKEN) => Seen::NominatedTaken,
+            Some(VerdictId::CYCLE_ENDED) | None => Seen::CycleEnded,
+            Some(_) => Seen::Evaluated,
+        }
+    }
+
+    /// What an extender said against the node.
+    fn extender(&self, node: Symbol) -> Option<Blocker> {
+        let slot = self.slots.get(&node)?;
+        let said = self.record.filter.extender.iter().find(|(id, _)| id == slot);
+        let (_, status) = said.filter(|(_, status)| !status.is_success())?;
+        let causes = vec![cause::said(status)];
+        Some(new_blocker("Extender".into(), status, false, causes))
+    }
+}
+
+/// What PreFilter says, where it says more than "go on" or "nothing to do".
+fn ahead(probe: &Probe) -> Vec<Ahead> {
+    let telling = |answer: &&PluginStatus| {
+        !answer.status.is_skip() && (!answer.status.is_success() || answer.nodes.is_some())
+    };
+    let ahead = |answer: &PluginStatus| Ahead {
+        plugin: answer.plugin,
+        code: answer.status.code(),
+        reasons: answer.status.reasons().to_vec(),
+        only: answer.nodes.clone(),
+        causes: match answer.status.is_success() {
+            true => Vec::new(),
+            false => vec![cause::said(&answer.status)],
+        },
+    };
+    probe.answers().iter().filter(telling).map(ahead).collect()
+}
+
+/// The reasons that all groups share, where there are several groups.
+fn everywhere(groups: &[Group]) -> Vec<Reason> {
+    let [first, others @ ..] = groups else { return Vec::new() };
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let shared = |reason: &&Reason| others.iter().all(|group| group.reasons.contains(reason));
+    first.reasons.iter().filter(shared).cloned().collect()
+}
+
+/// Folds the ranked nodes by their reasons; the order is that of the nearest node of each.
+fn groups(nodes: &[NodeWhy]) -> Vec<Group> {
+    let mut groups: IndexMap<Vec<Reason>, Group> = IndexMap::new();
+    for node in nodes.iter().filter(|node| !node.fits()) {
+        let reason = |(plugin, cause): (Symbol, &Cause)| Reason { plugin, text: cause.gist() };
+        let reasons: Vec<Reason> = node.causes().map(reason).collect();
+        match groups.get_mut(&reasons) {
+            Some(group) => group.nodes.push(node.node),
+            None => {
+                let (nodes, mismatch) = (vec![node.node], node.mismatches());
+                let missing = node.missing;
+                let group = Group { reasons: reasons.clone(), nodes, mismatch, missing };
+                groups.insert(reasons, group);
+            }
+        }
+    }
+    groups.into_values().collect()
+}

@@ -1,0 +1,230 @@
+//! Preemption: may the pod preempt, where, which pods, what decides between the candidates, and
+//! why the other nodes are none.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use kubestep_engine::api::Time;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::preemption::NodeVictims;
+use kubestep_engine::engine::preemption::budgets::Budgets;
+use kubestep_engine::engine::preemption::pick::{earliest_start, harm, highest_priority, pick};
+use kubestep_engine::engine::record::{Candidate, CycleRecord};
+use kubestep_engine::engine::scheduler::{PreemptionProbe, Probe};
+use kubestep_engine::intern::Symbol;
+
+/// Whether evicting others would help the pod.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreemptionWhy {
+    /// Why the pod may not preempt at all, in the scheduler's words.
+    pub refusal: Option<String>,
+    /// The candidates, the best first.
+    pub candidates: Vec<CandidateWhy>,
+    /// The node that is, or would be, nominated.
+    pub chosen: Option<Symbol>,
+    /// What left only that one.
+    pub decided_by: Option<Criterion>,
+    /// Why other nodes are no candidates.
+    pub others: Vec<NoCandidate>,
+}
+
+/// A node where evictions would make the pod fit.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CandidateWhy {
+    /// The node.
+    pub node: Symbol,
+    /// Who would have to go.
+    pub victims: Vec<Victim>,
+    /// How many of the evictions break a disruption budget.
+    pub budget_violations: i64,
+    /// The highest priority among the victims.
+    pub highest_priority: i64,
+    /// When the oldest of the most important victims started.
+    pub earliest_start: Time,
+    /// By what it loses against the chosen one; absent for that one.
+    pub loses_by: Option<Criterion>,
+}
+
+/// A pod that would have to go.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Victim {
+    /// The pod.
+    pub pod: NamespacedName,
+    /// Its priority.
+    pub priority: i32,
+    /// The disruption budgets that speak for it.
+    pub budgets: Vec<Budget>,
+}
+
+/// A disruption budget.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Budget {
+    /// Its name.
+    pub name: NamespacedName,
+    /// How many disruptions it still allows.
+    pub allowed: i32,
+}
+
+/// What candidates are compared by, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Criterion {
+    /// Fewer violated budgets.
+    BudgetViolations,
+    /// The lowest highest priority of a victim.
+    HighestPriority,
+    /// The lowest sum of the victims' priorities.
+    PrioritySum,
+    /// The fewest victims.
+    VictimCount,
+    /// The latest start of the most important victims.
+    StartTime,
+    /// The name that sorts first.
+    Name,
+    /// There is only one.
+    OnlyOne,
+}
+
+impl Criterion {
+    const ORDER: [Criterion; 5] = [
+        Criterion::BudgetViolations,
+        Criterion::HighestPriority,
+        Criterion::PrioritySum,
+        Criterion::VictimCount,
+        Criterion::StartTime,
+    ];
+
+    /// In words, as what the better one has.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Criterion::BudgetViolations => "fewer violated disruption budgets",
+            Criterion::HighestPriority => "victims of lower priority",
+            Criterion::PrioritySum => "a lower sum of victims' priorities",
+            Criterion::VictimCount => "fewer victims",
+            Criterion::StartTime => "victims that started most recently",
+            Criterion::Name => "the name that sorts first",
+            Criterion::OnlyOne => "the only candidate",
+        }
+    }
+}
+
+/// Nodes that are no candidates for the same reason.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NoCandidate {
+    /// Why.
+    pub reason: String,
+    /// The nodes.
+    pub nodes: Vec<Symbol>,
+}
+
+/// What preemption would do for a pod that fits nowhere.
+pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
+    let found = probe.preemption()?;
+    let budgets = Budgets::new(probe.cx().objects);
+    let best = pick(&found.candidates, at);
+    let chosen = best.map(|best| best.node);
+    let mut candidates: Vec<CandidateWhy> =
+        found.candidates.iter().map(|candidate| told(candidate, best, &budgets, at)).collect();
+    candidates.sort_by_key(|candidate| {
+        let lost = candidate.loses_by.map(|by| std::cmp::Reverse(by as u8));
+        (lost.is_some(), lost, candidate.node)
+    });
+    Some(PreemptionWhy {
+        refusal: found.refusal.map(str::to_owned),
+        decided_by: best.map(|_| decided_by(&candidates)),
+        others: others(&found),
+        candidates,
+        chosen,
+    })
+}
+
+/// What a recorded cycle knows of its candidates, where the state before it is not at hand.
+pub(super) fn recorded(record: &CycleRecord) -> Option<PreemptionWhy> {
+    let chosen = record.preemption.as_ref()?.node;
+    let told = |candidate: &Candidate| CandidateWhy {
+        node: candidate.node,
+        victims: candidate
+            .victims
+            .iter()
+            .map(|pod| Victim { pod: *pod, priority: 0, budgets: Vec::new() })
+            .collect(),
+        budget_violations: candidate.pdb_violations,
+        highest_priority: 0,
+        earliest_start: record.time,
+        loses_by: None,
+    };
+    Some(PreemptionWhy {
+        refusal: None,
+        candidates: record.candidates.iter().map(told).collect(),
+        chosen: Some(chosen),
+        decided_by: None,
+        others: Vec::new(),
+    })
+}
+
+fn told(
+    candidate: &NodeVictims,
+    best: Option<&NodeVictims>,
+    budgets: &Budgets,
+    at: Time,
+) -> CandidateWhy {
+    let victims = candidate.pods.iter().map(|pod| Victim {
+        pod: pod.key(),
+        priority: pod.priority(),
+        budgets: budgets
+            .of(&pod.pod)
+            .map(|budget| Budget {
+                name: NamespacedName::new(budget.metadata.namespace, budget.metadata.name),
+                allowed: budget.status.disruptions_allowed,
+            })
+            .collect(),
+    });
+    CandidateWhy {
+        node: candidate.node,
+        victims: victims.collect(),
+        budget_violations: candidate.pdb_violations,
+        highest_priority: highest_priority(candidate),
+        earliest_start: earliest_start(candidate, at),
+        loses_by: best.and_then(|best| loses_by(best, candidate, at)),
+    }
+}
+
+/// By what a candidate loses against the best; `None` for that one itself.
+fn loses_by(best: &NodeVictims, other: &NodeVictims, at: Time) -> Option<Criterion> {
+    if best.node == other.node {
+        return None;
+    }
+    let figures = harm(best, at).into_iter().zip(harm(other, at));
+    let differs = Criterion::ORDER.into_iter().zip(figures).find(|(_, (a, b))| a != b);
+    Some(differs.map_or(Criterion::Name, |(criterion, _)| criterion))
+}
+
+/// The last criterion that took a rival out.
+fn decided_by(candidates: &[CandidateWhy]) -> Criterion {
+    let last = candidates.iter().filter_map(|c| c.loses_by).max_by_key(|by| *by as u8);
+    last.unwrap_or(Criterion::OnlyOne)
+}
+
+fn others(found: &PreemptionProbe) -> Vec<NoCandidate> {
+    let mut reasons: IndexMap<String, Vec<Symbol>> = IndexMap::new();
+    for (node, status) in &found.others {
+        let message = status.message();
+        let reason = match message.as_str() {
+            "No preemption victims found for incoming pod" => {
+                "no pods of lower priority".to_owned()
+            }
+            said => format!("even without all pods of lower priority: {said}"),
+        };
+        reasons.entry(reason).or_default().push(*node);
+    }
+    if !found.unresolvable.is_empty() {
+        let reason = "preemption can't help".to_owned();
+        reasons.insert(reason, found.unresolvable.clone());
+    }
+    reasons.into_iter().map(|(reason, nodes)| NoCandidate { reason, nodes }).collect()
+}

@@ -1,0 +1,244 @@
+//! What keeps a pod from every node, however much room there is: above all what makes a pod
+//! wait without a word. A scheduler name that nobody serves, a gate, a group short of its
+//! quorum, an object that the pod names and that is not there.
+
+use super::group::Tried;
+use super::model::{Place, Problem, ProblemKind};
+use super::references::{self, Field, Reference};
+use kubestep_engine::api::{Kind, Pod};
+use kubestep_engine::config::suggest;
+use crate::edit::owner;
+use kubestep_engine::engine::objects::Objects;
+use kubestep_engine::engine::pod::{NamespacedName, QueuedPod};
+use kubestep_engine::engine::pod_groups::group_of;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use kubestep_engine::api::words::count;
+
+/// Classes that every cluster has.
+const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
+/// All problems of a pod. Nothing to say of one that has its node or has ended.
+pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
+    match place {
+        Place::Bound { node } => return of_bound(world, pod, *node).into_iter().collect(),
+        Place::Ended { .. } => return Vec::new(),
+        _ => {}
+    }
+    let mut problems = Vec::new();
+    problems.extend(no_profile(world, pod));
+    problems.extend(terminating(pod));
+    problems.extend(gated(world, pod));
+    problems.extend(held(place));
+    if problems.is_empty() {
+        problems.extend(Tried::in_vain(world, pod).map(Tried::problem));
+    }
+    problems.extend(missing(world.api().objects(), pod));
+    problems.extend(unbound(world.api().objects(), pod));
+    if world.scheduler().cache().node_count() == 0 {
+        problems.push(Problem {
+            kind: ProblemKind::NoNodes,
+            blocking: true,
+            text: "the cluster has no nodes".into(),
+            advice: "add nodes".into(),
+        });
+    }
+    problems
+}
+
+/// What is odd about the node of a pod that has one.
+fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
+    if world.api().node(node).is_none() {
+        let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
+        let near = suggest::closest(&node, names.iter().map(|name| name.as_str()));
+        return Some(Problem {
+            kind: ProblemKind::MissingNode,
+            blocking: true,
+            text: format!("node {node}, which spec.nodeName asks for, does not exist"),
+            advice: match near {
+                Some(near) => {
+                    format!("did you mean {near:?}? nodeName is immutable: recreate the pod")
+                }
+                None => "no kubelet runs the pod: recreate it without nodeName".to_owned(),
+            },
+        });
+    }
+    owner::is_static(pod).then(|| Problem {
+        kind: ProblemKind::StaticPod,
+        blocking: false,
+        text: "static pod".to_owned(),
+        advice: format!("the kubelet of {node} runs it from a file; no scheduler places it"),
+    })
+}
+
+fn no_profile(world: &World, pod: &Pod) -> Option<Problem> {
+    let (profiles, wanted) = (world.scheduler().frameworks(), pod.spec.scheduler_name);
+    if profiles.contains_key(&wanted) {
+        return None;
+    }
+    let known: Vec<&str> = profiles.keys().map(|name| name.as_str()).collect();
+    let near = suggest::closest(&wanted, known.iter().copied());
+    let advice = match near {
+        Some(near) => {
+            format!("did you mean {near:?}? schedulerName is immutable: recreate the pod")
+        }
+        None => format!(
+            "run a scheduler of that name, or recreate the pod with one of: {}",
+            known.join(", ")
+        ),
+    };
+    Some(Problem {
+        kind: ProblemKind::NoProfile,
+        blocking: true,
+        text: format!(
+            "no profile serves the scheduler name {:?}: the pod is in no queue, and no event \
+             says so",
+            wanted.as_str()
+        ),
+        advice,
+    })
+}
+
+fn terminating(pod: &Pod) -> Option<Problem> {
+    pod.is_terminating().then(|| Problem {
+        kind: ProblemKind::Terminating,
+        blocking: true,
+        text: "the pod is being deleted, so it is not scheduled any more".into(),
+        advice: "look at its finalizers if it does not go away".into(),
+    })
+}
+
+fn gated(world: &World, pod: &Pod) -> Vec<Problem> {
+    let gates = pod.spec.scheduling_gates.iter().map(|gate| Problem {
+        kind: ProblemKind::Gate,
+        blocking: true,
+        text: format!("scheduling gate {:?} holds it back", gate.name.as_str()),
+        advice: "remove it from spec.schedulingGates; until then the scheduler does not try the \
+                 pod and writes no event"
+            .into(),
+    });
+    let mut problems: Vec<Problem> = gates.collect();
+    let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+    let queued = world.scheduler().queue().get(key);
+    let plugin = queued.and_then(|queued| queued.gating_plugin);
+    match (plugin, queued) {
+        (Some(plugin), Some(queued)) if plugin != "SchedulingGates" => {
+            problems.push(held_back(world, pod, queued, plugin));
+        }
+        _ => {}
+    }
+    problems
+}
+
+/// A PreEnqueue plugin other than that of the gates keeps the pod out of the queue.
+fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> Problem {
+    if let (true, Some(problem)) = (plugin == "GangScheduling", quorum(world, pod)) {
+        return problem;
+    }
+    let said = queued.gating_message.unwrap_or_default();
+    Problem {
+        kind: ProblemKind::Gate,
+        blocking: true,
+        text: format!("{plugin} keeps it out of the queue: {said}"),
+        advice: "it enters the queue as soon as the plugin agrees".into(),
+    }
+}
+
+fn quorum(world: &World, pod: &Pod) -> Option<Problem> {
+    let group = group_of(pod)?;
+    let scheduler = world.scheduler();
+    let object = scheduler.objects().pod_groups.get(&group);
+    let (text, advice) = match object {
+        None => (
+            format!("its pod group {group} does not exist"),
+            format!("create the PodGroup {group}"),
+        ),
+        Some(object) => {
+            let needed = object.spec.scheduling_policy.gang.as_ref()?.min_count;
+            let there = scheduler.pod_group(group)?.all();
+            (
+                format!("its pod group {group} has {there} of the {needed} pods it needs"),
+                format!(
+                    "create {} of the group, or lower its minCount",
+                    count(usize::try_from(needed).unwrap_or(0).saturating_sub(there), "more pod")
+                ),
+            )
+        }
+    };
+    Some(Problem { kind: ProblemKind::Quorum, blocking: true, text, advice })
+}
+
+fn held(place: &Place) -> Option<Problem> {
+    let Place::Waiting { node, holds, in_pre_bind, .. } = place else { return None };
+    let stage = if *in_pre_bind { "in PreBind" } else { "at Permit" };
+    let until = holds.iter().map(|held| held.deadline).min()?;
+    let plugins: Vec<&str> = holds.iter().map(|held| held.plugin.as_str()).collect();
+    Some(Problem {
+        kind: ProblemKind::Held,
+        blocking: true,
+        text: format!("{} holds it {stage}; its place on {node} is reserved", plugins.join(", ")),
+        advice: match in_pre_bind {
+            true => format!("the plugin looks again at {until}"),
+            false => format!("it goes on when the plugin allows it; at {until} it is rejected"),
+        },
+    })
+}
+
+/// Objects that the pod names and that do not exist.
+fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let odd = |kind: Kind, name: Symbol, advice: &str| Problem {
+        kind: ProblemKind::MissingObject,
+        blocking: false,
+        text: format!("{} {name} does not exist", kind.as_str()),
+        advice: advice.to_owned(),
+    };
+    let cluster_wide = |name: Symbol| NamespacedName::new(Symbol::EMPTY, name);
+    let namespace = cluster_wide(pod.metadata.namespace);
+    // Files often leave namespaces out altogether.
+    if !objects.namespaces.is_empty() && !objects.namespaces.contains_key(&namespace) {
+        let advice = "without it, selectors of namespaces do not find the pod";
+        problems.push(odd(Kind::Namespace, namespace.name, advice));
+    }
+    let class = pod.spec.priority_class_name;
+    let known = objects.priority_classes.contains_key(&cluster_wide(class));
+    if !class.is_empty() && !known && !BUILT_IN_CLASSES.contains(&class.as_str()) {
+        let advice = "the pod keeps the priority it has; a new pod of that class is rejected";
+        problems.push(odd(Kind::PriorityClass, class, advice));
+    }
+    let needed = references::missing(objects, pod);
+    problems.extend(needed.iter().map(|reference| missing_object(objects, reference)));
+    problems
+}
+
+/// An object without which the pod is not tried.
+fn missing_object(objects: &Objects, reference: &Reference) -> Problem {
+    let Reference { kind, key, field } = reference;
+    let advice = match (field, reference.near(objects)) {
+        (Field::Generated, _) if *kind == Kind::PersistentVolumeClaim => {
+            "the controller of ephemeral volumes creates it".to_owned()
+        }
+        (Field::Generated, _) => "a controller names it: create it".to_owned(),
+        (Field::OfPod(_), Some(near)) => format!("did you mean {near:?}?"),
+        (Field::OfPod(_), None) => "create it, or correct its name in the pod".to_owned(),
+        (Field::OfClaim(claim, _) | Field::ClassOf(claim), Some(near)) => {
+            format!("claim {claim} names it: did you mean {near:?}?")
+        }
+        (Field::OfClaim(claim, _) | Field::ClassOf(claim), None) => {
+            format!("claim {claim} names it: create it, or name another one")
+        }
+    };
+    let text = format!("{} {key} does not exist", kind.as_str());
+    Problem { kind: ProblemKind::MissingObject, blocking: true, text, advice }
+}
+
+/// Claims that have to be bound before the pod is tried, and are not.
+fn unbound(objects: &Objects, pod: &Pod) -> Vec<Problem> {
+    let problem = |claim: &references::Unbound<'_>| Problem {
+        kind: ProblemKind::UnboundClaim,
+        blocking: true,
+        text: claim.text(),
+        advice: claim.advice(objects),
+    };
+    references::unbound(objects, pod).iter().map(problem).collect()
+}

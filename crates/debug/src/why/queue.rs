@@ -1,0 +1,217 @@
+//! The truth about the queue: where the pod is, since when, until when, who rejected it, which
+//! events would wake it, and which came and were passed over.
+
+use serde::Serialize;
+
+use super::model::QueuePlace;
+use kubestep_engine::api::Time;
+use kubestep_engine::engine::framework::events::{Action, ClusterEvent, EventResource, Registration};
+use kubestep_engine::engine::framework::plugin::Plugin;
+use kubestep_engine::engine::framework::runtime::Framework;
+use kubestep_engine::engine::pod::{NamespacedName, QueuedPod};
+use kubestep_engine::engine::record::{HintRecord, QueueMove, QueueName};
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use crate::trace::{Entry, History};
+
+/// Where a pod waits, and for what.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueWhy {
+    /// The queue.
+    pub queue: QueuePlace,
+    /// Since when it is there.
+    pub since: Time,
+    /// When it leaves by itself at the latest: its backoff ends, or the flush of leftovers
+    /// takes it. Absent where no time helps.
+    pub until: Option<Time>,
+    /// Its place in the active queue, from 1.
+    pub position: Option<usize>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// The plugins that rejected it last.
+    pub rejected_by: Vec<Symbol>,
+    /// The plugin that keeps it out of the queue.
+    pub gated_by: Option<Symbol>,
+    /// The events that would wake it, by the plugins that rejected it.
+    pub wakes: Vec<Wake>,
+}
+
+/// An event that a plugin waits for.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Wake {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// The event, in words.
+    pub event: String,
+    /// Whether the plugin looks at each such event before it wakes the pod.
+    pub asked: bool,
+}
+
+/// A move of the pod between queues.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Moved {
+    /// When.
+    pub time: Time,
+    /// From where.
+    pub from: QueuePlace,
+    /// To where.
+    pub to: QueuePlace,
+    /// The event that moved it.
+    pub event: Symbol,
+    /// The plugin whose hint or gate decided.
+    pub plugin: Option<Symbol>,
+}
+
+/// An event that a plugin was asked about.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// When.
+    pub time: Time,
+    /// The event, in words.
+    pub event: String,
+    /// The plugin.
+    pub plugin: Symbol,
+    /// `Queue`, `QueueSkip` or `Error`.
+    pub answer: Symbol,
+}
+
+/// Where the pod waits; `None` if it is in no queue.
+pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
+    let queue = world.scheduler().queue();
+    let queued = queue.get(pod)?;
+    let place = queue.place_of(pod);
+    let settings = queue.settings();
+    let until = match place {
+        QueueName::Backoff => queued.backoff_expiration.map(|end| settings.backoff_release(end)),
+        QueueName::Unschedulable => {
+            let limit = settings.max_unschedulable_duration.saturating_add(1);
+            Some(Time(queued.timestamp.0.saturating_add(limit)))
+        }
+        _ => None,
+    };
+    let position = || queue.active().iter().position(|other| other.key() == pod);
+    Some(QueueWhy {
+        queue: QueuePlace(place),
+        since: queued.timestamp,
+        until,
+        position: (place == QueueName::Active).then(position).flatten().map(|at| at + 1),
+        attempts: queued.attempts,
+        rejected_by: rejectors(queued),
+        gated_by: queued.gating_plugin,
+        wakes: match place {
+            QueueName::Unschedulable | QueueName::Gated => wakes(world, queued),
+            _ => Vec::new(),
+        },
+    })
+}
+
+fn rejectors(queued: &QueuedPod) -> Vec<Symbol> {
+    queued.unschedulable_plugins.iter().chain(&queued.pending_plugins).copied().collect()
+}
+
+/// What the plugins registered for that rejected the pod, or keep it out.
+fn wakes(world: &World, queued: &QueuedPod) -> Vec<Wake> {
+    let frameworks = world.scheduler().frameworks();
+    let profile = queued.info.pod.spec.scheduler_name;
+    let Some(framework) = frameworks.get(&profile) else { return Vec::new() };
+    let mut wakes = Vec::new();
+    for plugin in rejectors(queued).into_iter().chain(queued.gating_plugin) {
+        for registration in registrations(framework, plugin) {
+            let event = words(&registration.event);
+            let wake = Wake { plugin, event, asked: registration.hinted };
+            if !wakes.contains(&wake) {
+                wakes.push(wake);
+            }
+        }
+    }
+    wakes
+}
+
+/// What a plugin registered for; one that does not say hears of everything.
+fn registrations(framework: &Framework, name: Symbol) -> Vec<Registration> {
+    let instance = framework.instances().iter().find(|plugin| plugin.name() == name);
+    let all = || vec![Registration { event: ClusterEvent::UNSCHEDULABLE_TIMEOUT, hinted: false }];
+    instance.map_or_else(Vec::new, |plugin: &std::sync::Arc<dyn Plugin>| {
+        plugin.events().unwrap_or_else(all)
+    })
+}
+
+/// What the kinds of objects are called, and those of changes.
+const RESOURCES: [(EventResource, &str); 5] = [
+    (EventResource::Pod, "pod"),
+    (EventResource::AssignedPod, "pod on a node"),
+    (EventResource::UnschedulablePod, "pod without a node"),
+    (EventResource::Node, "node"),
+    (EventResource::Wildcard, "anything"),
+];
+
+const CHANGES: [(Action, &str); 13] = [
+    (Action::ADD, "added"),
+    (Action::DELETE, "deleted"),
+    (Action::UPDATE_NODE_ALLOCATABLE, "allocatable changed"),
+    (Action::UPDATE_NODE_LABEL, "labels changed"),
+    (Action::UPDATE_NODE_TAINT, "taints changed"),
+    (Action::UPDATE_NODE_CONDITION, "conditions changed"),
+    (Action::UPDATE_NODE_ANNOTATION, "annotations changed"),
+    (Action::UPDATE_NODE_DECLARED_FEATURE, "declared features changed"),
+    (Action::UPDATE_POD_LABEL, "labels changed"),
+    (Action::UPDATE_POD_SCALE_DOWN, "scaled down"),
+    (Action::UPDATE_POD_TOLERATION, "tolerations changed"),
+    (Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED, "last gate removed"),
+    (Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM, "claim generated"),
+];
+
+/// An event in words: `node added or taints changed`.
+fn words(event: &ClusterEvent) -> String {
+    if event.is_wildcard() {
+        return if event.custom_label.is_empty() { "any event".into() } else { event.label() };
+    }
+    let named = RESOURCES.iter().find(|(resource, _)| *resource == event.resource);
+    // Others are called by their kind, without the group.
+    let resource = named.map_or_else(
+        || event.resource.as_str().rsplit('/').next().unwrap_or_default(),
+        |(_, name)| name,
+    );
+    let Action(bits) = event.action;
+    let all_updates = bits & Action::UPDATE.0 == Action::UPDATE.0;
+    let single = |(action, _): &&(Action, &str)| {
+        bits & action.0 != 0 && !(all_updates && action.overlaps(Action::UPDATE))
+    };
+    let mut changes: Vec<&str> = CHANGES.iter().filter(single).map(|(_, name)| *name).collect();
+    if all_updates {
+        changes.push("changed");
+    }
+    format!("{resource} {}", changes.join(" or "))
+}
+
+/// What happened to the pod in the queue so far, in order: moves, and questions about events.
+pub(super) fn story(
+    world: &World,
+    history: &History,
+    pod: NamespacedName,
+) -> (Vec<Moved>, Vec<Asked>) {
+    let now = world.now();
+    let (mut moves, mut asked) = (Vec::new(), Vec::new());
+    for (_, entry) in history.of_pod(pod).filter(|(_, entry)| entry.time() <= now) {
+        match entry {
+            Entry::Move(moved) => moves.push(told(moved)),
+            Entry::Hint(hint) => asked.push(question(hint)),
+            _ => {}
+        }
+    }
+    (moves, asked)
+}
+
+fn told(moved: &QueueMove) -> Moved {
+    let QueueMove { time, from, to, event, plugin, .. } = *moved;
+    Moved { time, from: QueuePlace(from), to: QueuePlace(to), event, plugin }
+}
+
+fn question(hint: &HintRecord) -> Asked {
+    let HintRecord { time, event, plugin, answer, .. } = *hint;
+    Asked { time, event: words(&event), plugin, answer }
+}

@@ -1,0 +1,307 @@
+//! Why this node and not another: the ranking, each score from its inputs over the formula to
+//! the number, and how a tie was broken.
+//!
+//! `EXPLAINERS` is the table: one file a plugin that scores. The figures are the recorded
+//! ones, or the plugin's own for a pod that was not placed in a cycle; an explainer only shows
+//! what they were computed from.
+
+mod dynamic_resources;
+mod image_locality;
+mod inter_pod_affinity;
+mod node_affinity;
+mod node_resources_balanced_allocation;
+mod node_resources_fit;
+mod pod_topology_spread;
+mod taint_toleration;
+
+use serde::Serialize;
+
+use kubestep_engine::engine::node::{NodeId, NodeInfo};
+use kubestep_engine::engine::record::{CycleRecord, ScoreRecord};
+use kubestep_engine::engine::scheduler::{Probe, Scored};
+use kubestep_engine::intern::Symbol;
+
+/// Nodes whose scores are explained in full, unless others are asked for.
+const EXPLAINED: usize = 3;
+
+/// Why a pod is, or would be, placed where it is.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Placement {
+    /// The node chosen; absent if it is not decided which of the best it would be.
+    pub node: Option<Symbol>,
+    /// Whether the pod was nominated to that node, which fitted, so that no other was asked.
+    #[serde(skip)]
+    pub nominated_first: bool,
+    /// The plugins that scored, with their weights.
+    pub plugins: Vec<ScorePlugin>,
+    /// The feasible nodes, best first.
+    pub ranking: Vec<Ranked>,
+    /// The nodes that shared the best total, if there were several.
+    pub tie: Vec<Symbol>,
+    /// How the tie was broken.
+    pub tie_break: Option<String>,
+    /// The scores of some nodes with what they were computed from.
+    pub formulas: Vec<Formula>,
+}
+
+/// A plugin that scored.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScorePlugin {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// Its weight.
+    pub weight: i64,
+}
+
+/// A feasible node with its scores.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ranked {
+    /// The node.
+    pub node: Symbol,
+    /// Its place, from 1; nodes with the same total share one.
+    pub rank: usize,
+    /// The sum of all weighted scores.
+    pub total: i64,
+    /// The scores, parallel to the plugins.
+    pub scores: Vec<Points>,
+    /// The weighted scores of extenders, if there are any.
+    pub extenders: Option<i64>,
+}
+
+/// A score on its way from the plugin to the total.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Points {
+    /// What the plugin said.
+    pub raw: i64,
+    /// The same between 0 and 100.
+    pub normalized: i64,
+    /// The normalized score times the weight.
+    pub weighted: i64,
+}
+
+/// What a score was computed from.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Formula {
+    /// The node.
+    pub node: Symbol,
+    /// The plugin.
+    pub plugin: Symbol,
+    /// The inputs, each with its name.
+    pub inputs: Vec<Input>,
+    /// How the raw score is made from them.
+    pub formula: &'static str,
+    /// How all raw scores are brought to 0…100.
+    pub normalization: &'static str,
+}
+
+/// An input of a score.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    /// What it is.
+    pub name: String,
+    /// Its value, as people write it.
+    pub value: String,
+}
+
+impl Input {
+    fn new(name: impl ToString, value: impl ToString) -> Input {
+        Input { name: name.to_string(), value: value.to_string() }
+    }
+}
+
+/// A score to be explained.
+struct Case<'a> {
+    probe: &'a Probe,
+    scored: &'a Scored,
+    node: &'a NodeInfo,
+}
+
+/// Who explains the scores of a plugin.
+struct Explainer {
+    plugin: &'static str,
+    inputs: fn(&Case<'_>) -> Vec<Input>,
+    formula: fn(&Case<'_>) -> &'static str,
+    normalization: &'static str,
+}
+
+const AS_IT_IS: &str = "as it is";
+const TO_HIGHEST: &str = "100 × raw ÷ the highest raw of all nodes";
+
+const EXPLAINERS: &[Explainer] = &[
+    Explainer {
+        plugin: "TaintToleration",
+        inputs: taint_toleration::inputs,
+        formula: |_| "the number of PreferNoSchedule taints that are not tolerated",
+        normalization: "100 − 100 × raw ÷ the highest raw of all nodes",
+    },
+    Explainer {
+        plugin: "NodeAffinity",
+        inputs: node_affinity::inputs,
+        formula: |_| "the sum of the weights of the preferences that the node meets",
+        normalization: TO_HIGHEST,
+    },
+    Explainer {
+        plugin: "NodeResourcesFit",
+        inputs: node_resources_fit::inputs,
+        formula: node_resources_fit::formula,
+        normalization: AS_IT_IS,
+    },
+    Explainer {
+        plugin: "NodeResourcesBalancedAllocation",
+        inputs: node_resources_balanced_allocation::inputs,
+        formula: |_| "50 + (50 + balance with the pod − balance without it) ÷ 2",
+        normalization: AS_IT_IS,
+    },
+    Explainer {
+        plugin: "PodTopologySpread",
+        inputs: pod_topology_spread::inputs,
+        formula: |_| "for each constraint pods × weight + (maxSkew − 1), added up and rounded",
+        normalization: "100 × (highest + lowest − raw) ÷ highest: fewer pods score higher",
+    },
+    Explainer {
+        plugin: "InterPodAffinity",
+        inputs: inter_pod_affinity::inputs,
+        formula: |_| "the sum of the weights that pods give to the node's domains",
+        normalization: "100 × (raw − lowest) ÷ (highest − lowest); 0 if all are equal",
+    },
+    Explainer {
+        plugin: "ImageLocality",
+        inputs: image_locality::inputs,
+        formula: |_| {
+            "100 × (scaled sizes − 23 MiB) ÷ (1000 MiB × containers − 23 MiB), within 0…100; an \
+             image's size is scaled by the share of nodes that have it"
+        },
+        normalization: AS_IT_IS,
+    },
+    Explainer {
+        plugin: "DynamicResources",
+        inputs: dynamic_resources::inputs,
+        formula: |_| "8 for each request that gets its first alternative, 7 for the second, …",
+        normalization: TO_HIGHEST,
+    },
+];
+
+/// The placement of a recorded cycle. `asked` are nodes to be explained in any case.
+pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) -> Placement {
+    let name = |id: &NodeId| record.nodes.name(*id);
+    let nodes: Vec<Symbol> = record.feasible.iter().map(name).collect();
+    let ranking = ranking(&nodes, &record.score, record.node);
+    let formulas = formulas(probe, &nodes, &ranking, record.node, asked);
+    Placement {
+        nominated_first: record.node.is_some() && record.nominated_first == record.node,
+        node: record.node,
+        plugins: plugins(&record.score),
+        tie: record.tie.iter().map(name).collect(),
+        tie_break: (!record.tie.is_empty()).then(|| record.tie_break.to_string()),
+        formulas,
+        ranking,
+    }
+}
+
+/// How the nodes that fit now would be ranked. `None` if there are none or a plugin fails.
+pub(super) fn supposed(probe: &Probe, fitting: &[Symbol], asked: &[Symbol]) -> Option<Placement> {
+    let ids: Vec<NodeId> = fitting.iter().filter_map(|name| id(probe, *name)).collect();
+    if ids.is_empty() {
+        return None;
+    }
+    let scored = probe.score(&ids).ok()?;
+    let ranking = ranking(fitting, &scored.record, None);
+    let best: Vec<Symbol> =
+        ranking.iter().filter(|row| row.rank == 1).map(|row| row.node).collect();
+    let node = if let [only] = best[..] { Some(only) } else { None };
+    Some(Placement {
+        nominated_first: false,
+        node,
+        plugins: plugins(&scored.record),
+        tie: if best.len() > 1 { best } else { Vec::new() },
+        tie_break: None,
+        formulas: formulas(probe, fitting, &ranking, node, asked),
+        ranking,
+    })
+}
+
+fn id(probe: &Probe, name: Symbol) -> Option<NodeId> {
+    Some(probe.snapshot().by_name(name)?.id)
+}
+
+fn plugins(record: &ScoreRecord) -> Vec<ScorePlugin> {
+    let plugin = |column: &kubestep_engine::engine::record::ScoreColumn| ScorePlugin {
+        plugin: column.plugin,
+        weight: column.weight,
+    };
+    record.plugins.iter().map(plugin).collect()
+}
+
+/// The nodes by their totals; of those with the best one, the chosen one comes first.
+fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Vec<Ranked> {
+    let row = |(at, node): (usize, &Symbol)| Ranked {
+        node: *node,
+        rank: 0,
+        total: record.totals.get(at).copied().unwrap_or(0),
+        scores: record
+            .plugins
+            .iter()
+            .map(|column| Points {
+                raw: column.raw.get(at).unwrap_or(0),
+                normalized: column.normalized.get(at).unwrap_or(0),
+                weighted: column.weighted(at).unwrap_or(0),
+            })
+            .collect(),
+        extenders: record.extenders.get(at).copied().flatten(),
+    };
+    let mut rows: Vec<Ranked> = nodes.iter().enumerate().map(row).collect();
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.total), Some(row.node) != chosen));
+    let mut last = None;
+    for (at, row) in rows.iter_mut().enumerate() {
+        let shared = last.filter(|(total, _)| *total == row.total);
+        row.rank = shared.map_or(at + 1, |(_, rank)| rank);
+        last = Some((row.total, row.rank));
+    }
+    rows
+}
+
+/// The formulas of the chosen node, of its nearest rivals and of the nodes asked for.
+fn formulas(
+    probe: &Probe,
+    feasible: &[Symbol],
+    ranking: &[Ranked],
+    chosen: Option<Symbol>,
+    asked: &[Symbol],
+) -> Vec<Formula> {
+    let ids: Vec<NodeId> = feasible.iter().filter_map(|name| id(probe, *name)).collect();
+    // A lone node is not scored.
+    if ids.len() < 2 {
+        return Vec::new();
+    }
+    let Ok(scored) = probe.score(&ids) else { return Vec::new() };
+    let mut nodes: Vec<Symbol> = chosen.into_iter().collect();
+    let others = ranking.iter().map(|row| row.node).take(EXPLAINED);
+    for node in others.chain(asked.iter().copied()) {
+        if !nodes.contains(&node) && feasible.contains(&node) {
+            nodes.push(node);
+        }
+    }
+    nodes.iter().flat_map(|node| of_node(probe, &scored, *node)).collect()
+}
+
+fn of_node(probe: &Probe, scored: &Scored, name: Symbol) -> Vec<Formula> {
+    let Some(node) = probe.snapshot().by_name(name) else { return Vec::new() };
+    let case = Case { probe, scored, node };
+    let formula = |column: &kubestep_engine::engine::record::ScoreColumn| {
+        let known = EXPLAINERS.iter().find(|explainer| column.plugin == explainer.plugin)?;
+        Some(Formula {
+            node: name,
+            plugin: column.plugin,
+            inputs: (known.inputs)(&case),
+            formula: (known.formula)(&case),
+            normalization: known.normalization,
+        })
+    };
+    scored.record.plugins.iter().filter_map(formula).collect()
+}

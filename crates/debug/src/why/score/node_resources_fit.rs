@@ -1,0 +1,38 @@
+//! NodeResourcesFit: what would be allocated of each resource that counts.
+
+use super::{Case, Input};
+use kubestep_engine::engine::amount;
+use kubestep_engine::engine::plugins::node_resources::fit::{Amounts, score_amounts};
+
+pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
+    let (cx, args) = (case.probe.cx(), &case.probe.args().node_resources_fit);
+    score_amounts(&cx, args, case.node).iter().map(input).collect()
+}
+
+fn input(amounts: &Amounts) -> Input {
+    let show = |value| amount::of(&amounts.resource, value);
+    let value = format!(
+        "{} of {} with the pod, weight {}",
+        show(amounts.requested),
+        show(amounts.allocatable),
+        amounts.weight
+    );
+    Input::new(amounts.resource, value)
+}
+
+pub(super) fn formula(case: &Case<'_>) -> &'static str {
+    let strategy = &case.probe.args().node_resources_fit.scoring_strategy.strategy;
+    match strategy.as_str() {
+        "MostAllocated" => {
+            "MostAllocated: mean over the resources, by weight, of 100 × requested ÷ allocatable"
+        }
+        "RequestedToCapacityRatio" => {
+            "RequestedToCapacityRatio: mean over the resources, by weight, of the configured curve \
+             at 100 × requested ÷ allocatable"
+        }
+        _ => {
+            "LeastAllocated: mean over the resources, by weight, of 100 × (allocatable − \
+             requested) ÷ allocatable"
+        }
+    }
+}

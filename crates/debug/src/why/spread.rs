@@ -1,0 +1,132 @@
+//! The spread ledger: for each constraint the domains with their matching pods, the least, and
+//! the nodes that are left out and why.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::cause::pod_topology_spread::are_of_profile;
+use kubestep_engine::engine::node::NodeInfo;
+use kubestep_engine::engine::plugins::pod_topology_spread::{Constraint, FilterState};
+use kubestep_engine::engine::scheduler::Probe;
+use kubestep_engine::intern::Symbol;
+
+/// Nodes that are named at most.
+const NAMED: usize = 5;
+
+/// A hard constraint and what it counts.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ledger {
+    /// The node label whose values are the domains.
+    pub topology_key: Symbol,
+    /// Whether it is a default constraint of the profile, as the pod has none.
+    pub of_profile: bool,
+    /// Which pods count, in kubectl's notation.
+    pub selector: String,
+    /// How uneven the domains may be.
+    pub max_skew: i64,
+    /// With fewer domains than this the least is taken for 0.
+    pub min_domains: i64,
+    /// The least number of matching pods, as it is compared.
+    pub least: i64,
+    /// Whether there are fewer domains than `minDomains`.
+    pub too_few_domains: bool,
+    /// 1 if the pod itself matches.
+    pub own: i64,
+    /// The domains in node order.
+    pub domains: Vec<Domain>,
+    /// Nodes that make no domain and whose pods do not count, by the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A domain of a constraint.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Domain {
+    /// The label's value.
+    pub value: Symbol,
+    /// Matching pods.
+    pub count: i64,
+    /// Nodes that count.
+    pub nodes: usize,
+    /// What the skew would be with the pod here.
+    pub skew: i64,
+}
+
+/// Nodes that are left out for the same reason.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOut {
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub count: usize,
+    /// The first few.
+    pub nodes: Vec<Symbol>,
+}
+
+/// The ledgers of the pod's hard constraints, in the order written.
+pub(super) fn ledgers(probe: &Probe) -> Vec<Ledger> {
+    let Some(state) = probe.state().read::<FilterState>() else { return Vec::new() };
+    let places = 0..state.constraints().list.len();
+    places.filter_map(|at| ledger(probe, state, at)).collect()
+}
+
+fn ledger(probe: &Probe, state: &FilterState, at: usize) -> Option<Ledger> {
+    let (constraint, tally) = (state.constraints().list.get(at)?, state.tally(at)?);
+    let counted = state.counted_nodes(&probe.cx(), at);
+    let mut domains: IndexMap<Symbol, Domain> = IndexMap::new();
+    let mut left_out: IndexMap<String, LeftOut> = IndexMap::new();
+    for node in probe.snapshot().iter() {
+        match (counted.contains(node.id.index()), state.count_at(at, node.id)) {
+            (true, Some(count)) => {
+                let value = node.label(constraint.key).unwrap_or_default();
+                let skew = count + tally.own - tally.least;
+                let new = Domain { value, count, nodes: 0, skew };
+                domains.entry(value).or_insert(new).nodes += 1;
+            }
+            _ => leave_out(&mut left_out, node, why_left_out(probe, state, constraint, node)),
+        }
+    }
+    Some(Ledger {
+        topology_key: constraint.key,
+        of_profile: are_of_profile(&probe.pod().pod),
+        selector: constraint.selector.to_string(),
+        max_skew: constraint.max_skew,
+        min_domains: constraint.min_domains,
+        least: tally.least,
+        too_few_domains: tally.too_few,
+        own: tally.own,
+        domains: domains.into_values().collect(),
+        left_out: left_out.into_values().collect(),
+    })
+}
+
+fn leave_out(left_out: &mut IndexMap<String, LeftOut>, node: &NodeInfo, reason: String) {
+    let new = || LeftOut { reason: reason.clone(), count: 0, nodes: Vec::new() };
+    let entry = left_out.entry(reason.clone()).or_insert_with(new);
+    entry.count += 1;
+    if entry.nodes.len() < NAMED {
+        entry.nodes.push(node.name);
+    }
+}
+
+fn why_left_out(
+    probe: &Probe,
+    state: &FilterState,
+    constraint: &Constraint,
+    node: &NodeInfo,
+) -> String {
+    let keys = state.constraints().list.iter().map(|constraint| constraint.key);
+    if let Some(key) = keys.into_iter().find(|key| node.label(*key).is_none()) {
+        return format!("no label {key}");
+    }
+    let without_taints = Constraint { honors_taints: false, ..constraint.clone() };
+    let (pod, constraints) = (&probe.pod().pod, state.constraints());
+    let fits =
+        node.node.as_ref().is_some_and(|node| constraints.includes(&without_taints, pod, node));
+    match fits {
+        false => "not selected by the pod's node affinity (nodeAffinityPolicy: Honor)".to_owned(),
+        true => "has a taint that the pod does not tolerate (nodeTaintsPolicy: Honor)".to_owned(),
+    }
+}

@@ -1,0 +1,151 @@
+//! What may not be read, what that makes uncertain, and the role that allows all of it.
+
+use std::collections::BTreeMap;
+
+use crate::failure::Failure;
+use crate::kinds::{self, Reader};
+use crate::list::Place;
+use crate::write::rights;
+
+/// A kind that could not be listed.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// The kind and namespace.
+    pub place: Place,
+    /// Why.
+    pub failure: Failure,
+}
+
+impl Missing {
+    /// Whether the server does not have the kind at all, so that there are no such objects.
+    pub fn is_absent(&self) -> bool {
+        matches!(self.failure, Failure::Absent(_))
+    }
+
+    /// `pods in shop`, `nodes`.
+    pub fn what(&self) -> String {
+        self.place.what()
+    }
+
+    /// Why, in a word or two.
+    pub fn why(&self) -> String {
+        match &self.failure {
+            Failure::Refused(_) => "forbidden".into(),
+            Failure::Absent(_) => "not served".into(),
+            failure => failure.to_string(),
+        }
+    }
+}
+
+/// A sentence for each kind that may be there but is not known. Kinds that the server does not
+/// have are no loss, unless every server has them.
+pub fn notices(missing: &[Missing]) -> Vec<String> {
+    let unknown = missing.iter().filter(|missing| !missing.is_absent());
+    let mut notices: Vec<String> = unknown
+        .map(|missing| {
+            format!(
+                "{} cannot be read ({}): {}",
+                missing.what(),
+                missing.why(),
+                missing.place.row.without
+            )
+        })
+        .collect();
+    if missing.iter().any(|missing| matches!(missing.failure, Failure::Refused(_))) {
+        notices.push("\"kubestep rbac\" prints the role that allows reading all of it".into());
+    }
+    notices
+}
+
+/// What only a recording reads.
+const EVENTS: &str =
+    "  - events  # may be left out: recordings do not tell what the cluster's schedulers said\n";
+
+/// What the scheduler's port asks; nothing of it stays.
+const REVIEWS: &str = "\
+# whose token a caller of the port shows, with --authentication-kubeconfig; may be left out
+- apiGroups: [\"authentication.k8s.io\"]
+  resources: [tokenreviews]
+  verbs: [create]
+# what a caller of the port may see, with --authorization-kubeconfig; may be left out
+- apiGroups: [\"authorization.k8s.io\"]
+  resources: [subjectaccessreviews]
+  verbs: [create]
+";
+
+/// The smallest role to watch a cluster with, as YAML.
+pub fn cluster_role(name: &str) -> String {
+    let what = "# What kubestep reads of a cluster. There is no verb in here that writes.";
+    role(name, what, &[EVENTS])
+}
+
+/// The smallest role to schedule in a cluster with, as YAML.
+pub fn scheduler_role(name: &str) -> String {
+    let what = "# What \"kubestep schedule\" reads and writes in a cluster.";
+    role(name, what, &[]) + &rights::rules() + REVIEWS
+}
+
+/// `more` are lines for resources of the core group that are no kinds of the scheduler.
+fn role(name: &str, what: &str, more: &[&str]) -> String {
+    let mut yaml = format!(
+        "{what}\n\
+         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {name}\nrules:\n"
+    );
+    let mut groups: BTreeMap<&str, Vec<&'static kinds::ReadKind>> = BTreeMap::new();
+    for row in kinds::TABLE {
+        groups.entry(row.kind.group()).or_default().push(row);
+    }
+    for (group, rows) in groups {
+        yaml += &format!("- apiGroups: [\"{group}\"]\n  resources:\n");
+        for row in rows {
+            let comment = match row.reader {
+                Reader::Scheduler => String::new(),
+                Reader::Gate(gate) => format!("  # only with the gate {gate}"),
+                Reader::Debugger => format!("  # may be left out: {}", row.without),
+            };
+            yaml += &format!("  - {}{comment}\n", row.kind.plural());
+        }
+        more.iter().filter(|_| group.is_empty()).for_each(|line| yaml += line);
+        yaml += "  verbs: [list, watch]\n";
+    }
+    yaml
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_engine::api::Kind;
+
+    fn missing(kind: Kind, failure: Failure) -> Missing {
+        Missing { place: Place { row: kinds::row(kind).unwrap(), namespace: None }, failure }
+    }
+
+    #[test]
+    fn what_is_unknown_is_said() {
+        let said = notices(&[
+            missing(Kind::CsiNode, Failure::Refused("no".into())),
+            missing(Kind::PodGroup, Failure::Absent("no".into())),
+            missing(Kind::Service, Failure::Unreachable("cut off".into())),
+        ]);
+        assert_eq!(
+            said,
+            [
+                "csinodes cannot be read (forbidden): limits on volumes a node are not looked at",
+                "services cannot be read (cut off): default spread constraints do not see services",
+                "\"kubestep rbac\" prints the role that allows reading all of it",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_role_allows_every_kind_and_no_write() {
+        let role: serde_yaml::Value = kubestep_engine::api::yaml::from_str(&cluster_role("x")).unwrap();
+        let rules = role["rules"].as_sequence().unwrap();
+        let mut resources = 0;
+        for rule in rules {
+            assert_eq!(serde_yaml::to_string(&rule["verbs"]).unwrap(), "- list\n- watch\n");
+            resources += rule["resources"].as_sequence().unwrap().len();
+        }
+        assert_eq!(resources, Kind::all().count() + 1, "all kinds and events");
+    }
+}

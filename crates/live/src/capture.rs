@@ -1,0 +1,116 @@
+//! A snapshot as a file: the export of kube-scheduler-simulator with more of everything, so that
+//! one reads the other's and nothing is lost. `-f` reads it back to the same decisions.
+
+use serde_json::Value;
+
+use kubestep_engine::api::{Kind, Object};
+use crate::minimal;
+use crate::record::missing_kinds;
+use crate::snapshot::Snapshot;
+use kubestep_output::clean::escape_json;
+use kubestep_source::{MissingKind, SNAPSHOT_FIELDS};
+
+/// What is written beside the objects.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The scheduler's configuration, if one was named.
+    pub scheduler_config: Option<Value>,
+    /// The feature gates, if some were named.
+    pub feature_gates: Option<String>,
+    /// The kinds that are missing, where they are not told as the snapshot has them.
+    pub missing: Option<Vec<MissingKind>>,
+}
+
+/// The capture as a JSON document with one object a line, so that captures can be compared
+/// line by line.
+///
+/// # Errors
+/// An object cannot be written; none is known that could not.
+pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<String> {
+    let missing = settings.missing.clone().unwrap_or_else(|| missing_kinds(snapshot));
+    let mut fields = vec![
+        ("apiVersion", Value::from("kubestep/v1")),
+        ("capturedAt", snapshot.taken_at.to_string().into()),
+        ("serverVersion", snapshot.server_version.clone().into()),
+        ("missing", serde_json::to_value(&missing)?),
+        ("schedulerConfig", settings.scheduler_config.clone().unwrap_or_default()),
+    ];
+    fields.extend(settings.feature_gates.clone().map(|gates| ("featureGates", gates.into())));
+    let mut parts: Vec<String> =
+        fields.into_iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+    for (kind, name) in SNAPSHOT_FIELDS {
+        parts.push(list(name, snapshot, *kind)?);
+    }
+    Ok(escape_json(format!("{{\n{}\n}}\n", parts.join(",\n"))))
+}
+
+fn list(name: &str, snapshot: &Snapshot, kind: Kind) -> serde_json::Result<String> {
+    let lines: Result<Vec<String>, _> = snapshot
+        .of_kind(kind)
+        .map(|object| serde_json::to_string(&minimal::json(object)?))
+        .collect();
+    let lines = lines?;
+    let inside =
+        if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join(",\n")) };
+    Ok(format!("\"{name}\": [{inside}]"))
+}
+
+/// The object with what it is, as a document of its own.
+///
+/// # Errors
+/// As [`text`].
+pub fn document(object: &Object, api_version: &str) -> serde_json::Result<Value> {
+    let mut value = object.to_json()?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("apiVersion".into(), api_version.into());
+        fields.insert("kind".into(), object.kind().as_str().into());
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_source::fixtures::STORIES;
+    use crate::access::Missing;
+    use crate::failure::Failure;
+    use crate::kinds;
+    use crate::list::Place;
+    use kubestep_source::{Filter, Loaded};
+
+    fn objects(input: kubestep_source::Input) -> Vec<Object> {
+        input.objects.into_iter().map(|Loaded { object, .. }| object).collect()
+    }
+
+    #[test]
+    fn every_story_is_read_back_as_it_was() {
+        for story in STORIES {
+            let read = kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default());
+            let snapshot = Snapshot::of_objects(objects(read.unwrap()));
+            let expected: Vec<Object> = snapshot.objects().cloned().collect();
+            let text = text(&snapshot, &Settings::default()).unwrap();
+            let back = kubestep_source::read_text("c.json", text.into(), &Filter::default()).unwrap();
+            assert_eq!(objects(back), expected, "{}", story.name);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_said_when_it_is_read_back() {
+        let place = Place { row: kinds::row(Kind::CsiNode).unwrap(), namespace: None };
+        let mut snapshot = Snapshot { server_version: "v1.36.2".into(), ..Snapshot::default() };
+        snapshot.missing.push(Missing { place, failure: Failure::Refused("no".into()) });
+        let settings = Settings {
+            feature_gates: Some("GangScheduling=true".into()),
+            scheduler_config: Some(serde_json::json!({"parallelism": 3})),
+            missing: None,
+        };
+        let text = text(&snapshot, &settings).unwrap();
+        let back = kubestep_source::read_text("c.json", text.into(), &Filter::default()).unwrap();
+        assert_eq!(back.captured.server_version, "v1.36.2");
+        assert_eq!(back.captured.feature_gates, settings.feature_gates);
+        assert!(back.scheduler_config.unwrap().text.contains("parallelism: 3"));
+        let said = "the capture has no csinodes (forbidden): limits on volumes a node are not \
+                    looked at";
+        assert_eq!(back.warnings[0], said);
+    }
+}

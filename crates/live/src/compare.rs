@@ -1,0 +1,200 @@
+//! What the cluster's own scheduler decided about a pod, beside what ours did.
+
+use kubestep_engine::api::{ConditionStatus, Pod, Time};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::{CycleRecord, Outcome, VerdictId};
+use kubestep_engine::intern::Symbol;
+
+const POD_SCHEDULED: &str = "PodScheduled";
+/// The condition's reason while a gate holds the pod: nobody has tried it.
+const GATED: &str = "SchedulingGated";
+
+/// What the cluster's scheduler did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Theirs {
+    /// It bound the pod to this node.
+    Bound(Symbol),
+    /// It could not place it.
+    Refused {
+        /// The condition's message.
+        message: String,
+        /// The node it made room on; empty for none.
+        nominated: Symbol,
+    },
+}
+
+/// How the two decisions compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The same.
+    Same,
+    /// Another of several nodes that are equally good to us.
+    Tie,
+    /// Different.
+    Different,
+    /// Ours has not tried the pod: it is gated, or waits for something.
+    Untried,
+    /// Not to be compared: they looked at other nodes, or at another cluster.
+    Incomparable,
+}
+
+/// A decision of the cluster's scheduler, compared with ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// When it was heard of.
+    pub time: Time,
+    /// The pod.
+    pub pod: NamespacedName,
+    /// Our cycle, if there was one.
+    pub cycle: Option<u64>,
+    /// What ours said.
+    pub ours: String,
+    /// What theirs did.
+    pub theirs: String,
+    /// How they compare.
+    pub verdict: Verdict,
+    /// Where the difference is, in our terms; empty if there is none.
+    pub reason: String,
+}
+
+impl Verdict {
+    /// In a word or two.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Same => "same",
+            Verdict::Tie => "tie, another pick",
+            Verdict::Different => "different",
+            Verdict::Untried => "not tried by us",
+            Verdict::Incomparable => "not comparable",
+        }
+    }
+}
+
+impl Theirs {
+    /// The decision that lies between two versions of a pod, if there is one; `old` is `None`
+    /// for a pod that is new to us.
+    pub fn between(old: Option<&Pod>, new: &Pod) -> Option<Theirs> {
+        let old = old.filter(|old| old.metadata.uid == new.metadata.uid);
+        if !new.spec.node_name.is_empty() {
+            let waited = old.is_some_and(|old| old.spec.node_name.is_empty());
+            return waited.then_some(Theirs::Bound(new.spec.node_name));
+        }
+        let said = |pod: &Pod| {
+            let mut conditions = pod.status.conditions.iter();
+            let condition = conditions.find(|condition| condition.type_ == POD_SCHEDULED)?;
+            let refused = condition.status == ConditionStatus::False && condition.reason != GATED;
+            let nominated = pod.status.nominated_node_name;
+            refused.then(|| Theirs::Refused { message: condition.message.clone(), nominated })
+        };
+        let now = said(new);
+        let before = old.and_then(said);
+        if now == before { None } else { now }
+    }
+
+    /// In a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Theirs::Bound(node) => format!("bound to {node}"),
+            Theirs::Refused { message, nominated } if nominated.is_empty() => message.clone(),
+            Theirs::Refused { message, nominated } => format!("nominated {nominated}: {message}"),
+        }
+    }
+}
+
+/// Our decision in the words of [`Theirs::words`].
+pub fn words(ours: &CycleRecord) -> String {
+    match (ours.outcome, ours.node, ours.nominated_node) {
+        (Outcome::Scheduled, Some(node), _) => format!("bound to {node}"),
+        (Outcome::Waiting, Some(node), _) => format!("would wait at Permit for {node}"),
+        (_, _, Some(node)) => format!("nominated {node}: {}", ours.message),
+        (outcome, ..) if ours.message.is_empty() => outcome.as_str().to_owned(),
+        _ => ours.message.clone(),
+    }
+}
+
+/// Compares; with a sentence about where the difference is.
+pub fn compare(ours: Option<&CycleRecord>, theirs: &Theirs) -> (Verdict, String) {
+    let Some(ours) = ours else {
+        return (Verdict::Untried, "our scheduler has not come to try it".into());
+    };
+    match theirs {
+        Theirs::Bound(node) => compare_binding(ours, *node),
+        Theirs::Refused { message, nominated } => compare_refusal(ours, message, *nominated),
+    }
+}
+
+fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
+    let placed = matches!(ours.outcome, Outcome::Scheduled | Outcome::Waiting);
+    if placed && ours.node == Some(node) {
+        return (Verdict::Same, String::new());
+    }
+    if placed && ours.tie.iter().any(|at| ours.nodes.name(*at) == node) {
+        let tied = ours.tie.len();
+        return (
+            Verdict::Tie,
+            format!("{tied} nodes have the best total; upstream picks by chance"),
+        );
+    }
+    about_node(ours, node)
+}
+
+/// What we found about the node that theirs took.
+fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
+    let slot = ours.nodes.order.iter().find(|slot| ours.nodes.name(**slot) == node);
+    let Some(slot) = slot else {
+        return (Verdict::Different, format!("we do not know the node {node}"));
+    };
+    let official = ours.filter.official.get(*slot);
+    if let Some(status) = official.and_then(|id| ours.verdicts.get(id)) {
+        let (plugin, message) = (status.plugin(), status.message());
+        let reason = format!("Filter: {plugin} refuses {node} here: {message}");
+        return (Verdict::Different, reason);
+    }
+    let at = ours.feasible.iter().position(|feasible| feasible == slot);
+    let total = |at: usize| ours.score.totals.get(at).copied();
+    let best = ours.score.totals.iter().max();
+    match (at.and_then(total), best) {
+        (Some(total), Some(best)) if passed_over(ours) => (
+            Verdict::Incomparable,
+            format!(
+                "{node} has {total} here and the best node {best}, but only a part of the nodes is \
+                 looked at, and not the same by both"
+            ),
+        ),
+        (Some(total), Some(best)) => {
+            (Verdict::Different, format!("Score: {node} has {total} here, the best node {best}"))
+        }
+        _ if official == Some(VerdictId::ENOUGH_FOUND) => (
+            Verdict::Incomparable,
+            format!("{node} was not looked at here: enough nodes were found before it"),
+        ),
+        _ => (Verdict::Different, format!("{node} was not looked at here")),
+    }
+}
+
+/// Whether nodes were passed over, as enough were found: where that begins is not known of the
+/// other scheduler.
+fn passed_over(ours: &CycleRecord) -> bool {
+    let passed_over = |slot| ours.filter.official.get(slot) == Some(VerdictId::ENOUGH_FOUND);
+    ours.nodes.order.iter().any(|slot| passed_over(*slot))
+}
+
+fn compare_refusal(ours: &CycleRecord, message: &str, nominated: Symbol) -> (Verdict, String) {
+    if matches!(ours.outcome, Outcome::Scheduled | Outcome::Waiting) {
+        let node = ours.node.unwrap_or_default();
+        return (Verdict::Different, format!("{node} passes every filter here"));
+    }
+    let ours_nominated = ours.nominated_node.unwrap_or_default();
+    if ours_nominated != nominated {
+        let named = |node: Symbol| if node.is_empty() { "none".into() } else { node.to_string() };
+        let (here, there) = (named(ours_nominated), named(nominated));
+        return (
+            Verdict::Different,
+            format!("PostFilter: nominated node {here} here, {there} there"),
+        );
+    }
+    match ours.message == message {
+        true => (Verdict::Same, String::new()),
+        false => (Verdict::Different, "both refuse it, for other reasons".into()),
+    }
+}

@@ -1,0 +1,63 @@
+//! The settings of an extender as those of an HTTP client.
+
+use kube::config::{Config, Kubeconfig};
+use serde_json::{Value, json};
+
+use kubestep_engine::config::types::{Extender, ExtenderTlsConfig};
+
+/// The client's settings: no credentials but the client certificate that is configured, no
+/// proxy, nothing tried twice.
+///
+/// # Errors
+/// Settings that contradict each other, files that cannot be read, data that is no certificate.
+pub fn client_config(extender: &Extender) -> Result<Config, String> {
+    let tls = extender.tls_config.clone().unwrap_or_default();
+    let has_authority = !tls.ca_file.is_empty() || !tls.ca_data.is_empty();
+    if tls.insecure && has_authority {
+        return Err("tlsConfig has an authority and is insecure at once".into());
+    }
+    // HTTPS without an authority is not verified.
+    let insecure = tls.insecure || (extender.enable_https && !has_authority);
+    let cluster = kubeconfig(extender, &tls, insecure);
+    let cluster: Kubeconfig = serde_json::from_value(cluster).map_err(|err| err.to_string())?;
+    let mut config = Config::try_from(cluster).map_err(|err| root_cause(err.into()))?;
+    config.proxy_url = None;
+    config.default_retry = false;
+    // Authorities of the system are wanted only where something is verified with them; there
+    // need not be any.
+    let verifies = !insecure && config.cluster_url.scheme_str() == Some("https");
+    if config.root_cert.is_none() && !verifies {
+        config.root_cert = Some(Vec::new());
+    }
+    Ok(config)
+}
+
+/// Reading certificates from files and base64 is what kube does for a kubeconfig.
+fn kubeconfig(extender: &Extender, tls: &ExtenderTlsConfig, insecure: bool) -> Value {
+    let given = |text: &String| (!text.is_empty()).then(|| text.clone());
+    let name = "extender";
+    let cluster = json!({
+        "server": extender.url_prefix.trim_end_matches('/'),
+        "insecure-skip-tls-verify": insecure,
+        "certificate-authority": given(&tls.ca_file),
+        "certificate-authority-data": given(&tls.ca_data),
+        "tls-server-name": given(&tls.server_name),
+    });
+    let user = json!({
+        "client-certificate": given(&tls.cert_file),
+        "client-certificate-data": given(&tls.cert_data),
+        "client-key": given(&tls.key_file),
+        "client-key-data": given(&tls.key_data),
+    });
+    json!({
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    })
+}
+
+/// What went wrong at the bottom. The errors above it name the layers of the client.
+pub fn root_cause(error: anyhow::Error) -> String {
+    error.root_cause().to_string()
+}

@@ -1,0 +1,212 @@
+//! What can go wrong with a request, sorted by what has to be done about it.
+
+use std::time::Duration;
+
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::credentials::Plugin;
+
+/// What a server may ask for with `Retry-After`, in seconds.
+const RETRY_AFTER_SECONDS: (u64, u64) = (1, 60);
+
+/// Why a request was not answered as wished.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Failure {
+    /// 401: the credentials are not, or no longer, accepted.
+    #[error("the credentials are not accepted: {0}")]
+    Unauthorized(String),
+    /// 403: this user may not.
+    #[error("not allowed: {0}")]
+    Refused(String),
+    /// 404: the server does not serve this.
+    #[error("not served: {0}")]
+    Absent(String),
+    /// 410 and its kin: the server has forgotten the version that was asked for.
+    #[error("the resource version has expired: {0}")]
+    Expired(String),
+    /// 429: later.
+    #[error("the server is busy: {message}")]
+    Busy {
+        /// When to come again, if it says so.
+        after: Option<Duration>,
+        /// Its words.
+        message: String,
+    },
+    /// Any other answer than success.
+    #[error("the server answered {code}: {message}")]
+    Server {
+        /// The status code.
+        code: u16,
+        /// Its words.
+        message: String,
+    },
+    /// No answer, or one that broke off.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It was not sent, or not waited for: writing was stopped.
+    #[error("nothing is written any more: {0}")]
+    Stopped(String),
+    /// An answer that is not what it should be.
+    #[error("the answer cannot be read: {0}")]
+    Malformed(String),
+    /// The server ended a watch, which is in order once it has been open for a while.
+    #[error("the server ends each watch at once")]
+    Ended,
+}
+
+/// The fields of `metav1.Status` that say what went wrong.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    message: String,
+    reason: String,
+    code: u16,
+}
+
+impl Failure {
+    /// Reads off an answer with an error's status code.
+    pub fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
+        let status: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
+            message: String::from_utf8_lossy(body).chars().take(200).collect(),
+            ..Status::default()
+        });
+        let after = headers.get(RETRY_AFTER).and_then(|text| text.to_str().ok()?.parse().ok());
+        let (shortest, longest) = RETRY_AFTER_SECONDS;
+        let after = after.map(|seconds: u64| Duration::from_secs(seconds.clamp(shortest, longest)));
+        status.failure(code.as_u16(), after)
+    }
+
+    /// Reads off the object of an `ERROR` event of a watch.
+    pub fn of_event(status: &str) -> Failure {
+        let status: Status = serde_json::from_str(status).unwrap_or_default();
+        let code = status.code;
+        status.failure(code, None)
+    }
+
+    /// What an error of kube's client means; credentials are its business as well.
+    pub fn of_client(error: kube::Error) -> Failure {
+        Failure::of_client_with(error, &Plugin::default())
+    }
+
+    /// The same, for who knows which plugin gives the credentials.
+    pub fn of_client_with(error: kube::Error, plugin: &Plugin) -> Failure {
+        let problem = plugin.problem(&error).unwrap_or_else(|| root_cause(&error));
+        match error {
+            kube::Error::Auth(_) => Failure::Unauthorized(problem),
+            _ => Failure::Unreachable(problem),
+        }
+    }
+
+    /// The server's own words where it gave some, as they end up in statuses.
+    pub fn words(&self) -> String {
+        match self {
+            Failure::Unauthorized(message)
+            | Failure::Refused(message)
+            | Failure::Absent(message)
+            | Failure::Expired(message)
+            | Failure::Busy { message, .. }
+            | Failure::Server { message, .. } => message.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// What happened, in a word or two.
+    pub fn short(&self) -> String {
+        match self {
+            Failure::Unauthorized(_) => "401".into(),
+            Failure::Refused(_) => "403".into(),
+            Failure::Absent(_) => "404".into(),
+            Failure::Expired(_) => "410".into(),
+            Failure::Busy { .. } => "429".into(),
+            Failure::Server { code, .. } => code.to_string(),
+            Failure::Unreachable(_) => "no connection".into(),
+            Failure::Stopped(_) => "stopped".into(),
+            Failure::Malformed(_) => "bad answer".into(),
+            Failure::Ended => "watch ends at once".into(),
+        }
+    }
+
+    /// Whether the same question may be answered the next time.
+    pub fn may_pass(&self) -> bool {
+        !matches!(self, Failure::Refused(_) | Failure::Absent(_))
+    }
+}
+
+impl Status {
+    fn failure(self, code: u16, after: Option<Duration>) -> Failure {
+        let message = match self.message.is_empty() {
+            true => "no reason is given".to_owned(),
+            false => self.message,
+        };
+        // A server that went back to an older state has not seen this version yet.
+        let from_the_future = code == 504 && message.contains("Too large resource version");
+        match code {
+            401 => Failure::Unauthorized(message),
+            403 => Failure::Refused(message),
+            404 => Failure::Absent(message),
+            410 => Failure::Expired(message),
+            429 => Failure::Busy { after, message },
+            _ if from_the_future || self.reason == "Expired" => Failure::Expired(message),
+            code => Failure::Server { code, message },
+        }
+    }
+}
+
+/// The innermost cause: what is around it only says that a request failed.
+pub fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(code: u16, body: &str) -> Failure {
+        let code = StatusCode::from_u16(code).unwrap();
+        Failure::of_answer(code, &HeaderMap::new(), body.as_bytes())
+    }
+
+    #[test]
+    fn sorted_by_what_to_do() {
+        let gone = r#"{"kind":"Status","message":"too old","reason":"Expired","code":410}"#;
+        assert_eq!(failure(410, gone), Failure::Expired("too old".into()));
+        assert_eq!(Failure::of_event(gone), Failure::Expired("too old".into()));
+        let ahead = r#"{"message":"Too large resource version: 9, current: 3","code":504}"#;
+        assert!(matches!(failure(504, ahead), Failure::Expired(_)));
+        assert!(matches!(failure(504, "{}"), Failure::Server { code: 504, .. }));
+        assert_eq!(failure(403, "no"), Failure::Refused("no".into()));
+        assert!(!failure(404, "").may_pass());
+        assert!(failure(401, "").may_pass());
+    }
+
+    #[test]
+    fn a_busy_server_says_when_to_come_again() {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, "7".parse().unwrap());
+        let busy = Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}");
+        let message = "no reason is given".to_owned();
+        assert_eq!(busy, Failure::Busy { after: Some(Duration::from_secs(7)), message });
+    }
+
+    #[test]
+    fn what_a_busy_server_asks_for_has_limits() {
+        let after = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, text.parse().unwrap());
+            match Failure::of_answer(StatusCode::TOO_MANY_REQUESTS, &headers, b"{}") {
+                Failure::Busy { after, .. } => after.map(|after| after.as_secs()),
+                failure => panic!("{failure}"),
+            }
+        };
+        assert_eq!(["0", "1", "99999999999"].map(after), [Some(1), Some(1), Some(60)]);
+        let others = ["-1", "1.5", "99999999999999999999999", "Wed, 21 Oct 2026 07:28:00 GMT"];
+        assert_eq!(others.map(after), [None; 4]);
+    }
+}

@@ -1,0 +1,259 @@
+//! The stream of changes of a cluster: all kinds listed once, then every change in the order in
+//! which its kind's server told it, and what is to be said about the connection.
+//!
+//! A thread of its own waits for the network. Changes queue up without limit until they are
+//! taken, so whoever stops looking for a while loses nothing.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Instant;
+
+use futures::future::join_all;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::engine::pod::NamespacedName;
+use crate::backoff::Pace;
+use crate::clock;
+use crate::failure::Failure;
+use crate::kinds::ReadKind;
+use crate::link::{Link, LinkError, Target};
+use crate::outage::{Outage, Outages, Retry};
+use crate::snapshot::{Scope, Snapshot};
+use crate::watch::Watcher;
+
+/// A change of the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delta {
+    /// An object is new or has changed.
+    Put(Object),
+    /// An object is gone.
+    Delete {
+        /// Its kind.
+        kind: Kind,
+        /// Its name.
+        key: NamespacedName,
+    },
+}
+
+impl Delta {
+    /// The kind and name of the object.
+    pub fn place(&self) -> (Kind, NamespacedName) {
+        match self {
+            Delta::Put(object) => (object.kind(), NamespacedName::of(object)),
+            Delta::Delete { kind, key } => (*kind, *key),
+        }
+    }
+}
+
+/// Something to be said about the connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Whether what is shown may be wrong or old until another notice.
+    pub serious: bool,
+    /// One sentence.
+    pub text: String,
+}
+
+/// What a feed tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The cluster changed.
+    Delta(Delta),
+    /// Something is to be said.
+    Notice(Notice),
+}
+
+/// A cluster that is followed. Dropped, it is followed no more.
+pub struct Feed {
+    events: UnboundedReceiver<Event>,
+    link: Arc<Link>,
+    outages: Arc<Mutex<Outages>>,
+}
+
+impl Feed {
+    /// Lists the cluster and begins to follow it. Comes back with the lists.
+    ///
+    /// # Errors
+    /// There is no way to the cluster.
+    pub fn open(target: Target, scope: Scope, pace: Pace) -> Result<(Snapshot, Feed), LinkError> {
+        let (events, inbox) = unbounded_channel();
+        let (opened, opening) = mpsc::channel();
+        let outages: Arc<Mutex<Outages>> = Arc::default();
+        let teller = Teller { events: events.clone(), outages: outages.clone() };
+        let follow = move || {
+            let runtime = match Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(opened.send(Err(no_thread(&error)))),
+            };
+            runtime.block_on(async {
+                match begin(target, &scope).await {
+                    Ok((snapshot, link)) => {
+                        let link = Arc::new(link);
+                        let watchers = watchers(&snapshot, &teller, pace);
+                        // Nobody listens if the program ends just now.
+                        let _told = opened.send(Ok((snapshot, link.clone())));
+                        let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
+                        tokio::select! {
+                            _ = join_all(followed) => {}
+                            () = events.closed() => {}
+                        }
+                    }
+                    Err(error) => drop(opened.send(Err(error))),
+                }
+            });
+        };
+        let thread = thread::Builder::new().name("cluster".into()).spawn(follow);
+        thread.map_err(|error| no_thread(&error))?;
+        let ended = |_| no_thread(&std::io::Error::other("it has ended"));
+        let (snapshot, link) = opening.recv().map_err(ended)??;
+        Ok((snapshot, Feed { events: inbox, link, outages }))
+    }
+
+    /// The next event, once there is one.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// The next event, for who waits for more than that.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.events.poll_recv(cx)
+    }
+
+    /// The next event, if there is one already.
+    pub fn try_next(&mut self) -> Option<Event> {
+        self.events.try_recv().ok()
+    }
+
+    /// How many events wait to be taken.
+    pub fn waiting(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether something cannot be followed at the moment that decisions depend on.
+    pub fn is_cut_off(&self) -> bool {
+        lock(&self.outages).is_cut_off()
+    }
+
+    /// What is not followed at the moment.
+    pub fn outage(&self) -> Option<Outage> {
+        lock(&self.outages).outage(Instant::now())
+    }
+
+    /// The way to the cluster.
+    pub fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+}
+
+fn lock(outages: &Mutex<Outages>) -> MutexGuard<'_, Outages> {
+    outages.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn no_thread(error: &std::io::Error) -> LinkError {
+    LinkError::Config {
+        from: "the thread that waits for the cluster".into(),
+        problem: error.to_string(),
+    }
+}
+
+async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkError> {
+    let link = Link::new(target).await?;
+    let snapshot = Snapshot::take(&link, scope).await?;
+    Ok((snapshot, link))
+}
+
+/// A watcher for each list that was made, and one for each that may come to be allowed.
+fn watchers(snapshot: &Snapshot, teller: &Teller, pace: Pace) -> Vec<Watcher> {
+    let known = snapshot
+        .parts
+        .iter()
+        .map(|part| Watcher::after(part.place.clone(), &part.listed, teller.clone(), pace));
+    let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
+    let hoped = missing.map(|missing| {
+        teller.missing((&missing.what(), missing.place.row), &missing.failure);
+        Watcher::unlisted(missing.place.clone(), teller.clone(), pace)
+    });
+    known.chain(hoped).collect()
+}
+
+/// What the watchers report through. An outage that all of them see is reported once.
+#[derive(Clone)]
+pub(super) struct Teller {
+    events: UnboundedSender<Event>,
+    outages: Arc<Mutex<Outages>>,
+}
+
+impl Teller {
+    /// Whether nobody listens any more.
+    pub fn is_closed(&self) -> bool {
+        self.events.is_closed()
+    }
+
+    pub fn delta(&self, delta: Delta) {
+        self.send(Event::Delta(delta));
+    }
+
+    /// An object was left out.
+    pub fn unreadable(&self, problem: &str) {
+        self.notice(true, format!("left out, as it cannot be read: {problem}"));
+    }
+
+    /// The version to go on from has expired.
+    pub fn relisting(&self, what: &str) {
+        if lock(&self.outages).relist(Instant::now()) {
+            let text = format!("relisting {what}: the resource version has expired (410)");
+            self.notice(false, text);
+        }
+    }
+
+    /// `what` was missing when it all began, which was reported already.
+    fn missing(&self, what: (&str, &ReadKind), failure: &Failure) {
+        lock(&self.outages).missing(what, failure, (Instant::now(), clock::local()));
+    }
+
+    /// `what` may not be read, and never could be.
+    pub fn refused(&self, (what, row): (&str, &ReadKind), failure: &Failure) {
+        if lock(&self.outages).refuse(what) {
+            self.notice(true, format!("{what}: {failure}; {}", row.without));
+        }
+    }
+
+    /// `what` was listed.
+    pub fn listed(&self, what: &str) {
+        if lock(&self.outages).allow(what) {
+            self.notice(false, format!("{what} can be read now"));
+        }
+    }
+
+    /// `what` waits for its next attempt.
+    pub fn retrying(&self, what: (&str, &ReadKind), retry: &Retry) {
+        let report = lock(&self.outages).retry(what, retry, (Instant::now(), clock::local()));
+        if let Some(text) = report {
+            self.notice(true, text);
+        }
+    }
+
+    /// The watch of `what` was accepted.
+    pub fn begun(&self, what: &str) {
+        lock(&self.outages).begun(what);
+    }
+
+    /// The watch of `what` works.
+    pub fn followed(&self, what: &str) {
+        if lock(&self.outages).followed(what) {
+            self.notice(false, "everything is followed again".into());
+        }
+    }
+
+    fn notice(&self, serious: bool, text: String) {
+        self.send(Event::Notice(Notice { serious, text }));
+    }
+
+    fn send(&self, event: Event) {
+        // Without a listener nobody needs it.
+        let _sent = self.events.send(event);
+    }
+}

@@ -1,0 +1,153 @@
+//! What is read of a cluster: every kind with the API versions it is looked for in, who needs
+//! it, and what cannot be known without it. Requests, roles, captures and notices are all made
+//! from this table.
+
+use kubestep_engine::api::Kind;
+
+/// Who needs a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// kube-scheduler itself watches it.
+    Scheduler,
+    /// kube-scheduler watches it only with a feature gate that is off by default.
+    Gate(&'static str),
+    /// Only the debugger: to fill in what an API server fills in when objects are created.
+    Debugger,
+}
+
+/// A kind to be read.
+#[derive(Debug)]
+pub struct ReadKind {
+    /// The kind.
+    pub kind: Kind,
+    /// Its versions, the one to prefer first; a server that has none of them does not serve it.
+    pub versions: &'static [&'static str],
+    /// Who needs it.
+    pub reader: Reader,
+    /// Which objects of it: a field selector, escaped for a query. As kube-scheduler, which never
+    /// hears of pods that ended (CFG-157).
+    pub selector: &'static str,
+    /// What cannot be known without it, as the end of a sentence.
+    pub without: &'static str,
+}
+
+const V1: &[&str] = &["v1"];
+const DEVICES: &[&str] = &["v1", "v1beta2", "v1beta1"];
+const RULES: &[&str] = &["v1beta2", "v1alpha3"];
+const GROUPS: &[&str] = &["v1alpha2"];
+
+const NOT_ENDED: &str = "status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
+
+const fn selector(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pod => NOT_ENDED,
+        _ => "",
+    }
+}
+
+macro_rules! table {
+    ($($kind:ident $versions:ident $reader:expr, $without:literal;)*) => {
+        &[$(ReadKind {
+            kind: Kind::$kind,
+            versions: $versions,
+            reader: $reader,
+            selector: selector(Kind::$kind),
+            without: $without,
+        }),*]
+    };
+}
+
+use Reader::{Debugger, Gate, Scheduler};
+
+/// All kinds, with those that others refer to first.
+pub const TABLE: &[ReadKind] = table! {
+    Namespace V1 Scheduler, "namespace selectors of pod affinity match nothing";
+    PriorityClass V1 Debugger, "pods that you add get priority 0";
+    Node V1 Scheduler, "there is no node to schedule to";
+    StorageClass V1 Scheduler, "pods with unbound claims look unschedulable";
+    CsiDriver V1 Scheduler, "storage capacity and migration of volumes are not looked at";
+    CsiNode V1 Scheduler, "limits on volumes a node are not looked at";
+    CsiStorageCapacity V1 Scheduler, "storage that runs out is not noticed";
+    PersistentVolume V1 Scheduler, "bound claims look as if their volume was missing";
+    PersistentVolumeClaim V1 Scheduler, "pods with claims look unschedulable";
+    VolumeAttachment V1 Scheduler, "volumes that are still attached do not count to limits";
+    Service V1 Scheduler, "default spread constraints do not see services";
+    ReplicationController V1 Scheduler, "default spread constraints do not see their pods";
+    ReplicaSet V1 Scheduler, "default spread constraints do not see their pods";
+    StatefulSet V1 Scheduler, "default spread constraints do not see their pods";
+    PodDisruptionBudget V1 Scheduler, "preemption does not spare anybody for a budget";
+    DeviceClass DEVICES Scheduler, "claims of devices cannot be satisfied";
+    ResourceSlice DEVICES Scheduler, "nodes look as if they had no devices";
+    DeviceTaintRule RULES Gate("DRADeviceTaintRules"), "devices look free of taints by rules";
+    ResourceClaimTemplate DEVICES Debugger, "claims are not made for pods that you add";
+    ResourceClaim DEVICES Scheduler, "pods with claims of devices look unschedulable";
+    Workload GROUPS Debugger, "templates of pod groups cannot be shown";
+    PodGroup GROUPS Gate("GenericWorkload"), "pods of groups wait for a group that is not there";
+    Pod V1 Scheduler, "nodes look empty and nothing is pending";
+};
+
+/// The row of a kind.
+pub fn row(kind: Kind) -> Option<&'static ReadKind> {
+    TABLE.iter().find(|row| row.kind == kind)
+}
+
+impl ReadKind {
+    /// The path of the kind's list with the beginning of its query.
+    pub fn query(&self, version: &str, namespace: Option<&str>) -> String {
+        let path = self.path(version, namespace);
+        match self.selector {
+            "" => format!("{path}?"),
+            selector => format!("{path}?fieldSelector={selector}&"),
+        }
+    }
+
+    /// The path of the kind's list: of all namespaces, or of one.
+    pub fn path(&self, version: &str, namespace: Option<&str>) -> String {
+        let root = match self.kind.group() {
+            "" => format!("/api/{version}"),
+            group => format!("/apis/{group}/{version}"),
+        };
+        match namespace.filter(|_| self.kind.is_namespaced()) {
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{}", self.kind.plural()),
+            None => format!("{root}/{}", self.kind.plural()),
+        }
+    }
+
+    /// `apiVersion` of an object in `version`.
+    pub fn api_version(&self, version: &str) -> String {
+        match self.kind.group() {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read_once() {
+        let mut listed: Vec<Kind> = TABLE.iter().map(|row| row.kind).collect();
+        listed.sort();
+        let mut all: Vec<Kind> = Kind::all().collect();
+        all.sort();
+        assert_eq!(listed, all);
+    }
+
+    #[test]
+    fn paths_are_the_apis() {
+        let path = |kind, version, namespace| row(kind).unwrap().path(version, namespace);
+        assert_eq!(path(Kind::Pod, "v1", None), "/api/v1/pods");
+        assert_eq!(path(Kind::Pod, "v1", Some("shop")), "/api/v1/namespaces/shop/pods");
+        assert_eq!(path(Kind::Node, "v1", Some("shop")), "/api/v1/nodes");
+        assert_eq!(
+            path(Kind::ResourceSlice, "v1beta1", None),
+            "/apis/resource.k8s.io/v1beta1/resourceslices"
+        );
+        assert_eq!(
+            row(Kind::PodGroup).unwrap().api_version("v1alpha2"),
+            "scheduling.k8s.io/v1alpha2"
+        );
+    }
+}

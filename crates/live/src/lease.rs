@@ -1,0 +1,243 @@
+//! Leader election with a lease (coordination.k8s.io/v1), as client-go does it: whoever holds
+//! the lease and renews it in time is the one that schedules.
+//!
+//! A thread of its own campaigns, so that a long cycle cannot cost the lease. The moment it is
+//! not renewed in time the gate of all writes is shut, before anybody else hears of it. At the
+//! end it is given back. Upstream: client-go `tools/leaderelection`.
+
+mod record;
+
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::link::{Link, LinkError, Target};
+use crate::runtime;
+use crate::scheduling::Lead;
+use crate::write::{Calls, Gate, Manner};
+
+use record::Record;
+
+/// How much later than the retry period a campaign may try again, as a factor.
+const JITTER: f64 = 1.2;
+
+/// Which lease, and how it is held.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Who we are: unique among replicas.
+    pub identity: String,
+    /// How long others wait after the last renewal before they take it.
+    pub lease: Duration,
+    /// How long renewing is tried before we give up.
+    pub deadline: Duration,
+    /// How often it is renewed or tried for.
+    pub retry: Duration,
+}
+
+/// A campaign for the lease. Dropped, it gives the lease back.
+pub struct Election {
+    lead: watch::Receiver<Lead>,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Election {
+    /// Begins to campaign. Losing the lease shuts `gate`.
+    ///
+    /// # Errors
+    /// There is no way to the cluster.
+    pub fn start(target: Target, settings: Settings, gate: Gate) -> Result<Election, LinkError> {
+        let (stop, stopped) = watch::channel(false);
+        let (leads, lead) = watch::channel(Lead::Waiting);
+        let (opened, opening) = mpsc::channel();
+        let work = move || async move {
+            match Link::new(target).await {
+                Ok(link) => {
+                    // Nobody listens if the program ends just now.
+                    let _told = opened.send(Ok(()));
+                    Candidate::new(link, settings).campaign(&leads, stopped, &gate).await;
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            }
+        };
+        let thread = runtime::spawn("lease", work).map_err(|error| no_thread(&error))?;
+        let ended = |_| no_thread(&std::io::Error::other("it has ended"));
+        opening.recv().map_err(ended)??;
+        Ok(Election { lead, stop, thread: Some(thread) })
+    }
+
+    /// How it stands.
+    pub fn lead(&self) -> watch::Receiver<Lead> {
+        self.lead.clone()
+    }
+}
+
+impl Drop for Election {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked holds nothing any more.
+            let _ended = thread.join();
+        }
+    }
+}
+
+fn no_thread(error: &std::io::Error) -> LinkError {
+    LinkError::Config { from: "the thread that holds the lease".into(), problem: error.to_string() }
+}
+
+/// Who tries to get and to keep the lease.
+struct Candidate {
+    calls: Calls,
+    settings: Settings,
+    /// As it was seen last, and when by our clock: clocks of others are not trusted.
+    observed: Option<(Record, Instant)>,
+    leads: bool,
+    tries: u32,
+}
+
+impl Candidate {
+    fn new(link: Link, settings: Settings) -> Candidate {
+        let gate = Gate::closed("");
+        gate.open();
+        let manner = Manner { qps: -1.0, burst: 1, dry_run: false };
+        let calls = Calls::new(link, gate, &manner);
+        Candidate { calls, settings, observed: None, leads: false, tries: 0 }
+    }
+
+    async fn campaign(
+        mut self,
+        lead: &watch::Sender<Lead>,
+        mut stop: watch::Receiver<bool>,
+        gate: &Gate,
+    ) {
+        // An error of `changed` means that nobody is interested any more.
+        tokio::select! {
+            _ = stop.changed() => return self.release().await,
+            () = self.acquire() => {}
+        }
+        lead.send_replace(Lead::Leading);
+        let lost = tokio::select! {
+            _ = stop.changed() => return self.release().await,
+            lost = self.renew() => lost,
+        };
+        gate.shut(&lost);
+        lead.send_replace(Lead::Lost(lost));
+    }
+
+    /// Comes back with the lease.
+    async fn acquire(&mut self) {
+        while !matches!(self.attempt().await, Ok(true)) {
+            sleep(self.settings.retry.mul_f64(1.0 + JITTER * self.chance())).await;
+        }
+        self.leads = true;
+    }
+
+    /// Renews until that fails for too long. Gives the reason.
+    async fn renew(&mut self) -> String {
+        let mut renewed = Instant::now();
+        let mut problem = String::new();
+        loop {
+            sleep(self.settings.retry).await;
+            let left = self.settings.deadline.saturating_sub(renewed.elapsed());
+            let begun = Instant::now();
+            match timeout(left, self.attempt()).await {
+                Ok(Ok(true)) => {
+                    renewed = begun;
+                    problem.clear();
+                    continue;
+                }
+                Ok(Ok(false)) => problem = "another replica has taken the lease".to_owned(),
+                Ok(Err(failure)) => problem = failure.to_string(),
+                // There may have been no time left for this one.
+                Err(_) if problem.is_empty() => problem = "no answer".to_owned(),
+                Err(_) => {}
+            }
+            if renewed.elapsed() >= self.settings.deadline {
+                self.leads = false;
+                let seconds = self.settings.deadline.as_secs();
+                return format!("the lease was not renewed within {seconds} s: {problem}");
+            }
+        }
+    }
+
+    /// Gets or renews the lease; `false` if somebody else has it.
+    async fn attempt(&mut self) -> Result<bool, Failure> {
+        self.tries += 1;
+        let half = self.settings.deadline / 2;
+        let late = |_| Failure::Unreachable(format!("no answer within {} s", half.as_secs()));
+        let current = timeout(half, self.calls.get(&self.path())).await.map_err(late)?;
+        let text = match current {
+            Err(Failure::Absent(_)) => {
+                let record = Record::new(&self.settings, clock::local(), None);
+                let creation = record.creation(&self.settings);
+                let created = self.calls.make(&creation);
+                self.observe(&timeout(half, created).await.map_err(late)??)?;
+                return Ok(true);
+            }
+            text => text?,
+        };
+        self.observe(&text)?;
+        let Some((seen, since)) = &self.observed else { return Ok(false) };
+        let is_ours = seen.holder == self.settings.identity;
+        if !seen.holder.is_empty() && !is_ours && since.elapsed() < seen.lease(&self.settings) {
+            return Ok(false);
+        }
+        let record = Record::new(&self.settings, clock::local(), Some(seen));
+        let update = record.update(&self.settings);
+        let text = timeout(half, self.calls.make(&update)).await.map_err(late)??;
+        self.observe(&text)?;
+        Ok(true)
+    }
+
+    /// Remembers the lease as it is, and when it changed.
+    fn observe(&mut self, text: &[u8]) -> Result<(), Failure> {
+        let record = Record::read(text)?;
+        match &mut self.observed {
+            Some((seen, _)) if seen.is_same(&record) => *seen = record,
+            observed => *observed = Some((record, Instant::now())),
+        }
+        Ok(())
+    }
+
+    /// Gives the lease back, for others not to have to wait.
+    async fn release(self) {
+        let Some((seen, _)) = &self.observed else { return };
+        if self.leads && seen.holder == self.settings.identity {
+            let released = seen.released(clock::local());
+            let call = released.update(&self.settings);
+            // If it cannot be given back it runs out.
+            let _released = timeout(self.settings.retry, self.calls.make(&call)).await;
+        }
+    }
+
+    fn path(&self) -> String {
+        record::path(&self.settings)
+    }
+
+    /// A number from 0 to 1 that differs between replicas.
+    fn chance(&self) -> f64 {
+        f64::from(hash(&(&self.settings.identity, self.tries)) as u32) / f64::from(u32::MAX)
+    }
+}
+
+/// A name for this replica: the machine's, and something that no other has.
+pub fn identity(host: &str) -> String {
+    let chance = [0_u8, 1].map(|half| hash(&(half, std::process::id(), clock::local().0)));
+    format!("{host}_{:016x}{:016x}", chance[0], chance[1])
+}
+
+fn hash(value: &impl std::hash::Hash) -> u64 {
+    use std::hash::BuildHasher;
+    // Its keys are chosen by chance.
+    std::hash::RandomState::new().hash_one(value)
+}

@@ -1,0 +1,143 @@
+//! What a lease says, and how that is read and written.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use kubestep_engine::api::Time;
+use crate::failure::Failure;
+use crate::lease::Settings;
+use crate::write::{Call, Content, micros};
+
+/// A lease, with all of it that we do not know.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Record {
+    /// Who holds it; nobody if empty.
+    pub holder: String,
+    document: Value,
+}
+
+impl Record {
+    /// The lease as ours from `now` on.
+    pub fn new(settings: &Settings, now: Time, before: Option<&Record>) -> Record {
+        let mut document = match before {
+            Some(before) => before.document.clone(),
+            None => json!({
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"namespace": settings.namespace, "name": settings.name},
+            }),
+        };
+        let now = micros(now);
+        let is_renewal = before.is_some_and(|before| before.holder == settings.identity);
+        let spec = &mut document["spec"];
+        if !is_renewal {
+            let changes = spec["leaseTransitions"].as_i64().unwrap_or(0);
+            spec["acquireTime"] = now.as_str().into();
+            spec["leaseTransitions"] = (changes + i64::from(before.is_some())).into();
+        }
+        spec["holderIdentity"] = settings.identity.as_str().into();
+        spec["leaseDurationSeconds"] = settings.lease.as_secs().into();
+        spec["renewTime"] = now.into();
+        Record { holder: settings.identity.clone(), document }
+    }
+
+    /// The lease as nobody's.
+    pub fn released(&self, now: Time) -> Record {
+        let mut document = self.document.clone();
+        let spec = &mut document["spec"];
+        spec["holderIdentity"] = "".into();
+        spec["leaseDurationSeconds"] = 1.into();
+        spec["renewTime"] = micros(now).into();
+        spec["acquireTime"] = micros(now).into();
+        Record { holder: String::new(), document }
+    }
+
+    /// Reads what the server answers.
+    ///
+    /// # Errors
+    /// It is no lease.
+    pub fn read(text: &[u8]) -> Result<Record, Failure> {
+        let wrong = |error: serde_json::Error| Failure::Malformed(format!("the lease: {error}"));
+        let document: Value = serde_json::from_slice(text).map_err(wrong)?;
+        let holder = document["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
+        Ok(Record { holder, document })
+    }
+
+    /// Whether nobody has renewed or taken it in between.
+    pub fn is_same(&self, other: &Record) -> bool {
+        self.document["spec"] == other.document["spec"]
+    }
+
+    /// How long its holder has it without renewing.
+    pub fn lease(&self, settings: &Settings) -> Duration {
+        let said = self.document["spec"]["leaseDurationSeconds"].as_u64();
+        said.map_or(settings.lease, Duration::from_secs)
+    }
+
+    /// The write that makes it.
+    pub fn creation(&self, settings: &Settings) -> Call {
+        let (list, _) = path(settings).rsplit_once('/').map_or_else(Default::default, owned);
+        self.call(Method::POST, list)
+    }
+
+    /// The write that changes it, unless somebody else was faster.
+    pub fn update(&self, settings: &Settings) -> Call {
+        self.call(Method::PUT, path(settings))
+    }
+
+    fn call(&self, method: Method, path: String) -> Call {
+        Call { method, path, content: Content::Json, body: self.document.clone() }
+    }
+}
+
+fn owned((list, name): (&str, &str)) -> (String, String) {
+    (list.to_owned(), name.to_owned())
+}
+
+/// Where the lease is.
+pub(super) fn path(settings: &Settings) -> String {
+    let Settings { namespace, name, .. } = settings;
+    format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(identity: &str) -> Settings {
+        Settings {
+            namespace: "kube-system".into(),
+            name: "kube-scheduler".into(),
+            identity: identity.into(),
+            lease: Duration::from_secs(15),
+            deadline: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+        }
+    }
+
+    #[test]
+    fn a_renewal_keeps_when_it_was_acquired_and_a_takeover_counts() {
+        let (ours, theirs) = (settings("a"), settings("b"));
+        let first = Record::new(&ours, Time(1_000_000), None);
+        let spec = |record: &Record| record.document["spec"].clone();
+        assert_eq!(spec(&first)["leaseTransitions"], 0);
+        let renewed = Record::new(&ours, Time(2_000_000), Some(&first));
+        assert_eq!(spec(&renewed)["acquireTime"], spec(&first)["acquireTime"]);
+        assert!(!renewed.is_same(&first));
+        let taken = Record::new(&theirs, Time(3_000_000), Some(&renewed));
+        assert_eq!(spec(&taken)["leaseTransitions"], 1);
+        assert_eq!(spec(&taken)["acquireTime"], "1970-01-01T00:00:03.000000Z");
+        let released = taken.released(Time(4_000_000));
+        assert_eq!((released.holder.as_str(), released.lease(&ours)), ("", Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn it_is_made_in_its_list_and_changed_in_its_place() {
+        let record = Record::new(&settings("a"), Time(0), None);
+        let list = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+        assert_eq!(record.creation(&settings("a")).path, list);
+        assert_eq!(record.update(&settings("a")).path, format!("{list}/kube-scheduler"));
+    }
+}

@@ -1,0 +1,135 @@
+//! An answer that goes on, line by line. A line counts only with its end: what a cut connection
+//! leaves behind is dropped.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use kube::client::Body;
+use tokio::time::{Instant, timeout_at};
+
+use crate::failure::Failure;
+
+/// The longest line; an object cannot be larger than what etcd takes.
+const LONGEST: usize = 64 << 20;
+
+/// How it goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next<'a> {
+    /// A line, without its end.
+    Line(&'a [u8]),
+    /// No whole line came for a while.
+    Quiet,
+    /// The answer ended.
+    End,
+}
+
+/// What was read.
+enum Read {
+    More,
+    Quiet,
+    End,
+}
+
+/// The lines of an answer.
+pub struct Lines {
+    body: Body,
+    buffer: Vec<u8>,
+    /// The bytes of `buffer` that were handed out already.
+    used: usize,
+    /// The bytes of `buffer` in which no end of line was found.
+    searched: usize,
+    /// When something was received last.
+    received: Instant,
+    /// When the line began that has not ended yet.
+    begun: Option<Instant>,
+}
+
+impl Lines {
+    /// The lines of `body`.
+    pub fn new(body: Body) -> Lines {
+        let (received, begun) = (Instant::now(), None);
+        Lines { body, buffer: Vec::new(), used: 0, searched: 0, received, begun }
+    }
+
+    /// For how long nothing was received.
+    pub fn silence(&self) -> Duration {
+        self.received.elapsed()
+    }
+
+    /// For how long the end of a line has been missing.
+    pub fn unfinished(&self) -> Option<Duration> {
+        self.begun.map(|begun| begun.elapsed())
+    }
+
+    /// The next line, if all of it comes within `wait`.
+    ///
+    /// # Errors
+    /// The connection broke, ended within a line, or a line has no end.
+    pub async fn next(&mut self, wait: Duration) -> Result<Next<'_>, Failure> {
+        let until = Instant::now() + wait;
+        let end = loop {
+            let from = self.searched;
+            match self.buffer[from..].iter().position(|byte| *byte == b'\n') {
+                Some(at) => break from + at,
+                None => self.searched = self.buffer.len(),
+            }
+            match self.read(until).await? {
+                Read::More => {}
+                Read::Quiet => return Ok(Next::Quiet),
+                Read::End => return Ok(Next::End),
+            }
+        };
+        let start = std::mem::replace(&mut self.used, end + 1);
+        self.searched = end + 1;
+        self.begun = None;
+        Ok(Next::Line(&self.buffer[start..end]))
+    }
+
+    /// Reads on.
+    async fn read(&mut self, until: Instant) -> Result<Read, Failure> {
+        self.buffer.drain(..self.used);
+        self.searched -= self.used;
+        self.used = 0;
+        if self.buffer.len() > LONGEST {
+            return Err(Failure::Malformed(format!("a line of more than {LONGEST} bytes")));
+        }
+        if !self.buffer.is_empty() {
+            self.begun.get_or_insert(self.received);
+        }
+        let Ok(next) = timeout_at(until, self.body.frame()).await else { return Ok(Read::Quiet) };
+        match next {
+            None if self.buffer.is_empty() => Ok(Read::End),
+            None => Err(Failure::Unreachable("the answer ended within a line".into())),
+            Some(frame) => {
+                self.received = Instant::now();
+                if let Ok(data) = frame.map_err(Failure::of_client)?.into_data() {
+                    self.buffer.extend_from_slice(&data);
+                }
+                Ok(Read::More)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_count() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let whole = "one\n\nthree\n";
+            for text in [whole.to_owned(), format!("{whole}fo")] {
+                let mut lines = Lines::new(Body::from(text.clone().into_bytes()));
+                for expected in ["one", "", "three"] {
+                    let line = lines.next(Duration::from_secs(1)).await;
+                    assert_eq!(line, Ok(Next::Line(expected.as_bytes())));
+                    assert_eq!(lines.unfinished(), None);
+                }
+                let end = lines.next(Duration::from_secs(1)).await;
+                assert_eq!(end.is_ok(), text == whole, "{end:?}");
+            }
+        });
+    }
+}

@@ -1,0 +1,263 @@
+//! One kind as the API server has it now, page by page, decoded page by page: the whole text
+//! of a large list is never in memory.
+
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+use kubestep_engine::api::decode::decode_item;
+use kubestep_engine::api::{Object, admission};
+use crate::backoff::{Attempt, Backoff};
+use crate::failure::Failure;
+use crate::kinds::ReadKind;
+use crate::link::Link;
+
+/// Objects a page.
+const PAGE: usize = 500;
+/// How often a page is asked for before its list has failed.
+pub const TRIES: u32 = 4;
+/// How often a list whose continuation has expired is begun anew, before it is asked for whole.
+const RESTARTS: u32 = 3;
+
+/// One kind in one place: what a list or watch is about.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The kind.
+    pub row: &'static ReadKind,
+    /// The namespace, `None` for all.
+    pub namespace: Option<String>,
+}
+
+/// A whole list.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// The API version it was read in.
+    pub version: &'static str,
+    /// The resource version to watch from.
+    pub resource_version: String,
+    /// The objects.
+    pub objects: Vec<Object>,
+    /// Objects that could not be read: which and why.
+    pub unreadable: Vec<String>,
+}
+
+/// A page as the server writes it.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ListMeta {
+    resource_version: String,
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+impl Place {
+    /// `pods in shop`, `nodes`.
+    pub fn what(&self) -> String {
+        let plural = self.row.kind.plural();
+        match &self.namespace {
+            Some(namespace) => format!("{plural} in {namespace}"),
+            None => plural.to_owned(),
+        }
+    }
+
+    /// Lists in the first version that the server has. The first page is asked for up to `tries`
+    /// times, at the pace of `backoff`; the others up to [`TRIES`] times, as beginning again would
+    /// cost more.
+    ///
+    /// # Errors
+    /// It has none of them, or does not give the list.
+    pub async fn list(
+        &self,
+        link: &Link,
+        backoff: &mut Backoff,
+        tries: u32,
+    ) -> Result<Listed, Failure> {
+        let mut absent = Failure::Absent(format!("no version of {} is known", self.row.kind));
+        for version in self.row.versions {
+            match self.list_in(link, version, backoff, tries).await {
+                Err(failure @ Failure::Absent(_)) => absent = failure,
+                answer => return answer,
+            }
+        }
+        Err(absent)
+    }
+
+    /// Lists in one version, like [`Place::list`]. A continuation that expires between two pages
+    /// begins it again.
+    ///
+    /// # Errors
+    /// The server does not give the list.
+    pub async fn list_in(
+        &self,
+        link: &Link,
+        version: &'static str,
+        backoff: &mut Backoff,
+        tries: u32,
+    ) -> Result<Listed, Failure> {
+        for _ in 0..RESTARTS {
+            let mut pages = Pages { link, backoff: &mut *backoff, size: PAGE, tries };
+            match self.pages(version, &mut pages).await {
+                Err(PageError::Continuation) => {}
+                Err(PageError::Failed(failure)) => return Err(failure),
+                Ok(listed) => return Ok(listed),
+            }
+        }
+        let mut whole = Pages { link, backoff, size: usize::MAX, tries };
+        self.pages(version, &mut whole).await.map_err(|error| match error {
+            PageError::Failed(failure) => failure,
+            PageError::Continuation => Failure::Malformed("its pages never end".into()),
+        })
+    }
+
+    async fn pages(
+        &self,
+        version: &'static str,
+        pages: &mut Pages<'_>,
+    ) -> Result<Listed, PageError> {
+        let path = self.row.query(version, self.namespace.as_deref());
+        let limit = match pages.size {
+            usize::MAX => String::new(),
+            size => format!("limit={size}"),
+        };
+        let mut listed = Listed { version, ..Listed::default() };
+        let mut next = String::new();
+        loop {
+            let after = if next.is_empty() { String::new() } else { format!("&continue={next}") };
+            let text = pages.get(&format!("{path}{limit}{after}"), next.is_empty()).await?;
+            let wrong = |problem: String| Failure::Malformed(format!("{path}: {problem}"));
+            let page: Page<'_> =
+                serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+            take(&mut listed, self.row, &page);
+            next = escape(page.metadata.next.as_deref().unwrap_or_default());
+            if next.is_empty() {
+                listed.resource_version = page.metadata.resource_version;
+                listed.objects.shrink_to_fit();
+                // Without a version there is nothing to watch from.
+                return match listed.resource_version.as_str() {
+                    "" => Err(wrong("the list has no resourceVersion".into()).into()),
+                    _ => Ok(listed),
+                };
+            }
+        }
+    }
+}
+
+/// How the pages of a list are asked for.
+struct Pages<'a> {
+    link: &'a Link,
+    backoff: &'a mut Backoff,
+    /// Objects a page.
+    size: usize,
+    /// How often the first page is asked for.
+    tries: u32,
+}
+
+enum PageError {
+    /// The server has forgotten where the pages were.
+    Continuation,
+    Failed(Failure),
+}
+
+impl From<Failure> for PageError {
+    fn from(failure: Failure) -> PageError {
+        PageError::Failed(failure)
+    }
+}
+
+impl Pages<'_> {
+    /// Asks again when a server is busy or a connection breaks.
+    async fn get(&mut self, path: &str, is_first: bool) -> Result<Vec<u8>, PageError> {
+        for _ in 1..if is_first { self.tries } else { TRIES } {
+            match self.link.get(path).await {
+                Err(
+                    failure @ (Failure::Busy { .. }
+                    | Failure::Server { .. }
+                    | Failure::Unreachable(_)),
+                ) => sleep(self.backoff.pause(&Attempt::failed(failure, true))).await,
+                answer => return answer.map_err(|failure| expired(failure, is_first)),
+            }
+        }
+        self.link.get(path).await.map_err(|failure| expired(failure, is_first))
+    }
+}
+
+fn expired(failure: Failure, is_first: bool) -> PageError {
+    match failure {
+        Failure::Expired(_) if !is_first => PageError::Continuation,
+        failure => PageError::Failed(failure),
+    }
+}
+
+/// Decodes a page side by side; what cannot be read is named and left out.
+fn take(listed: &mut Listed, row: &ReadKind, page: &Page<'_>) {
+    let api_version = row.api_version(listed.version);
+    let items = page.items.as_deref().unwrap_or_default();
+    let decoded: Vec<Result<Object, String>> =
+        items.par_iter().map(|item| read(item.get(), row, &api_version)).collect();
+    for object in decoded {
+        match object {
+            Ok(object) => listed.objects.push(object),
+            Err(problem) => listed.unreadable.push(problem),
+        }
+    }
+}
+
+/// One object as the server wrote it.
+///
+/// # Errors
+/// Which object it is and why it cannot be read, in one sentence.
+pub fn read(text: &str, row: &ReadKind, api_version: &str) -> Result<Object, String> {
+    let mut object =
+        decode_item(text, row.kind, api_version).map_err(|error| format!("{error}"))?;
+    admission::identify(&mut object);
+    Ok(object)
+}
+
+/// A continuation is made of letters that may mean something in a query.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                escaped.push(char::from(byte));
+            }
+            other => escaped += &format!("%{other:02X}"),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_engine::api::Kind;
+    use crate::kinds;
+
+    #[test]
+    fn continuations_are_escaped() {
+        assert_eq!(escape("aB3-_.~"), "aB3-_.~");
+        assert_eq!(escape("a+b/c=="), "a%2Bb%2Fc%3D%3D");
+    }
+
+    #[test]
+    fn a_page_gives_what_can_be_read_and_names_the_rest() {
+        let page = r#"{"metadata": {"resourceVersion": "7", "continue": ""}, "items": [
+            {"metadata": {"name": "a", "managedFields": [{"manager": "x"}]}},
+            {"metadata": {"name": "b"}, "spec": {"unschedulable": "perhaps"}}]}"#;
+        let page: Page<'_> = serde_json::from_str(page).unwrap();
+        let mut listed = Listed { version: "v1", ..Listed::default() };
+        take(&mut listed, kinds::row(Kind::Node).unwrap(), &page);
+        assert_eq!(listed.objects[0].key().to_string(), "Node a");
+        assert_eq!(listed.objects.len(), 1);
+        assert!(listed.unreadable[0].starts_with("Node b: spec.unschedulable"), "{listed:?}");
+    }
+}

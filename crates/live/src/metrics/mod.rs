@@ -1,0 +1,369 @@
+//! Metrics with kube-scheduler's names, labels and buckets, for what there is here. `plugins` has
+//! the time of each plugin, `work` what else takes time, `process` what the process takes, `build`
+//! what runs; requests are counted in [`traffic`].
+//!
+//! Upstream: `pkg/scheduler/metrics/metrics.go`.
+
+mod build;
+mod evictions;
+mod make;
+mod plugins;
+mod present;
+mod process;
+mod slis;
+mod work;
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use prometheus::{
+    Encoder, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
+    TextEncoder,
+};
+
+use kubestep_engine::api::Time;
+use kubestep_engine::config::{Feature, FeatureGates};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
+use kubestep_engine::engine::status::Code;
+use crate::scheduling::{Lead, Told};
+use crate::traffic;
+use kubestep_cluster::World;
+
+use evictions::Evictions;
+use make::{Maker, gauges};
+use plugins::Plugins;
+use present::Present;
+use process::Process;
+use work::WorkMetrics;
+
+pub use slis::Slis;
+
+/// How the words for a write begin that makes an object.
+const CREATE: &str = "create ";
+/// The plugin that preempts.
+const PREEMPTION: &str = "DefaultPreemption";
+/// The plugin of volumes.
+const VOLUME_BINDING: &str = "VolumeBinding";
+/// From here on attempts are one label.
+const MANY_ATTEMPTS: u32 = 15;
+
+/// What is counted. Whoever scrapes has a copy of `registry`.
+pub struct Metrics {
+    registry: Registry,
+    attempts: IntCounterVec,
+    attempt_seconds: HistogramVec,
+    algorithm_seconds: Histogram,
+    incoming: IntCounterVec,
+    pod_attempts: Histogram,
+    pod_seconds: HistogramVec,
+    after_flush: IntCounter,
+    preemptions: IntCounter,
+    victims: Histogram,
+    permit_seconds: HistogramVec,
+    evictions: Evictions,
+    volumes: IntCounterVec,
+    present: Present,
+    plugins: Plugins,
+    work: WorkMetrics,
+    state: State,
+    /// When the cycles under way began.
+    under_way: HashMap<u64, Instant>,
+    /// When pods came into the queue first.
+    queued: HashMap<NamespacedName, Time>,
+    /// Pods that were tried again only because they had waited for so long.
+    flushed: HashSet<NamespacedName>,
+}
+
+/// What is told of the scheduler itself.
+struct State {
+    handled: HistogramVec,
+    features: IntGaugeVec,
+    master: IntGaugeVec,
+    creates: IntCounterVec,
+    lease: String,
+}
+
+impl State {
+    fn new(make: &Maker<'_>, lease: &str) -> prometheus::Result<State> {
+        Ok(State {
+            handled: make.histograms(
+                "event_handling_duration_seconds",
+                "Time that a change of the cluster took",
+                &["event"],
+                (0.000_1, 2.0, 12),
+            )?,
+            features: gauges(
+                make.registry,
+                Opts::new("kubernetes_feature_enabled", "1 if a feature gate is on"),
+                &["name", "stage"],
+            )?,
+            master: gauges(
+                make.registry,
+                Opts::new("leader_election_master_status", "1 while this replica leads"),
+                &["name"],
+            )?,
+            creates: make.counters(
+                "resourceclaim_creates_total",
+                "Claims that were made for extended resources",
+                &["status"],
+            )?,
+            lease: lease.to_owned(),
+        })
+    }
+}
+
+impl Metrics {
+    /// Nothing counted yet. `lease` is the name of the lease, for the metric that says who leads.
+    /// Some metrics exist only with their feature gate.
+    ///
+    /// # Errors
+    /// A metric's name or labels are not what Prometheus takes.
+    pub fn new(lease: &str, gates: &FeatureGates) -> prometheus::Result<Metrics> {
+        let registry = Registry::new();
+        let make = Maker { registry: &registry };
+        registry.register(Box::new(Process::new()?))?;
+        traffic::register(&registry)?;
+        build::register(&registry)?;
+        let attempt = (0.001, 2.0, 15);
+        Ok(Metrics {
+            attempts: make.counters(
+                "schedule_attempts_total",
+                "Attempts to schedule pods, by the result",
+                &["result", "profile"],
+            )?,
+            attempt_seconds: make.histograms(
+                "scheduling_attempt_duration_seconds",
+                "Time of a scheduling attempt, binding included",
+                &["result", "profile"],
+                attempt,
+            )?,
+            algorithm_seconds: make.histogram(
+                "scheduling_algorithm_duration_seconds",
+                "Time of a scheduling cycle",
+                attempt,
+            )?,
+            incoming: make.counters(
+                "queue_incoming_pods_total",
+                "Pods that came into a queue, by the event",
+                &["queue", "event"],
+            )?,
+            pod_attempts: make.histogram(
+                "pod_scheduling_attempts",
+                "Attempts that a bound pod took",
+                (1.0, 2.0, 5),
+            )?,
+            pod_seconds: make.histograms(
+                "pod_scheduling_sli_duration_seconds",
+                "Time from the queue to the node, by attempts",
+                &["attempts"],
+                (0.01, 2.0, 20),
+            )?,
+            after_flush: make.counter(
+                "pod_scheduled_after_flush_total",
+                "Pods that were bound after no event but only the passing of time woke them",
+            )?,
+            preemptions: make.counter("preemption_attempts_total", "Preemptions so far")?,
+            victims: make.histogram("preemption_victims", "Victims chosen", (1.0, 2.0, 7))?,
+            permit_seconds: make.histograms(
+                "permit_wait_duration_seconds",
+                "Time of the wait at Permit, by what ended it",
+                &["result"],
+                attempt,
+            )?,
+            evictions: Evictions::new(&make)?,
+            volumes: make.counters(
+                "volume_scheduling_stage_error_total",
+                "Errors of volume binding, by what it was doing",
+                &["operation"],
+            )?,
+            present: Present::new(&make)?,
+            plugins: Plugins::new(&make)?,
+            work: WorkMetrics::new(&make, gates)?,
+            state: State::new(&make, lease)?,
+            under_way: HashMap::new(),
+            queued: HashMap::new(),
+            flushed: HashSet::new(),
+            registry,
+        })
+    }
+
+    /// What a server gives to whoever scrapes.
+    pub fn registry(&self) -> Registry {
+        self.registry.clone()
+    }
+
+    /// Counts what happened.
+    pub fn count(&mut self, told: &Told) {
+        match told {
+            Told::Cycle(record, took) => self.cycle(record, *took),
+            Told::Decided(record) => self.decided(record),
+            Told::Moved(moved) => self.moved(moved),
+            Told::Spent(record, spent) => self.plugins.spent(record.as_deref(), spent),
+            Told::Handled { event, took } => {
+                self.state.handled.with_label_values(&[event]).observe(took.as_secs_f64());
+            }
+            Told::Lead(lead) => {
+                let leads = i64::from(*lead == Lead::Leading);
+                self.state.master.with_label_values(&[&self.state.lease]).set(leads);
+            }
+            Told::Done(done) => done.iter().for_each(|done| self.work.count(done)),
+            Told::Answered { what, error } => self.answered(what, error.is_some()),
+            Told::Notice(_) | Told::Tick { .. } => {}
+        }
+    }
+
+    /// Tells which feature gates are on.
+    pub fn tell_features(&self, gates: &FeatureGates) {
+        for feature in Feature::all() {
+            let stage = feature.stage().name();
+            let labels = [feature.name(), if stage == "GA" { "" } else { stage }];
+            self.state.features.with_label_values(&labels).set(i64::from(gates.enabled(feature)));
+        }
+    }
+
+    /// Measures what is there now.
+    pub fn measure(&mut self, world: &World) {
+        self.present.measure(world);
+    }
+
+    fn answered(&mut self, what: &str, failed: bool) {
+        // Nothing else is created than claims for extended resources.
+        if what.starts_with(CREATE) {
+            let status = if failed { "failure" } else { "success" };
+            self.state.creates.with_label_values(&[status]).inc();
+        }
+        self.evictions.answered(what, failed);
+    }
+
+    fn cycle(&mut self, record: &CycleRecord, took: Duration) {
+        self.algorithm_seconds.observe(took.as_secs_f64());
+        if record.post_filter.iter().any(|answer| answer.plugin == PREEMPTION) {
+            self.preemptions.inc();
+        }
+        if let Some(preemption) = &record.preemption {
+            self.victims.observe(preemption.victims.len() as f64);
+            self.evictions.begin(preemption);
+        }
+        match record.outcome {
+            Outcome::Waiting => {
+                self.under_way.insert(record.cycle, Instant::now() - took);
+            }
+            _ => self.attempted(record, took),
+        }
+    }
+
+    fn decided(&mut self, record: &CycleRecord) {
+        let began = self.under_way.remove(&record.cycle);
+        let took = began.map(|began| began.elapsed()).unwrap_or_default();
+        if let Some(status) = &record.permit_wait {
+            let result = status.code().as_str();
+            self.permit_seconds.with_label_values(&[result]).observe(took.as_secs_f64());
+        }
+        self.attempted(record, took);
+    }
+
+    fn attempted(&mut self, record: &CycleRecord, took: Duration) {
+        volume_errors(record).for_each(|operation| {
+            self.volumes.with_label_values(&[operation]).inc();
+        });
+        let result = match record.outcome {
+            Outcome::Scheduled => "scheduled",
+            Outcome::Unschedulable => "unschedulable",
+            Outcome::SchedulerError => "error",
+            Outcome::Waiting | Outcome::Dropped => return,
+        };
+        let labels = [result, record.profile.as_str()];
+        self.attempts.with_label_values(&labels).inc();
+        self.attempt_seconds.with_label_values(&labels).observe(took.as_secs_f64());
+        if record.outcome == Outcome::Scheduled {
+            self.bound(record, took);
+        }
+    }
+
+    fn bound(&mut self, record: &CycleRecord, took: Duration) {
+        self.pod_attempts.observe(f64::from(record.attempt));
+        let attempts = match record.attempt {
+            many if many >= MANY_ATTEMPTS => "15+".to_owned(),
+            attempts => attempts.to_string(),
+        };
+        if self.flushed.remove(&record.pod) {
+            self.after_flush.inc();
+        }
+        if let Some(since) = self.queued.remove(&record.pod) {
+            let waited = (record.time.0 - since.0) as f64 / 1e6;
+            let whole = waited + took.as_secs_f64();
+            self.pod_seconds.with_label_values(&[&attempts]).observe(whole);
+        }
+    }
+
+    fn moved(&mut self, moved: &QueueMove) {
+        self.note_flush(moved);
+        let queue = match moved.to {
+            QueueName::Active => "active",
+            QueueName::Backoff => "backoff",
+            QueueName::Unschedulable => "unschedulable",
+            QueueName::Gated => "gated",
+            QueueName::InFlight => return,
+            QueueName::None => {
+                if moved.from != QueueName::InFlight {
+                    self.queued.remove(&moved.pod);
+                    self.flushed.remove(&moved.pod);
+                }
+                return;
+            }
+        };
+        self.incoming.with_label_values(&[queue, moved.event.as_str()]).inc();
+        if moved.to != QueueName::Gated {
+            self.queued.entry(moved.pod).or_insert(moved.time);
+        }
+    }
+}
+
+/// What volume binding was doing when it met an error.
+fn volume_errors(record: &CycleRecord) -> impl Iterator<Item = &'static str> {
+    let broken = |answers: &[PluginStatus]| {
+        answers
+            .iter()
+            .any(|answer| answer.plugin == VOLUME_BINDING && answer.status.code() == Code::Error)
+    };
+    // Only an error of Filter ends a cycle, and then looking at all nodes is no loss.
+    let failed = record.outcome == Outcome::SchedulerError;
+    let columns = record.filter.plugins.iter().filter(|_| failed);
+    let mut verdicts = columns
+        .filter(|column| column.plugin == VOLUME_BINDING)
+        .flat_map(|column| column.verdicts.iter())
+        .filter_map(|verdict| record.verdicts.get(verdict));
+    let searched = verdicts.any(|status| status.code() == Code::Error);
+    let stages = [
+        (searched, "predicate"),
+        (broken(&record.reserve), "assume"),
+        (broken(&record.pre_bind), "bind"),
+    ];
+    stages.into_iter().filter(|(failed, _)| *failed).map(|(_, operation)| operation)
+}
+
+/// What moves pods that have waited for too long.
+const FLUSH: &str = "UnschedulableTimeout";
+
+impl Metrics {
+    /// A pod counts as flushed until it comes back from an attempt.
+    fn note_flush(&mut self, moved: &QueueMove) {
+        if moved.from == QueueName::Unschedulable && moved.event.as_str() == FLUSH {
+            self.flushed.insert(moved.pod);
+        } else if moved.from == QueueName::InFlight && moved.to != QueueName::None {
+            self.flushed.remove(&moved.pod);
+        }
+    }
+}
+
+/// The text that Prometheus reads.
+pub fn text(registry: &Registry) -> Vec<u8> {
+    let mut text = Vec::new();
+    // Writing to memory does not fail; a metric that cannot be written is left out.
+    let _written = TextEncoder::new().encode(&registry.gather(), &mut text);
+    text
+}
+
+#[cfg(test)]
+mod tests;

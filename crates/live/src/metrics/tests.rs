@@ -1,0 +1,223 @@
+//! Names, types and labels, and how what happens is counted.
+
+use std::sync::Arc;
+
+use super::*;
+use kubestep_engine::config;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::framework::events::ClusterEvent;
+use kubestep_engine::engine::framework::registry::Registry as Plugins;
+use kubestep_engine::engine::record::Candidate;
+use kubestep_engine::engine::status::Status;
+use kubestep_engine::engine::stopwatch::{Done, Spent, Work};
+
+/// What kube-scheduler 1.36.2 serves and this does: name, type, labels. Of what it serves, the
+/// rest is Go's, client-go's or the API machinery's, and not about scheduling.
+const NAMES: &str = "\
+kubernetes_build_info gauge build_date,compiler,git_commit,git_tree_state,git_version,go_version,major,minor,platform
+kubernetes_feature_enabled gauge name,stage
+leader_election_master_status gauge name
+process_cpu_seconds_total counter
+process_max_fds gauge
+process_network_receive_bytes_total counter
+process_network_transmit_bytes_total counter
+process_open_fds gauge
+process_resident_memory_bytes gauge
+process_start_time_seconds gauge
+process_virtual_memory_bytes gauge
+process_virtual_memory_max_bytes gauge
+rest_client_rate_limiter_duration_seconds histogram host,verb
+rest_client_request_duration_seconds histogram host,verb
+rest_client_request_size_bytes histogram host,verb
+rest_client_requests_total counter code,host,method
+rest_client_response_size_bytes histogram host,verb
+scheduler_batch_attempts_total counter profile,result
+scheduler_batch_cache_flushed_total counter profile,reason
+scheduler_cache_size gauge type
+scheduler_event_handling_duration_seconds histogram event
+scheduler_framework_extension_point_duration_seconds histogram extension_point,profile,status
+scheduler_get_node_hint_duration_seconds histogram hinted,profile
+scheduler_goroutines gauge operation
+scheduler_inflight_events gauge event
+scheduler_pending_pods gauge queue
+scheduler_permit_wait_duration_seconds histogram result
+scheduler_plugin_evaluation_total counter extension_point,plugin,profile
+scheduler_plugin_execution_duration_seconds histogram extension_point,plugin,status
+scheduler_pod_scheduled_after_flush_total counter
+scheduler_pod_scheduling_attempts histogram
+scheduler_pod_scheduling_sli_duration_seconds histogram attempts
+scheduler_podgroup_schedule_attempts_total counter profile,result
+scheduler_podgroup_scheduling_algorithm_duration_seconds histogram
+scheduler_podgroup_scheduling_attempt_duration_seconds histogram profile,result
+scheduler_preemption_attempts_total counter
+scheduler_preemption_goroutines_duration_seconds histogram result
+scheduler_preemption_goroutines_execution_total counter result
+scheduler_preemption_victims histogram
+scheduler_queue_incoming_pods_total counter event,queue
+scheduler_queueing_hint_execution_duration_seconds histogram event,hint,plugin
+scheduler_resourceclaim_creates_total counter status
+scheduler_schedule_attempts_total counter profile,result
+scheduler_scheduling_algorithm_duration_seconds histogram
+scheduler_scheduling_attempt_duration_seconds histogram profile,result
+scheduler_store_schedule_results_duration_seconds histogram profile
+scheduler_unschedulable_pods gauge plugin,profile
+scheduler_volume_scheduling_stage_error_total counter operation
+version_info gauge binary,component,emulation,min_compat
+";
+
+fn record(outcome: Outcome) -> CycleRecord {
+    let pod = NamespacedName::new("d".into(), "p".into());
+    CycleRecord {
+        cycle: 7,
+        pod,
+        attempt: 2,
+        profile: "default-scheduler".into(),
+        time: Time(3_000_000),
+        outcome,
+        ..CycleRecord::default()
+    }
+}
+
+fn moved(from: QueueName, to: QueueName, event: &str) -> Told {
+    Told::Moved(QueueMove {
+        time: Time(1_000_000),
+        pod: record(Outcome::Waiting).pod,
+        from,
+        to,
+        event: event.into(),
+        plugin: None,
+        order: None,
+    })
+}
+
+#[test]
+fn pods_that_only_time_woke_are_counted_once_they_are_bound() {
+    use QueueName::{Active, InFlight, Unschedulable};
+    let mut metrics = Metrics::new("", &FeatureGates::default()).unwrap();
+    let bound = Told::Decided(Arc::new(record(Outcome::Scheduled)));
+    metrics.count(&moved(Unschedulable, Active, FLUSH));
+    metrics.count(&moved(Active, InFlight, ""));
+    metrics.count(&moved(InFlight, Unschedulable, "ScheduleAttemptFailure"));
+    metrics.count(&moved(Unschedulable, Active, "NodeAdd"));
+    metrics.count(&bound);
+    assert_eq!(metrics.after_flush.get(), 0);
+    metrics.count(&moved(Unschedulable, Active, FLUSH));
+    metrics.count(&moved(Active, InFlight, ""));
+    metrics.count(&bound);
+    assert_eq!(metrics.after_flush.get(), 1);
+    assert!(metrics.flushed.is_empty());
+}
+
+#[test]
+fn a_pod_is_counted_from_the_queue_to_its_node() {
+    let mut metrics = Metrics::new("kube-scheduler", &FeatureGates::default()).unwrap();
+    metrics.count(&moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"));
+    let took = Duration::from_millis(2);
+    metrics.count(&Told::Cycle(Arc::new(record(Outcome::Waiting)), took));
+    metrics.count(&Told::Decided(Arc::new(record(Outcome::Scheduled))));
+    metrics.count(&Told::Lead(Lead::Leading));
+    let text = String::from_utf8(text(&metrics.registry())).unwrap();
+    for line in [
+        "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 1",
+        "scheduler_queue_incoming_pods_total{event=\"UnschedulablePodAdd\",queue=\"active\"} 1",
+        "scheduler_pod_scheduling_sli_duration_seconds_bucket{attempts=\"2\",le=\"2.56\"} 1",
+        "scheduler_pod_scheduling_sli_duration_seconds_bucket{attempts=\"2\",le=\"1.28\"} 0",
+        "scheduler_pod_scheduling_attempts_sum 2",
+        "leader_election_master_status{name=\"kube-scheduler\"} 1",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in:\n{text}");
+    }
+    assert!(metrics.queued.is_empty() && metrics.under_way.is_empty());
+}
+
+fn world() -> World {
+    let (plugins, gates) = (Plugins::in_tree(), FeatureGates::default());
+    let config = config::resolve(None, &gates, &plugins.descriptors()).unwrap();
+    World::new(&config, gates, &plugins).unwrap()
+}
+
+/// All that can be counted happens once.
+fn everything(metrics: &mut Metrics) {
+    let error = PluginStatus::new("VolumeBinding".into(), Status::error("e"));
+    let victim = NamespacedName::new("d".into(), "v".into());
+    let candidate = Candidate { node: "n".into(), victims: vec![victim], pdb_violations: 0 };
+    let failed = CycleRecord {
+        preemption: Some(candidate),
+        post_filter: vec![PluginStatus::new("DefaultPreemption".into(), Status::SUCCESS)],
+        reserve: vec![error],
+        ..record(Outcome::SchedulerError)
+    };
+    let waited = CycleRecord { permit_wait: Some(Status::SUCCESS), ..record(Outcome::Scheduled) };
+    let (profile, plugin) = ("p".into(), "NodeName".into());
+    let point = ExtensionPoint::Filter;
+    let spent = Spent { point, plugin, turns: 1, nanos: 8, nodes: 1, refused: 0 };
+    let event = ClusterEvent::FORCE_ACTIVATE;
+    let work = [
+        Work::NodeHint { profile, hinted: false },
+        Work::StoredResults { profile },
+        Work::QueueingHint { plugin, event, answer: "Queue".into() },
+        Work::GroupAlgorithm,
+        Work::GroupAttempt { profile, result: "scheduled" },
+        Work::BatchAttempt { profile, result: "no_hint" },
+        Work::BatchFlush { profile, reason: "expired" },
+    ];
+    let answered = |what: &str| Told::Answered { what: what.into(), error: None };
+    let took = Duration::from_millis(2);
+    for told in [
+        Told::Lead(Lead::Leading),
+        Told::Handled { event: "NodeAdd".into(), took },
+        moved(QueueName::None, QueueName::Active, "UnschedulablePodAdd"),
+        Told::Cycle(Arc::new(failed), took),
+        Told::Decided(Arc::new(waited)),
+        answered("create claim"),
+        answered("evict d/v"),
+        Told::Spent(None, vec![spent]),
+        Told::Done(work.map(|work| Done { work, nanos: 7 }).to_vec()),
+    ] {
+        metrics.count(&told);
+    }
+}
+
+#[test]
+fn names_types_and_labels_are_those_of_kube_scheduler() {
+    let gates = FeatureGates::parse("GenericWorkload=true").unwrap();
+    let mut metrics = Metrics::new("kube-scheduler", &gates).unwrap();
+    metrics.tell_features(&gates);
+    everything(&mut metrics);
+    metrics.measure(&world());
+    metrics.present.unschedulable.with_label_values(&["NodeName", "p"]).set(1);
+    traffic::asked("h", "GET", Some(200), Duration::ZERO, 0);
+    traffic::received("h", "GET", 1);
+    traffic::waited("h", "GET", Duration::ZERO);
+    let families = metrics.registry().gather();
+    let line = |family: &prometheus::proto::MetricFamily| {
+        let mut labels: Vec<&str> =
+            family.get_metric()[0].get_label().iter().map(|label| label.name()).collect();
+        labels.sort_unstable();
+        let kind = format!("{:?}", family.get_field_type()).to_lowercase();
+        let line = format!("{} {kind} {}", family.name(), labels.join(","));
+        line.trim_end().to_owned() + "\n"
+    };
+    let found: String = families.iter().map(line).collect();
+    assert_eq!(found, NAMES);
+}
+
+#[test]
+fn a_preemption_is_over_when_every_victim_is_answered() {
+    let mut metrics = Metrics::new("", &FeatureGates::default()).unwrap();
+    let name = |name: &str| NamespacedName::new("d".into(), name.into());
+    let victims = vec![name("a"), name("b")];
+    let chosen = Candidate { node: "n".into(), victims, pdb_violations: 0 };
+    metrics.evictions.begin(&chosen);
+    let total = |metrics: &Metrics, result: &str| {
+        let text = String::from_utf8(text(&metrics.registry())).unwrap();
+        let line =
+            format!("scheduler_preemption_goroutines_execution_total{{result=\"{result}\"}} 1");
+        text.lines().any(|found| found == line)
+    };
+    metrics.evictions.answered("evict d/a", true);
+    assert!(!total(&metrics, "error"));
+    metrics.evictions.answered("bind d/b", false);
+    metrics.evictions.answered("evict d/b", false);
+    assert!(total(&metrics, "error") && !total(&metrics, "success"));
+}

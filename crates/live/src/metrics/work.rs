@@ -1,0 +1,127 @@
+//! What the scheduler does beside calling plugins at their points: batching, queueing hints, pod
+//! groups.
+
+use prometheus::{Histogram, HistogramVec, IntCounterVec};
+
+use kubestep_engine::config::{Feature, FeatureGates};
+use kubestep_engine::engine::stopwatch::{Done, Work};
+use crate::metrics::make::{Buckets, Maker};
+
+/// From 0.01 ms to 20 ms.
+const BATCHING: Buckets = (0.000_01, 2.0, 12);
+/// From 1 ms to 16 s, as for the attempts of pods.
+const ATTEMPT: Buckets = (0.001, 2.0, 15);
+
+/// See the module.
+pub struct WorkMetrics {
+    node_hint: HistogramVec,
+    stored: HistogramVec,
+    batch_attempts: IntCounterVec,
+    batch_flushes: IntCounterVec,
+    queueing_hint: HistogramVec,
+    groups: Option<Groups>,
+}
+
+struct Groups {
+    attempts: IntCounterVec,
+    attempt: HistogramVec,
+    algorithm: Histogram,
+}
+
+impl Groups {
+    fn new(make: &Maker<'_>) -> prometheus::Result<Groups> {
+        Ok(Groups {
+            attempts: make.counters(
+                "podgroup_schedule_attempts_total",
+                "Attempts to schedule pod groups, by the result",
+                &["result", "profile"],
+            )?,
+            attempt: make.histograms(
+                "podgroup_scheduling_attempt_duration_seconds",
+                "Time of a pod group's scheduling cycle",
+                &["result", "profile"],
+                ATTEMPT,
+            )?,
+            algorithm: make.histogram(
+                "podgroup_scheduling_algorithm_duration_seconds",
+                "Time of the search for places for a pod group",
+                ATTEMPT,
+            )?,
+        })
+    }
+}
+
+impl WorkMetrics {
+    /// Nothing done yet. Those of pod groups exist only with their gate.
+    ///
+    /// # Errors
+    /// A metric's name or labels are not what Prometheus takes.
+    pub fn new(make: &Maker<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
+        let groups = gates.enabled(Feature::GenericWorkload).then(|| Groups::new(make));
+        Ok(WorkMetrics {
+            node_hint: make.histograms(
+                "get_node_hint_duration_seconds",
+                "Time that it took batching to propose a node, or none",
+                &["hinted", "profile"],
+                BATCHING,
+            )?,
+            stored: make.histograms(
+                "store_schedule_results_duration_seconds",
+                "Time that it took to store a cycle's result for batching",
+                &["profile"],
+                BATCHING,
+            )?,
+            batch_attempts: make.counters(
+                "batch_attempts_total",
+                "Attempts to use batching, by the result",
+                &["profile", "result"],
+            )?,
+            batch_flushes: make.counters(
+                "batch_cache_flushed_total",
+                "Stored results that could not be used, by the reason",
+                &["profile", "reason"],
+            )?,
+            queueing_hint: make.histograms(
+                "queueing_hint_execution_duration_seconds",
+                "Time that it took a plugin to judge an event",
+                &["plugin", "event", "hint"],
+                (0.000_01, 1.5, 20),
+            )?,
+            groups: groups.transpose()?,
+        })
+    }
+
+    /// Counts what was done.
+    pub fn count(&self, done: &Done) {
+        let seconds = done.nanos as f64 / 1e9;
+        match done.work {
+            Work::NodeHint { profile, hinted } => {
+                let hinted = if hinted { "hint" } else { "no_hint" };
+                self.node_hint.with_label_values(&[hinted, profile.as_str()]).observe(seconds);
+            }
+            Work::StoredResults { profile } => {
+                self.stored.with_label_values(&[profile.as_str()]).observe(seconds);
+            }
+            Work::BatchAttempt { profile, result } => {
+                self.batch_attempts.with_label_values(&[profile.as_str(), result]).inc();
+            }
+            Work::BatchFlush { profile, reason } => {
+                self.batch_flushes.with_label_values(&[profile.as_str(), reason]).inc();
+            }
+            Work::QueueingHint { plugin, event, answer } => {
+                let labels = [plugin.as_str(), &event.label(), answer.as_str()];
+                self.queueing_hint.with_label_values(&labels).observe(seconds);
+            }
+            Work::GroupAlgorithm => {
+                self.groups.iter().for_each(|groups| groups.algorithm.observe(seconds));
+            }
+            Work::GroupAttempt { profile, result } => {
+                let labels = [result, profile.as_str()];
+                if let Some(groups) = &self.groups {
+                    groups.attempts.with_label_values(&labels).inc();
+                    groups.attempt.with_label_values(&labels).observe(seconds);
+                }
+            }
+        }
+    }
+}

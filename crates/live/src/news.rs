@@ -1,0 +1,150 @@
+//! News from a live cluster as a change of the session: done again later, it leads to the same
+//! state, as it holds everything it needs.
+
+use kubestep_engine::api::{Kind, Object, ResourceVersion, Time, defaults};
+use kubestep_debug::{Change, Session};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use kubestep_cluster::remote::Answer;
+
+/// About what a change holds, mostly an old version of a pod or a node, in bytes.
+const OP_BYTES: usize = 2_000;
+
+/// One thing to do with the simulated cluster.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// An object is as the server has it.
+    Accept(Object),
+    /// The server does not have it any more.
+    Forget(Kind, NamespacedName),
+    /// Pods of that scheduler name are to be tried, by the first profile's rules.
+    Serve(Symbol),
+    /// The pod is to be tried.
+    Activate(NamespacedName),
+    /// A write was answered.
+    Answer {
+        /// The request's.
+        ticket: u64,
+        /// What became of it.
+        answer: Answer,
+        /// What was to be written, in a few words.
+        what: String,
+    },
+    /// The pod is not to be tried until it changes; in whose name.
+    Aside(NamespacedName, Symbol),
+}
+
+/// What happened up to a moment.
+#[derive(Clone, Debug)]
+pub struct News {
+    /// The moment, by the server's clock.
+    pub now: Time,
+    /// What happened, in order.
+    pub ops: Vec<Op>,
+}
+
+/// Whether the server's new version of an object, of which `there` is the one before, tells
+/// nothing that any scheduler reads, so that nothing has to be done: the heartbeat of a node,
+/// most of what a kubelet says of a pod that runs. Of other objects the version itself counts, as
+/// they are written to, and a waiting pod is looked at whenever anything is said of it. Neither
+/// does it count where an op on the object is still to be done.
+pub fn says_nothing(session: &Session, ops: &[Op], there: Option<&Object>, new: &Object) -> bool {
+    let settled = match new {
+        Object::Node(_) => true,
+        Object::Pod(pod) => !pod.spec.node_name.is_empty(),
+        _ => false,
+    };
+    let Some(there) = there.filter(|_| settled) else { return false };
+    let is_same = unversioned(there) == unversioned(new);
+    is_same && !session.world().api().awaits(new.key()) && !ops.iter().any(|op| op.is_about(new))
+}
+
+/// The object with the defaults and without its version.
+fn unversioned(object: &Object) -> Object {
+    let mut object = object.clone();
+    defaults::apply(&mut object);
+    object.metadata_mut().resource_version = ResourceVersion::default();
+    object
+}
+
+impl Op {
+    fn is_about(&self, object: &Object) -> bool {
+        match self {
+            Op::Accept(other) => other.key() == object.key(),
+            Op::Forget(kind, key) => *kind == object.kind() && *key == NamespacedName::of(object),
+            _ => false,
+        }
+    }
+}
+
+impl Change for News {
+    fn words(&self) -> String {
+        let accepted = |op: &&Op| matches!(op, Op::Accept(_) | Op::Forget(..) | Op::Answer { .. });
+        match (self.ops.iter().filter(accepted).count(), self.ops.first()) {
+            (1, Some(Op::Accept(object))) => format!("from the cluster: {}", object.key()),
+            (1, Some(Op::Forget(kind, key))) => format!("from the cluster: {kind} {key} is gone"),
+            (1, Some(Op::Answer { answer: Ok(_), what, .. })) => format!("written: {what}"),
+            (1, Some(Op::Answer { answer: Err(error), what, .. })) => {
+                format!("not written: {what}: {error}")
+            }
+            (0, _) => "time passed".into(),
+            (count, _) => format!("from the cluster: {count} changes"),
+        }
+    }
+
+    fn cannot_fail(&self) -> bool {
+        true
+    }
+
+    fn bytes(&self) -> usize {
+        self.ops.len() * OP_BYTES
+    }
+
+    fn apply(&self, world: &mut World) -> Result<(), String> {
+        world.advance_to(self.now);
+        for op in &self.ops {
+            match op {
+                Op::Accept(object) => {
+                    // Pods that come together come one after the other: at the very same time
+                    // the queue's heap would not keep their order.
+                    if matches!(object, Object::Pod(pod) if pod.spec.node_name.is_empty()) {
+                        world.advance(1);
+                    }
+                    world.accept(object.clone());
+                }
+                Op::Forget(kind, key) => world.forget(*kind, *key),
+                // It was built before with the same arguments.
+                Op::Serve(name) => world.serve(*name)?,
+                Op::Activate(pod) => {
+                    // A gated pod stays where it is.
+                    let _active = world.activate(*pod);
+                }
+                Op::Answer { ticket, answer, .. } => world.answer(*ticket, answer.clone()),
+                Op::Aside(pod, by) => world.put_aside(*pod, *by),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_engine::config::{self, FeatureGates};
+    use kubestep_engine::engine::framework::registry::Registry;
+    use kubestep_engine::engine::testing::{node, pod};
+
+    #[test]
+    fn pods_that_come_together_are_tried_in_their_order() {
+        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
+        let mut world = World::new(&config, features, &registry).unwrap();
+        let names = ["d", "a", "c", "b", "e"];
+        let pods = names.map(|name| Op::Accept(pod(name).into()));
+        let ops = [Op::Accept(node("n1").into())].into_iter().chain(pods).collect();
+        News { now: Time(world.now().0 + 1_000_000), ops }.apply(&mut world).unwrap();
+        let tried = names.map(|_| world.step().unwrap().pod.name.to_string());
+        assert_eq!(tried, names);
+    }
+}

@@ -1,0 +1,329 @@
+//! Which kinds are not followed at the moment, since when and why, and when that is reported:
+//! at its beginning and end, not more often than once a minute, and every five minutes meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use kubestep_engine::api::{Kind, Time};
+use crate::failure::Failure;
+use crate::kinds::ReadKind;
+
+/// At least so long between the beginnings of two outages that are reported.
+const BETWEEN: Duration = Duration::from_secs(60);
+/// How often an outage that lasts is reported again.
+const AGAIN: Duration = Duration::from_secs(300);
+/// Kinds that a report names.
+const NAMED: usize = 3;
+
+/// A kind that waits for its next attempt.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    /// What the last attempt ended with.
+    pub failure: Failure,
+    /// In a word or two.
+    pub reason: String,
+    /// When the next one comes.
+    pub pause: Duration,
+    /// Whether it is to be shown; else it is the first retry of something that worked.
+    pub is_outage: bool,
+}
+
+/// What is not followed, for a status line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// `pods`, `7 kinds`.
+    pub what: String,
+    /// Why, in a word or two.
+    pub reason: String,
+    /// Seconds until the next attempt.
+    pub retry_in: u64,
+}
+
+/// All kinds that are not followed.
+#[derive(Debug, Default)]
+pub struct Outages {
+    retrying: BTreeMap<String, Retrying>,
+    /// Kinds that could never be read.
+    refused: BTreeSet<String>,
+    /// When it was last reported that something is not followed.
+    reported_at: Option<Instant>,
+    /// Whether that was reported of the present outage.
+    is_reported: bool,
+    relist_reported_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Retrying {
+    since: Time,
+    reason: String,
+    next: Instant,
+    is_outage: bool,
+    /// Whether nothing may be decided meanwhile.
+    blocks: bool,
+}
+
+impl Outages {
+    /// `what` waits for its next attempt. Gives what is to be reported.
+    pub fn retry(
+        &mut self,
+        (what, row): (&str, &ReadKind),
+        retry: &Retry,
+        (now, time): (Instant, Time),
+    ) -> Option<String> {
+        let since = self.retrying.get(what).map_or(time, |before| before.since);
+        let retrying = Retrying {
+            since,
+            reason: retry.reason.clone(),
+            next: now + retry.pause,
+            is_outage: retry.is_outage,
+            blocks: blocks(row, retry),
+        };
+        self.retrying.insert(what.to_owned(), retrying);
+        if !retry.is_outage || !self.is_due(now) {
+            return None;
+        }
+        let (names, failure) = (self.names(what), &retry.failure);
+        let seconds = seconds_up(retry.pause);
+        Some(format!("{names} cannot be followed since {since}: {failure}; retry in {seconds}s"))
+    }
+
+    /// `what` was missing from the beginning, which was reported.
+    pub fn missing(
+        &mut self,
+        (what, row): (&str, &ReadKind),
+        failure: &Failure,
+        (now, time): (Instant, Time),
+    ) {
+        if !failure.may_pass() {
+            self.refused.insert(what.to_owned());
+            return;
+        }
+        (self.is_reported, self.reported_at) = (true, Some(now));
+        let (failure, reason) = (failure.clone(), failure.short());
+        let retry = Retry { failure, reason, pause: Duration::ZERO, is_outage: true };
+        // It is not due again yet.
+        let _reported = self.retry((what, row), &retry, (now, time));
+    }
+
+    /// `what` may not be read. `true`: that is new.
+    pub fn refuse(&mut self, what: &str) -> bool {
+        self.refused.insert(what.to_owned())
+    }
+
+    /// `what` was listed. `true`: it could not be read before.
+    pub fn allow(&mut self, what: &str) -> bool {
+        self.refused.remove(what)
+    }
+
+    /// The watch of `what` was accepted: enough, if it had only just ended.
+    pub fn begun(&mut self, what: &str) {
+        if self.retrying.get(what).is_some_and(|retrying| !retrying.is_outage) {
+            self.retrying.remove(what);
+        }
+    }
+
+    /// The watch of `what` works. `true`: the outage that was reported is over.
+    pub fn followed(&mut self, what: &str) -> bool {
+        self.retrying.remove(what);
+        let is_over = self.is_reported && self.lost().next().is_none();
+        self.is_reported &= !is_over;
+        is_over
+    }
+
+    /// A kind is listed again, as its version has expired. `true`: that is to be reported; after
+    /// a restart a server forgets all versions at once.
+    pub fn relist(&mut self, now: Instant) -> bool {
+        let is_due = self.relist_reported_at.is_none_or(|at| now - at >= BETWEEN);
+        if is_due {
+            self.relist_reported_at = Some(now);
+        }
+        is_due
+    }
+
+    /// Whether something cannot be followed that decisions depend on.
+    pub fn is_cut_off(&self) -> bool {
+        self.retrying.values().any(|retrying| retrying.blocks)
+    }
+
+    /// What is not followed: the reason is that of the kind which is tried next.
+    pub fn outage(&self, now: Instant) -> Option<Outage> {
+        let next = self.lost().min_by_key(|(_, retrying)| retrying.next)?;
+        let what = match self.lost().count() {
+            1 => next.0.clone(),
+            count => format!("{count} kinds"),
+        };
+        let retry_in = seconds_up(next.1.next.saturating_duration_since(now));
+        Some(Outage { what, reason: next.1.reason.clone(), retry_in })
+    }
+
+    fn lost(&self) -> impl Iterator<Item = (&String, &Retrying)> {
+        self.retrying.iter().filter(|(_, retrying)| retrying.is_outage)
+    }
+
+    fn is_due(&mut self, now: Instant) -> bool {
+        let between = if self.is_reported { AGAIN } else { BETWEEN };
+        let is_due = self.reported_at.is_none_or(|at| now - at >= between);
+        if is_due {
+            (self.is_reported, self.reported_at) = (true, Some(now));
+        }
+        is_due
+    }
+
+    /// `pods`, `pods, nodes and 7 more`.
+    fn names(&self, first: &str) -> String {
+        let others = self.lost().map(|(what, _)| what.as_str()).filter(|what| *what != first);
+        let mut names: Vec<&str> = std::iter::once(first).chain(others).collect();
+        let more = names.split_off(names.len().min(NAMED)).len();
+        let names = names.join(", ");
+        if more > 0 { format!("{names} and {more} more") } else { names }
+    }
+}
+
+/// Whether decisions have to wait for it. Where the right was withdrawn it may never come back:
+/// only without nodes and pods there is nothing to decide.
+fn blocks(row: &ReadKind, retry: &Retry) -> bool {
+    match retry.failure {
+        Failure::Refused(_) | Failure::Absent(_) => {
+            retry.is_outage && matches!(row.kind, Kind::Node | Kind::Pod)
+        }
+        Failure::Ended | Failure::Expired(_) => retry.is_outage,
+        _ => true,
+    }
+}
+
+fn seconds_up(pause: Duration) -> u64 {
+    pause.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+
+    struct Story {
+        outages: Outages,
+        start: Instant,
+    }
+
+    impl Story {
+        fn new() -> Story {
+            Story { outages: Outages::default(), start: Instant::now() }
+        }
+
+        fn at(&self, seconds: u64) -> Instant {
+            self.start + Duration::from_secs(seconds)
+        }
+
+        /// A kind fails at that second and is tried again four seconds later.
+        fn fail(&mut self, second: u64, kind: Kind, failure: &Failure) -> Option<String> {
+            self.retry(second, kind, failure, true)
+        }
+
+        fn retry(
+            &mut self,
+            second: u64,
+            kind: Kind,
+            failure: &Failure,
+            is_outage: bool,
+        ) -> Option<String> {
+            let pause = Duration::from_millis(3_200);
+            let (reason, failure) = (failure.short(), failure.clone());
+            let retry = Retry { failure, reason, pause, is_outage };
+            let (now, time) = (self.at(second), Time(second as i64 * 1_000_000));
+            self.outages.retry((kind.plural(), kinds::row(kind).unwrap()), &retry, (now, time))
+        }
+    }
+
+    fn words(outage: Option<Outage>) -> String {
+        outage.map_or_else(String::new, |Outage { what, reason, retry_in }| {
+            format!("{what} {reason} {retry_in}")
+        })
+    }
+
+    #[test]
+    fn an_outage_is_reported_at_its_beginning_and_end_and_every_five_minutes() {
+        let mut story = Story::new();
+        let down = Failure::Unreachable("connection refused".into());
+        let said = "pods cannot be followed since 1970-01-01T00:00:00Z: connection refused; \
+                    retry in 4s";
+        assert_eq!(story.fail(0, Kind::Pod, &down).as_deref(), Some(said));
+        let kinds = [Kind::Node, Kind::Service, Kind::CsiNode];
+        assert!(kinds.iter().all(|kind| story.fail(1, *kind, &down).is_none()));
+        assert!((10..300).all(|second| story.fail(second, Kind::Pod, &down).is_none()));
+        let again = story.fail(300, Kind::Pod, &down).unwrap();
+        assert!(again.starts_with("pods, csinodes, nodes and 1 more cannot be"), "{again}");
+        assert!(again.contains("since 1970-01-01T00:00:00Z"), "{again}");
+        assert!(!story.outages.followed("pods"));
+        assert!(!story.outages.followed("services"));
+        assert!(!story.outages.followed("nodes"));
+        assert!(story.outages.followed("csinodes"));
+        assert!(!story.outages.followed("csinodes"));
+    }
+
+    #[test]
+    fn a_connection_that_comes_and_goes_is_reported_once_a_minute() {
+        let mut story = Story::new();
+        let mut reports = 0;
+        for second in 0..600 {
+            reports += usize::from(story.fail(second, Kind::Pod, &Failure::Ended).is_some());
+            reports += usize::from(story.outages.followed("pods"));
+        }
+        assert_eq!(reports, 20);
+    }
+
+    #[test]
+    fn the_status_line_has_the_next_attempt() {
+        let mut story = Story::new();
+        assert_eq!(story.outages.outage(story.start), None);
+        story.fail(0, Kind::Pod, &Failure::Expired(String::new()));
+        assert_eq!(words(story.outages.outage(story.at(0))), "pods 410 4");
+        assert_eq!(words(story.outages.outage(story.at(2))), "pods 410 2");
+        assert_eq!(words(story.outages.outage(story.at(9))), "pods 410 0");
+        story.fail(1, Kind::Node, &Failure::Server { code: 500, message: String::new() });
+        assert_eq!(words(story.outages.outage(story.at(1))), "2 kinds 410 3");
+        story.outages.followed("pods");
+        assert_eq!(words(story.outages.outage(story.at(1))), "nodes 500 4");
+        story.outages.followed("nodes");
+        assert_eq!(story.outages.outage(story.at(1)), None);
+    }
+
+    #[test]
+    fn the_first_retry_is_not_shown_but_nothing_is_decided_without_a_connection() {
+        let mut story = Story::new();
+        let down = Failure::Unreachable(String::new());
+        assert_eq!(story.retry(0, Kind::Pod, &down, false), None);
+        assert_eq!(story.outages.outage(story.start), None);
+        assert!(story.outages.is_cut_off());
+        story.outages.begun("pods");
+        assert!(!story.outages.is_cut_off());
+        story.fail(1, Kind::Pod, &down);
+        story.outages.begun("pods");
+        assert!(story.outages.is_cut_off(), "only a watch that works ends an outage");
+    }
+
+    #[test]
+    fn rights_that_were_withdrawn_stop_decisions_only_without_nodes_and_pods() {
+        let refused = Failure::Refused(String::new());
+        for (kind, stops) in [(Kind::Pod, true), (Kind::Node, true), (Kind::CsiNode, false)] {
+            let mut story = Story::new();
+            story.fail(0, kind, &refused);
+            assert_eq!(story.outages.is_cut_off(), stops, "{kind}");
+            assert!(story.outages.outage(story.start).is_some());
+        }
+    }
+
+    #[test]
+    fn what_was_missing_at_the_start_is_not_reported_twice() {
+        let mut story = Story::new();
+        let row = |kind| kinds::row(kind).unwrap();
+        let busy = Failure::Busy { after: None, message: String::new() };
+        let (refused, at) = (Failure::Refused(String::new()), (story.start, Time(0)));
+        story.outages.missing(("pods", row(Kind::Pod)), &busy, at);
+        story.outages.missing(("csinodes", row(Kind::CsiNode)), &refused, at);
+        assert_eq!(words(story.outages.outage(story.start)), "pods 429 0");
+        assert_eq!(story.fail(1, Kind::Pod, &busy), None);
+        assert!(!story.outages.refuse("csinodes"));
+        assert!(story.outages.followed("pods"));
+        assert!(story.outages.allow("csinodes"));
+    }
+}

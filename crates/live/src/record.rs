@@ -1,0 +1,269 @@
+//! A cluster's story as a file: the lists, then every change with its arrival, and what the
+//! cluster's own scheduler made of it. [`kubestep_source::recording`] is the format.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hashbrown::HashMap;
+use serde::Serialize;
+use std::sync::Arc;
+
+use kubestep_engine::api::{Object, Pod, Time};
+use kubestep_engine::engine::pod::NamespacedName;
+use crate::compare::Theirs;
+use crate::feed::{Delta, Event};
+use crate::minimal::Minimal;
+use crate::snapshot::Snapshot;
+use crate::told::Told;
+use kubestep_output::CleanStdout;
+use kubestep_output::clean::escape_json;
+use kubestep_output::file::{Links, NewFile};
+use kubestep_source::MissingKind;
+use kubestep_source::recording::{Header, Line, SCHEMA};
+
+/// A file, or standard output, that is written line by line.
+pub enum Output {
+    /// Standard output.
+    Stdout(CleanStdout),
+    /// As it is.
+    Plain(BufWriter<NewFile>),
+    /// Packed with gzip.
+    Packed(Box<GzEncoder<NewFile>>),
+}
+
+impl Output {
+    /// Begins the file; packed if its name ends in `.gz`. `-` is standard output.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn create(path: &Path, links: Links) -> io::Result<Output> {
+        if path.as_os_str() == kubestep_source::STDIN {
+            return Ok(Output::Stdout(CleanStdout));
+        }
+        let file = NewFile::create(path, links)?;
+        Ok(match path.extension().is_some_and(|extension| extension == "gz") {
+            true => Output::Packed(Box::new(GzEncoder::new(file, Compression::default()))),
+            false => Output::Plain(BufWriter::new(file)),
+        })
+    }
+
+    /// Finds out whether the file could be made.
+    ///
+    /// # Errors
+    /// As [`Output::create`].
+    pub fn check(path: &Path, links: Links) -> io::Result<()> {
+        match path.as_os_str() == kubestep_source::STDIN {
+            true => Ok(()),
+            false => NewFile::check(path, links),
+        }
+    }
+
+    /// Makes everything readable that was written so far, in the file of that name.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn publish(&mut self) -> io::Result<()> {
+        self.flush()?;
+        match self {
+            Output::Stdout(_) => Ok(()),
+            Output::Plain(output) => output.get_mut().publish(),
+            Output::Packed(output) => output.get_mut().publish(),
+        }
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// As [`Output::publish`].
+    pub fn finish(mut self) -> io::Result<()> {
+        match self {
+            Output::Packed(output) => output.finish()?.publish(),
+            _ => self.publish(),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Stdout(output) => output.write(bytes),
+            Output::Plain(output) => output.write(bytes),
+            Output::Packed(output) => output.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Output::Stdout(output) => output.flush(),
+            Output::Plain(output) => output.flush(),
+            // A block of its own, which can be unpacked without what follows.
+            Output::Packed(output) => output.flush().and_then(|()| output.get_mut().flush()),
+        }
+    }
+}
+
+/// Writes a recording.
+pub struct Recorder<W> {
+    out: W,
+    /// The pods as they were told of last: between two versions lies a decision.
+    pods: HashMap<NamespacedName, Arc<Pod>>,
+    minimal: Minimal,
+    /// What was written after the lists.
+    pub counts: Counts,
+}
+
+/// What a recording has after its lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Changes of objects.
+    pub changes: usize,
+    /// Decisions of the cluster's scheduler.
+    pub decisions: usize,
+}
+
+/// The kinds that could not be read and may be there all the same.
+pub fn missing_kinds(snapshot: &Snapshot) -> Vec<MissingKind> {
+    let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
+    let missing = missing.map(|missing| MissingKind {
+        kind: missing.what(),
+        reason: missing.why(),
+        uncertain: missing.place.row.without.to_owned(),
+    });
+    missing.collect()
+}
+
+/// The first line about a snapshot.
+pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Header {
+    Header {
+        schema: SCHEMA.into(),
+        record: "header".into(),
+        kubestep: env!("CARGO_PKG_VERSION").into(),
+        server_version: snapshot.server_version.clone(),
+        context: context.into(),
+        listed_at: Some(snapshot.taken_at),
+        namespaces: namespaces.to_vec(),
+        missing: missing_kinds(snapshot),
+        ..Header::default()
+    }
+}
+
+impl<W: Write> Recorder<W> {
+    /// Begins a recording with its header.
+    ///
+    /// # Errors
+    /// It cannot be written; so all others.
+    pub fn new(out: W, header: &Header) -> io::Result<Recorder<W>> {
+        let (pods, minimal, counts) = Default::default();
+        let mut recorder = Recorder { out, pods, minimal, counts };
+        recorder.line(header)?;
+        Ok(recorder)
+    }
+
+    /// Writes the lists; gives how many objects there are.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn lists<'a>(&mut self, objects: impl Iterator<Item = &'a Object>) -> io::Result<usize> {
+        let mut count = 0;
+        for object in objects {
+            self.note(object);
+            let (kind, object) = (object.kind().as_str(), self.minimal.json(object)?);
+            self.line(&Line::Object { kind, object })?;
+            count += 1;
+        }
+        self.line(&Line::Listed { objects: count })?;
+        Ok(count)
+    }
+
+    /// Writes what a feed told at `at`.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn take(&mut self, at: Time, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Delta(Delta::Put(object)) => self.put(at, object),
+            Event::Delta(Delta::Delete { kind, key }) => {
+                self.pods.remove(key);
+                self.counts.changes += 1;
+                let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+                self.line(&Line::Delete { at, kind: kind.as_str(), namespace, name })
+            }
+            Event::Notice(notice) => {
+                let (serious, text) = (notice.serious, notice.text.clone());
+                self.line(&Line::Notice { at, serious, text })
+            }
+        }
+    }
+
+    fn put(&mut self, at: Time, object: &Object) -> io::Result<()> {
+        self.counts.changes += 1;
+        let kind = object.kind().as_str();
+        let object_json = self.minimal.json(object)?;
+        self.line(&Line::Put { at, kind, object: object_json })?;
+        let before = self.note(object);
+        let Object::Pod(pod) = object else { return Ok(()) };
+        let Some(theirs) = Theirs::between(before.as_deref(), pod) else { return Ok(()) };
+        self.counts.decisions += 1;
+        self.line(&decision(at, object, theirs))
+    }
+
+    /// Writes what a scheduler told as an event.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn told(&mut self, at: Time, told: Told) -> io::Result<()> {
+        let Told { pod, uid, reporter, reason, message } = told;
+        self.line(&Line::Event { at, pod, uid, reporter, reason, message })
+    }
+
+    /// Writes that nothing more comes, and gives the output back.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn end(mut self, at: Option<Time>) -> io::Result<W> {
+        let changes = self.counts.changes;
+        self.line(&Line::End { at, changes })?;
+        Ok(self.out)
+    }
+
+    /// The output, to be flushed.
+    pub fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    fn note(&mut self, object: &Object) -> Option<Arc<Pod>> {
+        let Object::Pod(pod) = object else { return None };
+        self.pods.insert(NamespacedName::of(object), pod.clone())
+    }
+
+    /// A whole line at once.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+        let mut text = escape_json(serde_json::to_string(line)?);
+        text.push('\n');
+        self.out.write_all(text.as_bytes())
+    }
+}
+
+fn decision(at: Time, pod: &Object, theirs: Theirs) -> Line {
+    let uid = pod.metadata().uid.to_string();
+    let pod = NamespacedName::of(pod).to_string();
+    let named = |node: kubestep_engine::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
+    match theirs {
+        Theirs::Bound(node) => {
+            Line::Decision { at, pod, uid, node: named(node), nominated: None, message: None }
+        }
+        Theirs::Refused { message, nominated } => {
+            let (nominated, message) = (named(nominated), Some(message));
+            Line::Decision { at, pod, uid, node: None, nominated, message }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "record/tests.rs"]
+mod tests;

@@ -1,0 +1,432 @@
+//! What every field of an object holds, by its name: a name, a label, a resource, a sentence, or
+//! what means the same everywhere.
+
+use serde_json::{Map, Value};
+
+use super::{Redactor, is_well_known, word_of};
+use kubestep_engine::api::Kind;
+
+/// Fields whose texts mean the same everywhere: kinds, phases, operators, times, amounts, drivers.
+const KEPT: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "resourceVersion",
+    "type",
+    "status",
+    "reason",
+    "lastProbeTime",
+    "lastTransitionTime",
+    "startTime",
+    "timeAdded",
+    "allocationTimestamp",
+    "phase",
+    "effect",
+    "operator",
+    "preemptionPolicy",
+    "restartPolicy",
+    "protocol",
+    "whenUnsatisfiable",
+    "nodeAffinityPolicy",
+    "nodeTaintsPolicy",
+    "action",
+    "accessModes",
+    "volumeMode",
+    "volumeBindingMode",
+    "persistentVolumeReclaimPolicy",
+    "reclaimPolicy",
+    "volumeLifecycleModes",
+    "allocationMode",
+    "source",
+    "disruptionMode",
+    "declaredFeatures",
+    "minAvailable",
+    "maxUnavailable",
+    "apiGroup",
+    "resource",
+    "maximumVolumeSize",
+    "allocationMultiplier",
+    "default",
+    "validValues",
+    "min",
+    "max",
+    "step",
+    "version",
+    "versions",
+    "bindingConditions",
+    "bindingFailureConditions",
+    "matchAttribute",
+    "distinctAttribute",
+    "capacityKey",
+    "time",
+];
+/// Fields of drivers, which are as well known as Kubernetes' own names.
+const DRIVERS: &[&str] = &["driver", "provisioner", "attacher"];
+/// Fields with amounts by resource.
+const AMOUNTS: &[&str] = &[
+    "requests",
+    "limits",
+    "allocatable",
+    "capacity",
+    "overhead",
+    "allocatedResources",
+    "resources",
+];
+/// Fields by names of attributes, capacities and counters, which stay.
+const BY_ATTRIBUTE: &[&str] = &["attributes", "counters", "consumedCapacity", "validRange"];
+/// Fields with labels by key.
+const LABELS: &[&str] = &["labels", "matchLabels", "nodeSelector", "selector"];
+/// Fields with keys of labels.
+const KEYS: &[&str] = &["topologyKey", "topologyKeys", "matchLabelKeys", "mismatchLabelKeys"];
+/// Labels whose values are the same everywhere.
+const KEPT_VALUES: &[&str] = &["kubernetes.io/arch", "kubernetes.io/os"];
+/// Fields that no decision depends on and that may say anything.
+const DROPPED: &[&str] = &["parameters", "description", "fieldPath"];
+/// Fields with sentences.
+const SENTENCES: &[&str] = &["message"];
+
+/// Where a value stands.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    kind: Kind,
+    /// The field that the value is in, and the one around that.
+    field: &'a str,
+    parent: &'a str,
+}
+
+impl Redactor {
+    /// An object's fields by other names.
+    pub(super) fn fields(&mut self, kind: Kind, value: Value) -> Value {
+        self.value(At { kind, field: "", parent: "" }, value)
+    }
+
+    fn value(&mut self, at: At<'_>, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(at, &text)),
+            Value::Array(items) => {
+                Value::Array(items.into_iter().map(|item| self.value(at, item)).collect())
+            }
+            Value::Object(fields) => self.map(at, fields),
+            other => other,
+        }
+    }
+
+    fn map(&mut self, at: At<'_>, fields: Map<String, Value>) -> Value {
+        let is_plain = fields.values().all(Value::is_string);
+        let renamed: Map<String, Value> = match at.field {
+            "annotations" => self.annotations(fields),
+            field if LABELS.contains(&field) && is_plain => self.labels(fields),
+            field if AMOUNTS.contains(&field) && is_plain => {
+                fields.into_iter().map(|(name, amount)| (self.resource(&name), amount)).collect()
+            }
+            "nodeAllocatableResourceMappings" => {
+                let fields = fields.into_iter();
+                fields.map(|(name, mapping)| (self.resource(&name), mapping)).collect()
+            }
+            field if BY_ATTRIBUTE.contains(&field) => self.by_attribute(at, fields),
+            "capacity" => fields,
+            "disruptedPods" => {
+                fields.into_iter().map(|(pod, time)| (self.name(&pod, "pod"), time)).collect()
+            }
+            field if DROPPED.contains(&field) => Map::new(),
+            _ => return self.named(at, fields),
+        };
+        Value::Object(renamed)
+    }
+
+    /// A structure, field by field.
+    fn named(&mut self, at: At<'_>, mut fields: Map<String, Value>) -> Value {
+        // Of a requirement or taint the key says what the values are.
+        let key = fields.get("key").and_then(Value::as_str).map(str::to_owned);
+        if let Some(key) = &key {
+            let is_field = at.field == "matchFields";
+            if !is_field {
+                fields.insert("key".into(), Value::String(self.label_key(key)));
+            }
+            for name in ["value", "values"] {
+                if let Some(value) = fields.remove(name) {
+                    let within = At { kind: at.kind, field: "nodeName", parent: at.field };
+                    let value = match is_field {
+                        true => self.value(within, value),
+                        false => self.label_values(key, value),
+                    };
+                    fields.insert(name.into(), value);
+                }
+            }
+        }
+        let value = fields.into_iter().map(|(name, value)| {
+            let done = key.is_some() && ["key", "value", "values"].contains(&name.as_str());
+            let value = match done {
+                true => value,
+                false => {
+                    let within = At { kind: at.kind, field: &name, parent: at.field };
+                    self.value(within, value)
+                }
+            };
+            (name, value)
+        });
+        Value::Object(value.collect())
+    }
+
+    fn by_attribute(&mut self, at: At<'_>, fields: Map<String, Value>) -> Map<String, Value> {
+        let mut attribute = |name: &str, value: Value| match (name, value) {
+            ("string", Value::String(text)) => Value::String(self.attribute(&text)),
+            ("strings", Value::Array(texts)) => {
+                let texts = texts.iter().filter_map(Value::as_str);
+                texts.map(|text| Value::String(self.attribute(text))).collect()
+            }
+            (_, value) => value,
+        };
+        if at.field != "attributes" {
+            return fields;
+        }
+        let mut all = Map::new();
+        for (name, value) in fields {
+            let value = match value {
+                Value::Object(of) => {
+                    let of = of.into_iter().map(|(name, value)| {
+                        let value = attribute(&name, value);
+                        (name, value)
+                    });
+                    Value::Object(of.collect())
+                }
+                other => other,
+            };
+            all.insert(name, value);
+        }
+        all
+    }
+
+    fn text(&mut self, at: At<'_>, text: &str) -> String {
+        match at.field {
+            field if DRIVERS.contains(&field) => self.driver(text),
+            "name" if is_driver(at) => self.driver(text),
+            "name" if at.parent == "os" => text.to_owned(),
+            field if KEPT.contains(&field) => text.to_owned(),
+            "capacity" => text.to_owned(),
+            field if KEYS.contains(&field) => self.label_key(text),
+            field if SENTENCES.contains(&field) => self.message_found(text),
+            field if DROPPED.contains(&field) => String::new(),
+            "expression" => self.expression(text),
+            "schedulerName" => self.scheduler(text),
+            "resourceName" | "extendedResourceName" => self.resource(text),
+            "image" | "names" | "reference" if at.parent != "rbd" => self.image(text),
+            "volumeID" | "volumeHandle" => self.disk(text),
+            "generateName" => match text.strip_suffix('-') {
+                Some(stem) => format!("{}-", self.name(stem, "name")),
+                None => self.name(text, "name"),
+            },
+            "finalizers" => self.label_key(text),
+            "hostIP" => self.host(text),
+            "priorityClassName" => self.priority_class(text),
+            "name" if at.kind == Kind::PriorityClass => self.priority_class(text),
+            // A request and one of its alternatives.
+            "requests" | "request" => {
+                let parts = text.split('/').map(|part| self.name(part, "request"));
+                parts.collect::<Vec<_>>().join("/")
+            }
+            field => {
+                let word = word(at, field);
+                self.name(text, word)
+            }
+        }
+    }
+
+    fn driver(&mut self, text: &str) -> String {
+        self.kept.insert(text.to_owned());
+        text.to_owned()
+    }
+
+    /// While names are looked for, those in sentences do not count.
+    fn message_found(&mut self, text: &str) -> String {
+        match self.found {
+            Some(_) => text.to_owned(),
+            None => self.message(text),
+        }
+    }
+
+    fn labels(&mut self, labels: Map<String, Value>) -> Map<String, Value> {
+        let labels = labels.into_iter().map(|(key, value)| {
+            let value = self.label_values(&key, value);
+            (self.label_key(&key), value)
+        });
+        labels.collect()
+    }
+
+    /// Annotations of Kubernetes stay; those of a volume's node and class name what is renamed.
+    fn annotations(&mut self, annotations: Map<String, Value>) -> Map<String, Value> {
+        let renamed = annotations.into_iter().map(|(key, value)| {
+            let text = value.as_str().unwrap_or_default();
+            let is_own = key.split_once('/').is_some_and(|(domain, _)| is_well_known(domain));
+            let value = match key.as_str() {
+                "volume.kubernetes.io/selected-node" => self.name(text, "node"),
+                "volume.beta.kubernetes.io/storage-class" => self.name(text, "class"),
+                "storage.alpha.kubernetes.io/migrated-plugins" => text.to_owned(),
+                key if is_own && key.starts_with("pv.kubernetes.io/") => text.to_owned(),
+                _ => self.name(text, "text"),
+            };
+            (if is_own { key } else { self.name(&key, "key") }, Value::String(value))
+        });
+        renamed.collect()
+    }
+
+    fn label_key(&mut self, key: &str) -> String {
+        match key.split_once('/') {
+            Some((domain, _)) if is_well_known(domain) => key.to_owned(),
+            _ => self.name(key, "key"),
+        }
+    }
+
+    fn label_values(&mut self, key: &str, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.label_value(key, &text)),
+            Value::Array(items) => {
+                items.into_iter().map(|item| self.label_values(key, item)).collect()
+            }
+            other => other,
+        }
+    }
+
+    /// Whole numbers stay, as Gt and Lt compare them.
+    fn label_value(&mut self, key: &str, text: &str) -> String {
+        let stays = KEPT_VALUES.contains(&key)
+            || text.parse::<i64>().is_ok()
+            || matches!(text, "true" | "false");
+        if stays {
+            return text.to_owned();
+        }
+        // Volumes name several zones in one label.
+        let parts = text.split("__").map(|part| self.name(part, "value"));
+        parts.collect::<Vec<_>>().join("__")
+    }
+
+    /// Kubernetes' own resources stay; of others domain and name are renamed, each for itself.
+    pub(super) fn resource(&mut self, name: &str) -> String {
+        const CLASS: &str = "deviceclass.resource.kubernetes.io/";
+        if let Some(class) = name.strip_prefix(CLASS) {
+            return format!("{CLASS}{}", self.name(class, "class"));
+        }
+        match name.split_once('/') {
+            Some((domain, _)) if is_well_known(domain) => name.to_owned(),
+            Some((domain, resource)) => {
+                format!("{}/{}", self.name(domain, "domain"), self.name(resource, "resource"))
+            }
+            None => name.to_owned(),
+        }
+    }
+
+    /// An image by its full name: one without a tag is the one with the tag `latest`.
+    fn image(&mut self, image: &str) -> String {
+        if image.is_empty() {
+            return String::new();
+        }
+        let has_tag = image.rsplit('/').next().is_some_and(|end| end.contains(':'));
+        let full = if has_tag { image.to_owned() } else { format!("{image}:latest") };
+        match self.found {
+            Some(_) => self.name(&full, "image"),
+            None => format!("{}:1", self.name(&full, "image")),
+        }
+    }
+
+    /// A disk: some providers' handles are looked into.
+    fn disk(&mut self, handle: &str) -> String {
+        if let Some((zone, id)) = handle.strip_prefix("aws://").and_then(|url| url.split_once('/'))
+        {
+            let zone = self.name(zone, "value");
+            return format!("aws://{zone}/{}", self.disk(id));
+        }
+        match handle.strip_prefix("vol-") {
+            Some(id) => format!("vol-{}", self.name(id, "disk")),
+            None => self.name(handle, "disk"),
+        }
+    }
+
+    /// An address: those that stand for all, or for this host, stay.
+    fn host(&mut self, address: &str) -> String {
+        match address {
+            "0.0.0.0" | "::" | "127.0.0.1" | "::1" => address.to_owned(),
+            address => self.name(address, "address"),
+        }
+    }
+
+    fn priority_class(&mut self, name: &str) -> String {
+        match name {
+            "system-node-critical" | "system-cluster-critical" => name.to_owned(),
+            name => self.name(name, "priority"),
+        }
+    }
+
+    /// A scheduler's configuration: profiles, resources, labels and addresses by other names;
+    /// plugins, points and weights stay.
+    pub fn config(&mut self, value: Value) -> Value {
+        self.config_value("", value)
+    }
+
+    fn config_value(&mut self, field: &str, value: Value) -> Value {
+        let object = |redactor: &mut Redactor, value| {
+            redactor.value(At { kind: Kind::Pod, field: "", parent: "" }, value)
+        };
+        match (field, value) {
+            ("addedAffinity" | "defaultConstraints" | "selector" | "labelSelector", value) => {
+                object(self, value)
+            }
+            ("tlsConfig" | "clientConnection", Value::Object(_)) => Value::Object(Map::new()),
+            ("schedulerName", Value::String(text)) => self.scheduler(&text).into(),
+            ("urlPrefix", Value::String(text)) => {
+                format!("http://{}/", self.name(&text, "extender")).into()
+            }
+            ("ignoredResourceGroups", Value::Array(groups)) => {
+                let groups = groups.iter().filter_map(Value::as_str);
+                groups.map(|group| Value::from(self.name(group, "domain"))).collect()
+            }
+            ("ignoredResources", Value::Array(names)) => {
+                let names = names.iter().filter_map(Value::as_str);
+                names.map(|name| Value::from(self.resource(name))).collect()
+            }
+            ("resources" | "managedResources", Value::Array(items)) => {
+                items.into_iter().map(|item| self.config_resource(item)).collect()
+            }
+            ("resourceName" | "resourceNamespace", Value::String(text)) => {
+                self.name(&text, "name").into()
+            }
+            (field, Value::Array(items)) => {
+                items.into_iter().map(|item| self.config_value(field, item)).collect()
+            }
+            (_, Value::Object(fields)) => {
+                let fields = fields.into_iter().map(|(name, value)| {
+                    let value = self.config_value(&name, value);
+                    (name, value)
+                });
+                Value::Object(fields.collect())
+            }
+            (_, other) => other,
+        }
+    }
+
+    fn config_resource(&mut self, mut item: Value) -> Value {
+        if let Some(name) = item.get("name").and_then(Value::as_str).map(str::to_owned) {
+            item["name"] = self.resource(&name).into();
+        }
+        item
+    }
+}
+
+fn is_driver(at: At<'_>) -> bool {
+    at.parent == "drivers" || (at.kind == Kind::CsiDriver && at.parent == "metadata")
+}
+
+/// What a field names, for the new name to say so.
+fn word(at: At<'_>, field: &str) -> &'static str {
+    let own = at.parent == "metadata" && field == "name";
+    match field {
+        "name" if own => word_of(at.kind),
+        "nodeName" | "nominatedNodeName" | "nodeID" => "node",
+        "namespace" | "namespaces" => "namespace",
+        "uid" => "uid",
+        "claimName" | "resourceClaimName" => "claim",
+        "storageClassName" | "deviceClassName" | "volumeAttributesClassName" => "class",
+        "volumeName" | "persistentVolumeName" => "volume",
+        _ => "name",
+    }
+}

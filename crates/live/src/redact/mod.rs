@@ -1,0 +1,246 @@
+//! Everything by another name: what is given away tells how a scheduler decides and nothing of
+//! whose cluster it is.
+//!
+//! One old name has one new name wherever it stands: as a node's name, in a label's value, in an
+//! expression and in a message. New names are in the order of the old ones (`names`), since
+//! some decisions depend on that. `fields` says of every field of an object what it holds; what
+//! is not listed there is replaced, so that a field that is new to us gives nothing away. Kept
+//! are resources, labels and taints of Kubernetes itself, drivers, plugins, and numbers.
+
+mod cel;
+mod fields;
+mod message;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::engine::pod::NamespacedName;
+use crate::feed::{Delta, Event, Notice};
+use crate::told::Told;
+use kubestep_source::recording::{Header, Note, Recorded, What};
+use kubestep_source::{MissingKind, Origin, SchedulerConfigText};
+use names::Names;
+
+/// Replaces names. All that goes through the same one stays consistent.
+#[derive(Clone, Debug, Default)]
+pub struct Redactor {
+    names: Names,
+    /// Words that mean the same everywhere: plugins, drivers, attributes of devices.
+    kept: BTreeSet<String>,
+    /// Whether some expression looks into texts, so that the texts of devices have to stay.
+    keeps_attributes: bool,
+    /// While names are looked for: what was found, with a word for each.
+    found: Option<BTreeMap<String, &'static str>>,
+}
+
+/// Whether a label, taint or annotation of that domain is Kubernetes' own.
+fn is_well_known(domain: &str) -> bool {
+    ["kubernetes.io", "k8s.io"]
+        .iter()
+        .any(|own| domain == *own || domain.strip_suffix(own).is_some_and(|d| d.ends_with('.')))
+}
+
+/// What an object's name is of.
+fn word_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Node | Kind::CsiNode => "node",
+        Kind::Pod => "pod",
+        Kind::Namespace => "namespace",
+        Kind::PersistentVolume => "volume",
+        Kind::PersistentVolumeClaim | Kind::ResourceClaim => "claim",
+        Kind::StorageClass | Kind::DeviceClass => "class",
+        Kind::PriorityClass => "priority",
+        _ => "name",
+    }
+}
+
+impl Redactor {
+    /// For a cluster of which these objects are known. Others may come later.
+    pub fn new<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Redactor {
+        let plugins = Registry::in_tree().descriptors();
+        let plugins = plugins.into_iter().map(|plugin| plugin.name.to_string());
+        let kinds = Kind::all().map(|kind| kind.plural().to_owned());
+        let kept = plugins.chain(kinds).collect();
+        let found = Some(BTreeMap::new());
+        let mut redactor = Redactor { kept, found, ..Redactor::default() };
+        // What an object is called says best what a name is of.
+        for object in objects.clone().filter(|object| object.kind() != Kind::CsiDriver) {
+            redactor.name(&object.metadata().namespace, "namespace");
+            redactor.name(&object.metadata().name, word_of(object.kind()));
+        }
+        for object in objects.clone() {
+            redactor.object(object);
+        }
+        let found = redactor.found.take().unwrap_or_default();
+        redactor.names = Names::new(found);
+        for object in objects {
+            redactor.note_made(object);
+        }
+        redactor
+    }
+
+    /// The object by another name.
+    pub fn object(&mut self, object: &Object) -> Object {
+        let kind = object.kind();
+        let Ok(value) = object.to_json() else { return object.clone() };
+        let value = self.fields(kind, value);
+        // What was read and written once can be read again; what could not is left empty.
+        let empty = || Object::deserialize_as(kind, Value::Object(serde_json::Map::new()));
+        match Object::deserialize_as(kind, value).or_else(|_| empty()) {
+            Ok(object) => object,
+            Err(_) => object.clone(),
+        }
+    }
+
+    /// A volume of a pod's own makes a claim that is named after both.
+    fn note_made(&mut self, object: &Object) {
+        let Object::Pod(pod) = object else { return };
+        for volume in pod.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some()) {
+            self.names.make(&pod.metadata.name, volume.name.as_str());
+        }
+    }
+
+    /// A name that stands alone.
+    fn name(&mut self, old: &str, word: &'static str) -> String {
+        if old.is_empty() {
+            return String::new();
+        }
+        match &mut self.found {
+            Some(found) => {
+                found.entry(old.to_owned()).or_insert(word);
+                old.to_owned()
+            }
+            None => self.names.of(old, word),
+        }
+    }
+
+    /// `namespace/name`.
+    fn key(&mut self, key: NamespacedName) -> NamespacedName {
+        let namespace = self.name(&key.namespace, "namespace");
+        let name = self.name(&key.name, "name");
+        NamespacedName::new(namespace.as_str().into(), name.as_str().into())
+    }
+
+    /// What a feed told.
+    pub fn event(&mut self, event: &Event) -> Event {
+        match event {
+            Event::Delta(Delta::Put(object)) => {
+                self.note_made(object);
+                Event::Delta(Delta::Put(self.object(object)))
+            }
+            Event::Delta(Delta::Delete { kind, key }) => {
+                let key = match kind {
+                    Kind::CsiDriver => *key,
+                    _ => self.key(*key),
+                };
+                Event::Delta(Delta::Delete { kind: *kind, key })
+            }
+            Event::Notice(notice) => {
+                let (serious, text) = (notice.serious, self.message(&notice.text));
+                Event::Notice(Notice { serious, text })
+            }
+        }
+    }
+
+    /// What a scheduler told as an event.
+    pub fn told(&mut self, told: &Told) -> Told {
+        let (namespace, name) = told.pod.split_once('/').unwrap_or(("", &told.pod));
+        Told {
+            pod: format!("{}/{}", self.name(namespace, "namespace"), self.name(name, "pod")),
+            uid: self.name(&told.uid, "uid"),
+            reporter: self.scheduler(&told.reporter),
+            reason: told.reason.clone(),
+            message: self.message(&told.message),
+        }
+    }
+
+    fn scheduler(&mut self, name: &str) -> String {
+        match name {
+            "default-scheduler" => name.to_owned(),
+            name => self.name(name, "scheduler"),
+        }
+    }
+
+    /// The first line of a recording.
+    pub fn header(&mut self, header: &mut Header) {
+        header.context = String::new();
+        header.redacted = true;
+        let namespaces = header.namespaces.iter();
+        header.namespaces = namespaces.map(|name| self.name(name, "namespace")).collect();
+        header.missing = self.missing(&header.missing);
+        if let Some(config) = header.scheduler_config.take() {
+            header.scheduler_config = Some(self.config(config));
+        }
+    }
+
+    /// Kinds that could not be read, `pods in shop`.
+    pub fn missing(&mut self, missing: &[MissingKind]) -> Vec<MissingKind> {
+        let of = |missing: &MissingKind| {
+            let kind = match missing.kind.split_once(" in ") {
+                Some((kind, namespace)) => {
+                    format!("{kind} in {}", self.name(namespace, "namespace"))
+                }
+                None => missing.kind.clone(),
+            };
+            let reason = match missing.reason.as_str() {
+                reason @ ("forbidden" | "not served") => reason.to_owned(),
+                reason => self.message(reason),
+            };
+            MissingKind { kind, reason, uncertain: missing.uncertain.clone() }
+        };
+        missing.iter().map(of).collect()
+    }
+
+    /// A whole input: objects, what was recorded, and the scheduler's configuration, which is that
+    /// of `header`.
+    pub fn input(read: &mut kubestep_source::Input, header: &mut Header) {
+        let changes = read.recording.iter().flat_map(|recording| &recording.changes);
+        let later = changes.filter_map(|change| match &change.what {
+            What::Put(object) => Some(object),
+            What::Delete(_) => None,
+        });
+        let objects = read.objects.iter().map(|loaded| &loaded.object);
+        let mut redactor = Redactor::new(objects.chain(later));
+        for loaded in &mut read.objects {
+            loaded.object = redactor.object(&loaded.object);
+        }
+        if let Some(recording) = &mut read.recording {
+            recording.changes.iter_mut().for_each(|change| redactor.change(change));
+            recording.notes.iter_mut().for_each(|noted| redactor.note(&mut noted.note));
+        }
+        redactor.header(header);
+        let (file, line) = (kubestep_source::STDIN.into(), 1);
+        let origin = Origin { file, document: 1, line };
+        let config = header.scheduler_config.as_ref().map(Value::to_string);
+        read.scheduler_config = config.map(|text| SchedulerConfigText { text, origin });
+        read.captured.missing = redactor.missing(&read.captured.missing);
+    }
+
+    fn note(&mut self, note: &mut Note) {
+        *note = match note.clone() {
+            Note::Event { pod, uid, reporter, reason, message } => {
+                let told = self.told(&Told { pod, uid, reporter, reason, message });
+                let Told { pod, uid, reporter, reason, message } = told;
+                Note::Event { pod, uid, reporter, reason, message }
+            }
+            Note::Notice { serious, text } => Note::Notice { serious, text: self.message(&text) },
+        };
+    }
+
+    fn change(&mut self, change: &mut Recorded) {
+        match &mut change.what {
+            What::Put(object) => *object = self.object(object),
+            What::Delete(key) if key.kind == Kind::CsiDriver => {}
+            What::Delete(key) => {
+                let new = self.key(NamespacedName::new(key.namespace, key.name));
+                (key.namespace, key.name) = (new.namespace, new.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Who may see what: an API server is asked whose token it is, and what that user may get.
+//!
+//! The two questions are objects to the API, token reviews and subject access reviews; nothing
+//! of them stays. Without anybody to ask about tokens every caller is anonymous; without anybody
+//! to ask about rights only the paths that are for everybody are answered. Certificates of
+//! callers are not looked at.
+//!
+//! Upstream: `staging/src/k8s.io/apiserver/pkg/server/options` (`authentication.go`,
+//! `authorization.go`).
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::failure::Failure;
+use crate::link::{Link, Target};
+use crate::serve::{JSON, TEXT, plain};
+use crate::write::{Call, Calls, Content, Gate, Manner};
+
+/// Answers that are remembered at once; more are forgotten all together.
+const REMEMBERED: usize = 1_000;
+/// Who may do everything.
+const MASTERS: &str = "system:masters";
+
+/// Who is asked, and how long an answer counts.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Whom to ask whose token it is.
+    pub authentication: Option<Target>,
+    /// Whom to ask what a user may get.
+    pub authorization: Option<Target>,
+    /// Paths for everybody; `*` at the end stands for any rest.
+    pub allowed: Vec<String>,
+    /// How long a token is remembered.
+    pub token: Duration,
+    /// How long a right is remembered.
+    pub right: Duration,
+    /// How long a refusal is remembered.
+    pub refusal: Duration,
+}
+
+impl Default for Access {
+    fn default() -> Access {
+        let ten = Duration::from_secs(10);
+        Access {
+            authentication: None,
+            authorization: None,
+            allowed: ["/healthz", "/readyz", "/livez"].map(str::to_owned).to_vec(),
+            token: ten,
+            right: ten,
+            refusal: ten,
+        }
+    }
+}
+
+/// An API server that is asked, from the first question on.
+struct Asked {
+    target: Target,
+    calls: OnceCell<Calls>,
+}
+
+/// See the module.
+pub(super) struct Guard {
+    access: Access,
+    tokens: Option<Asked>,
+    rights: Option<Asked>,
+    users: Memory<String, Option<Value>>,
+    verdicts: Memory<String, bool>,
+}
+
+/// Answers with the moment until which they count.
+struct Memory<K, V>(Mutex<HashMap<K, (Instant, V)>>);
+
+/// How a request is refused.
+type Refusal = Response<Full<Bytes>>;
+
+impl Guard {
+    pub fn new(access: Access) -> Guard {
+        let asked = |target: &Option<Target>| {
+            target.clone().map(|target| Asked { target, calls: OnceCell::new() })
+        };
+        Guard {
+            tokens: asked(&access.authentication),
+            rights: asked(&access.authorization),
+            users: Memory(Mutex::default()),
+            verdicts: Memory(Mutex::default()),
+            access,
+        }
+    }
+
+    /// Whether a request may be answered.
+    ///
+    /// # Errors
+    /// It may not: the answer to give instead.
+    pub async fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let (path, verb) = (request.uri().path(), request.method().as_str().to_lowercase());
+        let user = match token(request) {
+            Some(token) => self.user(token).await.ok_or_else(unauthorized)?,
+            None => anonymous(),
+        };
+        if self.access.allowed.iter().any(|allowed| covers(allowed, path)) || is_master(&user) {
+            return Ok(());
+        }
+        match self.may(&user, path, &verb).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(forbidden(&user, path, &verb)),
+            Err(failure) => {
+                let text = format!("Internal Server Error: {path:?}: {}\n", failure.words());
+                Err(plain(StatusCode::INTERNAL_SERVER_ERROR, TEXT, text.into_bytes()))
+            }
+        }
+    }
+
+    /// Whose token it is; `None`: nobody's.
+    async fn user(&self, token: &str) -> Option<Value> {
+        let Some(asked) = &self.tokens else { return Some(anonymous()) };
+        if let Some(known) = self.users.get(token) {
+            return known;
+        }
+        let review = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+            "spec": {"token": token},
+        });
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let status = asked.review(path, review).await.ok()?;
+        let found = status["authenticated"] == true;
+        let user = found.then(|| status["user"].clone());
+        self.users.put(token.to_owned(), user.clone(), self.access.token);
+        user
+    }
+
+    async fn may(&self, user: &Value, path: &str, verb: &str) -> Result<bool, Failure> {
+        let Some(asked) = &self.rights else { return Ok(false) };
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {
+                "user": user["username"], "groups": user["groups"], "uid": user["uid"],
+                "extra": user["extra"],
+                "nonResourceAttributes": {"path": path, "verb": verb},
+            },
+        });
+        let key = review["spec"].to_string();
+        if let Some(known) = self.verdicts.get(&key) {
+            return Ok(known);
+        }
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let may = asked.review(path, review).await?["allowed"] == true;
+        let counts = if may { self.access.right } else { self.access.refusal };
+        self.verdicts.put(key, may, counts);
+        Ok(may)
+    }
+}
+
+impl Asked {
+    /// The status that the server gives a review.
+    async fn review(&self, path: &str, body: Value) -> Result<Value, Failure> {
+        let calls = self.calls.get_or_try_init(|| async {
+            let link = Link::new(self.target.clone()).await;
+            let link = link.map_err(|error| Failure::Unreachable(error.to_string()))?;
+            let (gate, manner) = (Gate::closed(""), Manner { qps: -1.0, burst: 1, dry_run: false });
+            gate.open();
+            Ok::<_, Failure>(Calls::new(link, gate, &manner))
+        });
+        let (method, content) = (Method::POST, Content::Json);
+        let call = Call { method, path: path.to_owned(), content, body };
+        let answer = calls.await?.make(&call).await?;
+        let answer: Value = serde_json::from_slice(&answer)
+            .map_err(|error| Failure::Malformed(format!("{path}: {error}")))?;
+        Ok(answer["status"].clone())
+    }
+}
+
+impl<K: Hash + Eq, V: Clone> Memory<K, V> {
+    fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (until, value) = known.get(key)?;
+        (*until > Instant::now()).then(|| value.clone())
+    }
+
+    fn put(&self, key: K, value: V, counts: Duration) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(key, (Instant::now() + counts, value));
+    }
+}
+
+fn anonymous() -> Value {
+    json!({"username": "system:anonymous", "groups": ["system:unauthenticated"]})
+}
+
+fn is_master(user: &Value) -> bool {
+    user["groups"].as_array().is_some_and(|groups| groups.iter().any(|group| group == MASTERS))
+}
+
+/// The token of a request.
+fn token<B>(request: &Request<B>) -> Option<&str> {
+    let text = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = text.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
+}
+
+fn covers(allowed: &str, path: &str) -> bool {
+    match allowed.strip_suffix('*') {
+        Some(beginning) => path.starts_with(beginning),
+        None => path == allowed,
+    }
+}
+
+fn unauthorized() -> Refusal {
+    refusal(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+}
+
+fn forbidden(user: &Value, path: &str, verb: &str) -> Refusal {
+    let user = user["username"].as_str().unwrap_or_default();
+    let text = format!("forbidden: User {user:?} cannot {verb} path {path:?}");
+    refusal(StatusCode::FORBIDDEN, "Forbidden", &text)
+}
+
+fn refusal(code: StatusCode, reason: &str, message: &str) -> Refusal {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code.as_u16(),
+    });
+    plain(code, JSON, status.to_string().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_rest() {
+        assert!(covers("/healthz", "/healthz") && !covers("/healthz", "/healthz/ping"));
+        assert!(covers("/healthz/*", "/healthz/ping") && covers("*", "/metrics"));
+    }
+
+    #[test]
+    fn a_token_is_what_follows_bearer() {
+        let of = |text: &str| {
+            let request = Request::builder().header("authorization", text).body(()).unwrap();
+            token(&request).map(str::to_owned)
+        };
+        assert_eq!(of("Bearer abc"), Some("abc".into()));
+        assert_eq!(of("Basic abc"), None);
+        assert_eq!(of("Bearer "), None);
+    }
+
+    #[test]
+    fn an_answer_counts_for_a_while() {
+        let memory: Memory<String, bool> = Memory(Mutex::default());
+        memory.put("a".into(), true, Duration::from_secs(60));
+        memory.put("b".into(), true, Duration::ZERO);
+        assert_eq!((memory.get("a"), memory.get("b")), (Some(true), None));
+    }
+}

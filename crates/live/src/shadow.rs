@@ -1,0 +1,352 @@
+//! The embedded scheduler beside the cluster's own: it decides about every pending pod as soon
+//! as it hears of it, on its simulated API server, and nothing it writes leaves this process.
+//!
+//! What it writes lies over the server's state until the cluster's scheduler has decided about
+//! the same pod, or nobody has for a while. Then the two decisions are compared and the server's
+//! state counts again, so that the next decisions are about the same cluster.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kubestep_engine::api::{Kind, Object, ObjectKey, Pod, Time};
+use kubestep_debug::{Input, Session};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::QueueName;
+use kubestep_engine::intern::Symbol;
+use crate::compare::{self, Decision, Theirs};
+use crate::feed::Delta;
+use crate::news::{self, News, Op};
+
+/// How long a decision of ours may stand alone, in microseconds.
+const PATIENCE: i64 = 30_000_000;
+/// The same for a pod that the cluster's scheduler could not place before.
+const PATIENCE_WITH_REFUSED: i64 = 3_000_000;
+/// Decisions that are remembered.
+const REMEMBERED: usize = 2_000;
+/// In whose name a pod is put aside that nobody has decided about.
+const NOBODY: &str = "cluster: no decision yet";
+/// In whose name a pod is put aside that the cluster's scheduler refused.
+const REFUSED: &str = "cluster: refused by its scheduler";
+
+/// An object that is not as the server has it, since our scheduler wrote it.
+#[derive(Clone, Debug)]
+struct Overlaid {
+    /// As the server has it; `None`: not at all.
+    theirs: Option<Object>,
+    /// UID of the pod on whose behalf it was written.
+    cause: Symbol,
+    since: Time,
+}
+
+impl Overlaid {
+    /// How long ours may stand alone.
+    fn patience(&self) -> i64 {
+        match &self.theirs {
+            Some(Object::Pod(pod)) if Theirs::between(None, pod).is_some() => PATIENCE_WITH_REFUSED,
+            _ => PATIENCE,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Shadow {
+    overlay: BTreeMap<ObjectKey, Overlaid>,
+    /// The newest cycle of each pod that was compared, by UID.
+    compared: HashMap<Symbol, u64>,
+    decisions: Vec<Arc<Decision>>,
+    /// Ops that are not done yet, and the objects they are about.
+    ops: Vec<Op>,
+    /// The pods that the ops are about.
+    touched: HashSet<NamespacedName>,
+    now: Time,
+    /// Whether no decision is ever forgotten.
+    remembers_all: bool,
+}
+
+impl Shadow {
+    /// A shadow that forgets no decision.
+    pub fn remembering_all() -> Shadow {
+        Shadow { remembers_all: true, ..Shadow::default() }
+    }
+
+    /// When the next of our decisions is given back, unless somebody shares it: the moment after
+    /// which [`Shadow::tick`] does so.
+    pub fn next_return(&self) -> Option<Time> {
+        self.overlay.values().map(|ours| Time(ours.since.0 + ours.patience() + 1)).min()
+    }
+
+    /// The compared decisions, the oldest first.
+    pub fn decisions(&self) -> &[Arc<Decision>] {
+        &self.decisions
+    }
+
+    /// How many objects are not as the server has them at the moment.
+    pub fn overlaid(&self) -> usize {
+        self.overlay.len()
+    }
+
+    /// The object as the server has it, whatever our scheduler made of it.
+    pub fn theirs(&self, session: &Session, kind: Kind, key: NamespacedName) -> Option<Object> {
+        match self.overlay.get(&object_key(kind, key)) {
+            Some(overlaid) => overlaid.theirs.clone(),
+            None => session.world().api().get(kind, key),
+        }
+    }
+
+    /// Takes changes of the cluster over, at `now`.
+    pub fn take(&mut self, session: &mut Session, deltas: Vec<Delta>, now: Time) {
+        self.now = now;
+        for delta in deltas {
+            match delta {
+                Delta::Put(object) if self.says_nothing(session, &object) => {}
+                Delta::Put(Object::Pod(pod)) => self.pod(session, Object::Pod(pod)),
+                Delta::Put(object) => {
+                    // The server's word counts at once: volumes and claims are not decided on.
+                    self.overlay.remove(&object.key());
+                    self.ops.push(Op::Accept(object));
+                }
+                Delta::Delete { kind, key } => self.deleted(session, kind, key),
+            }
+        }
+        self.flush(session);
+    }
+
+    /// Lets time pass: timers of the scheduler, and our decisions that nobody shared.
+    pub fn tick(&mut self, session: &mut Session, now: Time) {
+        self.now = now;
+        for cause in self.expired() {
+            self.give_back(session, cause, NOBODY);
+        }
+        let due = session.next_timer().is_some_and(|timer| timer.due <= now);
+        if due || !self.ops.is_empty() {
+            self.flush_at(session, true);
+        }
+    }
+
+    /// Lets our scheduler decide about what is pending, for about `budget`. `true`: there is
+    /// more.
+    pub fn work(&mut self, session: &mut Session, budget: Duration) -> bool {
+        // Before the first event the session's clock is the only one.
+        self.now = self.now.max(session.world().now());
+        let start = Instant::now();
+        while self.cycle(session) {
+            if start.elapsed() >= budget {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Compares with what the cluster's scheduler had decided before we came.
+    pub fn catch_up(&mut self, session: &mut Session, now: Time) {
+        self.now = now;
+        let pods = session.world().api().objects().pods.keys();
+        let mut known: Vec<(NamespacedName, Symbol, Theirs)> = pods
+            .filter_map(|key| {
+                let pod = self.server_pod(session, *key)?;
+                Some((*key, pod.metadata.uid, Theirs::between(None, &pod)?))
+            })
+            .collect();
+        known.sort_unstable_by_key(|(key, ..)| *key);
+        for (key, uid, theirs) in known {
+            self.compare(session, key, uid, &theirs);
+            self.give_back(session, uid, REFUSED);
+        }
+        self.flush(session);
+    }
+
+    /// Whether nothing is to be done about the server's version of an object.
+    fn says_nothing(&self, session: &Session, object: &Object) -> bool {
+        let there = self.theirs(session, object.kind(), NamespacedName::of(object));
+        news::says_nothing(session, &self.ops, there.as_ref(), object)
+    }
+
+    fn pod(&mut self, session: &mut Session, object: Object) {
+        let Object::Pod(pod) = &object else { return };
+        let key = NamespacedName::of(&object);
+        // What is known of it has to be there before it is looked at.
+        if !self.touched.insert(key) {
+            self.flush(session);
+            self.touched.insert(key);
+        }
+        let name = pod.spec.scheduler_name;
+        let serves = session.world().scheduler().frameworks().contains_key(&name);
+        if pod.spec.node_name.is_empty() && !serves {
+            self.ops.push(Op::Serve(name));
+        }
+        let before = self.server_pod(session, key);
+        if let Some(theirs) = Theirs::between(before.as_deref(), pod) {
+            let uid = pod.metadata.uid;
+            self.try_before(session, key, uid);
+            self.compare(session, key, uid, &theirs);
+            let overlaid = self.note_theirs(object.clone());
+            self.give_back(session, uid, REFUSED);
+            if !overlaid {
+                self.ops.push(Op::Accept(object));
+            }
+            return;
+        }
+        // Ours stays over it until theirs decides.
+        if !self.note_theirs(object.clone()) {
+            self.ops.push(Op::Accept(object));
+        }
+    }
+
+    /// Remembers the server's version of an object that ours lies over.
+    fn note_theirs(&mut self, object: Object) -> bool {
+        let overlaid = self.overlay.get_mut(&object.key());
+        overlaid.map(|overlaid| overlaid.theirs = Some(object)).is_some()
+    }
+
+    fn deleted(&mut self, session: &mut Session, kind: Kind, key: NamespacedName) {
+        self.flush(session);
+        let uid = self.theirs(session, kind, key).map(|object| object.metadata().uid);
+        self.overlay.remove(&object_key(kind, key));
+        if let Some(uid) = uid.filter(|_| kind == Kind::Pod) {
+            self.compared.remove(&uid);
+            self.give_back(session, uid, NOBODY);
+        }
+        self.ops.push(Op::Forget(kind, key));
+    }
+
+    fn server_pod(&self, session: &Session, key: NamespacedName) -> Option<Arc<Pod>> {
+        match self.theirs(session, Kind::Pod, key)? {
+            Object::Pod(pod) => Some(pod),
+            _ => None,
+        }
+    }
+
+    /// Lets ours decide about a pod right before what theirs decided comes in, unless it has.
+    fn try_before(&mut self, session: &mut Session, key: NamespacedName, uid: Symbol) {
+        if self.new_cycle(session, key, uid).is_some() {
+            return;
+        }
+        if session.world().scheduler().queue().place_of(key) != QueueName::Active {
+            self.ops.push(Op::Activate(key));
+            self.flush(session);
+        }
+        while self.new_cycle(session, key, uid).is_none() && self.cycle(session) {}
+    }
+
+    /// Our newest cycle of a pod, if it was not compared before.
+    fn new_cycle(&self, session: &Session, key: NamespacedName, uid: Symbol) -> Option<u64> {
+        let newest = session.history().cycles_of(key).next_back()?;
+        let seen = self.compared.get(&uid).copied().unwrap_or(0);
+        (newest.uid == uid && newest.cycle > seen).then_some(newest.cycle)
+    }
+
+    fn compare(&mut self, session: &Session, key: NamespacedName, uid: Symbol, theirs: &Theirs) {
+        let cycle = self.new_cycle(session, key, uid);
+        let ours = cycle.and_then(|number| session.history().cycle(number));
+        let (verdict, reason) = compare::compare(ours.map(AsRef::as_ref), theirs);
+        if let Some(cycle) = cycle {
+            self.compared.insert(uid, cycle);
+        }
+        self.decisions.push(Arc::new(Decision {
+            time: self.now,
+            pod: key,
+            cycle,
+            ours: ours.map(|ours| compare::words(ours)).unwrap_or_default(),
+            theirs: theirs.words(),
+            verdict,
+            reason,
+        }));
+        if self.remembers_all {
+            return;
+        }
+        let surplus = self.decisions.len().saturating_sub(REMEMBERED);
+        self.decisions.drain(..surplus);
+    }
+
+    /// Gives everything back to the server's state that was written on behalf of a pod. A pod
+    /// that ours had placed and that is still pending is put aside in the name of `by`: ours
+    /// would only decide the same again.
+    fn give_back(&mut self, session: &Session, cause: Symbol, by: &'static str) {
+        let of_cause =
+            |(key, overlaid): (&ObjectKey, &Overlaid)| (overlaid.cause == cause).then_some(*key);
+        let keys: Vec<ObjectKey> = self.overlay.iter().filter_map(of_cause).collect();
+        let mut aside = None;
+        for key in keys {
+            let Some(overlaid) = self.overlay.remove(&key) else { continue };
+            let name = NamespacedName::new(key.namespace, key.name);
+            match overlaid.theirs {
+                Some(object) => {
+                    if is_placed(session, name) && is_pending(&object, cause) {
+                        aside = Some(name);
+                    }
+                    self.ops.push(Op::Accept(object));
+                }
+                None => self.ops.push(Op::Forget(key.kind, name)),
+            }
+        }
+        self.ops.extend(aside.map(|pod| Op::Aside(pod, by.into())));
+    }
+
+    /// Pods about which ours decided and nobody else has for too long.
+    fn expired(&self) -> Vec<Symbol> {
+        let expired = self.overlay.values().filter(|o| self.now.0 - o.since.0 > o.patience());
+        let mut causes: Vec<Symbol> = expired.map(|overlaid| overlaid.cause).collect();
+        causes.sort_unstable();
+        causes.dedup();
+        causes
+    }
+
+    /// One cycle of ours; `false` if no pod can be popped.
+    fn cycle(&mut self, session: &mut Session) -> bool {
+        self.flush(session);
+        let ran = session.apply_beside(Input::Cycle) == Ok(true);
+        let uid = session.history().last_cycle().map(|record| record.uid).unwrap_or_default();
+        self.note_writes(session, uid);
+        ran
+    }
+
+    /// Does what is to be done.
+    fn flush(&mut self, session: &mut Session) {
+        self.flush_at(session, false);
+    }
+
+    fn flush_at(&mut self, session: &mut Session, even_if_empty: bool) {
+        if self.ops.is_empty() && !even_if_empty {
+            return;
+        }
+        self.touched.clear();
+        let news = News { now: self.now, ops: std::mem::take(&mut self.ops) };
+        // News cannot fail.
+        let _done = session.apply_beside(Input::Change(Arc::new(news)));
+        self.note_writes(session, Symbol::EMPTY);
+    }
+
+    /// Remembers what the server has of what ours has just written on behalf of `cause`; of pods
+    /// that are still there it was on their own.
+    fn note_writes(&mut self, session: &mut Session, cause: Symbol) {
+        for write in session.take_writes() {
+            let there = session.world().api().get(write.kind, write.key);
+            let own = match (&there, write.kind) {
+                (Some(pod), Kind::Pod) => pod.metadata().uid,
+                _ => cause,
+            };
+            let fresh = Overlaid { theirs: write.before, cause: own, since: self.now };
+            self.overlay.entry(object_key(write.kind, write.key)).or_insert(fresh);
+        }
+    }
+}
+
+fn object_key(kind: Kind, key: NamespacedName) -> ObjectKey {
+    ObjectKey { kind, namespace: key.namespace, name: key.name }
+}
+
+/// Whether ours has the pod on a node.
+fn is_placed(session: &Session, pod: NamespacedName) -> bool {
+    let pod = session.world().api().objects().pod(pod);
+    pod.is_some_and(|pod| !pod.spec.node_name.is_empty())
+}
+
+/// Whether this is the pod of that UID and it waits for a node.
+fn is_pending(object: &Object, uid: Symbol) -> bool {
+    matches!(object, Object::Pod(pod) if pod.metadata.uid == uid && pod.spec.node_name.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! A whole cluster at one time: all kinds, listed side by side, and which of them are missing.
+
+use futures::future::join_all;
+use serde::Deserialize;
+
+use kubestep_engine::api::{Kind, Object, Time};
+use crate::access::Missing;
+use crate::backoff::{Backoff, Pace};
+use crate::failure::Failure;
+use crate::kinds;
+use crate::link::{Link, LinkError};
+use crate::list::{Listed, Place, TRIES};
+
+/// What part of a cluster to read.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Of kinds with a namespace only what is in these; all if there are none.
+    pub namespaces: Vec<String>,
+}
+
+/// A list and where it is from.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The kind and namespace.
+    pub place: Place,
+    /// What the server gave.
+    pub listed: Listed,
+}
+
+/// A cluster as it was listed. The lists are made one beside the other: each is true to its own
+/// moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The server's version, `v1.36.2`.
+    pub server_version: String,
+    /// When it was complete, by the server's clock.
+    pub taken_at: Time,
+    /// The lists.
+    pub parts: Vec<Part>,
+    /// The kinds that could not be read.
+    pub missing: Vec<Missing>,
+    /// What a reader should know of the way to the cluster, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Version {
+    git_version: String,
+}
+
+impl Scope {
+    /// Everything that is to be listed.
+    pub fn places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for row in kinds::TABLE {
+            if !row.kind.is_namespaced() || self.namespaces.is_empty() {
+                places.push(Place { row, namespace: None });
+                continue;
+            }
+            let within = |name: &String| Place { row, namespace: Some(name.clone()) };
+            places.extend(self.namespaces.iter().map(within));
+        }
+        places
+    }
+}
+
+impl Snapshot {
+    /// Lists everything of `scope`.
+    ///
+    /// # Errors
+    /// The server cannot be reached. A kind that cannot be listed is no error but missing.
+    pub async fn take(link: &Link, scope: &Scope) -> Result<Snapshot, LinkError> {
+        let server_version = server_version(link).await?;
+        let places = scope.places();
+        let pace = Pace::default();
+        let lists = join_all(places.iter().map(async |place| {
+            let mut backoff = Backoff::new(pace, &place.what());
+            place.list(link, &mut backoff, TRIES).await
+        }))
+        .await;
+        let mut snapshot =
+            Snapshot { server_version, warnings: link.notices(), ..Snapshot::default() };
+        for (place, answer) in places.into_iter().zip(lists) {
+            match answer {
+                Ok(listed) => snapshot.parts.push(Part { place, listed }),
+                Err(failure) => snapshot.missing.push(Missing { place, failure }),
+            }
+        }
+        snapshot.check(link)?;
+        snapshot.taken_at = link.now();
+        Ok(snapshot)
+    }
+
+    /// Objects that are there already, as if a server had listed them.
+    pub fn of_objects(objects: impl IntoIterator<Item = Object>) -> Snapshot {
+        let part = |row| Part { place: Place { row, namespace: None }, listed: Listed::default() };
+        let mut parts: Vec<Part> = kinds::TABLE.iter().map(part).collect();
+        for object in objects {
+            let kind = object.kind();
+            if let Some(part) = parts.iter_mut().find(|part| part.place.row.kind == kind) {
+                part.listed.objects.push(object);
+            }
+        }
+        Snapshot { parts, ..Snapshot::default() }
+    }
+
+    /// A server that gives nothing at all is not one to be worked with.
+    fn check(&self, link: &Link) -> Result<(), LinkError> {
+        let Some(missing) = self.missing.first().filter(|_| self.parts.is_empty()) else {
+            return Ok(());
+        };
+        let (server, failure) = (link.server().to_owned(), missing.failure.clone());
+        Err(match failure {
+            Failure::Refused(_) => LinkError::Refused { server, failure },
+            failure => LinkError::Unreachable { server, failure },
+        })
+    }
+
+    /// All objects, in the order of the table of kinds.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> + Clone {
+        self.parts.iter().flat_map(|part| &part.listed.objects)
+    }
+
+    /// The objects of one kind.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Object> {
+        let parts = self.parts.iter().filter(move |part| part.place.row.kind == kind);
+        parts.flat_map(|part| &part.listed.objects)
+    }
+
+    /// Takes all objects out.
+    pub fn take_objects(&mut self) -> Vec<Object> {
+        let parts = self.parts.iter_mut();
+        parts.flat_map(|part| std::mem::take(&mut part.listed.objects)).collect()
+    }
+
+    /// What a reader should know, one sentence each.
+    pub fn notices(&self) -> Vec<String> {
+        let unreadable = self.parts.iter().flat_map(|part| &part.listed.unreadable);
+        let unreadable =
+            unreadable.map(|problem| format!("left out, as it cannot be read: {problem}"));
+        let missing = crate::access::notices(&self.missing);
+        self.warnings.iter().cloned().chain(missing).chain(unreadable).collect()
+    }
+}
+
+/// The first question to a server, asked without patience: is anybody there?
+async fn server_version(link: &Link) -> Result<String, LinkError> {
+    let unreachable =
+        |failure| LinkError::Unreachable { server: link.server().to_owned(), failure };
+    match link.get("/version").await {
+        Ok(text) => {
+            let version: Version = serde_json::from_slice(&text).map_err(|error| {
+                unreachable(Failure::Malformed(format!("this is no API server: {error}")))
+            })?;
+            Ok(version.git_version)
+        }
+        // Some clusters hide their version from those who may otherwise read.
+        Err(Failure::Refused(_)) => Ok(String::new()),
+        Err(failure) => Err(unreachable(failure)),
+    }
+}

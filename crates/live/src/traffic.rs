@@ -1,0 +1,123 @@
+//! What is asked of API servers, counted for all ways to them, under client-go's names.
+//!
+//! Upstream: `staging/src/k8s.io/component-base/metrics/prometheus/restclient`.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+
+/// Buckets of times, in seconds.
+const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
+/// Buckets of sizes, in bytes.
+const BYTES: [f64; 11] = [
+    64.0,
+    256.0,
+    512.0,
+    1_024.0,
+    4_096.0,
+    16_384.0,
+    65_536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+];
+
+/// The counters of this process, once somebody wants them.
+static TRAFFIC: OnceLock<Traffic> = OnceLock::new();
+
+struct Traffic {
+    requests: IntCounterVec,
+    seconds: HistogramVec,
+    waited: HistogramVec,
+    sent: HistogramVec,
+    received: HistogramVec,
+}
+
+impl Traffic {
+    fn new() -> prometheus::Result<Traffic> {
+        let histogram = |name: &str, help: &str, buckets: &[f64]| {
+            let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+            HistogramVec::new(opts, &["host", "verb"])
+        };
+        Ok(Traffic {
+            requests: IntCounterVec::new(
+                Opts::new("rest_client_requests_total", "Requests, by the answer's code"),
+                &["code", "method", "host"],
+            )?,
+            seconds: histogram(
+                "rest_client_request_duration_seconds",
+                "Time until an answer began",
+                &SECONDS,
+            )?,
+            waited: histogram(
+                "rest_client_rate_limiter_duration_seconds",
+                "Time that a request waited for its turn",
+                &SECONDS,
+            )?,
+            sent: histogram("rest_client_request_size_bytes", "Bytes of requests", &BYTES)?,
+            received: histogram("rest_client_response_size_bytes", "Bytes of answers", &BYTES)?,
+        })
+    }
+}
+
+/// Counts from now on, for whoever scrapes `registry`.
+///
+/// # Errors
+/// A metric's name or labels are not what Prometheus takes.
+pub fn register(registry: &Registry) -> prometheus::Result<()> {
+    if TRAFFIC.get().is_none() {
+        // Who is first does not matter: they are the same.
+        let _first = TRAFFIC.set(Traffic::new()?);
+    }
+    let Some(traffic) = TRAFFIC.get() else { return Ok(()) };
+    registry.register(Box::new(traffic.requests.clone()))?;
+    for histogram in [&traffic.seconds, &traffic.waited, &traffic.sent, &traffic.received] {
+        registry.register(Box::new(histogram.clone()))?;
+    }
+    Ok(())
+}
+
+/// A request was answered, or not: then there is no code. How much was sent, and how long it took
+/// until the answer began.
+pub fn asked(host: &str, method: &str, code: Option<u16>, took: Duration, sent: usize) {
+    let Some(traffic) = TRAFFIC.get() else { return };
+    let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+    traffic.requests.with_label_values(&[code.as_str(), method, host]).inc();
+    traffic.seconds.with_label_values(&[host, method]).observe(took.as_secs_f64());
+    traffic.sent.with_label_values(&[host, method]).observe(sent as f64);
+}
+
+/// An answer was so long.
+pub fn received(host: &str, method: &str, bytes: usize) {
+    let Some(traffic) = TRAFFIC.get() else { return };
+    traffic.received.with_label_values(&[host, method]).observe(bytes as f64);
+}
+
+/// A request waited so long for its turn.
+pub fn waited(host: &str, method: &str, time: Duration) {
+    let Some(traffic) = TRAFFIC.get() else { return };
+    traffic.waited.with_label_values(&[host, method]).observe(time.as_secs_f64());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_code() {
+        let registry = Registry::new();
+        register(&registry).unwrap();
+        asked("h:6443", "GET", Some(200), Duration::from_millis(3), 0);
+        asked("h:6443", "GET", None, Duration::from_millis(3), 0);
+        let text = String::from_utf8(crate::metrics::text(&registry)).unwrap();
+        for line in [
+            "rest_client_requests_total{code=\"200\",host=\"h:6443\",method=\"GET\"} 1",
+            "rest_client_requests_total{code=\"<error>\",host=\"h:6443\",method=\"GET\"} 1",
+            "rest_client_request_duration_seconds_bucket{host=\"h:6443\",verb=\"GET\",le=\"0.005\"} 2",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in:\n{text}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! One kind, followed as long as its events are taken: listed where it has to be, then watched
+//! from there, and continued after whatever happens to the connection.
+//!
+//! What was reported stays true because three things are remembered: the version of the newest
+//! event, from which a watch continues; the version of every object, so that a list after `410
+//! Gone` reports only the difference; and that a line counts only with its end.
+
+use std::time::{Duration, Instant};
+
+use hashbrown::{HashMap, HashSet};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+use kubestep_engine::api::ResourceVersion;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use crate::backoff::{Attempt, Backoff, Pace};
+use crate::failure::Failure;
+use crate::feed::{Delta, Teller};
+use crate::kinds::ReadKind;
+use crate::lines::{Lines, Next};
+use crate::link::Link;
+use crate::list::{Listed, Place, read};
+use crate::outage::Retry;
+
+/// A line that takes longer than this is shown as an outage.
+const SLOW: Duration = Duration::from_secs(5);
+/// Unreadable objects that are remembered, so that each is reported once.
+const UNREADABLE: usize = 1_000;
+
+/// Follows one kind.
+pub(super) struct Watcher {
+    place: Place,
+    /// `pods`, `pods in shop`.
+    what: String,
+    /// The API version that the server has; "" until there was a list.
+    version: &'static str,
+    /// Where to go on; "" where a list is needed.
+    resource_version: String,
+    /// Every object that was reported, with its version.
+    known: HashMap<NamespacedName, ResourceVersion>,
+    /// What was reported as unreadable.
+    unreadable: HashSet<String>,
+    teller: Teller,
+    pace: Pace,
+    backoff: Backoff,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// What every object says of itself.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Header {
+    metadata: HeaderMeta,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HeaderMeta {
+    name: Symbol,
+    namespace: Symbol,
+    resource_version: String,
+}
+
+impl Watcher {
+    /// Continues after a list that was reported already.
+    pub fn after(place: Place, listed: &Listed, teller: Teller, pace: Pace) -> Watcher {
+        let version = |object: &kubestep_engine::api::Object| {
+            (NamespacedName::of(object), object.metadata().resource_version)
+        };
+        let what = place.what();
+        Watcher {
+            place,
+            version: listed.version,
+            resource_version: listed.resource_version.clone(),
+            known: listed.objects.iter().map(version).collect(),
+            unreadable: listed.unreadable.iter().cloned().collect(),
+            teller,
+            pace,
+            backoff: Backoff::new(pace, &what),
+            what,
+        }
+    }
+
+    /// Begins with a list, as soon as the server gives one.
+    pub fn unlisted(place: Place, teller: Teller, pace: Pace) -> Watcher {
+        Watcher::after(place, &Listed::default(), teller, pace)
+    }
+
+    /// Follows until the events are not taken any more.
+    pub async fn run(mut self, link: &Link) {
+        while !self.teller.is_closed() {
+            // A list is no progress: only the watch behind it is.
+            let ended = match self.resource_version.is_empty() {
+                true => self.list(link).await.err(),
+                false => Some(self.watch(link).await),
+            };
+            if let Some(attempt) = ended {
+                let pause = self.ended(attempt);
+                sleep(pause).await;
+            }
+        }
+    }
+
+    /// Reports what an attempt ended with; gives how long to wait.
+    fn ended(&mut self, attempt: Attempt) -> Duration {
+        let pause = self.backoff.pause(&attempt);
+        let Attempt { end: failure, was_read, .. } = attempt;
+        if matches!(failure, Failure::Expired(_)) {
+            self.resource_version.clear();
+            self.teller.relisting(&self.what);
+        }
+        match failure.may_pass() || was_read {
+            _ if pause.is_zero() => {}
+            true => {
+                let (reason, is_outage) = (failure.short(), self.backoff.is_outage(pause));
+                self.retrying(Retry { failure, reason, pause, is_outage });
+            }
+            false => self.teller.refused((&self.what, self.row()), &failure),
+        }
+        pause
+    }
+
+    fn retrying(&self, retry: Retry) {
+        self.teller.retrying((&self.what, self.row()), &retry);
+    }
+
+    fn row(&self) -> &'static ReadKind {
+        self.place.row
+    }
+
+    /// Lists and reports what is different from before.
+    async fn list(&mut self, link: &Link) -> Result<(), Attempt> {
+        let was_read = !self.version.is_empty();
+        let backoff = &mut self.backoff;
+        let answer = match self.version {
+            "" => self.place.list(link, backoff, 1).await,
+            version => self.place.list_in(link, version, backoff, 1).await,
+        };
+        let listed = answer.map_err(|failure| Attempt::failed(failure, was_read))?;
+        self.version = listed.version;
+        self.resource_version = listed.resource_version;
+        let mut deleted = std::mem::take(&mut self.known);
+        let mut changed = Vec::new();
+        for object in listed.objects {
+            let (key, version) = (NamespacedName::of(&object), object.metadata().resource_version);
+            self.known.insert(key, version);
+            if deleted.remove(&key) != Some(version) {
+                changed.push(object);
+            }
+        }
+        // In an order that does not depend on hashing.
+        let mut deleted: Vec<NamespacedName> = deleted.into_keys().collect();
+        deleted.sort_unstable();
+        let kind = self.row().kind;
+        deleted.into_iter().for_each(|key| self.teller.delta(Delta::Delete { kind, key }));
+        changed.into_iter().for_each(|object| self.teller.delta(Delta::Put(object)));
+        listed.unreadable.into_iter().for_each(|problem| self.left_out(problem));
+        self.teller.listed(&self.what);
+        Ok(())
+    }
+
+    /// Watches until that ends.
+    async fn watch(&mut self, link: &Link) -> Attempt {
+        let row = self.row();
+        let query = row.query(self.version, self.place.namespace.as_deref());
+        let (from, seconds) = (&self.resource_version, self.pace.watch_seconds);
+        let path = format!(
+            "{query}watch=1&allowWatchBookmarks=true&resourceVersion={from}&timeoutSeconds={seconds}"
+        );
+        let mut lines = match link.lines(&path).await {
+            Ok(lines) => lines,
+            Err(failure) => return Attempt::failed(failure, true),
+        };
+        self.teller.begun(&self.what);
+        let (begun, mut delivered) = (Instant::now(), false);
+        let end = self.follow(&mut lines, &mut delivered).await;
+        let end = end.err().unwrap_or(Failure::Ended);
+        Attempt { lived: begun.elapsed(), delivered, was_read: true, end }
+    }
+
+    /// Takes what a watch delivers, until the server ends it or nothing has come for long.
+    async fn follow(&mut self, lines: &mut Lines, delivered: &mut bool) -> Result<(), Failure> {
+        let begun = Instant::now();
+        // At first, and after a line that took too long, the watch has to show that it works.
+        let mut is_followed = false;
+        while !self.teller.is_closed() && lines.silence() < self.pace.idle {
+            let is_new = match lines.next(self.pace.lived).await? {
+                Next::Line(line) => self.take(line)?,
+                Next::Quiet => false,
+                Next::End => break,
+            };
+            *delivered |= is_new;
+            let unfinished = lines.unfinished().unwrap_or_default();
+            if unfinished >= SLOW {
+                self.stalled(unfinished)?;
+                is_followed = false;
+            } else if !is_followed && (is_new || self.works(begun, unfinished)) {
+                is_followed = true;
+                self.teller.followed(&self.what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a watch works that has delivered nothing: it has been open for a while, and is not
+    /// within a line.
+    fn works(&self, begun: Instant, unfinished: Duration) -> bool {
+        begun.elapsed() >= self.pace.lived && unfinished.is_zero()
+    }
+
+    /// A line has not ended for so long.
+    fn stalled(&self, unfinished: Duration) -> Result<(), Failure> {
+        let idle = self.pace.idle;
+        if unfinished >= idle {
+            let text = format!("a line took more than {} s", idle.as_secs());
+            return Err(Failure::Malformed(text));
+        }
+        let failure = Failure::Malformed(format!("a line takes more than {} s", SLOW.as_secs()));
+        let (reason, pause) = ("slow answer".into(), idle.saturating_sub(unfinished));
+        self.retrying(Retry { failure, reason, pause, is_outage: true });
+        Ok(())
+    }
+
+    /// Takes one event; `true` if it delivered something new.
+    fn take(&mut self, line: &[u8]) -> Result<bool, Failure> {
+        let wrong = |error: serde_json::Error| Failure::Malformed(format!("a watch: {error}"));
+        let line: Line<'_> = serde_json::from_slice(line).map_err(wrong)?;
+        let text = line.object.get();
+        if line.kind == "ERROR" {
+            return Err(Failure::of_event(text));
+        }
+        let Header { metadata } = serde_json::from_str(text).map_err(wrong)?;
+        let is_new = match line.kind {
+            "ADDED" | "MODIFIED" => self.put(text, &metadata),
+            "DELETED" => self.delete(&metadata),
+            // Bookmarks: their version is only where a watch continues.
+            _ => false,
+        };
+        if !metadata.resource_version.is_empty() {
+            self.resource_version = metadata.resource_version;
+        }
+        Ok(is_new)
+    }
+
+    /// As upstream, versions are not compared: what a watch delivers is the newest, whatever
+    /// other events or bookmarks said. Only the very same again is no change.
+    fn put(&mut self, text: &str, header: &HeaderMeta) -> bool {
+        let row = self.row();
+        let object = match read(text, row, &row.api_version(self.version)) {
+            Ok(object) => object,
+            Err(problem) => {
+                self.left_out(problem);
+                return false;
+            }
+        };
+        let version = object.metadata().resource_version;
+        let has_version = version != ResourceVersion::default();
+        if self.known.insert(header.key(), version) == Some(version) && has_version {
+            return false;
+        }
+        self.teller.delta(Delta::Put(object));
+        has_version
+    }
+
+    fn delete(&mut self, header: &HeaderMeta) -> bool {
+        let (kind, key) = (self.row().kind, header.key());
+        let was_known = self.known.remove(&key).is_some();
+        if was_known {
+            self.teller.delta(Delta::Delete { kind, key });
+        }
+        was_known
+    }
+
+    /// An object that cannot be read is reported once.
+    fn left_out(&mut self, problem: String) {
+        if self.unreadable.len() >= UNREADABLE {
+            self.unreadable.clear();
+        }
+        if !self.unreadable.contains(&problem) {
+            self.teller.unreadable(&problem);
+            self.unreadable.insert(problem);
+        }
+    }
+}
+
+impl HeaderMeta {
+    fn key(&self) -> NamespacedName {
+        NamespacedName::new(self.namespace, self.name)
+    }
+}

@@ -1,0 +1,180 @@
+//! How a write is sent: through the gate and the rate limit, with credentials that are renewed
+//! when they are not accepted any more, and again when the server asks for patience.
+
+use http::{Method, Request};
+use kube::Client;
+use kube::client::Body;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, timeout};
+
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::traffic;
+use crate::write::limiter::Limiter;
+use crate::write::{Gate, Manner};
+
+/// How often a write is sent again to a server that says when to come again.
+const PATIENCE: u32 = 10;
+/// How long an answer may take: as long as the server gives a request.
+const ANSWER: Duration = Duration::from_secs(60);
+/// Between the attempts at a write that is tried again: client-go's default backoff.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
+
+/// What all writes of one client share.
+pub(in crate) struct Calls {
+    link: Link,
+    gate: Gate,
+    limiter: Limiter,
+    dry_run: bool,
+}
+
+/// What a body is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate) enum Content {
+    /// An object, or options.
+    Json,
+    /// A JSON merge patch: lists are replaced.
+    MergePatch,
+    /// Kubernetes' own patch: lists of named things are merged.
+    StrategicPatch,
+}
+
+impl Content {
+    fn as_str(self) -> &'static str {
+        match self {
+            Content::Json => "application/json",
+            Content::MergePatch => "application/merge-patch+json",
+            Content::StrategicPatch => "application/strategic-merge-patch+json",
+        }
+    }
+}
+
+/// A write.
+#[derive(Clone, Debug)]
+pub(in crate) struct Call {
+    /// The verb.
+    pub method: Method,
+    /// The path.
+    pub path: String,
+    /// What the body is.
+    pub content: Content,
+    /// The body.
+    pub body: Value,
+}
+
+impl Calls {
+    /// Through that way and gate.
+    pub fn new(link: Link, gate: Gate, manner: &Manner) -> Calls {
+        let limiter = Limiter::new(manner.qps, manner.burst);
+        Calls { link, gate, limiter, dry_run: manner.dry_run }
+    }
+
+    /// What lets writes pass.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Reads something that is to be written.
+    ///
+    /// # Errors
+    /// The server did not answer, or not with success.
+    pub async fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
+        self.link.get(path).await
+    }
+
+    /// Makes a write and gives the server's answer.
+    ///
+    /// # Errors
+    /// The server did not answer, or not with success; or the gate closed meanwhile.
+    pub async fn make(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+        tokio::select! {
+            biased;
+            reason = self.gate.until_closed() => Err(Failure::Stopped(reason)),
+            answer = self.patiently(call) => answer,
+        }
+    }
+
+    /// Makes a write that does no harm when it is made twice, up to four times.
+    ///
+    /// # Errors
+    /// As [`Calls::make`], for the last time.
+    pub async fn make_again(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+        for pause in PAUSES {
+            match self.make(call).await {
+                Err(failure) if is_transient(&failure) => sleep(pause).await,
+                answer => return answer,
+            }
+        }
+        self.make(call).await
+    }
+
+    async fn patiently(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+        for _ in 0..PATIENCE {
+            let began = Instant::now();
+            self.limiter.turn().await;
+            traffic::waited(self.link.host(), call.method.as_str(), began.elapsed());
+            match self.renewed(call).await {
+                Err(Failure::Busy { after, .. }) => {
+                    sleep(after.unwrap_or(Duration::from_secs(1))).await;
+                }
+                answer => return answer,
+            }
+        }
+        self.renewed(call).await
+    }
+
+    async fn renewed(&self, call: &Call) -> Result<Vec<u8>, Failure> {
+        let (client, generation) = self.link.client();
+        match self.once(&client, call).await {
+            Err(Failure::Unauthorized(message)) => {
+                if let Err(error) = self.link.renew(generation).await {
+                    return Err(Failure::Unauthorized(format!("{message} ({error})")));
+                }
+                self.once(&self.link.client().0, call).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn once(&self, client: &Client, call: &Call) -> Result<Vec<u8>, Failure> {
+        let query = if self.dry_run { "?dryRun=All" } else { "" };
+        let request = Request::builder()
+            .method(call.method.clone())
+            .uri(format!("{}{query}", call.path))
+            .header("accept", "application/json")
+            .header("content-type", call.content.as_str());
+        let body = serde_json::to_vec(&call.body)
+            .map_err(|error| Failure::Malformed(error.to_string()))?;
+        let (host, method, size) = (self.link.host(), call.method.as_str(), body.len());
+        let request = request
+            .body(Body::from(body))
+            .map_err(|error| Failure::Malformed(error.to_string()))?;
+        let whole = async {
+            let began = Instant::now();
+            let answer = client.send(request).await;
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            traffic::asked(host, method, code, began.elapsed(), size);
+            let answer = answer.map_err(Failure::of_client)?;
+            let (code, headers) = (answer.status(), answer.headers().clone());
+            let body = answer.into_body().collect_bytes().await.map_err(Failure::of_client)?;
+            traffic::received(host, method, body.len());
+            match code.is_success() {
+                true => Ok(body.to_vec()),
+                false => Err(Failure::of_answer(code, &headers, &body)),
+            }
+        };
+        let late = |_| Failure::Unreachable(format!("no answer within {} s", ANSWER.as_secs()));
+        timeout(ANSWER, whole).await.map_err(late)?
+    }
+}
+
+/// What upstream tries a status patch again for (S-068).
+fn is_transient(failure: &Failure) -> bool {
+    match failure {
+        Failure::Server { code, .. } => [409, 500, 503].contains(code),
+        Failure::Unreachable(_) => true,
+        _ => false,
+    }
+}

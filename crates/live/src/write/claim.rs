@@ -1,0 +1,111 @@
+//! Claims of devices, where they are not updated as a whole: a user is removed, and a claim is
+//! deleted in spite of its finalizer.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use kubestep_engine::api::{Kind, Object, ResourceClaim};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use crate::failure::Failure;
+use crate::write::call::{Call, Calls, Content};
+use crate::write::object::{CONFLICT, place, read};
+use kubestep_cluster::remote::Written;
+
+/// How often the finalizer is removed from a claim that others keep changing, and the pause in
+/// between: client-go's `DefaultRetry`.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Removes a user from `reservedFor` of a claim. The patch names no version and only the one
+/// entry, so that it cannot conflict with other pods' reservations.
+///
+/// # Errors
+/// The server did not take it.
+pub(super) async fn release(
+    calls: &Calls,
+    key: NamespacedName,
+    uid: Symbol,
+    user: Symbol,
+) -> Result<Written, Failure> {
+    let (_, path) = place(Kind::ResourceClaim, key)?;
+    let body = json!({
+        "metadata": {"uid": uid},
+        "status": {"reservedFor": [{"$patch": "delete", "uid": user}]},
+    });
+    let (method, content) = (Method::PATCH, Content::StrategicPatch);
+    let call = Call { method, path: format!("{path}/status"), content, body };
+    done_or_gone(calls.make(&call).await)
+}
+
+/// Removes the finalizer and deletes the claim.
+///
+/// # Errors
+/// The server did not do either, though the claim is there.
+pub(super) async fn delete(
+    calls: &Calls,
+    claim: &ResourceClaim,
+    finalizer: Symbol,
+) -> Result<Written, Failure> {
+    match remove_finalizer(calls, claim.clone(), finalizer).await {
+        Err(Failure::Absent(_)) => return Ok(Written::Gone),
+        removed => removed?,
+    }
+    let (_, path) = place(Kind::ResourceClaim, key(claim))?;
+    let body = json!({
+        "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": claim.metadata.uid},
+    });
+    let call = Call { method: Method::DELETE, path, content: Content::Json, body };
+    done_or_gone(calls.make(&call).await)
+}
+
+async fn remove_finalizer(
+    calls: &Calls,
+    mut claim: ResourceClaim,
+    finalizer: Symbol,
+) -> Result<(), Failure> {
+    let (row, path) = place(Kind::ResourceClaim, key(&claim))?;
+    for tries in 1.. {
+        let Some(body) = without(&claim, finalizer) else { break };
+        let (method, content) = (Method::PATCH, Content::MergePatch);
+        let call = Call { method, path: path.clone(), content, body };
+        match calls.make(&call).await {
+            Err(Failure::Server { code: CONFLICT, .. }) if tries < TRIES => {}
+            answer => return answer.map(drop),
+        }
+        sleep(PAUSE).await;
+        if let Written::Object(Object::ResourceClaim(newest)) = read(row, &calls.get(&path).await?)?
+        {
+            claim = newest.as_ref().clone();
+        }
+    }
+    Ok(())
+}
+
+/// What removes the finalizer; `None`: it is not there.
+fn without(claim: &ResourceClaim, finalizer: Symbol) -> Option<Value> {
+    let metadata = &claim.metadata;
+    let mut finalizers = metadata.finalizers.clone();
+    finalizers.retain(|other| *other != finalizer);
+    (finalizers.len() < metadata.finalizers.len()).then(|| {
+        json!({"metadata": {
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version.to_string(),
+            "finalizers": finalizers,
+        }})
+    })
+}
+
+fn key(claim: &ResourceClaim) -> NamespacedName {
+    NamespacedName::new(claim.metadata.namespace, claim.metadata.name)
+}
+
+fn done_or_gone(answer: Result<Vec<u8>, Failure>) -> Result<Written, Failure> {
+    match answer {
+        Err(Failure::Absent(_)) => Ok(Written::Gone),
+        answer => answer.map(|_| Written::Done),
+    }
+}

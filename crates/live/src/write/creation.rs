@@ -1,0 +1,26 @@
+//! Making an object: the claim that stands for a pod's extended resources.
+
+use http::Method;
+
+use kubestep_engine::api::Object;
+use crate::failure::Failure;
+use crate::kinds;
+use crate::write::call::{Call, Calls, Content};
+use crate::write::object::read;
+use kubestep_cluster::remote::Written;
+
+/// Makes an object and gives it as the server made it.
+///
+/// # Errors
+/// The server did not make it.
+pub(super) async fn create(calls: &Calls, object: &Object) -> Result<Written, Failure> {
+    let (kind, namespace) = (object.kind(), object.metadata().namespace);
+    let row = kinds::row(kind).ok_or_else(|| Failure::Malformed(format!("{kind} is not read")))?;
+    let version = row.versions[0];
+    let mut body = object.to_json().map_err(|error| Failure::Malformed(error.to_string()))?;
+    body["apiVersion"] = row.api_version(version).into();
+    body["kind"] = kind.to_string().into();
+    let path = row.path(version, Some(namespace.as_str()));
+    let call = Call { method: Method::POST, path, content: Content::Json, body };
+    read(row, &calls.make(&call).await?)
+}

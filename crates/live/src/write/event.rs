@@ -1,0 +1,222 @@
+//! Events for people (events.k8s.io), written beside all else: none is worth waiting for.
+//!
+//! Upstream: client-go `tools/events`, with its eight workers, its queue of a thousand, and its
+//! twelve attempts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{interval, sleep};
+
+use kubestep_engine::api::{ResourceVersion, Time};
+use kubestep_engine::engine::host::ApiEvent;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use crate::clock;
+use crate::failure::Failure;
+use crate::write::call::{Call, Calls, Content};
+use crate::write::series::{Series, Told};
+
+/// Events written at once.
+const WORKERS: usize = 8;
+/// Events that may wait; more are dropped.
+const QUEUE: usize = 1_000;
+/// How often one is tried while the server is out of reach.
+const TRIES: u32 = 12;
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_secs(10);
+/// The API version of pod groups.
+const GROUPS: &str = "scheduling.k8s.io/v1alpha2";
+/// Between two looks for series that ended.
+const FINISH: Duration = Duration::from_secs(6 * 60);
+
+/// Who tells events.
+pub(super) struct Events {
+    inbox: UnboundedSender<(ApiEvent, ResourceVersion)>,
+    task: JoinHandle<()>,
+}
+
+impl Events {
+    /// Tells through these calls.
+    pub fn new(calls: Arc<Calls>) -> Events {
+        let (inbox, events) = unbounded_channel();
+        Events { inbox, task: tokio::spawn(tell_all(calls, events)) }
+    }
+
+    /// Tells an event about a pod of that version, some time soon.
+    pub fn tell(&self, event: ApiEvent, version: ResourceVersion) {
+        // The task ends with the program.
+        let _sent = self.inbox.send((event, version));
+    }
+
+    /// Waits until all is told.
+    pub async fn finish(self) {
+        drop(self.inbox);
+        // A task that panicked has nothing left to tell.
+        let _ended = self.task.await;
+    }
+}
+
+async fn tell_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, ResourceVersion)>) {
+    let (mut series, mut ends) = (Series::default(), interval(FINISH));
+    let (places, host) = (Arc::new(Semaphore::new(WORKERS)), hostname());
+    let mut under_way = JoinSet::new();
+    loop {
+        let told = tokio::select! {
+            event = events.recv() => match event {
+                Some((event, version)) => {
+                    series.take(event, version, clock::local()).into_iter().collect()
+                }
+                None => break,
+            },
+            _ = ends.tick() => series.finish(clock::local()),
+        };
+        while under_way.try_join_next().is_some() {}
+        for told in told.into_iter().take(QUEUE.saturating_sub(under_way.len())) {
+            let (calls, places, host) = (calls.clone(), places.clone(), host.clone());
+            under_way.spawn(async move {
+                let _place = places.acquire_owned().await;
+                tell(&calls, &told, &host).await;
+            });
+        }
+    }
+    while under_way.join_next().await.is_some() {}
+}
+
+/// Tells one, as often as it takes while the server is out of reach. One that the server does
+/// not want is dropped.
+async fn tell(calls: &Calls, told: &Told, host: &str) {
+    for _ in 0..TRIES {
+        let answer = match told.series {
+            None => create(calls, told, host).await,
+            Some(_) => match calls.make(&patch(told)).await {
+                Err(Failure::Absent(_)) => create(calls, told, host).await,
+                answer => answer.map(drop),
+            },
+        };
+        let again = match answer {
+            Err(Failure::Unreachable(_)) => true,
+            // The first of a series may not be there yet.
+            Err(Failure::Server { code: 409, .. }) => told.series.is_some(),
+            _ => false,
+        };
+        if !again || !calls.gate().is_open() {
+            return;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn create(calls: &Calls, told: &Told, host: &str) -> Result<(), Failure> {
+    let path = path(told);
+    let body = event_json(told, host);
+    let call = Call { method: Method::POST, path, content: Content::Json, body };
+    calls.make(&call).await.map(drop)
+}
+
+fn path(told: &Told) -> String {
+    format!("/apis/events.k8s.io/v1/namespaces/{}/events", told.event.regarding.namespace)
+}
+
+fn patch(told: &Told) -> Call {
+    let path = format!("{}/{}", path(told), told.name);
+    let body = json!({ "series": series_json(told) });
+    Call { method: Method::PATCH, path, content: Content::StrategicPatch, body }
+}
+
+fn event_json(told: &Told, host: &str) -> Value {
+    let event = &told.event;
+    let mut json = json!({
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": told.name, "namespace": event.regarding.namespace},
+        "eventTime": micros(told.since),
+        "reportingController": event.reporter,
+        "reportingInstance": format!("{}-{host}", event.reporter),
+        "action": event.action,
+        "reason": event.reason,
+        "type": event.kind,
+        "note": event.note,
+        "regarding": pod_json(event.regarding, event.uid),
+    });
+    json["regarding"]["resourceVersion"] = told.version.to_string().into();
+    if let Some((group, uid)) = event.related {
+        json["related"] = pod_json(group, uid);
+        json["related"]["kind"] = "PodGroup".into();
+        json["related"]["apiVersion"] = GROUPS.into();
+    }
+    if told.series.is_some() {
+        json["series"] = series_json(told);
+    }
+    json
+}
+
+fn series_json(told: &Told) -> Value {
+    match told.series {
+        Some((count, last)) => json!({"count": count, "lastObservedTime": micros(last)}),
+        None => Value::Null,
+    }
+}
+
+fn pod_json(pod: NamespacedName, uid: Symbol) -> Value {
+    let (namespace, name) = (pod.namespace, pod.name);
+    json!({
+        "kind": "Pod", "apiVersion": "v1", "namespace": namespace, "name": name, "uid": uid,
+    })
+}
+
+/// A time with six digits behind the second, which the API insists on.
+pub(in crate) fn micros(time: Time) -> String {
+    match jiff::Timestamp::from_microsecond(time.0) {
+        Ok(time) => format!("{time:.6}"),
+        Err(_) => String::new(),
+    }
+}
+
+/// The name of this machine: in a cluster, that of the pod.
+pub fn hostname() -> String {
+    let set = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
+    let read = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = set.or_else(read).unwrap_or_default();
+    match name.trim() {
+        "" => "localhost".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_the_fields_of_the_api() {
+        let pod = NamespacedName::new("d".into(), "p".into());
+        let event = ApiEvent {
+            regarding: pod,
+            uid: "1".into(),
+            related: Some((pod, "2".into())),
+            reporter: "s".into(),
+            kind: "Normal",
+            reason: "Preempted",
+            action: "Preempting",
+            note: "Preempted by pod 2 on node n".into(),
+        };
+        let since = Time(1_767_225_600_000_000);
+        let mut series = Series::default();
+        series.take(event.clone(), "7".into(), since);
+        let told = series.take(event, "7".into(), Time(since.0 + 5)).unwrap();
+        let json = event_json(&told, "host");
+        assert_eq!(json["eventTime"], "2026-01-01T00:00:00.000000Z");
+        assert_eq!(json["reportingInstance"], "s-host");
+        assert_eq!(json["regarding"]["resourceVersion"], "7");
+        assert_eq!([&json["related"]["uid"], &json["related"]["kind"]], ["2", "PodGroup"]);
+        let last = "2026-01-01T00:00:00.000005Z";
+        assert_eq!(json["series"], json!({"count": 2, "lastObservedTime": last}));
+        assert_eq!(patch(&told).path, format!("{}/{}", path(&told), told.name));
+    }
+}

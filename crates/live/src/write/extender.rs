@@ -1,0 +1,49 @@
+//! Binding through an extender: asked beside the scheduling, as upstream's binding goroutine does,
+//! for it may take its time. Upstream: `Bind` in `pkg/scheduler/extender.go`.
+
+use std::sync::{Arc, OnceLock};
+
+use kubestep_engine::engine::extender::error_text;
+use kubestep_engine::engine::host::ExtenderCall;
+use kubestep_engine::engine::objects::Objects;
+use crate::failure::Failure;
+use crate::write::Gate;
+use kubestep_cluster::ExtenderFn;
+use kubestep_cluster::remote::Written;
+
+/// Who is asked, once that is said.
+#[derive(Clone, Default)]
+pub(super) struct Extenders(Arc<OnceLock<ExtenderFn>>);
+
+impl Extenders {
+    /// Says who is asked. Only the first word counts.
+    pub fn set(&self, extenders: ExtenderFn) {
+        let _first = self.0.set(extenders);
+    }
+}
+
+/// Lets an extender bind.
+///
+/// # Errors
+/// It did not, or writing was stopped.
+pub(super) async fn bind(
+    gate: &Gate,
+    extenders: &Extenders,
+    call: ExtenderCall,
+) -> Result<Written, Failure> {
+    let Some(ask) = extenders.0.get().cloned() else {
+        let text = format!("extender {} is not called from here", call.extender);
+        return Err(Failure::Unreachable(text));
+    };
+    let asked = async {
+        let answer = tokio::task::spawn_blocking(move || ask(&call, &Objects::default())).await;
+        let answer = answer.map_err(|error| Failure::Unreachable(error.to_string()))?;
+        let answer = answer.map_err(Failure::Unreachable)?;
+        error_text(&answer).map_or(Ok(Written::Done), |text| Err(Failure::Unreachable(text)))
+    };
+    tokio::select! {
+        biased;
+        reason = gate.until_closed() => Err(Failure::Stopped(reason)),
+        answer = asked => answer,
+    }
+}

@@ -1,0 +1,264 @@
+//! Writing to a live cluster: what the embedded scheduler wants written is carried to the API
+//! server beside the scheduling, and what became of it is brought back.
+//!
+//! A thread of its own makes the writes, many at once, but those about one object in their order:
+//! `Lane` says which are made one after the other.
+//! Every one of them passes the [`Gate`]: as soon as that is closed, because the lease or the
+//! connection is lost, what waits and what is on its way ends with an error. Each kind of write
+//! has its file; `call` is how all of them are sent.
+
+mod binding;
+mod call;
+mod claim;
+mod creation;
+mod event;
+mod eviction;
+mod extender;
+mod gate;
+mod lanes;
+mod limiter;
+mod merge;
+mod object;
+mod pod_status;
+pub mod rights;
+mod series;
+
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+use crate::failure::Failure;
+use crate::link::{Link, LinkError, Target};
+use kubestep_cluster::ExtenderFn;
+use kubestep_cluster::remote::{Answer, Outgoing, Request, Written};
+
+pub use event::hostname;
+pub use gate::Gate;
+
+pub(in crate) use call::{Call, Calls, Content};
+use event::Events;
+pub(in crate) use event::micros;
+use extender::Extenders;
+use lanes::{Lane, Lanes};
+
+/// Writes at once of each sort, see [`Places`]. Upstream has no limit but its rate; API servers have.
+const AT_ONCE: usize = 64;
+/// How long writes on their way may take at the end of the program.
+const AT_END: Duration = Duration::from_secs(5);
+
+/// How writes are made.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// Writes a second in the long run; not limited if negative.
+    pub qps: f32,
+    /// Writes that may be made at once after a pause.
+    pub burst: u32,
+    /// The server only tries: it answers as if, and changes nothing.
+    pub dry_run: bool,
+}
+
+/// What became of a write.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The request's.
+    pub ticket: u64,
+    /// What the scheduler hears of it.
+    pub answer: Answer,
+    /// What was to be written, in a few words.
+    pub what: String,
+}
+
+/// Makes writes. Dropped, it finishes those on their way, unless its gate is closed.
+pub struct Writer {
+    inbox: Option<UnboundedSender<Outgoing>>,
+    answers: UnboundedReceiver<Answered>,
+    gate: Gate,
+    extenders: Extenders,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Gets ready to write to a cluster. The gate is closed.
+    ///
+    /// # Errors
+    /// There is no way to the cluster.
+    pub fn start(target: Target, manner: Manner) -> Result<Writer, LinkError> {
+        let (inbox, requests) = unbounded_channel();
+        let (answered, answers) = unbounded_channel();
+        let gate = Gate::closed("nothing is written yet");
+        let (opened, opening) = mpsc::channel();
+        let passed = gate.clone();
+        let extenders = Extenders::default();
+        let asked = extenders.clone();
+        let work = move || {
+            let runtime = match Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(opened.send(Err(no_thread(&error)))),
+            };
+            runtime.block_on(async {
+                let links =
+                    async { Ok((Link::new(target.clone()).await?, Link::new(target).await?)) };
+                match links.await {
+                    Ok((main, events)) => {
+                        let calls = |link| Arc::new(Calls::new(link, passed.clone(), &manner));
+                        let (main, events) = (calls(main), calls(events));
+                        // Nobody listens if the program ends just now.
+                        let _told = opened.send(Ok(()));
+                        serve(main, Events::new(events), asked, requests, answered).await;
+                    }
+                    Err(error) => drop(opened.send(Err(error))),
+                }
+            });
+        };
+        let thread = thread::Builder::new().name("writes".into()).spawn(work);
+        let thread = thread.map_err(|error| no_thread(&error))?;
+        let ended = |_| no_thread(&std::io::Error::other("it has ended"));
+        opening.recv().map_err(ended)??;
+        Ok(Writer { inbox: Some(inbox), answers, gate, extenders, thread: Some(thread) })
+    }
+
+    /// What lets writes pass.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Says who is asked where an extender is to bind.
+    pub fn bind_through(&self, extenders: ExtenderFn) {
+        self.extenders.set(extenders);
+    }
+
+    /// Makes a write, some time soon.
+    pub fn send(&self, request: Outgoing) {
+        if let Some(inbox) = &self.inbox {
+            // The thread ends with the program.
+            let _sent = inbox.send(request);
+        }
+    }
+
+    /// The next answer, once there is one.
+    pub async fn next(&mut self) -> Option<Answered> {
+        self.answers.recv().await
+    }
+
+    /// The next answer, for who waits for more than that.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
+        self.answers.poll_recv(cx)
+    }
+
+    /// How many answers wait to be taken.
+    pub fn waiting(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// The next answer, if there is one already.
+    pub fn try_next(&mut self) -> Option<Answered> {
+        self.answers.try_recv().ok()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.inbox = None;
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to finish.
+            let _ended = thread.join();
+        }
+    }
+}
+
+fn no_thread(error: &std::io::Error) -> LinkError {
+    LinkError::Config { from: "the thread that writes".into(), problem: error.to_string() }
+}
+
+/// Makes writes until nobody asks for any more.
+async fn serve(
+    calls: Arc<Calls>,
+    events: Events,
+    extenders: Extenders,
+    mut requests: UnboundedReceiver<Outgoing>,
+    answers: UnboundedSender<Answered>,
+) {
+    let (mut lanes, places) = (Lanes::default(), Places::default());
+    let mut under_way = JoinSet::new();
+    while let Some(Outgoing { ticket, request }) = requests.recv().await {
+        while under_way.try_join_next().is_some() {}
+        if let Request::Event { event, version } = request {
+            events.tell(event, version);
+            continue;
+        }
+        let lane = lanes.enter(Lane::of(&request));
+        let places = places.of(&request);
+        let (calls, answers) = (calls.clone(), answers.clone());
+        let extenders = extenders.clone();
+        under_way.spawn(async move {
+            let _turn = lane.turn().await;
+            let _place = places.acquire_owned().await;
+            let what = request.words();
+            let answer = make(&calls, &extenders, request).await;
+            let answer = answer.map_err(|failure| failure.words());
+            // At the end nobody may listen any more.
+            let _told = answers.send(Answered { ticket, answer, what });
+        });
+    }
+    let end = async {
+        while under_way.join_next().await.is_some() {}
+        events.finish().await;
+    };
+    let _in_time = tokio::time::timeout(AT_END, end).await;
+}
+
+async fn make(calls: &Calls, extenders: &Extenders, request: Request) -> Result<Written, Failure> {
+    match request {
+        Request::Bind { pod, node } => binding::bind(calls, pod, node).await,
+        Request::ExtenderBind { call, .. } => extender::bind(calls.gate(), extenders, call).await,
+        Request::PodStatus { pod, patch } => pod_status::patch(calls, pod, &patch).await,
+        Request::Evict { pod, condition } => eviction::evict(calls, pod, condition).await,
+        Request::ExtendedResourceClaim { pod, status } => {
+            pod_status::name_claim(calls, pod, &status).await
+        }
+        Request::NodeResourceClaims { pod, statuses } => {
+            pod_status::name_node_resources(calls, pod, &statuses).await
+        }
+        Request::Update { before, after } => object::update(calls, &before, &after).await,
+        Request::Create(object) => creation::create(calls, &object).await,
+        Request::ReleaseClaim { key, uid, user } => claim::release(calls, key, uid, user).await,
+        Request::DeleteClaim { claim, finalizer } => claim::delete(calls, &claim, finalizer).await,
+        Request::GroupCondition { key, uid, condition } => {
+            pod_status::set_group_condition(calls, key, uid, &condition).await
+        }
+        // Events have their own way.
+        Request::Event { .. } => Ok(Written::Done),
+    }
+}
+
+/// How many writes may be under way. Those that may take long are counted by themselves, so that
+/// no other waits for them: a slow extender keeps no pod from being bound by the API server, and
+/// bindings that hang keep no victim from being deleted.
+struct Places {
+    extender: Arc<Semaphore>,
+    eviction: Arc<Semaphore>,
+    other: Arc<Semaphore>,
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        let [extender, eviction, other] = [(); 3].map(|()| Arc::new(Semaphore::new(AT_ONCE)));
+        Places { extender, eviction, other }
+    }
+}
+
+impl Places {
+    fn of(&self, request: &Request) -> Arc<Semaphore> {
+        match request {
+            Request::ExtenderBind { .. } => self.extender.clone(),
+            Request::Evict { .. } => self.eviction.clone(),
+            _ => self.other.clone(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Updates of volumes, and of claims of volumes and devices: what the scheduler writes before it
+//! binds a pod.
+//!
+//! A change is sent as what differs from the version that it was decided on, together with that
+//! version: when somebody else was faster, the server refuses it.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::engine::pod::NamespacedName;
+use crate::failure::Failure;
+use crate::kinds::{self, ReadKind};
+use crate::list;
+use crate::write::call::{Call, Calls, Content};
+use crate::write::merge::difference;
+use kubestep_cluster::remote::Written;
+
+/// The answer's code when somebody else was faster.
+pub(super) const CONFLICT: u16 = 409;
+/// The part of an object that has its own way to be written.
+const STATUS: &str = "status";
+
+/// Sends a change.
+///
+/// # Errors
+/// The server did not take it: the object is gone, or is not as it was.
+pub(super) async fn update(
+    calls: &Calls,
+    before: &Object,
+    after: &Object,
+) -> Result<Written, Failure> {
+    let malformed = |error: serde_json::Error| Failure::Malformed(error.to_string());
+    let [before, changed] = [before, after].map(Object::to_json);
+    let (before, changed) = (before.map_err(malformed)?, changed.map_err(malformed)?);
+    let mut patch = difference(&before, &changed).unwrap_or_else(|| json!({}));
+    let status = patch.as_object_mut().and_then(|patch| patch.remove(STATUS));
+    let mut version = after.metadata().resource_version.to_string();
+    let mut written = Written::Done;
+    if has_changes(&patch) {
+        written = send(calls, after, "", patch, &version).await?;
+        match &written {
+            Written::Object(object) => version = object.metadata().resource_version.to_string(),
+            Written::Conflict { .. } => return Ok(written),
+            _ => {}
+        }
+    }
+    if let Some(status) = status {
+        let patch = json!({ STATUS: status });
+        written = send(calls, after, "/status", patch, &version).await?;
+    }
+    Ok(written)
+}
+
+/// Whether anything but the version changed.
+fn has_changes(patch: &Value) -> bool {
+    let Some(patch) = patch.as_object() else { return false };
+    patch.iter().any(|(name, value)| match (name.as_str(), value.as_object()) {
+        ("metadata", Some(metadata)) => metadata.keys().any(|name| name != "resourceVersion"),
+        _ => true,
+    })
+}
+
+async fn send(
+    calls: &Calls,
+    object: &Object,
+    part: &str,
+    mut patch: Value,
+    version: &str,
+) -> Result<Written, Failure> {
+    let (row, path) = place(object.kind(), NamespacedName::of(object))?;
+    patch["metadata"]["resourceVersion"] = version.into();
+    patch["metadata"]["uid"] = object.metadata().uid.as_str().into();
+    let (method, content) = (Method::PATCH, Content::MergePatch);
+    let call = Call { method, path: format!("{path}{part}"), content, body: patch };
+    match calls.make(&call).await {
+        // Only updates of these are tried again.
+        Err(Failure::Server { code: CONFLICT, message }) if row.kind == Kind::ResourceClaim => {
+            newest(calls, row, &path, message).await
+        }
+        answer => read(row, &answer?),
+    }
+}
+
+/// What the object has become, so that the update can be tried again on that.
+async fn newest(
+    calls: &Calls,
+    row: &ReadKind,
+    path: &str,
+    problem: String,
+) -> Result<Written, Failure> {
+    let refused = |problem| Failure::Server { code: CONFLICT, message: problem };
+    let Ok(answer) = calls.get(path).await else { return Err(refused(problem)) };
+    match read(row, &answer) {
+        Ok(Written::Object(newest)) => Ok(Written::Conflict { problem, newest }),
+        _ => Err(refused(problem)),
+    }
+}
+
+/// The object that the server answers.
+pub(super) fn read(row: &ReadKind, answer: &[u8]) -> Result<Written, Failure> {
+    let text = String::from_utf8_lossy(answer);
+    let object = list::read(&text, row, &row.api_version(row.versions[0]));
+    Ok(Written::Object(object.map_err(Failure::Malformed)?))
+}
+
+/// The row of a kind and the path of an object.
+pub(super) fn place(
+    kind: Kind,
+    key: NamespacedName,
+) -> Result<(&'static ReadKind, String), Failure> {
+    let row = kinds::row(kind).ok_or_else(|| Failure::Malformed(format!("{kind} is not read")))?;
+    let list = row.path(row.versions[0], Some(key.namespace.as_str()));
+    Ok((row, format!("{list}/{}", key.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_alone_is_no_change() {
+        assert!(!has_changes(&json!({})));
+        assert!(!has_changes(&json!({"metadata": {"resourceVersion": "2"}})));
+        assert!(has_changes(&json!({"metadata": {"annotations": {"a": "b"}}})));
+        assert!(has_changes(&json!({"spec": {}})));
+    }
+
+    #[test]
+    fn objects_are_where_the_api_has_them() {
+        let key = |namespace: &str| NamespacedName::new(namespace.into(), "x".into());
+        let path = |kind, namespace| place(kind, key(namespace)).unwrap().1;
+        assert_eq!(path(Kind::PersistentVolume, ""), "/api/v1/persistentvolumes/x");
+        assert_eq!(
+            path(Kind::ResourceClaim, "shop"),
+            "/apis/resource.k8s.io/v1/namespaces/shop/resourceclaims/x"
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! Changing the status of a pod or a pod group, by Kubernetes' own patch, so that the conditions
+//! of others stay as they are. The UID is sent along, so that a later pod of the name is not meant.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use kubestep_engine::api::{
+    Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus,
+};
+use kubestep_engine::engine::host::PodStatusPatch;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+use crate::failure::Failure;
+use crate::write::call::{Call, Calls, Content};
+use crate::write::object::place;
+use kubestep_cluster::remote::{PodRef, Written};
+
+/// Sets a condition and the nominated node.
+///
+/// # Errors
+/// The server did not take it.
+pub(super) async fn patch(
+    calls: &Calls,
+    pod: PodRef,
+    patch: &PodStatusPatch,
+) -> Result<Written, Failure> {
+    let mut status = Map::new();
+    if let Some(condition) = &patch.condition {
+        status.insert("conditions".into(), json!([condition_json(condition)]));
+    }
+    if let Some(node) = patch.nominated_node {
+        let value = if node.is_empty() { Value::Null } else { json!(node) };
+        status.insert("nominatedNodeName".into(), value);
+    }
+    set(calls, pod, status.into()).await
+}
+
+/// Says which claim stands for the pod's extended resources.
+///
+/// # Errors
+/// The server did not take it.
+pub(super) async fn name_claim(
+    calls: &Calls,
+    pod: PodRef,
+    status: &PodExtendedResourceClaimStatus,
+) -> Result<Written, Failure> {
+    set(calls, pod, json!({ "extendedResourceClaimStatus": status })).await
+}
+
+/// Says what the pod's claims take of the node's own resources.
+///
+/// # Errors
+/// The server did not take it.
+pub(super) async fn name_node_resources(
+    calls: &Calls,
+    pod: PodRef,
+    statuses: &[NodeAllocatableResourceClaimStatus],
+) -> Result<Written, Failure> {
+    set(calls, pod, json!({ "nodeAllocatableResourceClaimStatuses": statuses })).await
+}
+
+/// Sets a condition of a pod group.
+///
+/// # Errors
+/// The server did not take it.
+pub(super) async fn set_group_condition(
+    calls: &Calls,
+    group: NamespacedName,
+    uid: Symbol,
+    condition: &Condition,
+) -> Result<Written, Failure> {
+    let mut condition = condition_json(condition);
+    // Only conditions of pods have it.
+    condition.as_object_mut().map(|fields| fields.remove("lastProbeTime"));
+    let status = json!({ "conditions": [condition] });
+    set_status(calls, (Kind::PodGroup, group, uid), status).await
+}
+
+async fn set(calls: &Calls, pod: PodRef, status: Value) -> Result<Written, Failure> {
+    set_status(calls, (Kind::Pod, pod.key, pod.uid), status).await
+}
+
+async fn set_status(
+    calls: &Calls,
+    (kind, key, uid): (Kind, NamespacedName, Symbol),
+    status: Value,
+) -> Result<Written, Failure> {
+    let (_, path) = place(kind, key)?;
+    let body = json!({ "metadata": { "uid": uid }, "status": status });
+    let (path, content) = (format!("{path}/status"), Content::StrategicPatch);
+    calls.make_again(&Call { method: Method::PATCH, path, content, body }).await?;
+    Ok(Written::Done)
+}
+
+/// A condition as the API has it.
+fn condition_json(condition: &Condition) -> Value {
+    let mut json = json!({
+        "type": condition.type_,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastProbeTime": condition.last_probe_time,
+        "lastTransitionTime": condition.last_transition_time,
+    });
+    if condition.observed_generation != 0 {
+        json["observedGeneration"] = condition.observed_generation.into();
+    }
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_engine::api::{ConditionStatus, Time};
+
+    #[test]
+    fn a_condition_has_the_fields_of_the_api() {
+        let condition = Condition {
+            type_: "PodScheduled".into(),
+            status: ConditionStatus::False,
+            reason: "Unschedulable".into(),
+            message: "no".into(),
+            observed_generation: 2,
+            last_transition_time: Some(Time(1_767_225_600_000_000)),
+            last_probe_time: None,
+        };
+        let expected = json!({
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+            "message": "no", "observedGeneration": 2, "lastProbeTime": null,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        assert_eq!(condition_json(&condition), expected);
+    }
+}

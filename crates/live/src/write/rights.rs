@@ -1,0 +1,112 @@
+//! What a scheduler writes in a cluster: told to whoever has to agree before anything is
+//! written, and made into the role that allows it.
+
+/// A kind of write.
+#[derive(Debug)]
+pub struct Right {
+    /// The API group.
+    pub group: &'static str,
+    /// The resource, with its part behind a slash.
+    pub resource: &'static str,
+    /// The verbs.
+    pub verbs: &'static [&'static str],
+    /// What for, as a sentence.
+    pub what: &'static str,
+}
+
+const fn right(
+    group: &'static str,
+    resource: &'static str,
+    verbs: &'static [&'static str],
+    what: &'static str,
+) -> Right {
+    Right { group, resource, verbs, what }
+}
+
+const LEASES: &str = "leases";
+
+/// All that is written.
+pub const TABLE: &[Right] = &[
+    right("", "pods/binding", &["create"], "pods are bound to nodes"),
+    right(
+        "",
+        "pods/status",
+        &["patch"],
+        "pods get conditions (PodScheduled, DisruptionTarget) and nominated nodes",
+    ),
+    right("", "pods", &["delete"], "victims of preemption are deleted"),
+    right("", "persistentvolumes", &["patch"], "volumes are given to claims"),
+    right("", "persistentvolumeclaims", &["patch"], "claims of volumes get the node chosen"),
+    right(
+        "resource.k8s.io",
+        "resourceclaims",
+        &["get", "create", "patch", "delete"],
+        "claims of devices get a finalizer, and are made for extended resources",
+    ),
+    right(
+        "resource.k8s.io",
+        "resourceclaims/status",
+        &["patch"],
+        "claims of devices are allocated and reserved",
+    ),
+    right(
+        "resource.k8s.io",
+        "resourceclaims/binding",
+        &["patch"],
+        "from 1.36 also required to allocate and reserve claims of devices",
+    ),
+    right(
+        "scheduling.k8s.io",
+        "podgroups/status",
+        &["patch"],
+        "pod groups get a condition, with the gate GenericWorkload",
+    ),
+    right("events.k8s.io", "events", &["create", "patch"], "events tell what was decided"),
+    right(
+        "coordination.k8s.io",
+        LEASES,
+        &["create", "get", "update"],
+        "a lease says which replica schedules, with --leader-elect",
+    ),
+];
+
+/// What is written, a line each; the lease only where one is taken.
+pub fn lines(takes_lease: bool) -> Vec<String> {
+    let line = |right: &Right| {
+        let of = if right.group.is_empty() { String::new() } else { format!(".{}", right.group) };
+        format!("{}{of} ({}): {}", right.resource, right.verbs.join(", "), right.what)
+    };
+    TABLE.iter().filter(|right| takes_lease || right.resource != LEASES).map(line).collect()
+}
+
+/// The rules of a role that allows all of it, as YAML.
+pub fn rules() -> String {
+    let mut yaml = String::new();
+    for right in TABLE {
+        yaml += &format!(
+            "# {}\n- apiGroups: [\"{}\"]\n  resources: [{}]\n  verbs: [{}]\n",
+            right.what,
+            right.group,
+            right.resource,
+            right.verbs.join(", ")
+        );
+    }
+    yaml
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_write_is_told_and_allowed() {
+        let rules: serde_yaml::Value = kubestep_engine::api::yaml::from_str(&rules()).unwrap();
+        let rules = rules.as_sequence().unwrap();
+        assert_eq!(rules.len(), TABLE.len());
+        assert_eq!(rules[0]["resources"][0], "pods/binding");
+        assert_eq!(lines(true)[0], "pods/binding (create): pods are bound to nodes");
+        let of_lease = |line: &String| line.starts_with("leases.coordination.k8s.io (");
+        assert!(lines(true).iter().any(of_lease));
+        assert!(!lines(false).iter().any(of_lease));
+    }
+}

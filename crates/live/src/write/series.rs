@@ -1,0 +1,131 @@
+//! Events that say the same again are counted in one: the first is made, the second makes a
+//! series of it, further ones only count until the series ends. Upstream: client-go
+//! `tools/events/event_broadcaster.go`.
+
+use std::collections::HashMap;
+
+use kubestep_engine::api::{ResourceVersion, Time};
+use kubestep_engine::engine::host::ApiEvent;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
+
+/// A series that is quiet for so long has ended, in microseconds.
+const FINISH: i64 = 6 * 60 * 1_000_000;
+
+/// What makes two events the same.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Sameness {
+    kind: &'static str,
+    action: &'static str,
+    reason: &'static str,
+    reporter: Symbol,
+    regarding: (NamespacedName, Symbol, ResourceVersion),
+    related: Option<(NamespacedName, Symbol)>,
+}
+
+/// An event as it is told.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Told {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub event: ApiEvent,
+    /// The version of the pod that it is about.
+    pub version: ResourceVersion,
+    /// When it was told first.
+    pub since: Time,
+    /// How often, and when last; `None` as long as it is one.
+    pub series: Option<(u32, Time)>,
+}
+
+/// The events of the last minutes.
+#[derive(Default)]
+pub(super) struct Series {
+    told: HashMap<Sameness, Told>,
+}
+
+impl Series {
+    /// Takes an event in. Gives what is to be written: a new one, or one that became a series.
+    pub fn take(&mut self, event: ApiEvent, version: ResourceVersion, now: Time) -> Option<Told> {
+        let same = Sameness {
+            kind: event.kind,
+            action: event.action,
+            reason: event.reason,
+            reporter: event.reporter,
+            regarding: (event.regarding, event.uid, version),
+            related: event.related,
+        };
+        if let Some(told) = self.told.get_mut(&same) {
+            if let Some((count, last)) = &mut told.series {
+                (*count, *last) = (*count + 1, now);
+                return None;
+            }
+            told.series = Some((2, now));
+            return Some(told.clone());
+        }
+        let name = name_of(event.regarding.name, now);
+        let told = Told { name, event, version, since: now, series: None };
+        self.told.insert(same, told.clone());
+        Some(told)
+    }
+
+    /// Forgets what is quiet. Gives the series that ended, to be written with their last count.
+    pub fn finish(&mut self, now: Time) -> Vec<Told> {
+        let quiet = |told: &Told| {
+            let last = told.series.map_or(told.since, |(_, last)| last);
+            last.0 < now.0 - FINISH
+        };
+        let ended = self.told.extract_if(|_, told| quiet(told)).map(|(_, told)| told);
+        ended.filter(|told| told.series.is_some()).collect()
+    }
+}
+
+/// The name of an event: that of the pod and the time, as client-go forms it.
+fn name_of(pod: Symbol, now: Time) -> String {
+    /// What a name may have.
+    const LONGEST: usize = 253;
+    let time = format!(".{:x}", now.0.saturating_mul(1_000));
+    let room = LONGEST - time.len();
+    let pod: String = pod.as_str().chars().take(room).collect();
+    format!("{pod}{time}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(note: &str) -> ApiEvent {
+        ApiEvent {
+            regarding: NamespacedName::new("d".into(), "p".into()),
+            uid: "1".into(),
+            related: None,
+            reporter: "default-scheduler".into(),
+            kind: "Warning",
+            reason: "FailedScheduling",
+            action: "Scheduling",
+            note: note.into(),
+        }
+    }
+
+    #[test]
+    fn the_second_makes_a_series_that_is_written_again_when_it_ends() {
+        let mut series = Series::default();
+        let mut take = |at, version: &str| series.take(event("no"), version.into(), Time(at));
+        assert_eq!(take(0, "5").unwrap().series, None);
+        assert_eq!(take(1, "5").unwrap().series, Some((2, Time(1))));
+        assert_eq!(take(2, "5"), None);
+        assert_eq!(take(3, "6").unwrap().series, None);
+        assert_eq!(series.finish(Time(FINISH)), []);
+        let ended = series.finish(Time(FINISH + 4));
+        assert_eq!(ended.len(), 1);
+        assert_eq!(ended[0].series, Some((3, Time(2))));
+        assert!(series.told.is_empty());
+    }
+
+    #[test]
+    fn names_are_unique_and_not_too_long() {
+        assert_eq!(name_of("web".into(), Time(255)), "web.3e418");
+        let long = "x".repeat(253);
+        assert_eq!(name_of(long.as_str().into(), Time(255)).len(), 253);
+    }
+}

@@ -1,0 +1,148 @@
+//! What is checked once all is read: names that occur twice, and what is odd but usable.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::error::SourceError;
+use super::files::File;
+use super::{Input, Loaded};
+use kubestep_engine::api::{Kind, Object, ObjectKey, Pod, TaintEffect};
+use kubestep_engine::api::words::count;
+
+/// The warning about an input without a pending pod.
+pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedule";
+/// Names listed in a warning before it says how many more there are.
+const LISTED: usize = 3;
+
+/// Two objects of one key would silently hide one of them.
+pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<SourceError>> {
+    let mut seen: HashMap<ObjectKey, usize> = HashMap::with_capacity(objects.len());
+    for (at, loaded) in objects.iter().enumerate() {
+        let key = loaded.object.key();
+        let nameless = loaded.object.metadata().name.is_empty();
+        let message = match seen.insert(key, at) {
+            _ if nameless => "has no name".to_string(),
+            Some(first) => format!("is already defined at {}", objects[first].origin),
+            None => continue,
+        };
+        let help = if nameless {
+            "give it a metadata.name"
+        } else {
+            "keep one of the two, or leave both out with --exclude"
+        };
+        let error = SourceError {
+            file: loaded.origin.file.to_string(),
+            document: loaded.origin.document,
+            line: loaded.origin.line as usize,
+            object: if nameless { key.kind.to_string() } else { key.to_string() },
+            message,
+            help: help.into(),
+            ..Default::default()
+        };
+        // Of large files the text is gone.
+        let file = files.iter().find(|file| file.name == error.file.as_str());
+        return Err(match file {
+            Some(file) => error.with_snippet(&file.piece()),
+            None => Box::new(error),
+        });
+    }
+    Ok(())
+}
+
+/// Adds warnings about what is probably not meant.
+pub(super) fn warn(input: &mut Input) {
+    if input.filtered > 0 {
+        let filtered = input.filtered;
+        input
+            .warnings
+            .push(format!("{} left out by -n, -l or --exclude", count(filtered, "object")));
+    }
+    if input.objects.is_empty() {
+        input.warnings.push("the input holds no object that the scheduler reads".into());
+        return;
+    }
+    unknown_nodes(input);
+    unknown_effects(input);
+    if !pods(input).any(|pod| pod.spec.node_name.is_empty() && !pod.is_terminal()) {
+        input.warnings.push(NOTHING_PENDING.into());
+    }
+    if !input.objects.iter().any(|loaded| loaded.object.kind() == Kind::Node) {
+        input.warnings.push("there is no node: no pod can be scheduled".into());
+    }
+}
+
+/// A pod that runs takes room on its node; without it the node looks emptier than it is.
+pub(super) fn note_filtered(input: &mut Input, object: &Object) {
+    const WARNING: &str = "running pods were left out: their nodes look emptier than they are";
+    if let Object::Pod(pod) = object
+        && !pod.spec.node_name.is_empty()
+        && !pod.is_terminal()
+        && !input.warnings.iter().any(|warning| warning == WARNING)
+    {
+        input.warnings.push(WARNING.into());
+    }
+}
+
+fn pods(input: &Input) -> impl Iterator<Item = &Pod> {
+    input.objects.iter().filter_map(|loaded| match &loaded.object {
+        Object::Pod(pod) => Some(&**pod),
+        _ => None,
+    })
+}
+
+/// Pods keep their node even if it is not there: the engine holds a place for it, as
+/// upstream's cache does (C-011).
+fn unknown_nodes(input: &mut Input) {
+    let nodes = input.objects.iter().filter(|loaded| loaded.object.kind() == Kind::Node);
+    let nodes: HashSet<_> = nodes.map(|loaded| loaded.object.metadata().name).collect();
+    let lost: Vec<_> = pods(input)
+        .map(|pod| pod.spec.node_name)
+        .filter(|name| !name.is_empty() && !nodes.contains(name))
+        .collect();
+    if lost.is_empty() {
+        return;
+    }
+    let names: BTreeSet<_> = lost.iter().collect();
+    let mut listed: Vec<&str> = names.iter().take(LISTED).map(|name| name.as_str()).collect();
+    let more = format!("{} more", names.len().saturating_sub(LISTED));
+    if names.len() > LISTED {
+        listed.push(&more);
+    }
+    let verb = if lost.len() == 1 { "is" } else { "are" };
+    input.warnings.push(format!(
+        "{} {verb} on {} that the input does not have: {}",
+        count(lost.len(), "pod"),
+        count(names.len(), "node"),
+        listed.join(", ")
+    ));
+}
+
+/// An effect that Kubernetes does not know has none: most likely it is a slip.
+fn unknown_effects(input: &mut Input) {
+    let is_unknown = |effect: &TaintEffect| matches!(effect, TaintEffect::Other(_));
+    let mut found = Vec::new();
+    for Loaded { object, origin } in &input.objects {
+        let effect = match object {
+            Object::Node(node) => {
+                node.spec.taints.iter().map(|taint| taint.effect).find(is_unknown)
+            }
+            Object::Pod(pod) => pod
+                .spec
+                .tolerations
+                .iter()
+                .map(|toleration| toleration.effect)
+                .find(|effect| is_unknown(effect) && !effect.is_unset()),
+            _ => None,
+        };
+        if let Some(effect) = effect {
+            let (key, effect) = (object.key(), effect.as_str());
+            found
+                .push(format!("{key} at {origin}: {effect:?} is no taint effect, it does nothing"));
+        }
+    }
+    let more = found.len().saturating_sub(LISTED);
+    found.truncate(LISTED);
+    input.warnings.extend(found);
+    if more > 0 {
+        input.warnings.push(format!("{} more with such an effect", count(more, "object")));
+    }
+}

@@ -1,0 +1,122 @@
+//! What to take of the input: `-n`, `-l`, `--exclude KIND/NAME`.
+
+use kubestep_engine::api::glob::glob;
+use kubestep_engine::api::{Kind, Object, Selector};
+use kubestep_engine::intern::Symbol;
+
+/// Which objects to take. The default takes all.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// If there are any: of kinds with a namespace only those in one of these.
+    pub namespaces: Vec<Symbol>,
+    /// Only pods that this selects; other kinds are not asked.
+    pub pods: Option<Selector>,
+    /// None of these.
+    pub exclude: Vec<Exclude>,
+}
+
+/// A `KIND/NAME` or `KIND/NAMESPACE/NAME`, each of which may have `*` and `?` in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exclude {
+    kind: Option<Kind>,
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Filter {
+    /// True if the object is to be taken.
+    pub fn takes(&self, object: &Object) -> bool {
+        let metadata = object.metadata();
+        let namespace = !object.kind().is_namespaced()
+            || self.namespaces.is_empty()
+            || self.namespaces.contains(&metadata.namespace);
+        let labels = match (object, &self.pods) {
+            (Object::Pod(_), Some(selector)) => selector.matches(&metadata.labels),
+            _ => true,
+        };
+        namespace && labels && !self.exclude.iter().any(|exclude| exclude.matches(object))
+    }
+}
+
+impl Exclude {
+    /// Reads `pods/web-*`, `Pod/shop/web-0` or `*/old-?`.
+    pub fn parse(text: &str) -> Result<Exclude, String> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (kind, namespace, name) = match parts[..] {
+            [kind, name] => (kind, None, name),
+            [kind, namespace, name] => (kind, Some(namespace.to_string()), name),
+            _ => return Err(format!("{text:?} is not of the form KIND/NAME")),
+        };
+        let kind = match kind {
+            "*" => None,
+            kind => Some(Kind::by_name(kind).ok_or_else(|| {
+                format!("{kind:?} in {text:?} is not a kind that the scheduler reads")
+            })?),
+        };
+        if name.is_empty() {
+            return Err(format!("{text:?} names nothing: write KIND/* for all of a kind"));
+        }
+        Ok(Exclude { kind, namespace, name: name.into() })
+    }
+
+    fn matches(&self, object: &Object) -> bool {
+        let metadata = object.metadata();
+        let namespace = |pattern: &String| glob(pattern, &metadata.namespace);
+        self.kind.is_none_or(|kind| kind == object.kind())
+            && self.namespace.as_ref().is_none_or(namespace)
+            && glob(&self.name, &metadata.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_engine::api::{Node, Pod};
+
+    fn pod(namespace: &str, name: &str, app: &str) -> Object {
+        let mut pod = Pod::default();
+        pod.metadata.namespace = namespace.into();
+        pod.metadata.name = name.into();
+        pod.metadata.labels.insert("app".into(), app.into());
+        pod.into()
+    }
+
+    #[test]
+    fn exclusions_name_kind_and_name_and_perhaps_the_namespace() {
+        let web = pod("shop", "web-0", "web");
+        let mut node = Node::default();
+        node.metadata.name = "web-0".into();
+        let node = Object::from(node);
+        for (text, of_pod, of_node) in [
+            ("pods/web-*", true, false),
+            ("po/shop/*", true, false),
+            ("Pod/default/*", false, false),
+            ("*/web-0", true, true),
+            ("node/*", false, true),
+        ] {
+            let exclude = Exclude::parse(text).unwrap();
+            assert_eq!(
+                (exclude.matches(&web), exclude.matches(&node)),
+                (of_pod, of_node),
+                "{text}"
+            );
+        }
+        assert_eq!(Exclude::parse("web").unwrap_err(), "\"web\" is not of the form KIND/NAME");
+        assert!(Exclude::parse("thing/x").is_err());
+        assert!(Exclude::parse("pod/").is_err());
+    }
+
+    #[test]
+    fn namespaces_concern_what_has_one_and_labels_concern_pods() {
+        let filter = Filter {
+            namespaces: vec!["shop".into()],
+            pods: Some(Selector::parse("app=web").unwrap()),
+            exclude: Vec::new(),
+        };
+        assert!(filter.takes(&pod("shop", "a", "web")));
+        assert!(!filter.takes(&pod("shop", "a", "db")));
+        assert!(!filter.takes(&pod("other", "a", "web")));
+        assert!(filter.takes(&Node::default().into()));
+        assert!(Filter::default().takes(&pod("other", "a", "db")));
+    }
+}

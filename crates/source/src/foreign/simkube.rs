@@ -1,0 +1,113 @@
+//! SimKube's trace of a cluster: MessagePack with an event for each second in which a tracked
+//! object was applied or deleted. What there was at its end is taken. Mostly workloads are tracked,
+//! whose pods are made as their controllers would; nodes never are.
+//!
+//! Read is version 2 of the format, as MessagePack or as the JSON that `msgpack2json` makes of it.
+//!
+//! Upstream: `sk-core/src/trace/mod.rs`, `event.rs` and `docs/ref/trace-files.md` of acrlabs/simkube.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Contents, Format, as_is, first_field};
+use kubestep_engine::api::{Kind, Time};
+use crate::error::SourceError;
+use crate::files::File;
+use crate::item::{self, Expected, Item};
+use kubestep_engine::api::words::count;
+
+/// The version that is read.
+const VERSION: u16 = 2;
+/// The fields, of which any may be the first.
+const FIELDS: &[&str] = &["version", "config", "events", "index", "pod_lifecycles"];
+
+pub(super) const FORMAT: Format = Format {
+    name: "a trace of SimKube",
+    may_be: |text| first_field(text).is_some_and(|field| FIELDS.contains(&field)),
+    prepare: as_is,
+    read,
+    holds: &[Kind::Pod, Kind::ReplicaSet, Kind::StatefulSet, Kind::ReplicationController],
+    is_scheduler: false,
+};
+
+/// What is read of a trace: other fields are SimKube's bookkeeping.
+#[derive(Serialize, Deserialize)]
+struct Trace {
+    version: u16,
+    events: Vec<Event>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Event {
+    /// Seconds since 1970.
+    ts: i64,
+    applied_objs: Vec<Value>,
+    deleted_objs: Vec<Value>,
+}
+
+/// True of the first bytes of a trace in MessagePack: a short mapping, then a short text.
+pub(in crate) fn is_trace(head: &[u8]) -> bool {
+    let is = |field: &&str| {
+        let length = 0xa0 | field.len() as u8;
+        head.get(1) == Some(&length) && head[2..].starts_with(field.as_bytes())
+    };
+    head.first().is_some_and(|byte| byte & 0xf0 == 0x80) && FIELDS.iter().any(is)
+}
+
+/// A trace in MessagePack as JSON.
+pub(in crate) fn to_json(name: &str, bytes: &[u8]) -> Result<String, Box<SourceError>> {
+    let trace: Trace = rmp_serde::from_slice(bytes).map_err(|error| {
+        let message =
+            format!("is a trace of SimKube that is damaged or of another version: {error}");
+        SourceError::of_file(name, message, "only version 2 of the format is read")
+    })?;
+    Ok(serde_json::to_string(&trace).unwrap_or_default())
+}
+
+fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
+    let Ok(trace) = serde_json::from_str::<Trace>(&file.text) else { return Ok(None) };
+    if trace.version != VERSION {
+        let message = format!("is a trace of SimKube in version {} of the format", trace.version);
+        return Err(SourceError::of_file(&file.name, message, "only version 2 is read"));
+    }
+    let events = trace.events.len();
+    let end = trace.events.last().map(|event| Time(event.ts.saturating_mul(1_000_000)));
+    let mut state = IndexMap::new();
+    for event in trace.events {
+        for object in event.applied_objs {
+            state.insert(identity(&object), Some(object));
+        }
+        for object in event.deleted_objs {
+            state.insert(identity(&object), None);
+        }
+    }
+    let mut contents = Contents::default();
+    contents
+        .notes
+        .extend(end.map(|end| format!("as it was after {}, at {end}", count(events, "event"))));
+    for object in state.into_values().flatten() {
+        match has_template(&object) {
+            true => contents.manifests.push(object),
+            false => contents.items.push(Item {
+                document: 1,
+                line: 1,
+                content: item::Content::Value(object),
+                expected: Expected::Anything,
+            }),
+        }
+    }
+    Ok(Some(contents))
+}
+
+/// What tells objects apart.
+fn identity(object: &Value) -> [String; 4] {
+    let metadata = &object["metadata"];
+    [&object["apiVersion"], &object["kind"], &metadata["namespace"], &metadata["name"]]
+        .map(|field| field.as_str().unwrap_or_default().to_owned())
+}
+
+/// Whether pods are made from it.
+fn has_template(object: &Value) -> bool {
+    ["/spec/template", "/spec/jobTemplate"].iter().any(|path| object.pointer(path).is_some())
+}

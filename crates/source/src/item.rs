@@ -1,0 +1,247 @@
+//! One object's text within a file, and how it is decoded.
+
+use super::LIMITS;
+use kubestep_engine::api::decode::{DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error};
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::intern::Symbol;
+
+/// The kind of document that holds the scheduler's configuration.
+const SCHEDULER_CONFIG: &str = "KubeSchedulerConfiguration";
+
+/// The fields of a snapshot with the kinds that they list: those of kube-scheduler-simulator's
+/// export under its names, and all others.
+pub const SNAPSHOT_FIELDS: &[(Kind, &str)] = &[
+    (Kind::Namespace, "namespaces"),
+    (Kind::PriorityClass, "priorityClasses"),
+    (Kind::Node, "nodes"),
+    (Kind::StorageClass, "storageClasses"),
+    (Kind::CsiDriver, "csiDrivers"),
+    (Kind::CsiNode, "csiNodes"),
+    (Kind::CsiStorageCapacity, "csiStorageCapacities"),
+    (Kind::PersistentVolume, "pvs"),
+    (Kind::PersistentVolumeClaim, "pvcs"),
+    (Kind::VolumeAttachment, "volumeAttachments"),
+    (Kind::Service, "services"),
+    (Kind::ReplicationController, "replicationControllers"),
+    (Kind::ReplicaSet, "replicaSets"),
+    (Kind::StatefulSet, "statefulSets"),
+    (Kind::PodDisruptionBudget, "podDisruptionBudgets"),
+    (Kind::DeviceClass, "deviceClasses"),
+    (Kind::ResourceSlice, "resourceSlices"),
+    (Kind::DeviceTaintRule, "deviceTaintRules"),
+    (Kind::ResourceClaimTemplate, "resourceClaimTemplates"),
+    (Kind::ResourceClaim, "resourceClaims"),
+    (Kind::Workload, "workloads"),
+    (Kind::PodGroup, "podGroups"),
+    (Kind::Pod, "pods"),
+];
+
+/// An object's text and place.
+pub(super) struct Item<'a> {
+    /// The document within the file, from 1.
+    pub document: u32,
+    /// The line that the text starts in, from 1.
+    pub line: u32,
+    pub content: Content<'a>,
+    pub expected: Expected,
+}
+
+/// What a text is taken for if it does not say itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Expected {
+    /// It must say what it is.
+    Anything,
+    /// An item of a typed list or of a simulator's export.
+    Kind(Kind),
+    /// An item of a typed list of a kind that the scheduler does not read.
+    Unread(Symbol),
+    /// The scheduler configuration in a simulator's export.
+    SchedulerConfig,
+    /// What a capture says about itself.
+    Note(Note),
+}
+
+/// A field in which a capture says something about itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Note {
+    CapturedAt,
+    ServerVersion,
+    Missing,
+    FeatureGates,
+}
+
+/// The text itself.
+pub(super) enum Content<'a> {
+    /// JSON, starting after that many characters of its line.
+    Json { text: &'a str, column: usize },
+    /// YAML, whose lines are indented by that much; the first may have a dash in there.
+    Yaml { text: &'a str, indent: usize },
+    /// A value out of a document that could not be cut up.
+    Value(serde_json::Value),
+}
+
+/// What became of an item.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Object(Object),
+    /// Of a kind that the scheduler does not read.
+    Unread(Symbol),
+    /// The text of a scheduler configuration.
+    SchedulerConfig(String),
+    /// What a capture says about itself, as written.
+    Note(Note, String),
+    /// `null`.
+    Nothing,
+}
+
+impl Expected {
+    /// The kind of a typed list's items: of a `PodList` pods.
+    pub fn of_list(api_version: &str, list_kind: &str) -> Expected {
+        match list_kind.strip_suffix("List") {
+            None | Some("") => Expected::Anything,
+            Some(kind) => match Kind::of(api_version, kind) {
+                Some(kind) => Expected::Kind(kind),
+                None => Expected::Unread(kind.into()),
+            },
+        }
+    }
+
+    /// What a field of a kube-scheduler-simulator export holds.
+    pub fn of_simulator_field(field: &str) -> Option<Expected> {
+        if let Some((kind, _)) = SNAPSHOT_FIELDS.iter().find(|(_, name)| *name == field) {
+            return Some(Expected::Kind(*kind));
+        }
+        Some(match field {
+            "schedulerConfig" => Expected::SchedulerConfig,
+            "capturedAt" => Expected::Note(Note::CapturedAt),
+            "serverVersion" => Expected::Note(Note::ServerVersion),
+            "missing" => Expected::Note(Note::Missing),
+            "featureGates" => Expected::Note(Note::FeatureGates),
+            _ => return None,
+        })
+    }
+
+    /// Whether the field holds one value, as opposed to a list of objects.
+    pub fn is_single(self) -> bool {
+        matches!(self, Expected::SchedulerConfig | Expected::Note(_))
+    }
+}
+
+impl Item<'_> {
+    pub fn decode(&self) -> Result<Outcome, DecodeError> {
+        let kind = match self.expected {
+            Expected::Unread(kind) => return Ok(Outcome::Unread(kind)),
+            Expected::SchedulerConfig => return Ok(self.scheduler_config()),
+            Expected::Note(note) => return Ok(Outcome::Note(note, self.text())),
+            Expected::Anything => None,
+            Expected::Kind(kind) => Some(kind),
+        };
+        if matches!(self.content, Content::Yaml { text, .. } if text.len() > LIMITS.object) {
+            let message = format!("is longer than {} MiB", LIMITS.object >> 20);
+            return Err(DecodeError { message, ..DecodeError::default() });
+        }
+        let decoded = match &self.content {
+            Content::Json { text, .. } => decode(Text::Json(text), kind),
+            Content::Yaml { text, indent: 0 } => decode(Text::Yaml(text), kind),
+            Content::Yaml { text, indent } => decode(Text::Yaml(&dedent(text, *indent)), kind),
+            Content::Value(value) => decode_value(value, kind),
+        };
+        decoded.map(|decoded| self.outcome(decoded))
+    }
+
+    /// What a decoded item comes to.
+    pub fn outcome(&self, decoded: Decoded) -> Outcome {
+        match decoded {
+            Decoded::Object(object) => Outcome::Object(object),
+            Decoded::Unread(kind) if kind == SCHEDULER_CONFIG => self.scheduler_config(),
+            Decoded::Unread(kind) if is_list(&kind) => Outcome::Nothing,
+            Decoded::Unread(kind) => Outcome::Unread(kind),
+        }
+    }
+
+    /// The item as a tree of values.
+    pub fn value(&self) -> Result<serde_json::Value, DecodeError> {
+        match &self.content {
+            Content::Json { text, .. } => {
+                serde_json::from_str(text).map_err(|error| json_error(&error))
+            }
+            Content::Yaml { text, indent } => kubestep_engine::api::yaml::from_str(&dedent(text, *indent))
+                .map_err(|error| yaml_error(&error)),
+            Content::Value(value) => Ok(value.clone()),
+        }
+    }
+
+    fn text(&self) -> String {
+        match &self.content {
+            Content::Json { text, .. } => (*text).to_string(),
+            Content::Yaml { text, indent } => dedent(text, *indent),
+            Content::Value(value) => value.to_string(),
+        }
+    }
+
+    fn scheduler_config(&self) -> Outcome {
+        let text = self.text();
+        match text.trim() {
+            "" | "null" | "~" => Outcome::Nothing,
+            _ => Outcome::SchedulerConfig(with_header(text)),
+        }
+    }
+
+    /// A place in the decoder's text as a place in the file.
+    pub fn place(&self, position: Option<(usize, usize)>) -> (usize, usize) {
+        let start = self.line as usize;
+        let Some((line, column)) = position else { return (start, 0) };
+        match self.content {
+            Content::Json { column: before, .. } if line <= 1 => (start, column + before),
+            Content::Json { .. } => (start + line - 1, column),
+            Content::Yaml { indent, .. } => (start + line.max(1) - 1, column + indent),
+            Content::Value(_) => (start, 0),
+        }
+    }
+}
+
+/// A list that came without items.
+pub(super) fn is_list(kind: &str) -> bool {
+    let item = kind.strip_suffix("List");
+    item.is_some_and(|item| item.is_empty() || Kind::by_name(item).is_some())
+}
+
+/// A simulator's export may leave out what the configuration is.
+fn with_header(text: String) -> String {
+    let Ok(serde_yaml::Value::Mapping(mut fields)) = kubestep_engine::api::yaml::from_str(&text) else {
+        return text;
+    };
+    let is_set = |value: Option<&serde_yaml::Value>| value.is_some_and(|value| !value.is_null());
+    if is_set(fields.get("kind")) && is_set(fields.get("apiVersion")) {
+        return text;
+    }
+    fields.insert("kind".into(), SCHEDULER_CONFIG.into());
+    fields.insert("apiVersion".into(), "kubescheduler.config.k8s.io/v1".into());
+    serde_yaml::to_string(&fields).unwrap_or(text)
+}
+
+fn decode_value(value: &serde_json::Value, kind: Option<Kind>) -> Result<Decoded, DecodeError> {
+    let field = |name: &str| value[name].as_str().unwrap_or_default();
+    let (api_version, name) = (field("apiVersion"), field("kind"));
+    let kind = match (name, kind) {
+        ("", Some(kind)) => kind,
+        // Also the way to the error about a missing kind.
+        ("", None) => return decode(Text::Json(&value.to_string()), None),
+        _ => match Kind::of(api_version, name) {
+            Some(kind) => kind,
+            None => return Ok(Decoded::Unread(name.into())),
+        },
+    };
+    from_value(kind, value.clone()).map(Decoded::Object)
+}
+
+/// Takes the indentation, and a dash in it, off each line. Lines that are indented less are
+/// blank, or comments.
+fn dedent(text: &str, indent: usize) -> String {
+    let mut dedented = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let blank = line.bytes().take_while(|byte| matches!(byte, b' ' | b'-')).count();
+        dedented.push_str(&line[blank.min(indent)..]);
+    }
+    dedented
+}

@@ -1,0 +1,381 @@
+//! Input: files with Kubernetes objects in any of the shapes that people have them in,
+//! turned into [`kubestep_engine::api`] objects.
+//!
+//! Read are YAML with any number of documents, JSON, `v1` lists and typed lists (also as
+//! `kubectl cluster-info dump` writes them into a folder), and the export of
+//! kube-scheduler-simulator and `kubestep capture`, and what other tools write (`foreign`); all of
+//! it also packed with gzip. Either all of it is understood, or there is one error that says where
+//! and what, and nothing is used.
+//!
+//! Files are cut into objects first (`yaml`, `json`), the objects are then decoded side
+//! by side, in the order of appearance. Large JSON is never held as a whole: it is read, cut
+//! and decoded in chunks (`stream`).
+
+mod captured;
+mod check;
+mod error;
+mod files;
+mod filter;
+pub mod fixtures;
+mod foreign;
+mod item;
+mod json;
+mod manifests;
+mod piece;
+mod progress;
+mod reader;
+pub mod recording;
+mod stream;
+mod unpack;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+pub use captured::{Captured, MissingKind};
+pub use check::NOTHING_PENDING;
+pub use error::SourceError;
+pub use files::{Unreadable, below};
+pub use filter::{Exclude, Filter};
+pub use foreign::Foreign;
+pub use item::SNAPSHOT_FIELDS;
+pub use manifests::{Manifest, manifests};
+pub use progress::Progress;
+pub use recording::Recording;
+
+use kubestep_engine::api::{Object, Time, admission};
+use kubestep_engine::intern::Symbol;
+use files::File;
+use item::{Item, Outcome};
+use piece::Piece;
+use reader::Reader;
+
+/// The path that stands for standard input.
+pub const STDIN: &str = "-";
+
+/// Where an object was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The file as it was named, `-` for standard input.
+    pub file: Symbol,
+    /// The document within the file, from 1.
+    pub document: u32,
+    /// The line that the object starts in, from 1.
+    pub line: u32,
+}
+
+/// `pods.yaml:12`, and the document where there are several.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = if self.file == STDIN { "standard input" } else { &self.file };
+        write!(f, "{file}:{}", self.line)?;
+        if self.document > 1 { write!(f, " (document {})", self.document) } else { Ok(()) }
+    }
+}
+
+/// An object and where it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The object: with namespace and uid, without defaults.
+    pub object: Object,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+/// The text of a scheduler configuration that came with the objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SchedulerConfigText {
+    /// YAML or JSON.
+    pub text: String,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+/// All that was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Input {
+    /// The objects that the scheduler reads, in the order of appearance.
+    pub objects: Vec<Loaded>,
+    /// Objects of other kinds: kind → how many.
+    pub skipped: BTreeMap<Symbol, usize>,
+    /// Objects that the filter left out.
+    pub filtered: usize,
+    /// The first scheduler configuration among the objects.
+    pub scheduler_config: Option<SchedulerConfigText>,
+    /// Workloads that stand for pods which are not there, as traces hold them.
+    pub manifests: Vec<Manifest>,
+    /// The files that other tools wrote.
+    pub foreign: Vec<Foreign>,
+    /// What a capture says about itself.
+    pub captured: Captured,
+    /// What happened after the lists, if this is a recording.
+    pub recording: Option<Recording>,
+    /// When a live cluster was listed, if this is one that is to be followed.
+    pub listed_at: Option<Time>,
+    /// What a reader should know, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// What is read at once.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Bytes of text up to which a file is held as a whole.
+    whole: usize,
+    /// Bytes of text that one thread decodes at a time.
+    chunk: usize,
+    /// Bytes of text of one object, at most.
+    object: usize,
+}
+
+const LIMITS: Limits = Limits { whole: 4 << 20, chunk: 1 << 20, object: 16 << 20 };
+
+/// Reads files and folders; `-` is standard input.
+pub fn read(
+    paths: &[PathBuf],
+    filter: &Filter,
+    progress: &Progress,
+) -> Result<Input, Box<SourceError>> {
+    let paths = files::find_all(paths)?;
+    progress.total.store(files::total_size(&paths), Ordering::Relaxed);
+    let mut reading = Reading::new(filter, progress, LIMITS);
+    for path in paths {
+        reading.file(files::open(&path, progress)?)?;
+    }
+    reading.finish()
+}
+
+/// Reads one text as if it were the file `name`: a built-in example, or a test's.
+pub fn read_text(name: &str, bytes: Vec<u8>, filter: &Filter) -> Result<Input, Box<SourceError>> {
+    read_bytes(name, &bytes, filter, LIMITS)
+}
+
+fn read_bytes(
+    name: &str,
+    bytes: &[u8],
+    filter: &Filter,
+    limits: Limits,
+) -> Result<Input, Box<SourceError>> {
+    let progress = Progress::default();
+    let mut reading = Reading::new(filter, &progress, limits);
+    reading.file(Reader::new(name.into(), bytes, &progress)?)?;
+    reading.finish()
+}
+
+/// What was read so far.
+struct Reading<'a> {
+    input: Input,
+    filter: &'a Filter,
+    progress: &'a Progress,
+    limits: Limits,
+    /// The files that are held as a whole.
+    files: Vec<File>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(filter: &'a Filter, progress: &'a Progress, limits: Limits) -> Reading<'a> {
+        Reading { input: Input::default(), filter, progress, limits, files: Vec::new() }
+    }
+
+    fn file(&mut self, mut reader: Reader<'_>) -> Result<(), Box<SourceError>> {
+        let mut text = String::new();
+        let mut more = true;
+        while more && text.len() < recording::needed() {
+            more = reader.read_more(&mut text)?;
+        }
+        if recording::looks_like(&text) {
+            return self.recording(reader, text);
+        }
+        while more && text.len() < self.limits.whole {
+            more = reader.read_more(&mut text)?;
+        }
+        let formats = foreign::candidates(&text);
+        if !formats.is_empty() {
+            reader.read_rest(&mut text, more)?;
+            return self.foreign(File { name: reader.name, text }, &formats);
+        }
+        // Much JSON is what machines write. Much YAML is rare, and slow in any case.
+        let is_json = json::looks_like(&text);
+        if more && is_json {
+            let file = Symbol::new(&reader.name);
+            let found = stream::read(reader, text, self.limits)?;
+            for stream::Found { document, line, outcome } in found {
+                self.take(Origin { file, document, line }, outcome);
+            }
+            return Ok(());
+        }
+        if !is_json {
+            reader.read_rest(&mut text, more)?;
+        }
+        self.whole(File { name: reader.name, text })
+    }
+
+    fn recording(&mut self, reader: Reader<'_>, text: String) -> Result<(), Box<SourceError>> {
+        let name = reader.name.clone();
+        let recording::Read { objects, recording, warnings } =
+            recording::read(reader, text, self.limits)?;
+        if self.input.recording.is_some() {
+            let message = "is a second recording".into();
+            return Err(SourceError::of_file(&name, message, "name one of them"));
+        }
+        let file = Symbol::new(&name);
+        for (line, object) in objects {
+            self.take(Origin { file, document: 1, line }, Outcome::Object(object));
+        }
+        self.input.warnings.extend(warnings);
+        recording.describe(&mut self.input, file);
+        Ok(())
+    }
+
+    fn whole(&mut self, file: File) -> Result<(), Box<SourceError>> {
+        self.items(&file, &split(&file)?)?;
+        self.files.push(file);
+        Ok(())
+    }
+
+    /// A file that another tool wrote, or that looks like one.
+    fn foreign(
+        &mut self,
+        mut file: File,
+        formats: &[&'static foreign::Format],
+    ) -> Result<(), Box<SourceError>> {
+        for format in formats {
+            (format.prepare)(&mut file.text);
+            let Some(contents) = (format.read)(&file)? else { continue };
+            self.items(&file, &contents.items)?;
+            let manifest = |value| Manifest { file: file.name.clone(), value };
+            self.input.manifests.extend(contents.manifests.into_iter().map(manifest));
+            self.input.foreign.push(format.about(&file.name, contents.notes));
+            self.files.push(file);
+            return Ok(());
+        }
+        self.whole(file)
+    }
+
+    fn items(&mut self, file: &File, items: &[Item<'_>]) -> Result<(), Box<SourceError>> {
+        add(&self.progress.found, items.len());
+        let outcomes = decode(&file.piece(), items, self.progress)?;
+        let name = Symbol::new(&file.name);
+        for (item, outcome) in items.iter().zip(outcomes) {
+            self.take(Origin { file: name, document: item.document, line: item.line }, outcome);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, origin: Origin, outcome: Outcome) {
+        take(&mut self.input, self.filter, origin, outcome);
+    }
+
+    fn finish(mut self) -> Result<Input, Box<SourceError>> {
+        check::duplicates(&self.input.objects, &self.files)?;
+        finish(&mut self.input, self.filter);
+        self.progress.is_read.store(true, Ordering::Relaxed);
+        Ok(self.input)
+    }
+}
+
+/// The text of one small file, as a configuration or an edit names it.
+///
+/// # Errors
+/// What is wrong with the file, named, for people.
+pub fn read_whole(path: &Path) -> Result<String, String> {
+    let name = path.display();
+    let limit = LIMITS.object as u64;
+    let mut text = String::new();
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_string(&mut text));
+    if text.len() as u64 > limit {
+        return Err(format!("{name}: has more than {} MiB: is it the right file?", limit >> 20));
+    }
+    read.map(|_| text).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!("{name}: there is no such file"),
+        ErrorKind::IsADirectory => format!("{name}: is a folder; name the file in it"),
+        ErrorKind::InvalidData => format!("{name}: is not text; save it as UTF-8"),
+        _ => format!("{name}: {error}"),
+    })
+}
+
+/// Objects that were not read from files but are there already, as if `name` had held them.
+pub fn of_objects(objects: Vec<Object>, name: &str, filter: &Filter) -> Input {
+    let mut input = Input::default();
+    let origin = Origin { file: name.into(), document: 1, line: 1 };
+    for object in objects {
+        take(&mut input, filter, origin, Outcome::Object(object));
+    }
+    finish(&mut input, filter);
+    input
+}
+
+fn finish(input: &mut Input, filter: &Filter) {
+    input.warnings.extend(input.captured.sentences());
+    match &mut input.recording {
+        Some(recording) => recording.keep(filter),
+        // Of a recording it is not known yet how much of it counts.
+        None => check::warn(input),
+    }
+}
+
+fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
+    // YAML's flow style looks like JSON; what is not JSON may still be YAML.
+    if json::looks_like(&file.text) {
+        match json::split(file.piece()) {
+            Err(error) if file.is_json() || yaml::split(file).is_err() => return Err(error),
+            Err(_) => {}
+            items => return items,
+        }
+    }
+    yaml::split(file)
+}
+
+/// Decodes side by side; the first error in the order of appearance counts.
+fn decode(
+    piece: &Piece<'_>,
+    items: &[Item<'_>],
+    progress: &Progress,
+) -> Result<Vec<Outcome>, Box<SourceError>> {
+    let outcomes: Vec<_> = items
+        .par_iter()
+        .map(|item| {
+            progress.check()?;
+            let outcome = item.decode().map_err(|error| piece.error(item, error));
+            add(&progress.decoded, 1);
+            outcome
+        })
+        .collect();
+    outcomes.into_iter().collect()
+}
+
+fn add(counter: &AtomicU64, count: usize) {
+    counter.fetch_add(count as u64, Ordering::Relaxed);
+}
+
+fn take(input: &mut Input, filter: &Filter, origin: Origin, outcome: Outcome) {
+    match outcome {
+        Outcome::Object(mut object) => {
+            admission::identify(&mut object);
+            if filter.takes(&object) {
+                input.objects.push(Loaded { object, origin });
+            } else {
+                input.filtered += 1;
+                check::note_filtered(input, &object);
+            }
+        }
+        Outcome::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
+        Outcome::SchedulerConfig(text) => match &input.scheduler_config {
+            None => input.scheduler_config = Some(SchedulerConfigText { text, origin }),
+            Some(first) => input.warnings.push(format!(
+                "a second scheduler configuration at {origin} is not used: the one at {} is",
+                first.origin
+            )),
+        },
+        Outcome::Note(note, text) => input.captured.take(note, &text),
+        Outcome::Nothing => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

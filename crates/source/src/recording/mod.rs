@@ -1,0 +1,311 @@
+//! Recordings: a cluster as it was listed and all that happened to it since, one JSON record a
+//! line, as `schema/recording.v1.json` describes them.
+//!
+//! The first line is the header, then come, in bundles, expectations, the lists, a line that ends them, and the changes in
+//! the order of their arrival. A file that ends early, also one packed with gzip, is read up to
+//! its last whole record. A bundle is the same format: a recording with what is expected of it,
+//! or the lists alone.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::captured::MissingKind;
+use super::{Filter, Input, Loaded, Origin, SchedulerConfigText, check};
+use kubestep_engine::api::{Object, ObjectKey, Time, admission};
+use kubestep_engine::intern::Symbol;
+
+pub use read::expectations;
+pub(super) use read::{Read, looks_like, needed, read};
+
+/// The schema that the header names.
+pub const SCHEMA: &str = "kubestep/recording/v1";
+
+/// The first line: what was recorded, by what, and how it is to be decided.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Header {
+    /// [`SCHEMA`]; it comes first, as that is how a recording is recognized.
+    pub schema: String,
+    /// `header`.
+    pub record: String,
+    /// The version of kubestep that wrote it.
+    pub kubestep: String,
+    /// The API server's version; "" where there was none.
+    pub server_version: String,
+    /// The kubeconfig's context, or the files it was made of.
+    pub context: String,
+    /// When the lists were complete, by the server's clock; none if nothing tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed_at: Option<Time>,
+    /// Of kinds with a namespace only what is in these; all if there are none.
+    pub namespaces: Vec<String>,
+    /// The kinds that could not be read.
+    pub missing: Vec<MissingKind>,
+    /// The scheduler's configuration, if one was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler_config: Option<Value>,
+    /// The feature gates, as `--feature-gates` takes them, if some were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feature_gates: Option<String>,
+    /// Whether all names were replaced by others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
+}
+
+/// Any other line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "record", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[allow(missing_docs, reason = "the schema says what each field is")]
+pub enum Line {
+    /// An object of the lists.
+    Object { kind: &'static str, object: Value },
+    /// The lists are complete.
+    Listed { objects: usize },
+    /// An object is new or has changed.
+    Put { at: Time, kind: &'static str, object: Value },
+    /// An object is gone.
+    Delete {
+        at: Time,
+        kind: &'static str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        namespace: String,
+        name: String,
+    },
+    /// What the cluster's scheduler did to a pod, as the change before shows it.
+    Decision {
+        at: Time,
+        pod: String,
+        uid: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        node: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        nominated: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// What the cluster's scheduler told as an event.
+    Event { at: Time, pod: String, uid: String, reporter: String, reason: String, message: String },
+    /// What was to be said about the connection.
+    Notice { at: Time, serious: bool, text: String },
+    /// What is expected of the cluster when it is run, as in a test.
+    Expect { expect: Value },
+    /// Nothing comes after this: it was ended, and not cut off.
+    End { at: Option<Time>, changes: usize },
+}
+
+/// A recording that was read: what happened after its lists.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// Its first line.
+    pub header: Header,
+    /// When the lists were complete.
+    pub listed_at: Time,
+    /// When it ends.
+    pub ended_at: Time,
+    /// The changes, in the order of their arrival.
+    pub changes: Vec<Recorded>,
+    /// What was told beside them, in the order of its arrival.
+    pub notes: Vec<Noted>,
+    /// What is expected, as YAML: the `expect` of a test.
+    pub expect: Option<String>,
+}
+
+/// Something that was told and changed nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noted {
+    /// When it arrived, by the server's clock.
+    pub at: Time,
+    /// The line of the file, from 1.
+    pub line: u32,
+    /// What was told.
+    pub note: Note,
+}
+
+/// What was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A scheduler told an event about a pod.
+    Event {
+        /// The pod, `namespace/name`.
+        pod: String,
+        /// Its UID.
+        uid: String,
+        /// Who told it.
+        reporter: String,
+        /// `Scheduled` and the like.
+        reason: String,
+        /// Its words.
+        message: String,
+    },
+    /// Something was to be said about the connection.
+    Notice {
+        /// Whether what was shown could be wrong or old from then on.
+        serious: bool,
+        /// One sentence.
+        text: String,
+    },
+}
+
+/// A change and when it arrived.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// When it arrived, by the server's clock.
+    pub at: Time,
+    /// The line of the file, from 1.
+    pub line: u32,
+    /// The change.
+    pub what: What,
+}
+
+/// What changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// An object is new or has changed.
+    Put(Object),
+    /// An object is gone.
+    Delete(ObjectKey),
+}
+
+impl Recording {
+    /// Up to which time `until` asks for: a time, or so long after the lists.
+    ///
+    /// # Errors
+    /// It is neither, or before the lists.
+    pub fn moment(&self, until: &str) -> Result<Time, String> {
+        let moment = match Time::parse(until) {
+            Ok(moment) => moment,
+            Err(_) => {
+                let wrong = |_| {
+                    format!(
+                        "{until:?} is neither a time, as in {}, nor a span since the lists, as in \
+                         90s or 12m30s",
+                        self.ended_at
+                    )
+                };
+                let span: jiff::SignedDuration = until.parse().map_err(wrong)?;
+                Time(self.listed_at.0 + i64::try_from(span.as_micros()).unwrap_or(i64::MAX / 2))
+            }
+        };
+        match moment < self.listed_at {
+            true => Err(format!("{moment} is before the recording begins: {}", self.listed_at)),
+            false => Ok(moment),
+        }
+    }
+
+    /// The changes up to a time, all without.
+    pub fn until(&self, until: Option<Time>) -> &[Recorded] {
+        let end = until.map_or(self.changes.len(), |until| {
+            // Clocks may be set back: what arrived before counts.
+            self.changes.iter().take_while(|change| change.at <= until).count()
+        });
+        self.changes.get(..end).unwrap_or_default()
+    }
+
+    /// What was told up to a time, all without.
+    pub fn notes_until(&self, until: Option<Time>) -> impl Iterator<Item = &Noted> {
+        self.notes.iter().filter(move |noted| until.is_none_or(|until| noted.at <= until))
+    }
+}
+
+impl Recording {
+    /// Tells an input what the header says, and becomes a part of it.
+    pub(super) fn describe(self, input: &mut Input, file: Symbol) {
+        let header = &self.header;
+        input.captured.at = header.listed_at.map(|at| at.to_string()).unwrap_or_default();
+        input.captured.server_version.clone_from(&header.server_version);
+        input.captured.missing.clone_from(&header.missing);
+        input.captured.feature_gates.clone_from(&header.feature_gates);
+        if let (Some(config), None) = (&header.scheduler_config, &input.scheduler_config) {
+            let origin = Origin { file, document: 1, line: 1 };
+            input.scheduler_config = Some(SchedulerConfigText { text: config.to_string(), origin });
+        }
+        input.recording = Some(self);
+    }
+
+    /// Leaves out the changes of objects that the filter does not take.
+    pub(super) fn keep(&mut self, filter: &Filter) {
+        for change in &mut self.changes {
+            if let What::Put(object) = &mut change.what {
+                admission::identify(object);
+            }
+        }
+        self.changes.retain(|change| match &change.what {
+            What::Put(object) => filter.takes(object),
+            // Whoever was never taken is not missed.
+            What::Delete(_) => true,
+        });
+    }
+}
+
+impl Input {
+    /// Makes an input that is a recording the cluster as it was at `until`, in the end without:
+    /// what changed up to then is in the objects, as if they had been listed at that time. Adds
+    /// what a reader should know. Other inputs stay as they are.
+    pub fn wind(&mut self, until: Option<Time>) {
+        let Some(recording) = self.recording.take() else { return };
+        let mut folding = Folding::default();
+        let file = self.objects.first().map(|loaded| loaded.origin.file).unwrap_or_default();
+        std::mem::take(&mut self.objects).into_iter().for_each(|loaded| folding.put(loaded));
+        for change in recording.until(until) {
+            let origin = Origin { file, document: 1, line: change.line };
+            match &change.what {
+                What::Put(object) => folding.put(Loaded { object: object.clone(), origin }),
+                What::Delete(key) => folding.delete(key),
+            }
+        }
+        self.objects = folding.slots.into_iter().flatten().collect();
+        self.recording = Some(recording);
+        check::warn(self);
+    }
+
+    /// Leaves an input that is a recording as it was listed: what changed later is for whoever
+    /// replays it. Adds what a reader should know.
+    pub fn begin(&mut self) {
+        if let Some(recording) = &self.recording {
+            let goes_on = !recording.changes.is_empty();
+            self.listed_at = recording.header.listed_at;
+            check::warn(self);
+            if goes_on {
+                self.warnings.retain(|warning| warning != check::NOTHING_PENDING);
+            }
+        }
+    }
+}
+
+/// Objects that change: each stays in the place where it was seen first.
+#[derive(Default)]
+struct Folding {
+    slots: Vec<Option<Loaded>>,
+    at: HashMap<ObjectKey, usize>,
+}
+
+impl Folding {
+    fn put(&mut self, loaded: Loaded) {
+        let key = loaded.object.key();
+        let is_same = |slot: &&mut Option<Loaded>| {
+            let uid = loaded.object.metadata().uid;
+            slot.as_ref().is_some_and(|old| old.object.metadata().uid == uid)
+        };
+        let slot = self.at.get(&key).and_then(|at| self.slots.get_mut(*at));
+        match slot.filter(is_same) {
+            Some(slot) => *slot = Some(loaded),
+            // One that was made anew comes last.
+            None => {
+                self.delete(&key);
+                self.at.insert(key, self.slots.len());
+                self.slots.push(Some(loaded));
+            }
+        }
+    }
+
+    fn delete(&mut self, key: &ObjectKey) {
+        let slot = self.at.remove(key).and_then(|at| self.slots.get_mut(at));
+        slot.map(Option::take);
+    }
+}

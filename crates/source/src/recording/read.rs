@@ -1,0 +1,334 @@
+//! Reading a recording: whole lines are decoded side by side, many at a time, and put in their
+//! order. What is behind the last whole line is given up, with a word about it.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Header, Note, Noted, Recorded, Recording, SCHEMA, What};
+use kubestep_engine::api::decode::{Decoded, Text, decode};
+use kubestep_engine::api::{Kind, Object, ObjectKey, Time};
+use kubestep_engine::intern::Symbol;
+use crate::error::SourceError;
+use crate::item::{Content, Expected, Item};
+use crate::piece::{Piece, Place};
+use crate::reader::{Reader, line_ends, too_large};
+use crate::{Limits, Progress, add, files};
+
+/// What every recording begins with.
+const BEGIN: &str = "{\"schema\":\"kubestep/recording/";
+
+/// What was read of a recording.
+pub(in crate) struct Read {
+    /// The lists: each object with its line.
+    pub objects: Vec<(u32, Object)>,
+    pub recording: Recording,
+    pub warnings: Vec<String>,
+}
+
+/// A line as it is written.
+#[derive(Deserialize)]
+struct Raw<'a> {
+    record: &'a str,
+    #[serde(default)]
+    at: Option<Time>,
+    #[serde(default, borrow)]
+    kind: Option<&'a str>,
+    #[serde(default, borrow)]
+    object: Option<&'a RawValue>,
+    #[serde(default)]
+    namespace: Symbol,
+    #[serde(default)]
+    name: Symbol,
+    #[serde(default, borrow)]
+    expect: Option<&'a RawValue>,
+}
+
+/// An event as it is written.
+#[derive(Deserialize)]
+struct RawEvent {
+    pod: String,
+    uid: String,
+    reporter: String,
+    reason: String,
+    message: String,
+}
+
+/// A notice as it is written.
+#[derive(Deserialize)]
+struct RawNotice {
+    serious: bool,
+    text: String,
+}
+
+/// A line that was understood.
+enum Parsed {
+    Header(Box<Header>),
+    Object(Object),
+    Listed,
+    Put(Time, Object),
+    Delete(Time, ObjectKey),
+    Note(Time, Note),
+    Expect(String),
+    End(Option<Time>),
+    /// What is there for other programs, or is not known yet.
+    Other,
+}
+
+type Problem = Box<SourceError>;
+
+/// Whether a text that begins like this is a recording. Blanks in front are not looked over.
+pub(in crate) fn looks_like(text: &str) -> bool {
+    text.starts_with(BEGIN)
+}
+
+/// How much text says whether it is a recording.
+pub(in crate) fn needed() -> usize {
+    BEGIN.len()
+}
+
+/// Reads the recording that begins with `text`.
+pub(in crate) fn read(
+    mut reader: Reader<'_>,
+    mut text: String,
+    limits: Limits,
+) -> Result<Read, Problem> {
+    reader.may_be_cut();
+    let mut building = Building::new(&reader.name);
+    let mut more = true;
+    while more {
+        while more && text.len() < limits.whole {
+            more = reader.read_more(&mut text)?;
+        }
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole == 0 && text.len() > limits.object {
+            return Err(too_large(&reader.name, building.lines as usize + 1));
+        }
+        if whole == 0 && more {
+            // A line that is longer than a block: its end is still to come.
+            more = reader.read_more(&mut text)?;
+            continue;
+        }
+        let found = building.take(text.get(..whole).unwrap_or_default())?;
+        add(&reader.progress().found, found);
+        add(&reader.progress().decoded, found);
+        text.drain(..whole);
+    }
+    // A last line without an end may be whole all the same.
+    if !text.trim().is_empty() && serde_json::from_str::<&RawValue>(&text).is_ok() {
+        building.take(&text)?;
+    }
+    building.finish()
+}
+
+/// Looks for expectations in a file: `None` if it is no recording, `Some(None)` if it is one
+/// without any. They stand in its second line.
+///
+/// # Errors
+/// The file cannot be read, or its second line is no JSON.
+pub fn expectations(path: &Path) -> Result<Option<Option<String>>, Problem> {
+    let progress = Progress::default();
+    let mut reader = files::open(path, &progress)?;
+    reader.may_be_cut();
+    let (mut text, mut more) = (String::new(), true);
+    while more && text.len() < needed() {
+        more = reader.read_more(&mut text)?;
+    }
+    if !looks_like(&text) {
+        return Ok(None);
+    }
+    while more && text.matches('\n').take(2).count() < 2 {
+        more = reader.read_more(&mut text)?;
+    }
+    let Some(second) = text.lines().nth(1) else { return Ok(Some(None)) };
+    let start = Place { line: 2, column: 0 };
+    match parse(&Piece { name: &reader.name, text: second, start })? {
+        Parsed::Expect(expect) => Ok(Some(Some(expect))),
+        _ => Ok(Some(None)),
+    }
+}
+
+/// A recording as far as it was read.
+struct Building {
+    file: String,
+    /// Lines so far.
+    lines: u32,
+    read: Read,
+    header: bool,
+    listed: bool,
+    ended: bool,
+    /// The last whole record, in a few words.
+    last: String,
+}
+
+impl Building {
+    fn new(file: &str) -> Building {
+        let recording = Recording::default();
+        let read = Read { objects: Vec::new(), recording, warnings: Vec::new() };
+        let (header, listed, ended) = (false, false, false);
+        Building { file: file.into(), lines: 0, read, header, listed, ended, last: String::new() }
+    }
+
+    /// Takes whole lines in; gives how many there were.
+    fn take(&mut self, text: &str) -> Result<usize, Problem> {
+        if text.is_empty() {
+            return Ok(0);
+        }
+        let (file, before) = (&self.file, self.lines);
+        let numbered = text.lines().zip(before + 1..);
+        let lines: Vec<(&str, u32)> =
+            numbered.filter(|(line, _)| !line.trim().is_empty()).collect();
+        let parse = |(text, line): &(&str, u32)| {
+            let start = Place { line: *line, column: 0 };
+            (*line, parse(&Piece { name: file, text, start }))
+        };
+        let parsed: Vec<(u32, Result<Parsed, Problem>)> = lines.par_iter().map(parse).collect();
+        for (line, parsed) in parsed {
+            self.lines = line;
+            self.add(parsed?)?;
+        }
+        self.lines = before + line_ends(text.as_bytes()).max(1) as u32;
+        Ok(lines.len())
+    }
+
+    fn add(&mut self, parsed: Parsed) -> Result<(), Problem> {
+        let line = self.lines;
+        let recording = &mut self.read.recording;
+        match parsed {
+            Parsed::Header(header) => {
+                if self.header {
+                    return Err(self.wrong("begins a second recording", "name them one by one"));
+                }
+                recording.listed_at = header.listed_at.unwrap_or_default();
+                recording.ended_at = recording.listed_at;
+                recording.header = *header;
+                self.header = true;
+            }
+            Parsed::Object(object) => {
+                self.last = object.key().to_string();
+                self.read.objects.push((line, object));
+            }
+            Parsed::Listed => self.listed = true,
+            Parsed::Put(at, object) => {
+                self.last = format!("{} at {at}", object.key());
+                self.change(at, What::Put(object));
+            }
+            Parsed::Delete(at, key) => {
+                self.last = format!("{key}, gone at {at}");
+                self.change(at, What::Delete(key));
+            }
+            Parsed::Note(at, note) => recording.notes.push(Noted { at, line, note }),
+            Parsed::Expect(text) => recording.expect = Some(text),
+            Parsed::End(at) => {
+                recording.ended_at = recording.ended_at.max(at.unwrap_or_default());
+                self.ended = true;
+            }
+            Parsed::Other => {}
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, at: Time, what: What) {
+        let recording = &mut self.read.recording;
+        recording.ended_at = recording.ended_at.max(at);
+        recording.changes.push(Recorded { at, line: self.lines, what });
+    }
+
+    fn wrong(&self, message: &str, help: &str) -> Problem {
+        let error = SourceError::of_file(&self.file, message.into(), help);
+        Box::new(SourceError { line: self.lines as usize, ..*error })
+    }
+
+    fn finish(mut self) -> Result<Read, Problem> {
+        if !self.header {
+            let message = "is cut off within its first line: nothing of it can be read";
+            return Err(SourceError::of_file(&self.file, message.into(), "record it anew"));
+        }
+        if !self.ended {
+            let (file, lines) = (&self.file, self.lines);
+            let last = match self.last.as_str() {
+                "" => String::new(),
+                last => format!(" ({last})"),
+            };
+            let part = match self.listed {
+                true => "what came later is not in it",
+                false => {
+                    "not even its lists are whole, so that the cluster looks smaller than it was"
+                }
+            };
+            self.read.warnings.push(format!(
+                "{file} was cut off: its last whole record is line {lines}{last}; {part}"
+            ));
+        }
+        Ok(self.read)
+    }
+}
+
+fn parse(line: &Piece<'_>) -> Result<Parsed, Problem> {
+    let text = line.text;
+    let raw: Raw<'_> = serde_json::from_str(text).map_err(|e| line.syntax_error(1, 0, &e))?;
+    let parsed = match raw.record {
+        "header" => {
+            let header: Header =
+                serde_json::from_str(text).map_err(|e| line.syntax_error(1, 0, &e))?;
+            if header.schema != SCHEMA {
+                let message = format!("is of {}, which this version cannot read", header.schema);
+                let help = "use the version of kubestep that wrote it, or a newer one";
+                return Err(SourceError::of_file(line.name, message, help));
+            }
+            Some(Parsed::Header(Box::new(header)))
+        }
+        "object" => object(line, &raw)?.map(Parsed::Object),
+        "put" => raw.at.zip(object(line, &raw)?).map(|(at, object)| Parsed::Put(at, object)),
+        "delete" => raw.at.zip(key(&raw)).map(|(at, key)| Parsed::Delete(at, key)),
+        "event" => raw.at.zip(event(text)).map(|(at, note)| Parsed::Note(at, note)),
+        "notice" => raw.at.zip(notice(text)).map(|(at, note)| Parsed::Note(at, note)),
+        "listed" => Some(Parsed::Listed),
+        "expect" => raw.expect.map(|expect| Parsed::Expect(expect.get().to_owned())),
+        "end" => Some(Parsed::End(raw.at)),
+        _ => Some(Parsed::Other),
+    };
+    parsed.ok_or_else(|| {
+        let message = format!("a {} lacks what it is about, or when it was", raw.record);
+        let error = SourceError::of_file(line.name, message, "was the file edited by hand?");
+        Box::new(SourceError { line: line.start.line as usize, ..*error })
+    })
+}
+
+fn event(text: &str) -> Option<Note> {
+    let RawEvent { pod, uid, reporter, reason, message } = serde_json::from_str(text).ok()?;
+    Some(Note::Event { pod, uid, reporter, reason, message })
+}
+
+fn notice(text: &str) -> Option<Note> {
+    let RawNotice { serious, text } = serde_json::from_str(text).ok()?;
+    Some(Note::Notice { serious, text })
+}
+
+fn key(raw: &Raw<'_>) -> Option<ObjectKey> {
+    let kind = Kind::of("", raw.kind?)?;
+    Some(ObjectKey { kind, namespace: raw.namespace, name: raw.name })
+        .filter(|key| !key.name.is_empty())
+}
+
+fn object(line: &Piece<'_>, raw: &Raw<'_>) -> Result<Option<Object>, Problem> {
+    let kind = raw.kind.and_then(|kind| Kind::of("", kind));
+    let (Some(kind), Some(text)) = (kind, raw.object) else { return Ok(None) };
+    let text = text.get();
+    match decode(Text::Json(text), Some(kind)) {
+        Ok(Decoded::Object(object)) => Ok(Some(object)),
+        Ok(Decoded::Unread(_)) => Ok(None),
+        Err(error) => {
+            let column = text.as_ptr() as usize - line.text.as_ptr() as usize;
+            let item = Item {
+                document: 1,
+                line: line.start.line,
+                content: Content::Json { text, column },
+                expected: Expected::Kind(kind),
+            };
+            Err(line.error(&item, error))
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A chunk of text that holds objects one after the other, and its decoding.
+
+use serde_json::value::RawValue;
+
+use super::feed::blanks;
+use kubestep_engine::api::Kind;
+use kubestep_engine::api::decode::{DecodeError, decode_leading, leading_kind};
+use kubestep_engine::api::object::leading_value;
+use kubestep_engine::intern::Symbol;
+use crate::error::SourceError;
+use crate::item::{Content, Expected, Item, Outcome};
+use crate::piece::{Piece, Place};
+
+/// Bytes in which a document says what it is.
+const HEADER: usize = 256;
+
+/// How the objects follow each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sequence {
+    /// The items of a list; `None` until it is known which, as its kind may come after them.
+    Items(Option<Expected>),
+    /// Documents, each an object that says in its first fields what it is.
+    Documents,
+}
+
+/// A chunk of text. Begins with an object, or with the end of an empty list.
+pub(super) struct Chunk {
+    pub file: Symbol,
+    pub text: String,
+    pub place: Place,
+    pub sequence: Sequence,
+    /// It follows the `[` of a list.
+    pub is_first: bool,
+    /// Nothing comes after it.
+    pub is_last: bool,
+}
+
+/// What a chunk came to.
+pub(super) struct Done {
+    pub found: Vec<Decoded>,
+    /// Bytes of its text that are dealt with.
+    pub used: usize,
+    pub end: End,
+}
+
+/// An object of a chunk.
+pub(super) struct Decoded {
+    /// The document: from 1 for the first of the chunk, or 0 in a list.
+    pub document: u32,
+    pub place: Place,
+    pub content: Found,
+}
+
+pub(super) enum Found {
+    Outcome(Outcome),
+    /// Its text: it does not say itself what it is.
+    Unnamed(String),
+}
+
+/// Where a chunk's decoding ended.
+pub(super) enum End {
+    /// At its end, where the next object has to begin.
+    Full,
+    /// Before the `]` of the list.
+    Closed,
+    /// Before a document that has to be looked at more closely.
+    Other,
+    /// Before an object that goes beyond it.
+    Short,
+    /// At an error; its document counts as those of the objects.
+    Wrong(Box<SourceError>),
+}
+
+/// One object of a chunk.
+enum Next {
+    Object(Found, usize),
+    End(End),
+}
+
+/// Where in its text a chunk's decoding stands.
+struct Cursor {
+    at: usize,
+    place: Place,
+    document: u32,
+    /// An item has to follow: a comma came before.
+    expects_item: bool,
+}
+
+impl Chunk {
+    /// Decodes the objects.
+    pub fn decode(&self) -> Done {
+        let document = u32::from(self.sequence == Sequence::Documents);
+        let expects_item = !self.is_first;
+        let mut cursor = Cursor { at: 0, place: self.place, document, expects_item };
+        let mut found = Vec::new();
+        let end = loop {
+            let blank = blanks(&self.text[cursor.at..]);
+            self.pass(&mut cursor, blank);
+            match self.object(&cursor) {
+                Ok((decoded, length)) => {
+                    found.push(decoded);
+                    cursor.expects_item = self.text[..cursor.at + length].ends_with(',');
+                    self.pass(&mut cursor, length);
+                    cursor.document += u32::from(self.sequence == Sequence::Documents);
+                }
+                Err(end) => break end,
+            }
+        };
+        Done { found, used: cursor.at, end }
+    }
+
+    fn pass(&self, cursor: &mut Cursor, length: usize) {
+        cursor.place = cursor.place.after(&self.text[cursor.at..cursor.at + length]);
+        cursor.at += length;
+    }
+
+    /// The object at the cursor, and the length of its text with the comma.
+    fn object(&self, cursor: &Cursor) -> Result<(Decoded, usize), End> {
+        let in_list = self.sequence != Sequence::Documents;
+        match self.text.as_bytes().get(cursor.at) {
+            None if in_list && self.is_last => {
+                let start = if cursor.expects_item { "[0," } else { "[" };
+                return Err(self.wrong_list(start, cursor.at, cursor.document));
+            }
+            None => return Err(End::Full),
+            Some(b']') if in_list && cursor.expects_item => {
+                return Err(self.wrong_list("[0,", cursor.at, cursor.document));
+            }
+            Some(b']') if in_list => return Err(End::Closed),
+            Some(_) => {}
+        }
+        match self.next(cursor.at, cursor.place, cursor.document) {
+            Next::Object(content, length) => {
+                let comma = self.comma(cursor.at + length, cursor.document)?;
+                let (document, place) = (cursor.document, cursor.place);
+                Ok((Decoded { document, place, content }, length + comma))
+            }
+            Next::End(end) => Err(end),
+        }
+    }
+
+    /// Bytes up to and with the comma behind an item; 0 where the list or the document ends.
+    fn comma(&self, at: usize, document: u32) -> Result<usize, End> {
+        if self.sequence == Sequence::Documents {
+            return Ok(0);
+        }
+        let blank = blanks(&self.text[at..]);
+        match self.text.as_bytes().get(at + blank) {
+            Some(b',') => Ok(blank + 1),
+            Some(b']') => Ok(0),
+            None if !self.is_last => Err(End::Short),
+            _ => Err(self.wrong_list("[0", at, document)),
+        }
+    }
+
+    /// What the parser says where a list that begins like that goes on with the text from `at`.
+    fn wrong_list(&self, start: &str, at: usize, document: u32) -> End {
+        let text = format!("{start}{}", &self.text[at..]);
+        let parsed = serde_json::from_str::<serde::de::IgnoredAny>(&text);
+        let Err(error) = parsed else { return End::Closed };
+        let mut placed = self.piece().syntax_error(document, at, &error);
+        if error.line() <= 1 {
+            placed.column = placed.column.saturating_sub(start.len()).max(1);
+        }
+        End::Wrong(placed)
+    }
+
+    fn piece(&self) -> Piece<'_> {
+        Piece { name: self.file.as_str(), text: &self.text, start: self.place }
+    }
+
+    /// The object at a place.
+    fn next(&self, at: usize, place: Place, document: u32) -> Next {
+        let rest = &self.text[at..];
+        let Some(expected) = self.expected(rest) else {
+            let is_cut = rest.len() < HEADER && !self.is_last;
+            return Next::End(if is_cut { End::Short } else { End::Other });
+        };
+        let item = |text| {
+            let content = Content::Json { text, column: place.column };
+            Item { document, line: place.line, content, expected }
+        };
+        let kind = match expected {
+            Expected::Kind(kind) => Some(kind),
+            _ => None,
+        };
+        if matches!(expected, Expected::Anything | Expected::Kind(_))
+            && let Some((decoded, length)) = decode_leading(rest, kind)
+        {
+            let outcome = item(&rest[..length]).outcome(decoded);
+            return Next::Object(Found::Outcome(outcome), length);
+        }
+        match leading_value::<&RawValue>(rest) {
+            Ok((text, length)) => match self.closely(&item(text.get()), text.get()) {
+                Ok(found) => Next::Object(found, length),
+                Err(error) => Next::End(End::Wrong(self.piece().error(&item(text.get()), error))),
+            },
+            Err(error) if error.is_eof() && !self.is_last => Next::End(End::Short),
+            Err(error) => Next::End(End::Wrong(self.piece().syntax_error(document, at, &error))),
+        }
+    }
+
+    /// What the object is taken for; `None` if it is not for this chunk to say.
+    fn expected(&self, text: &str) -> Option<Expected> {
+        match self.sequence {
+            Sequence::Items(expected) => Some(expected.unwrap_or(Expected::Anything)),
+            Sequence::Documents => is_single(text).then_some(Expected::Anything),
+        }
+    }
+
+    /// Decodes what is not of the usual shape, or wrong.
+    fn closely(&self, item: &Item<'_>, text: &str) -> Result<Found, DecodeError> {
+        if text == "null" {
+            return Ok(Found::Outcome(Outcome::Nothing));
+        }
+        match item.decode() {
+            Err(error) if self.sequence == Sequence::Items(None) && error.path == "kind" => {
+                Ok(Found::Unnamed(text.to_string()))
+            }
+            decoded => decoded.map(Found::Outcome),
+        }
+    }
+}
+
+/// True if a document says in its first fields that it is one object, and no list.
+pub(super) fn is_single(text: &str) -> bool {
+    let kind = leading_kind(text);
+    kind.is_some_and(|kind| Kind::by_name(&kind).is_some() || !kind.ends_with("List"))
+}

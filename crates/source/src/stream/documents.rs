@@ -1,0 +1,265 @@
+//! The outermost level of large JSON: documents one after the other, lists and exports among
+//! them whose items are decoded as they come.
+
+use rayon::prelude::*;
+
+use super::Found;
+use super::chunk::{self, Decoded, Sequence, is_single};
+use super::feed::Feed;
+use super::relay;
+use kubestep_engine::api::Kind;
+use crate::error::SourceError;
+use crate::item::{Content, Expected, Item, Outcome, is_list};
+use crate::json::{Counter, Parts, first_document, may_be_list};
+use crate::piece::{Piece, Place};
+use crate::{add, decode};
+
+type Result<T> = std::result::Result<T, Box<SourceError>>;
+
+/// Reads all documents.
+pub(super) fn read(feed: Feed<'_>) -> Result<Vec<Found>> {
+    let mut reading = Documents { feed, number: 0, found: Vec::new() };
+    while let Some(first) = reading.feed.next()? {
+        // So much that what the document says in its first fields can be read.
+        while reading.feed.rest().len() < reading.feed.limits.whole && reading.feed.fill()? {}
+        let read = is_single(reading.feed.rest()) && reading.singles()?;
+        if !read && !reading.small()? {
+            reading.number += 1;
+            match first {
+                b'[' => reading.array()?,
+                _ => reading.object()?,
+            }
+        }
+    }
+    Ok(reading.found)
+}
+
+struct Documents<'p> {
+    feed: Feed<'p>,
+    /// Documents so far.
+    number: u32,
+    found: Vec<Found>,
+}
+
+/// What the fields of a document said so far.
+#[derive(Default)]
+struct Fields {
+    api_version: Option<String>,
+    kind: Option<String>,
+    items: Option<Vec<Decoded>>,
+    /// The fields of an export, in order.
+    exported: Vec<(Expected, Vec<Decoded>)>,
+}
+
+impl Documents<'_> {
+    /// Documents that are objects by themselves. `false` if there was none.
+    fn singles(&mut self) -> Result<bool> {
+        let before = self.number;
+        let decoded = relay::decode(&mut self.feed, Sequence::Documents, &mut self.number)?;
+        self.keep(decoded, Expected::Anything)?;
+        Ok(self.number > before)
+    }
+
+    /// A document that is held as a whole. `false` if it is too large for that.
+    fn small(&mut self) -> Result<bool> {
+        loop {
+            let wrong = match first_document(self.feed.rest()) {
+                Ok(Some((parts, length))) => {
+                    let found = decode_parts(&self.feed, self.number + 1, parts)?;
+                    self.found.extend(found);
+                    self.feed.take(length);
+                    self.number += 1;
+                    return Ok(true);
+                }
+                Ok(None) => return Ok(true),
+                Err(error) => error,
+            };
+            if wrong.is_eof() && self.feed.rest().len() >= self.feed.limits.whole {
+                return Ok(false);
+            }
+            if !wrong.is_eof() || !self.feed.grow()? {
+                return Err(self.feed.piece().syntax_error(self.number + 1, 0, &wrong));
+            }
+        }
+    }
+
+    /// `[…]`
+    fn array(&mut self) -> Result<()> {
+        let decoded = self.items(Some(Expected::Anything))?;
+        self.keep(decoded, Expected::Anything)
+    }
+
+    /// The items of a list, from its `[` to its `]`.
+    fn items(&mut self, expected: Option<Expected>) -> Result<Vec<Decoded>> {
+        self.feed.take(1);
+        self.feed.next()?;
+        let sequence = Sequence::Items(expected);
+        let decoded = relay::decode(&mut self.feed, sequence, &mut self.number)?;
+        self.feed.take(1);
+        Ok(decoded)
+    }
+
+    /// `{…}`
+    fn object(&mut self) -> Result<()> {
+        let mut fields = Fields::default();
+        let start = self.feed.piece().start;
+        self.feed.take(1);
+        let mut before = "{";
+        loop {
+            match self.feed.next()? {
+                Some(b'"') => self.field(&mut fields)?,
+                Some(b'}') if before == "{" => break,
+                _ => return Err(self.does_not_follow(before)),
+            }
+            match self.feed.next()? {
+                Some(b',') => self.feed.take(1),
+                Some(b'}') => break,
+                _ => return Err(self.does_not_follow("{\"a\":0")),
+            }
+            before = "{\"a\":0,";
+        }
+        self.feed.take(1);
+        self.finish(fields, start)
+    }
+
+    /// A field's name and value.
+    fn field(&mut self, fields: &mut Fields) -> Result<()> {
+        let name: String = self.value()?;
+        match self.feed.next()? {
+            Some(b':') => self.feed.take(1),
+            _ => return Err(self.does_not_follow("{\"a\"")),
+        }
+        let is_list = self.feed.next()? == Some(b'[');
+        let place = self.feed.piece().start;
+        match (name.as_str(), Expected::of_simulator_field(&name)) {
+            ("apiVersion", _) => fields.api_version = Some(self.value()?),
+            ("kind", _) => fields.kind = Some(self.value()?),
+            ("items", _) if is_list && fields.may_be_list() => {
+                fields.items = Some(self.items(fields.expected())?);
+            }
+            (_, Some(expected)) if expected.is_single() => {
+                let content = chunk::Found::Unnamed(self.feed.value(self.number)?);
+                let decoded = Decoded { document: self.number, place, content };
+                fields.exported.push((expected, vec![decoded]));
+            }
+            (_, Some(expected)) if is_list && fields.may_be_export() => {
+                fields.exported.push((expected, self.items(Some(expected))?));
+            }
+            (_, expected) => {
+                self.feed.value(self.number)?;
+                // Also a field without a list says that this is an export.
+                fields.exported.extend(expected.map(|expected| (expected, Vec::new())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what comes next, which has to be a text.
+    fn value(&mut self) -> Result<String> {
+        let text = self.feed.value(self.number)?;
+        Ok(serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    fn finish(&mut self, fields: Fields, start: Place) -> Result<()> {
+        let kind = fields.kind.clone().unwrap_or_default();
+        let api_version = fields.api_version.clone().unwrap_or_default();
+        match fields.items {
+            Some(items) if may_be_list(&kind) => {
+                self.keep(items, Expected::of_list(&api_version, &kind))
+            }
+            _ if kind.is_empty() && !fields.exported.is_empty() => {
+                let mut exported = fields.exported.into_iter();
+                exported.try_for_each(|(expected, decoded)| self.keep(decoded, expected))
+            }
+            _ if !kind.is_empty() && Kind::of(&api_version, &kind).is_none() => {
+                let outcome = match is_list(&kind) {
+                    true => Outcome::Nothing,
+                    false => Outcome::Unread(kind.as_str().into()),
+                };
+                self.found.push(Found { document: self.number, line: start.line, outcome });
+                Ok(())
+            }
+            _ => Err(self.too_large(&kind, start)),
+        }
+    }
+
+    /// Keeps what was decoded; what does not say itself what it is, is what is expected.
+    fn keep(&mut self, decoded: Vec<Decoded>, expected: Expected) -> Result<()> {
+        let name = self.feed.name();
+        let found: Vec<Result<Found>> =
+            decoded.into_par_iter().map(|one| settle(name, one, expected)).collect();
+        for found in found {
+            self.found.push(found?);
+        }
+        Ok(())
+    }
+
+    /// The parser's words for what cannot follow a document that begins like `before`.
+    fn does_not_follow(&self, before: &str) -> Box<SourceError> {
+        let text = format!("{before}{}", self.feed.rest());
+        let piece = self.feed.piece();
+        match serde_json::from_str::<serde::de::IgnoredAny>(&text) {
+            Err(error) => {
+                let mut placed = piece.syntax_error(self.number, 0, &error);
+                if error.line() <= 1 {
+                    placed.column = placed.column.saturating_sub(before.len()).max(1);
+                }
+                placed
+            }
+            Ok(_) => self.too_large("", piece.start),
+        }
+    }
+
+    fn too_large(&self, kind: &str, start: Place) -> Box<SourceError> {
+        Box::new(SourceError {
+            file: self.feed.name().into(),
+            document: self.number,
+            line: start.line as usize,
+            object: kind.into(),
+            message: "is larger than any object of a cluster, and no list".into(),
+            help: "give the list the kind List, or leave the file out".into(),
+            ..SourceError::default()
+        })
+    }
+}
+
+impl Fields {
+    fn may_be_list(&self) -> bool {
+        self.kind.as_deref().is_none_or(may_be_list)
+    }
+
+    fn may_be_export(&self) -> bool {
+        self.kind.as_deref().is_none_or(str::is_empty)
+    }
+
+    /// What the items are, if that is known already.
+    fn expected(&self) -> Option<Expected> {
+        Some(Expected::of_list(self.api_version.as_deref()?, self.kind.as_deref()?))
+    }
+}
+
+/// Decodes the parts of the document that the window begins with.
+fn decode_parts(feed: &Feed<'_>, document: u32, parts: Parts<'_>) -> Result<Vec<Found>> {
+    let piece = feed.piece();
+    let mut counter = Counter::new(piece);
+    let items: Vec<Item<'_>> =
+        parts.into_iter().map(|(text, expected)| counter.item(text, document, expected)).collect();
+    add(&feed.progress().found, items.len());
+    let outcomes = decode(&piece, &items, feed.progress())?;
+    let found = |(item, outcome): (&Item<'_>, _)| Found { document, line: item.line, outcome };
+    Ok(items.iter().zip(outcomes).map(found).collect())
+}
+
+fn settle(file: &str, decoded: Decoded, expected: Expected) -> Result<Found> {
+    let Decoded { document, place, content } = decoded;
+    let outcome = match content {
+        chunk::Found::Outcome(outcome) => outcome,
+        chunk::Found::Unnamed(text) => {
+            let content = Content::Json { text: &text, column: place.column };
+            let item = Item { document, line: place.line, content, expected };
+            let piece = Piece { name: file, text: &text, start: place };
+            item.decode().map_err(|error| piece.error(&item, error))?
+        }
+    };
+    Ok(Found { document, line: place.line, outcome })
+}

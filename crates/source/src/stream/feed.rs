@@ -1,0 +1,188 @@
+//! The window on a file that is read: text that was read and not taken yet.
+
+use serde_json::value::RawValue;
+
+use kubestep_engine::api::object::leading_value;
+use crate::error::SourceError;
+use crate::piece::{Piece, Place};
+use crate::reader::Reader;
+use crate::{Limits, Progress};
+
+/// Longest start of an object by which others are found, in bytes.
+const MARKER: usize = 256;
+
+/// Text that was read and not taken yet.
+pub(super) struct Feed<'p> {
+    reader: Reader<'p>,
+    pub limits: Limits,
+    text: String,
+    /// Bytes of `text` that were taken.
+    at: usize,
+    /// The place in the file behind them.
+    place: Place,
+    ended: bool,
+}
+
+/// What objects begin with: `{`, blanks and the first field's name. All that one program
+/// wrote into one list begin alike, and what they hold is indented otherwise or rarely begins
+/// like that.
+pub(super) struct Marker(String);
+
+/// A part of the text, cut off.
+pub(super) struct Cut {
+    pub text: String,
+    pub place: Place,
+    /// Nothing comes after it.
+    pub is_last: bool,
+    /// It ends anywhere.
+    pub is_loose: bool,
+}
+
+impl<'p> Feed<'p> {
+    /// A window on what begins with `text`.
+    pub fn new(reader: Reader<'p>, text: String, limits: Limits) -> Feed<'p> {
+        Feed { reader, limits, text, at: 0, place: Place::START, ended: false }
+    }
+
+    /// The file's name.
+    pub fn name(&self) -> &str {
+        &self.reader.name
+    }
+
+    pub fn progress(&self) -> &'p Progress {
+        self.reader.progress()
+    }
+
+    /// What is in the window.
+    pub fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    /// The same, with its place.
+    pub fn piece(&self) -> Piece<'_> {
+        Piece { name: self.name(), text: self.rest(), start: self.place }
+    }
+
+    /// Takes so many bytes.
+    pub fn take(&mut self, length: usize) {
+        self.place = self.place.after(&self.rest()[..length]);
+        self.at += length;
+    }
+
+    /// Reads on. `false` at the end of the file.
+    pub fn fill(&mut self) -> Result<bool, Box<SourceError>> {
+        if !self.ended {
+            self.text.drain(..std::mem::take(&mut self.at));
+            self.ended = !self.reader.read_more(&mut self.text)?;
+        }
+        Ok(!self.ended)
+    }
+
+    /// Takes blanks and looks at the next byte; `None` at the end of the file.
+    pub fn next(&mut self) -> Result<Option<u8>, Box<SourceError>> {
+        loop {
+            let blank = blanks(self.rest());
+            self.take(blank);
+            if let Some(byte) = self.rest().bytes().next() {
+                return Ok(Some(byte));
+            }
+            if !self.fill()? && self.rest().is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes the value that comes next and gives its text.
+    pub fn value(&mut self, document: u32) -> Result<String, Box<SourceError>> {
+        loop {
+            let read = leading_value::<&RawValue>(self.rest());
+            let read = read.map(|(value, length)| (value.get().to_string(), length));
+            match read {
+                // A number at the end of the window may go on.
+                Ok((_, length)) if length == self.rest().len() && self.grow()? => {}
+                Ok((value, length)) => {
+                    self.take(length);
+                    return Ok(value);
+                }
+                Err(error) if error.is_eof() && self.grow()? => {}
+                Err(error) => return Err(self.piece().syntax_error(document, 0, &error)),
+            }
+        }
+    }
+
+    /// Reads until the window holds twice as much. `false` if there is nothing more.
+    pub fn grow(&mut self) -> Result<bool, Box<SourceError>> {
+        let before = self.rest().len();
+        while self.rest().len() < 2 * before.max(1) && self.fill()? {}
+        Ok(self.rest().len() > before)
+    }
+
+    /// Cuts off about `size` bytes before an object that begins like `marker` and follows
+    /// `before`. `None` if nothing is left.
+    pub fn cut(
+        &mut self,
+        marker: &Marker,
+        before: char,
+        size: usize,
+    ) -> Result<Option<Cut>, Box<SourceError>> {
+        loop {
+            let window = floor_char(self.rest(), 2 * size);
+            let begins = marker.last_in(&self.rest()[..window], before);
+            let all = self.ended && window == self.rest().len();
+            if self.ended && self.rest().is_empty() {
+                return Ok(None);
+            }
+            if all && window <= size {
+                return Ok(Some(self.cut_off(window, false)));
+            }
+            match begins {
+                Some(at) if window >= size => return Ok(Some(self.cut_off(at, false))),
+                _ if all => return Ok(Some(self.cut_off(window, false))),
+                _ if window < self.rest().len() => return Ok(Some(self.cut_off(window, true))),
+                _ => self.fill()?,
+            };
+        }
+    }
+
+    fn cut_off(&mut self, length: usize, is_loose: bool) -> Cut {
+        let (text, place) = (self.rest()[..length].to_string(), self.place);
+        self.take(length);
+        Cut { text, place, is_last: self.ended && self.rest().is_empty(), is_loose }
+    }
+
+    /// Gives back texts that were cut off, all that follow each other up to the window; the
+    /// first begins at `place`.
+    pub fn put_back<'a>(&mut self, place: Place, texts: impl Iterator<Item = &'a str>) {
+        let mut text: String = texts.collect();
+        text.push_str(self.rest());
+        (self.text, self.at, self.place) = (text, 0, place);
+    }
+
+    /// What the object that comes next begins with.
+    pub fn marker(&self) -> Marker {
+        let rest = self.rest();
+        let blank = |at: &usize| rest.get(1..*at).is_some_and(|text| text.trim().is_empty());
+        let name = rest.find('"').filter(blank);
+        let end = name.and_then(|at| rest[at + 1..].find('"').map(|end| at + end + 2));
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        Marker(rest[..end.filter(|end| *end <= MARKER).unwrap_or(first)].to_string())
+    }
+}
+
+impl Marker {
+    fn last_in(&self, text: &str, before: char) -> Option<usize> {
+        let mut found = text.rmatch_indices(&self.0).map(|(at, _)| at);
+        found.find(|at| *at > 0 && text[..*at].trim_ascii_end().ends_with(before))
+    }
+}
+
+/// JSON's blanks at the start of the text, in bytes.
+pub(super) fn blanks(text: &str) -> usize {
+    text.bytes().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count()
+}
+
+/// The last place between two characters up to `at`.
+fn floor_char(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

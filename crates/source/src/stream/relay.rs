@@ -1,0 +1,150 @@
+//! Chunks on their way: cut off the window, decoded side by side, taken in in their order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use super::chunk::{Chunk, Decoded, Done, End, Sequence};
+use super::feed::Feed;
+use kubestep_engine::intern::Symbol;
+use crate::add;
+use crate::error::SourceError;
+use crate::reader::too_large;
+
+/// Objects that follow each other, being decoded.
+pub(super) struct Relay<'f, 'p> {
+    feed: &'f mut Feed<'p>,
+    file: Symbol,
+    sequence: Sequence,
+    /// No chunk was cut off yet.
+    is_first: bool,
+    /// The documents before those of the next chunk.
+    documents: u32,
+    found: Vec<Decoded>,
+}
+
+/// A chunk that is being decoded.
+struct Flight {
+    chunk: Arc<Chunk>,
+    done: Receiver<Done>,
+}
+
+impl Flight {
+    fn start(chunk: Chunk) -> Flight {
+        let (sender, done) = sync_channel(1);
+        let chunk = Arc::new(chunk);
+        let flight = Flight { chunk: chunk.clone(), done };
+        rayon::spawn(move || {
+            // Nobody waits any more for what was cut wrongly.
+            let _result = sender.send(chunk.decode());
+        });
+        flight
+    }
+
+    fn wait(&self) -> Done {
+        // The sender is lost only where decoding panicked, which ends the program.
+        self.done.recv().unwrap_or_else(|_| self.chunk.decode())
+    }
+}
+
+/// Decodes the objects that come next, up to the list's `]`, or up to a document that has to
+/// be looked at more closely. `documents` is the number of documents before, and counts on.
+pub(super) fn decode(
+    feed: &mut Feed<'_>,
+    sequence: Sequence,
+    documents: &mut u32,
+) -> Result<Vec<Decoded>, Box<SourceError>> {
+    let file = Symbol::new(feed.name());
+    let is_first = sequence != Sequence::Documents;
+    let mut relay =
+        Relay { feed, file, sequence, is_first, documents: *documents, found: Vec::new() };
+    let mut size = relay.feed.limits.chunk;
+    while let Some(larger) = relay.round(size)? {
+        size = larger;
+    }
+    *documents = relay.documents;
+    Ok(relay.found)
+}
+
+impl Relay<'_, '_> {
+    /// Decodes as long as the text was cut well. Gives how large the next chunk has to be, or
+    /// `None` at the end.
+    fn round(&mut self, size: usize) -> Result<Option<usize>, Box<SourceError>> {
+        let at_once = 2 * rayon::current_num_threads() + 2;
+        let marker = self.feed.marker();
+        let before = if self.sequence == Sequence::Documents { '}' } else { ',' };
+        let mut flights = VecDeque::new();
+        let mut goes_on = true;
+        loop {
+            while goes_on && flights.len() < at_once {
+                let Some(cut) = self.feed.cut(&marker, before, size)? else { break };
+                goes_on = !cut.is_loose;
+                flights.push_back(Flight::start(Chunk {
+                    file: self.file,
+                    text: cut.text,
+                    place: cut.place,
+                    sequence: self.sequence,
+                    is_first: std::mem::take(&mut self.is_first),
+                    is_last: cut.is_last,
+                }));
+            }
+            let Some(flight) = flights.pop_front() else { return self.out_of_text(goes_on) };
+            let done = flight.wait();
+            self.feed.progress().check()?;
+            let end = self.take_in(done.found, done.end)?;
+            if !matches!(end, End::Full) {
+                let used = flight.chunk.text.split_at(done.used);
+                let place = flight.chunk.place.after(used.0);
+                let later = flights.iter().map(|flight: &Flight| flight.chunk.text.as_str());
+                self.feed.put_back(place, [used.1].into_iter().chain(later));
+                if done.used == 0 && used.1.len() > self.feed.limits.object {
+                    return Err(too_large(self.feed.name(), place.line as usize));
+                }
+                // Begun where nothing was used, it has to reach further.
+                let larger = used.1.len().max(size) * 2;
+                let size = if done.used == 0 { larger } else { self.feed.limits.chunk };
+                return Ok(matches!(end, End::Short).then_some(size));
+            }
+        }
+    }
+
+    /// Takes in the objects of a chunk; the errors of earlier chunks were seen before.
+    fn take_in(&mut self, found: Vec<Decoded>, end: End) -> Result<End, Box<SourceError>> {
+        if let End::Wrong(mut error) = end {
+            error.document += self.documents;
+            return Err(error);
+        }
+        let progress = self.feed.progress();
+        add(&progress.found, found.len());
+        add(&progress.decoded, found.len());
+        let before = self.documents;
+        if self.sequence == Sequence::Documents {
+            self.documents += found.len() as u32;
+        }
+        self.found.extend(found.into_iter().map(|mut decoded| {
+            decoded.document += before;
+            decoded
+        }));
+        Ok(end)
+    }
+
+    /// Nothing is left of the text: the end of documents, but not of a list.
+    fn out_of_text(&mut self, goes_on: bool) -> Result<Option<usize>, Box<SourceError>> {
+        if !goes_on {
+            // Only a loose end was decoded, which turned out to be a good one.
+            return Ok(Some(self.feed.limits.chunk));
+        }
+        if self.sequence == Sequence::Documents {
+            return Ok(None);
+        }
+        let chunk = Chunk {
+            file: self.file,
+            text: String::new(),
+            place: self.feed.piece().start,
+            sequence: self.sequence,
+            is_first: false,
+            is_last: true,
+        };
+        self.take_in(Vec::new(), chunk.decode().end).map(|_| None)
+    }
+}

@@ -1,0 +1,312 @@
+//! YAML cut into objects: documents, and the items of lists and simulator exports.
+//!
+//! kubectl's and people's block style is cut by looking at the lines alone, which is far
+//! faster than parsing. What does not look like that (flow style, anchors that items share)
+//! is parsed as a whole.
+
+use serde::Deserialize;
+
+use super::LIMITS;
+use super::error::{SourceError, help_for};
+use super::files::File;
+use super::item::{Content, Expected, Item};
+use kubestep_engine::api::decode::yaml_error;
+
+/// A document's text and place.
+struct Document<'a> {
+    /// From 1, blank ones not counted.
+    number: u32,
+    /// The line that the text starts in, from 1.
+    line: u32,
+    text: &'a str,
+}
+
+/// A field of a document's outermost mapping.
+struct Section<'a> {
+    key: &'a str,
+    /// What follows the key on its line.
+    inline: &'a str,
+    /// The lines below, up to the next field.
+    body: &'a str,
+    /// The line that the body starts in.
+    line: u32,
+}
+
+/// Cuts a file into its objects, without decoding them.
+pub(super) fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
+    let mut items = Vec::new();
+    for document in documents(&file.text) {
+        match cut(&document) {
+            Some(found) => items.extend(found),
+            None => items.extend(parse_whole(&document).map_err(|error| {
+                let (line, column) = error.position.unwrap_or((1, 0));
+                SourceError {
+                    file: file.name.clone(),
+                    document: document.number,
+                    line: document.line as usize + line.max(1) - 1,
+                    column,
+                    help: help_for("", &error.message).into(),
+                    message: error.message,
+                    ..Default::default()
+                }
+                .with_snippet(&file.piece())
+            })?),
+        }
+    }
+    Ok(items)
+}
+
+/// The documents that are not blank.
+fn documents(text: &str) -> Vec<Document<'_>> {
+    let mut found = Vec::new();
+    let (mut start, mut start_line) = (0, 1);
+    let mut finish = |from: usize, to: usize, line: u32| {
+        let text = &text[from..to];
+        // A document starts where something is said, so that its line is worth reading.
+        if let Some((skipped, at, _)) = lines(text).find(|(_, _, line)| is_significant(line)) {
+            let (number, line) = (found.len() as u32 + 1, line + skipped - 1);
+            found.push(Document { number, line, text: &text[at..] });
+        }
+    };
+    for (line, at, content) in lines(text) {
+        let marker = content.starts_with("---") || content.starts_with("...");
+        if marker && content[3..].chars().next().is_none_or(char::is_whitespace) {
+            finish(start, at, start_line);
+            // What follows the marker on its line belongs to the document.
+            (start, start_line) = (at + 3, line);
+        }
+    }
+    finish(start, text.len(), start_line);
+    found
+}
+
+/// Line numbers from 1, offsets, and the lines without their ends.
+fn lines(text: &str) -> impl Iterator<Item = (u32, usize, &str)> {
+    let mut at = 0;
+    text.split_inclusive('\n').zip(1..).map(move |(line, number)| {
+        let start = at;
+        at += line.len();
+        (number, start, line.trim_end_matches(['\n', '\r']))
+    })
+}
+
+/// False for blank lines, comments and directives.
+fn is_significant(line: &str) -> bool {
+    let line = line.trim_start();
+    !line.is_empty() && !line.starts_with(['#', '%'])
+}
+
+/// Cuts a document up by its lines; none where its shape does not allow that.
+fn cut<'a>(document: &Document<'a>) -> Option<Vec<Item<'a>>> {
+    let item = |line: u32, text: &'a str, indent: usize, expected: Expected| Item {
+        document: document.number,
+        line,
+        content: Content::Yaml { text, indent },
+        expected,
+    };
+    let first = document.text.lines().find(|line| is_significant(line))?;
+    if is_dash(first) {
+        let items = sequence(document.text, document.line)?;
+        let anything = |(line, text, indent)| item(line, text, indent, Expected::Anything);
+        return (!has_references(document.text)).then(|| items.map(anything).collect());
+    }
+    let sections = sections(document)?;
+    let parts = parts(&sections);
+    if parts.is_empty() {
+        return Some(vec![item(document.line, document.text, 0, Expected::Anything)]);
+    }
+    if has_references(document.text) {
+        return None;
+    }
+    let mut items = Vec::new();
+    for (section, expected) in parts {
+        if expected.is_single() {
+            let (line, text) = section.whole_text()?;
+            let first = text.lines().find(|line| is_significant(line)).unwrap_or_default();
+            items.push(item(line, text, indentation(first), expected));
+        } else {
+            let list = section.items()?;
+            items.extend(list.map(|(line, text, indent)| item(line, text, indent, expected)));
+        }
+    }
+    Some(items)
+}
+
+/// The sections that hold objects, with what they hold; none for a single object.
+fn parts<'s, 'a>(sections: &'s [Section<'a>]) -> Vec<(&'s Section<'a>, Expected)> {
+    let field = |key: &str| sections.iter().find(|section| section.key == key);
+    let scalar = |key: &str| field(key).map_or("", |s| s.inline.trim_matches(['"', '\'']));
+    let kind = scalar("kind");
+    match field("items") {
+        Some(items) if kind.is_empty() || kind.ends_with("List") => {
+            vec![(items, Expected::of_list(scalar("apiVersion"), kind))]
+        }
+        _ if kind.is_empty() => sections
+            .iter()
+            .filter_map(|section| Some((section, Expected::of_simulator_field(section.key)?)))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The fields of a block mapping that is not indented; none for any other shape.
+fn sections<'a>(document: &Document<'a>) -> Option<Vec<Section<'a>>> {
+    let mut sections: Vec<Section<'a>> = Vec::new();
+    let mut body_start = 0;
+    for (number, at, line) in lines(document.text) {
+        if line.starts_with([' ', '#', '%']) || line.is_empty() || is_dash(line) {
+            continue;
+        }
+        let (key, inline) = line.split_once(':')?;
+        let plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !plain || !(inline.is_empty() || inline.starts_with(' ')) {
+            return None;
+        }
+        if let Some(last) = sections.last_mut() {
+            last.body = &document.text[body_start..at];
+        }
+        body_start = (at + line.len() + 1).min(document.text.len());
+        let inline = inline.split(" #").next().unwrap_or_default().trim();
+        sections.push(Section { key, inline, body: "", line: document.line + number });
+    }
+    sections.last_mut()?.body = document.text.get(body_start..)?;
+    Some(sections)
+}
+
+impl<'a> Section<'a> {
+    /// The items of a block sequence: line, text, indentation.
+    fn items(&self) -> Option<std::vec::IntoIter<(u32, &'a str, usize)>> {
+        match self.inline {
+            "" => sequence(self.body, self.line),
+            "[]" | "null" | "~" => Some(Vec::new().into_iter()),
+            _ => None,
+        }
+    }
+
+    /// The value's text and the line that it starts in.
+    fn whole_text(&self) -> Option<(u32, &'a str)> {
+        match self.inline {
+            "" => Some((self.line, self.body)),
+            "null" | "~" | "{}" => Some((self.line, "")),
+            // A block scalar or flow style.
+            _ => None,
+        }
+    }
+}
+
+/// Cuts a block sequence into its items; none if the lines do not look like one.
+fn sequence(text: &str, first_line: u32) -> Option<std::vec::IntoIter<(u32, &str, usize)>> {
+    let mut starts: Vec<(u32, usize)> = Vec::new();
+    let mut dash = None;
+    for (number, at, line) in lines(text) {
+        let indent = indentation(line);
+        let content = &line[indent..];
+        if content.is_empty() || content.starts_with('#') {
+            continue;
+        }
+        match dash {
+            Some(dash) if indent > dash => {}
+            Some(dash) if indent < dash || !is_dash(content) => return None,
+            None if !is_dash(content) => return None,
+            _ => {
+                dash = Some(indent);
+                starts.push((first_line + number - 1, at));
+            }
+        }
+    }
+    let ends = starts.iter().skip(1).map(|start| start.1).chain([text.len()]);
+    let items = starts.iter().zip(ends).map(|((line, start), end)| {
+        let item = &text[*start..end];
+        (*line, item, item_indentation(item))
+    });
+    Some(items.collect::<Vec<_>>().into_iter())
+}
+
+/// The column at which the item itself starts, after its dash or in the lines below it.
+fn item_indentation(item: &str) -> usize {
+    let first = item.lines().next().unwrap_or_default();
+    let dash = indentation(first) + 1;
+    let after = &first[dash.min(first.len())..];
+    if is_significant(after) {
+        return dash + indentation(after);
+    }
+    item.lines().skip(1).find(|line| is_significant(line)).map_or(dash, indentation)
+}
+
+fn indentation(line: &str) -> usize {
+    line.bytes().take_while(|byte| *byte == b' ').count()
+}
+
+/// True for `-` alone or before a blank.
+fn is_dash(content: &str) -> bool {
+    content.strip_prefix('-').is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+/// True if the text may have anchors or aliases, which can reach across items.
+fn has_references(text: &str) -> bool {
+    [": &", "- &", ": *", "- *", "<<:"].iter().any(|sign| text.contains(sign))
+}
+
+/// Parses a document as a whole and takes the value apart.
+fn parse_whole<'a>(document: &Document<'a>) -> Result<Vec<Item<'a>>, kubestep_engine::api::DecodeError> {
+    // A tree of values takes many times what its text does.
+    if document.text.len() > 4 * LIMITS.object {
+        let message = "is too long for flow style, anchors or an indented list".into();
+        return Err(kubestep_engine::api::DecodeError { message, ..Default::default() });
+    }
+    let mut value: serde_yaml::Value =
+        kubestep_engine::api::yaml::from_str(document.text).map_err(|error| yaml_error(&error))?;
+    value.apply_merge().map_err(|error| yaml_error(&error))?;
+    let value = serde_json::Value::deserialize(value).map_err(|error| yaml_error(&error))?;
+    let found = take_apart(value).map_err(|message| kubestep_engine::api::DecodeError {
+        message: message.into(),
+        ..Default::default()
+    })?;
+    let item = |(value, expected)| Item {
+        document: document.number,
+        line: document.line,
+        content: Content::Value(value),
+        expected,
+    };
+    Ok(found.into_iter().map(item).collect())
+}
+
+type Parts = Vec<(serde_json::Value, Expected)>;
+
+fn take_apart(mut value: serde_json::Value) -> Result<Parts, &'static str> {
+    use serde_json::Value;
+    let each = |list: Vec<Value>, expected| list.into_iter().map(move |value| (value, expected));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let (api_version, kind) = (text(&value["apiVersion"]), text(&value["kind"]));
+    match &mut value {
+        Value::Null => return Ok(Vec::new()),
+        Value::Array(list) => {
+            return Ok(each(std::mem::take(list), Expected::Anything).collect());
+        }
+        Value::Object(fields) => {
+            if (kind.is_empty() || kind.ends_with("List"))
+                && let Some(Value::Array(list)) = fields.get_mut("items")
+            {
+                let expected = Expected::of_list(&api_version, &kind);
+                return Ok(each(std::mem::take(list), expected).collect());
+            }
+            let exported = fields.iter_mut().filter_map(|(field, value)| {
+                Expected::of_simulator_field(field).map(|expected| (value.take(), expected))
+            });
+            let exported: Vec<_> = if kind.is_empty() { exported.collect() } else { Vec::new() };
+            if exported.is_empty() {
+                return Ok(vec![(value, Expected::Anything)]);
+            }
+            let flat = exported.into_iter().flat_map(|(value, expected)| match value {
+                Value::Array(list) if !expected.is_single() => {
+                    list.into_iter().map(|v| (v, expected)).collect()
+                }
+                Value::Null => Vec::new(),
+                other => vec![(other, expected)],
+            });
+            return Ok(flat.collect());
+        }
+        _ => {}
+    }
+    Err("is neither a Kubernetes object nor a list of them")
+}

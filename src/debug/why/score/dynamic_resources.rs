@@ -1,9 +1,0 @@
-//! DynamicResources: the devices that the pod's claims would get on the node.
-
-use super::{Case, Input};
-use crate::engine::plugins::dynamic_resources::found_devices;
-
-pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
-    let found = found_devices(&case.scored.state, case.node.name);
-    found.into_iter().map(|(request, device)| Input::new(request, device)).collect()
-}
