@@ -5,10 +5,10 @@
 //! what is measured is a cycle in the middle of the work.
 
 use criterion::{BatchSize, Criterion};
+use kubestep_cluster::{World, load};
 use kubestep_engine::api::{Kind, Object};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_cluster::{World, load};
 use serde_json::{Value, json};
 
 /// Nodes unless the environment says otherwise; 5000 is what upstream is measured with.

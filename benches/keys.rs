@@ -13,17 +13,17 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_debug::{Ran, Session};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_cluster::{World, load};
-use kubestep_source::{Filter, Progress};
 use kubestep::tui::action::Key;
 use kubestep::tui::app::{App, Effect};
 use kubestep::tui::driver::Driver;
 use kubestep::tui::offscreen::parse_keys;
 use kubestep::tui::render::render;
 use kubestep::tui::settings::{self, Options};
+use kubestep_cluster::{World, load};
+use kubestep_debug::{Ran, Session};
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_source::{Filter, Progress};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -196,7 +196,8 @@ impl Shown {
 }
 
 fn session(file: &str, cycles: usize) -> Result<Session, String> {
-    let read = kubestep_source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
+    let read =
+        kubestep_source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
     let read = read.map_err(|error| error.to_string())?;
     let (features, registry) = (FeatureGates::default(), Registry::in_tree());
     let config = config::resolve(None, &features, &registry.descriptors());

@@ -7,12 +7,12 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
+use kubestep_cluster::{World, load};
 use kubestep_engine::api::decode::{Text, decode};
 use kubestep_engine::api::{Kind, Object};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_cluster::{World, load};
 use kubestep_source::{Filter, read_text};
 use serde_json::{Value, json};
 

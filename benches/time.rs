@@ -9,10 +9,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_debug::{Ran, Session};
-use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_cluster::{World, load};
+use kubestep_debug::{Ran, Session};
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_source::{Filter, Progress};
 
 /// Cycles unless said otherwise.
@@ -21,7 +21,8 @@ const CYCLES: usize = 1_000;
 const COPIES: u64 = 20;
 
 fn session(file: &str) -> Result<Session, String> {
-    let read = kubestep_source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
+    let read =
+        kubestep_source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
     let read = read.map_err(|error| error.to_string())?;
     let (features, registry) = (FeatureGates::default(), Registry::in_tree());
     let config = config::resolve(None, &features, &registry.descriptors());

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kubestep::cli::EXITS;
-use kubestep_source::fixtures::STORIES;
 use kubestep::tui::action;
+use kubestep_source::fixtures::STORIES;
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)

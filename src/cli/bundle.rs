@@ -4,7 +4,6 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
 
-use kubestep_engine::api::Time;
 use crate::cli::exit::Exit;
 use crate::cli::open::{build, read, read_config};
 use crate::cli::options::{Destination, Input, Redact};
@@ -13,16 +12,17 @@ use crate::cli::recorded;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::with_progress;
-use kubestep_engine::config;
+use crate::report::run::RunReport;
+use crate::report::usage::Usage;
 use kubestep_debug::expect::{Expect, PodExpect, rejected_by};
+use kubestep_engine::api::Time;
+use kubestep_engine::config;
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_live::record::{Output, Recorder};
 use kubestep_live::redact::Redactor;
 use kubestep_live::replay::event;
 use kubestep_live::told::Told;
 use kubestep_live::{Event, Notice};
-use crate::report::run::RunReport;
-use crate::report::usage::Usage;
 use kubestep_source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
 use kubestep_source::{Loaded, Progress};
 
@@ -90,7 +90,8 @@ impl Bundle {
         if let Some((text, from)) = text {
             config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
                 .context(from.clone())?;
-            scheduler_config = Some(kubestep_engine::api::yaml::from_str::<Value>(&text).context(from)?);
+            scheduler_config =
+                Some(kubestep_engine::api::yaml::from_str::<Value>(&text).context(from)?);
         }
         Ok(Header {
             schema: SCHEMA.into(),
@@ -108,7 +109,12 @@ impl Bundle {
     }
 
     /// What becomes of the pods, as it is to stay.
-    fn present(&self, read: &kubestep_source::Input, until: Option<Time>, name: String) -> Result<Expect> {
+    fn present(
+        &self,
+        read: &kubestep_source::Input,
+        until: Option<Time>,
+        name: String,
+    ) -> Result<Expect> {
         let mut read = read.clone();
         read.wind(until);
         let mut input = self.input.clone();

@@ -88,9 +88,14 @@ pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Re
     let mut settings = Settings { feature_gates, ..Settings::default() };
     if let Some(path) = config {
         let (text, from) = (read_config(path)?, path.display().to_string());
-        kubestep_engine::config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
-            .context(from.clone())?;
-        settings.scheduler_config = Some(kubestep_engine::api::yaml::from_str(&text).context(from)?);
+        kubestep_engine::config::resolve(
+            Some(&text),
+            &features,
+            &Registry::in_tree().descriptors(),
+        )
+        .context(from.clone())?;
+        settings.scheduler_config =
+            Some(kubestep_engine::api::yaml::from_str(&text).context(from)?);
     }
     Ok(settings)
 }

@@ -12,9 +12,9 @@ use crate::cli::format::{self, WIDTH};
 use crate::cli::open::read_config;
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
+use crate::report;
 use kubestep_engine::config::{self, ConfigError, ResolvedConfig, describe};
 use kubestep_engine::engine::framework::registry::Registry;
-use crate::report;
 
 /// Check a KubeSchedulerConfiguration as kube-scheduler would, and show what would run
 #[derive(Args, Debug)]

@@ -13,9 +13,9 @@ use crate::cli::open::session;
 use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
+use crate::report;
 use kubestep_debug::Session;
 use kubestep_debug::diff::{Pair, Side, compare};
-use crate::report;
 
 /// Compare two runs: what moved, which verdicts and scores differ, and from where
 ///

@@ -11,17 +11,17 @@ use crate::cli::options::Input;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::Steps;
-use kubestep_engine::config::suggest;
-use kubestep_debug::Session;
-use kubestep_debug::fix::{self, Fixes, Limits};
-use kubestep_debug::why::{Why, ask};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 use crate::report::fixes as report_fixes;
 use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
 use kubestep_cluster::World;
+use kubestep_debug::Session;
+use kubestep_debug::fix::{self, Fixes, Limits};
+use kubestep_debug::why::{Why, ask};
 use kubestep_engine::api::words::count;
+use kubestep_engine::config::suggest;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 
 /// Tell why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]
@@ -111,7 +111,9 @@ impl Explain {
         });
         session.circle().into_iter().for_each(kubestep_output::line);
         if steps.is_stopped() {
-            kubestep_output::line(format!("stopped after {ran} of at most {most} cycles; known so far:"));
+            kubestep_output::line(format!(
+                "stopped after {ran} of at most {most} cycles; known so far:"
+            ));
         }
         ran
     }
@@ -169,7 +171,9 @@ fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -
     let fixes = steps.show(words, search);
     if steps.is_stopped() {
         let tried = count(fixes.tried, "change");
-        kubestep_output::line(format!("the search was stopped after {tried}; others may be smaller"));
+        kubestep_output::line(format!(
+            "the search was stopped after {tried}; others may be smaller"
+        ));
     }
     fixes
 }

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::cli::exit::Exit;
 use crate::cli::format::Format;
 use crate::cli::registry::Subcommand;
-use kubestep_live::SCHEDULER;
 use crate::tui::paths::{self, CONFIG_DIR_VARIABLE};
 use crate::tui::theme::Library;
+use kubestep_live::SCHEDULER;
 
 /// Environment variables that are looked at.
 const VARIABLES: [&str; 9] = [

@@ -40,10 +40,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 pub use exit::{EXITS, Exit, Unreachable};
-use options::Cli;
-use registry::SUBCOMMANDS;
 use kubestep_output::clean::{clean_colored, clean_uncolored};
 use kubestep_output::cut::long_values;
+use options::Cli;
+use registry::SUBCOMMANDS;
 
 /// Runs the program on the process's arguments and gives its exit code.
 pub fn main() -> Exit {

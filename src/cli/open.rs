@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-use kubestep_engine::api::selector::Selector;
 use crate::cli::attach;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
@@ -16,22 +15,23 @@ use crate::cli::stops;
 use crate::cli::tries::{self, Added, Tries};
 use crate::cli::waiting::with_progress;
 use crate::cli::{registry, story};
-use kubestep_engine::config::{self, FeatureGates, ResolvedConfig};
-use kubestep_debug::Session;
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_live::extender_client::{self, Reach};
-use kubestep_engine::intern::Symbol;
 use crate::report;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
-use kubestep_cluster::{World, workload};
-use kubestep_source::{Exclude, Filter, Progress};
 use crate::tui;
 use crate::tui::background;
 use crate::tui::behind::Behind;
 use crate::tui::driver::Left;
 use crate::tui::loading::Waited;
 use crate::tui::settings::{self, Options, Settings};
+use kubestep_cluster::{World, workload};
+use kubestep_debug::Session;
+use kubestep_engine::api::selector::Selector;
+use kubestep_engine::config::{self, FeatureGates, ResolvedConfig};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_engine::intern::Symbol;
+use kubestep_live::extender_client::{self, Reach};
+use kubestep_source::{Exclude, Filter, Progress};
 
 /// A session with what its reader should know about the input.
 pub(super) struct Opened {

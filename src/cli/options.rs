@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser};
 
-use kubestep_engine::engine::tie_break::TieBreak;
-use kubestep_output::file::Links;
 use crate::tui::color::ColorChoice;
 use crate::tui::speed::Speed;
+use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_output::file::Links;
 
 /// The debugger for Kubernetes scheduling: kube-scheduler 1.36, step by step.
 #[derive(Parser, Debug)]

@@ -14,12 +14,12 @@ use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::registry::Subcommand;
+use crate::tui::signals::Signals;
+use kubestep_engine::api::words::count;
 use kubestep_live::record::{Counts, Output, Recorder, header};
 use kubestep_live::redact::Redactor;
 use kubestep_live::told::{self, Told};
 use kubestep_live::{Event, Feed, Notice, Pace, Scope};
-use crate::tui::signals::Signals;
-use kubestep_engine::api::words::count;
 
 /// How often what was written is made safe, and progress is shown.
 const STEP: Duration = Duration::from_secs(1);
@@ -79,7 +79,9 @@ impl Subcommand for Record {
         let objects = recorder.lists(objects.iter()).with_context(|| file.clone())?;
         recorder.out().publish().with_context(|| file.clone())?;
         let of = format!("{} ({})", feed.link().name(), header.server_version);
-        kubestep_output::line(format!("{objects} objects of {of} in {file}; recording, Ctrl-C ends it"));
+        kubestep_output::line(format!(
+            "{objects} objects of {of} in {file}; recording, Ctrl-C ends it"
+        ));
         let recording = Recording { feed, recorder, redactor, file: file.clone(), shown: 0 };
         match cluster::runtime()?.block_on(recording.run(span)) {
             // Who read it has seen enough.

@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, anyhow};
 
-use kubestep_engine::api::Time;
 use crate::cli::attach::{scheduler_names, serve_all};
 use crate::cli::open::{Opened, build_with, read};
 use crate::cli::options::Input;
 use crate::cli::tries::Tries;
-use kubestep_live::replay::{Compared, replay};
-use kubestep_source::{Progress, Recording};
 use crate::tui::behind::Behind;
 use crate::tui::speed::Speed;
+use kubestep_engine::api::Time;
+use kubestep_live::replay::{Compared, replay};
+use kubestep_source::{Progress, Recording};
 
 /// A recording that was played back.
 pub(super) struct Played {

@@ -10,12 +10,12 @@ use crate::cli::open::session;
 use crate::cli::options::{Input, Screen};
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
-use kubestep_engine::config::suggest;
 use crate::tui::color::ColorChoice;
 use crate::tui::offscreen::{Offscreen, parse_keys};
 use crate::tui::picture::Format;
 use crate::tui::settings::{self, Options};
 use crate::tui::view::ViewId;
+use kubestep_engine::config::suggest;
 
 /// Draw a view of the debugger as a picture: text, colours for a terminal, SVG or HTML
 #[derive(Args, Debug)]

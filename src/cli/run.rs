@@ -15,14 +15,14 @@ use crate::cli::registry::Subcommand;
 use crate::cli::stops;
 use crate::cli::trace_file::TraceFile;
 use crate::cli::tries::{Added, HEADING, Tries};
+use crate::report::run::{self, RunReport};
+use crate::report::timings::Timings;
+use crate::report::usage::Usage;
 use kubestep_debug::capacity::{Capacity, capacity};
 use kubestep_debug::{Ran, Session};
 use kubestep_output::clean::clean;
 use kubestep_output::document::json_line;
 use kubestep_output::file::{Links, NewFile};
-use crate::report::run::{self, RunReport};
-use crate::report::timings::Timings;
-use crate::report::usage::Usage;
 
 /// Schedule everything without a screen and print what became of each pod
 #[derive(Args, Debug)]
@@ -125,7 +125,9 @@ impl Subcommand for Run {
         report.notices = [opened.notices, notices].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
         match self.timings {
-            true => kubestep_output::print(&json_line(&Timings::new(&session, load_s, cycle_s).to_json()))?,
+            true => kubestep_output::print(&json_line(
+                &Timings::new(&session, load_s, cycle_s).to_json(),
+            ))?,
             false => self.show(&report)?,
         }
         Ok(exit_of(&report))

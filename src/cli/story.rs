@@ -3,8 +3,8 @@
 use anyhow::{Result, anyhow};
 
 use kubestep_engine::config::suggest;
-use kubestep_source::fixtures;
 use kubestep_source::Filter;
+use kubestep_source::fixtures;
 
 /// The story of that name.
 ///

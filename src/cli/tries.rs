@@ -6,9 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use kubestep_engine::api::{DecodeError, Decoded, Kind, Node, Object, decode};
 use kubestep_cluster::workload::{self, Surroundings, Workload};
 use kubestep_cluster::{World, load};
+use kubestep_engine::api::{DecodeError, Decoded, Kind, Node, Object, decode};
 use kubestep_source::Manifest;
 
 /// For an option and not for all that follow: a heading of the whole struct would be that of the

@@ -1,12 +1,12 @@
 //! What is said to people who wait for a command to read its input or to finish a long
 //! computation, which Ctrl-C can end early.
 
+use kubestep_source::Progress;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
-use kubestep_source::Progress;
 
 /// How long nothing is said.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 //! What became of every pod.
 
-use kubestep_engine::api::Pod;
 use kubestep_debug::Session;
+use kubestep_engine::api::Pod;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::QueueName;
 use kubestep_engine::engine::tie_break::TieBreak;
@@ -44,10 +44,9 @@ pub struct Pending {
 
 /// The pods that cycles of this session bound, in that order.
 pub fn placed(session: &Session) -> Vec<Placed> {
-    let bound = session
-        .history()
-        .cycles()
-        .filter(|record| matches!(record.outcome, kubestep_engine::engine::record::Outcome::Scheduled));
+    let bound = session.history().cycles().filter(|record| {
+        matches!(record.outcome, kubestep_engine::engine::record::Outcome::Scheduled)
+    });
     bound
         .filter_map(|record| {
             let (pod, node, attempt) = (record.pod, record.node?, record.attempt);

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use kubestep_engine::api::Time;
+use kubestep_engine::api::words::count;
 use kubestep_live::Verdict;
 use kubestep_live::replay::Compared;
 use kubestep_source::recording::Header;
-use kubestep_engine::api::words::count;
 
 /// How decisions can compare, in the order of the table.
 const VERDICTS: [(Verdict, &str); 4] = [

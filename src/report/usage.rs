@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use kubestep_cluster::World;
 use kubestep_engine::engine::resource::Resource;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
 /// What is requested of the nodes, at one moment.
 #[derive(Clone, PartialEq, Debug, Default)]

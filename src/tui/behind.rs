@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::tui::speed::Speed;
 use kubestep_engine::api::Time;
 use kubestep_live::{Attended, Decision, Following};
-use crate::tui::speed::Speed;
 
 /// See the module.
 #[derive(Default)]

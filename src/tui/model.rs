@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use crate::report::outline::{Item, Outline};
+use kubestep_debug::Position as Frame;
+use kubestep_debug::trace::Entry;
 use kubestep_engine::api::{Pod, Time};
 use kubestep_engine::config::FeatureGates;
-use kubestep_debug::Position as Frame;
 use kubestep_engine::engine::node::NodeInfo;
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
 use kubestep_engine::engine::record::{CycleRecord, QueueName};
@@ -16,8 +18,6 @@ use kubestep_engine::engine::stopwatch::Spent;
 use kubestep_engine::intern::Symbol;
 use kubestep_live::attended::Standing;
 use kubestep_live::{Decision, Outage};
-use crate::report::outline::{Item, Outline};
-use kubestep_debug::trace::Entry;
 
 /// Everything a view can show.
 #[derive(Clone, Debug, Default)]

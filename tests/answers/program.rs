@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::config::{self, FeatureGates};
+use kubestep::report;
+use kubestep_cluster::World;
 use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Limits};
 use kubestep_debug::why::ask;
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::pod::NamespacedName;
-use kubestep::report;
-use kubestep_cluster::World;
 use serde_json::{Value, json};
 
 /// Cycles that run before a question, as the command does by default.

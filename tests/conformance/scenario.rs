@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kubestep_cluster::World;
+use kubestep_debug::trace::{State, json};
 use kubestep_engine::api::decode::{Decoded, Text, decode};
 use kubestep_engine::api::{Kind, Object};
 use kubestep_engine::config::{self, FeatureGates};
@@ -11,8 +13,6 @@ use kubestep_engine::engine::host::ExtenderCall;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::CycleRecord;
 use kubestep_engine::engine::tie_break::TieBreak;
-use kubestep_cluster::World;
-use kubestep_debug::trace::{State, json};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
 //! A random cluster and what happens to it. Everything follows from the seed alone, so that
 //! every run of a case sees the same.
 
+use kubestep_cluster::World;
 use kubestep_engine::api::{Kind, Object};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_cluster::World;
 use serde_json::{Value, json};
 
 use crate::gates;

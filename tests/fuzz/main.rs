@@ -18,11 +18,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use kubestep_cluster::World;
 use kubestep_engine::engine::node::{NodeId, NodeInfo};
 use kubestep_engine::engine::pod_index::{ClassPods, PodIndex};
 use kubestep_engine::engine::record::CycleRecord;
 use kubestep_engine::engine::snapshot::Snapshot;
-use kubestep_cluster::World;
 use serde_json::Value;
 
 use case::{Case, Step};

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use kubestep_cluster::World;
+use kubestep_debug::trace::History;
 use kubestep_debug::why::cause::{Cause, Detail};
 use kubestep_debug::why::{self, Why};
 use kubestep_engine::engine::record::CycleRecord;
-use kubestep_cluster::World;
-use kubestep_debug::trace::History;
 
 /// Compares the answer about the cluster before a cycle with what the cycle then did.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {

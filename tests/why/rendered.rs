@@ -1,6 +1,7 @@
 //! Holds the reasons that plugins report to what their filters say: the status that is rendered
 //! from the reasons is the one that was recorded. Volumes and devices are walked once for both.
 
+use kubestep_cluster::World;
 use kubestep_engine::engine::framework::cycle_state::CycleState;
 use kubestep_engine::engine::node::NodeInfo;
 use kubestep_engine::engine::plugins::{
@@ -10,7 +11,6 @@ use kubestep_engine::engine::pod::PodInfo;
 use kubestep_engine::engine::record::CycleRecord;
 use kubestep_engine::engine::scheduler::Probe;
 use kubestep_engine::engine::status::Status;
-use kubestep_cluster::World;
 
 /// Compares what the reasons come to in the cluster before a cycle with what the cycle recorded.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {

@@ -3,11 +3,11 @@
 
 use std::task::Poll;
 
+use crate::remote::{Answer, PodRef, Request, Written};
+use crate::{ApiServer, World};
 use kubestep_engine::engine::extender::binding_in;
 use kubestep_engine::engine::host::Host;
 use kubestep_engine::intern::Symbol;
-use crate::remote::{Answer, PodRef, Request, Written};
-use crate::{ApiServer, World};
 
 impl World {
     /// From now on what the scheduler writes is written here. What it wrote before and what is

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::faults::Faults;
+use crate::remote::{Answer, Outgoing, Question, Remote, Written};
 use kubestep_engine::api::admission::identify;
 use kubestep_engine::api::{Kind, Node, Object, ObjectKey, Pod, Time, defaults};
 use kubestep_engine::engine::host::{ApiEvent, ExtenderCall};
@@ -13,8 +15,6 @@ use kubestep_engine::engine::objects::Objects;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::scheduler::Change;
 use kubestep_engine::intern::Symbol;
-use crate::faults::Faults;
-use crate::remote::{Answer, Outgoing, Question, Remote, Written};
 
 /// Answers the calls of extenders.
 pub type ExtenderFn =

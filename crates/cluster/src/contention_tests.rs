@@ -3,13 +3,13 @@
 
 use serde_json::json;
 
+use crate::World;
+use crate::remote::{Answer, Outgoing, Request, Written};
 use kubestep_engine::api::{Object, ObjectKey, Pod, ResourceClaim};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::{Outcome, QueueName};
 use kubestep_engine::engine::testing::{PodBuilder, key, node, object, pod};
-use crate::World;
-use crate::remote::{Answer, Outgoing, Request, Written};
 
 const CONFLICT: &str = "Operation cannot be fulfilled on resourceclaims.resource.k8s.io \"shared\": \
                         the object has been modified; please apply your changes to the latest \

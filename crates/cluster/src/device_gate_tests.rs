@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
+use crate::World;
 use kubestep_engine::api::{Kind, Object, Pod, ResourceClaim};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
 use kubestep_engine::engine::testing::{PodBuilder, key, node, object, pod};
-use crate::World;
 
 /// The node `n1` with these devices of class `gpu`, under these gates.
 fn world(gates: &str, devices: Value) -> World {

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::World;
 use kubestep_engine::api::{Kind, Pod, ResourceClaim};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::{Outcome, QueueName};
 use kubestep_engine::engine::testing::{PodBuilder, key, node, object, pod};
 use kubestep_engine::intern::Symbol;
-use crate::World;
 
 const HELD_BY_HAND: &str = "
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
+use crate::World;
 use kubestep_engine::api::{Object, Pod};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
 use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
-use crate::World;
 
 /// A node with room for `cpu`, and a gang that needs `min_count` pods.
 fn world(cpu: &str, min_count: i32) -> World {

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
+use crate::World;
 use kubestep_engine::api::{Object, Pod};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
 use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
-use crate::World;
 
 const PLACED: &str =
     "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true";

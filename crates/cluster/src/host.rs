@@ -4,6 +4,9 @@
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
+use crate::api_server::{ApiServer, not_found, object_key};
+use crate::remote::{PodRef, Question, Request, Written};
+use crate::volume_controller;
 use kubestep_engine::api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
     PodPhase, ResourceClaim,
@@ -12,9 +15,6 @@ use kubestep_engine::engine::extender;
 use kubestep_engine::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use crate::api_server::{ApiServer, not_found, object_key};
-use crate::remote::{PodRef, Question, Request, Written};
-use crate::volume_controller;
 
 impl ApiServer {
     /// The pod as it is known, for a write elsewhere.

@@ -3,9 +3,9 @@
 //!
 //! Objects go through what the API server does on creation: identity, defaults, priority.
 
+use crate::World;
 use kubestep_engine::api::admission::{self, PriorityClasses};
 use kubestep_engine::api::{Object, Pod, defaults};
-use crate::World;
 
 /// Loads `objects` into `world`. Gives warnings for people about what can be loaded but is
 /// hardly meant.

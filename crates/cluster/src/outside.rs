@@ -1,12 +1,12 @@
 //! A simulated cluster that follows another one: what changes there is taken over here, with
 //! the versions and the time it has there.
 
+use crate::World;
+use crate::remote::{Answer, Question};
 use kubestep_engine::api::{Kind, Object, Time, defaults};
 use kubestep_engine::config::ResolvedProfile;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use crate::World;
-use crate::remote::{Answer, Question};
 
 impl World {
     /// From now on it is remembered what this simulation writes, as opposed to what it takes

@@ -1,11 +1,11 @@
 //! Preemption from the decision to the bound preemptor, with everything that runs beside it.
 
+use crate::World;
 use kubestep_engine::api::Pod;
 use kubestep_engine::config::{self, Feature, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::{Outcome, QueueName};
 use kubestep_engine::engine::testing::{PodBuilder, key, node, pod};
-use crate::World;
 
 fn world(config: Option<&str>, features: FeatureGates) -> World {
     let registry = Registry::in_tree();

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use crate::World;
 use kubestep_engine::config::{FeatureGates, Overlay, ResolvedConfig, resolve_with};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::pod::NamespacedName;
-use crate::World;
 
 impl World {
     /// The configuration that the scheduler has.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use kubestep_engine::api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object};
-use kubestep_engine::api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceClaim, ResourceVersion};
+use kubestep_engine::api::{
+    ObjectKey, PodExtendedResourceClaimStatus, ResourceClaim, ResourceVersion,
+};
 use kubestep_engine::engine::host::{ApiEvent, ExtenderCall, PodStatusPatch};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;

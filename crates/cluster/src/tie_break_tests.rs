@@ -1,12 +1,12 @@
 //! Ties from the setting to the node that is taken.
 
+use crate::World;
+use kubestep_debug::trace;
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::CycleRecord;
 use kubestep_engine::engine::testing::{PodBuilder, node, pod};
 use kubestep_engine::engine::tie_break::TieBreak;
-use crate::World;
-use kubestep_debug::trace;
 
 /// One candidate is enough for preemption.
 const ONE_CANDIDATE: &str = "

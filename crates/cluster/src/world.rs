@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::api_server::ApiServer;
 use kubestep_engine::api::{Kind, Object, Time, defaults};
 use kubestep_engine::config::{FeatureGates, ResolvedConfig};
 use kubestep_engine::engine::framework::registry::Registry;
@@ -10,7 +11,6 @@ use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::CycleRecord;
 use kubestep_engine::engine::scheduler::{Known, Scheduler};
 use kubestep_engine::intern::Symbol;
-use crate::api_server::ApiServer;
 
 /// 2026-01-01T00:00:00Z, where every simulation starts, in microseconds since 1970.
 pub const START: Time = Time(1_767_225_600_000_000);

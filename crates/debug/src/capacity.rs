@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kubestep_cluster::World;
+use kubestep_cluster::workload::Workload;
 use kubestep_engine::api::{Kind, Object, PreemptionPolicy};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::workload::Workload;
-use kubestep_cluster::World;
 
 /// The answer.
 #[derive(Clone, PartialEq, Debug)]
@@ -116,10 +116,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use kubestep_cluster::workload::{Surroundings, expand};
     use kubestep_engine::config::{self, FeatureGates};
     use kubestep_engine::engine::framework::registry::Registry;
     use kubestep_engine::engine::testing::object;
-    use kubestep_cluster::workload::{Surroundings, expand};
 
     fn world(nodes: usize) -> World {
         let (registry, gates) = (Registry::in_tree(), FeatureGates::default());

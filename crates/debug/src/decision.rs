@@ -3,17 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use kubestep_engine::api::ObjectKey;
 use crate::input::Input;
 use crate::ledger::NodeAmounts;
 use crate::session::Session;
+use crate::trace::Entry;
+use kubestep_cluster::World;
+use kubestep_engine::api::ObjectKey;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::{HintRecord, Outcome, QueueMove, QueueName};
 use kubestep_engine::engine::resource::Resource;
 use kubestep_engine::engine::scheduler::WaitingPod;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
-use crate::trace::Entry;
 
 /// What is decided.
 #[derive(Clone, PartialEq, Eq, Debug)]

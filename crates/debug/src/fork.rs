@@ -260,8 +260,7 @@ impl Branches {
     pub fn undo(&mut self, session: &mut Session) -> Result<String, EditError> {
         let Some(branch) = self.branches.get_mut(self.current) else { return Err(nothing("undo")) };
         let steps = session.timeline().steps();
-        let is_edit =
-            |step: &crate::timeline::Step| matches!(step.input, Some(Input::Change(_)));
+        let is_edit = |step: &crate::timeline::Step| matches!(step.input, Some(Input::Change(_)));
         let last = steps.numbered().rev().find(|(_, step)| is_edit(step));
         let at = last.map(|(at, _)| at).filter(|at| *at >= branch.shared.max(1));
         let at = at.filter(|_| branch.parent.is_some()).ok_or_else(|| nothing("undo"))?;

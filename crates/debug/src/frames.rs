@@ -8,11 +8,11 @@
 
 use std::ops::Range;
 
+use crate::trace::EntryId;
 use kubestep_engine::config::ExtensionPoint;
 use kubestep_engine::engine::node::NodeId;
 use kubestep_engine::engine::record::CycleRecord;
 use kubestep_engine::intern::Symbol;
-use crate::trace::EntryId;
 
 /// A frame within a stop, from the outside in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -11,7 +11,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use kubestep_engine::api::Time;
 use crate::breakpoint::Breakpoints;
 use crate::checkpoint::{self, Checkpoints};
 use crate::frames::{Position, Tree};
@@ -20,12 +19,13 @@ use crate::ledger::Ledger;
 use crate::timeline::{Step, Stop, Timeline};
 use crate::timer::{self, Timer};
 use crate::times::Times;
+use crate::trace::{Entry, EntryId, History, thin};
+use kubestep_cluster::{World, Write};
+use kubestep_engine::api::Time;
 use kubestep_engine::engine::record::CycleRecord;
 use kubestep_engine::engine::scheduler::Known;
 use kubestep_engine::engine::stopwatch::Clock;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::{World, Write};
-use crate::trace::{Entry, EntryId, History, thin};
 
 use acting::Acts;
 pub use circle::Circle;

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use kubestep_engine::api::Time;
 use crate::input::{Answer, Input};
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::scheduler::Known;
 use crate::trace::history::ENTRY_BYTES;
 use crate::trace::{EntryId, Kept};
+use kubestep_engine::api::Time;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::engine::scheduler::Known;
 
 /// About what a step takes with its stops and what it changed on nodes, in bytes.
 const STEP_BYTES: usize = 600;

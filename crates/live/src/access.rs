@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn the_role_allows_every_kind_and_no_write() {
-        let role: serde_yaml::Value = kubestep_engine::api::yaml::from_str(&cluster_role("x")).unwrap();
+        let role: serde_yaml::Value =
+            kubestep_engine::api::yaml::from_str(&cluster_role("x")).unwrap();
         let rules = role["rules"].as_sequence().unwrap();
         let mut resources = 0;
         for rule in rules {

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use kubestep_engine::api::{Kind, Object};
 use crate::minimal;
 use crate::record::missing_kinds;
 use crate::snapshot::Snapshot;
+use kubestep_engine::api::{Kind, Object};
 use kubestep_output::clean::escape_json;
 use kubestep_source::{MissingKind, SNAPSHOT_FIELDS};
 
@@ -71,11 +71,11 @@ pub fn document(object: &Object, api_version: &str) -> serde_json::Result<Value>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_source::fixtures::STORIES;
     use crate::access::Missing;
     use crate::failure::Failure;
     use crate::kinds;
     use crate::list::Place;
+    use kubestep_source::fixtures::STORIES;
     use kubestep_source::{Filter, Loaded};
 
     fn objects(input: kubestep_source::Input) -> Vec<Object> {
@@ -85,11 +85,13 @@ mod tests {
     #[test]
     fn every_story_is_read_back_as_it_was() {
         for story in STORIES {
-            let read = kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default());
+            let read =
+                kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default());
             let snapshot = Snapshot::of_objects(objects(read.unwrap()));
             let expected: Vec<Object> = snapshot.objects().cloned().collect();
             let text = text(&snapshot, &Settings::default()).unwrap();
-            let back = kubestep_source::read_text("c.json", text.into(), &Filter::default()).unwrap();
+            let back =
+                kubestep_source::read_text("c.json", text.into(), &Filter::default()).unwrap();
             assert_eq!(objects(back), expected, "{}", story.name);
         }
     }

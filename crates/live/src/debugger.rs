@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kubestep_debug::Session;
+use kubestep_engine::api::words::count;
 use kubestep_engine::engine::node::NodeInfo;
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
 use kubestep_engine::engine::scheduler::Scheduler;
 use kubestep_engine::intern::Symbol;
-use kubestep_engine::api::words::count;
 
 /// The whole dump, line by line.
 pub fn dump(session: &Session) -> Vec<String> {

@@ -13,8 +13,6 @@ use futures::future::join_all;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::engine::pod::NamespacedName;
 use crate::backoff::Pace;
 use crate::clock;
 use crate::failure::Failure;
@@ -23,6 +21,8 @@ use crate::link::{Link, LinkError, Target};
 use crate::outage::{Outage, Outages, Retry};
 use crate::snapshot::{Scope, Snapshot};
 use crate::watch::Watcher;
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::engine::pod::NamespacedName;
 
 /// A change of the cluster.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use kubestep_engine::api::Time;
-use kubestep_debug::Session;
 use crate::clock;
 use crate::feed::{Delta, Event, Feed, Notice};
 use crate::outage::Outage;
 use crate::shadow::Shadow;
+use kubestep_debug::Session;
+use kubestep_engine::api::Time;
 use kubestep_source::Filter;
 
 /// Events taken in at once.

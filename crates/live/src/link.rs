@@ -17,12 +17,12 @@ use kube::{Client, Config};
 use thiserror::Error;
 use tokio::time::timeout;
 
-use kubestep_engine::api::Time;
 use crate::clock;
 use crate::credentials::{Plugin, kubeconfig_problem};
 use crate::failure::{Failure, root_cause};
 use crate::lines::Lines;
 use crate::traffic;
+use kubestep_engine::api::Time;
 
 /// How long a whole answer may take.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -225,7 +225,7 @@ impl Link {
     }
 
     /// The server with its port, as metrics name it.
-    pub(in crate) fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         let rest = self.server.split_once("://").map_or(self.server.as_str(), |(_, rest)| rest);
         rest.split('/').next().unwrap_or(rest)
     }

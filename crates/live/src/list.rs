@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
-use kubestep_engine::api::decode::decode_item;
-use kubestep_engine::api::{Object, admission};
 use crate::backoff::{Attempt, Backoff};
 use crate::failure::Failure;
 use crate::kinds::ReadKind;
 use crate::link::Link;
+use kubestep_engine::api::decode::decode_item;
+use kubestep_engine::api::{Object, admission};
 
 /// Objects a page.
 const PAGE: usize = 500;
@@ -239,8 +239,8 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::api::Kind;
     use crate::kinds;
+    use kubestep_engine::api::Kind;
 
     #[test]
     fn continuations_are_escaped() {

@@ -1,12 +1,12 @@
 //! News from a live cluster as a change of the session: done again later, it leads to the same
 //! state, as it holds everything it needs.
 
-use kubestep_engine::api::{Kind, Object, ResourceVersion, Time, defaults};
-use kubestep_debug::{Change, Session};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Answer;
+use kubestep_debug::{Change, Session};
+use kubestep_engine::api::{Kind, Object, ResourceVersion, Time, defaults};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 
 /// About what a change holds, mostly an old version of a pod or a node, in bytes.
 const OP_BYTES: usize = 2_000;

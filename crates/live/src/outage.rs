@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use kubestep_engine::api::{Kind, Time};
 use crate::failure::Failure;
 use crate::kinds::ReadKind;
+use kubestep_engine::api::{Kind, Time};
 
 /// At least so long between the beginnings of two outages that are reported.
 const BETWEEN: Duration = Duration::from_secs(60);

@@ -10,13 +10,13 @@ use hashbrown::HashMap;
 use serde::Serialize;
 use std::sync::Arc;
 
-use kubestep_engine::api::{Object, Pod, Time};
-use kubestep_engine::engine::pod::NamespacedName;
 use crate::compare::Theirs;
 use crate::feed::{Delta, Event};
 use crate::minimal::Minimal;
 use crate::snapshot::Snapshot;
 use crate::told::Told;
+use kubestep_engine::api::{Object, Pod, Time};
+use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_output::CleanStdout;
 use kubestep_output::clean::escape_json;
 use kubestep_output::file::{Links, NewFile};
@@ -252,7 +252,8 @@ impl<W: Write> Recorder<W> {
 fn decision(at: Time, pod: &Object, theirs: Theirs) -> Line {
     let uid = pod.metadata().uid.to_string();
     let pod = NamespacedName::of(pod).to_string();
-    let named = |node: kubestep_engine::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
+    let named =
+        |node: kubestep_engine::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
     match theirs {
         Theirs::Bound(node) => {
             Line::Decision { at, pod, uid, node: named(node), nominated: None, message: None }

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubestep_engine::api::Time;
-use kubestep_debug::Session;
-use kubestep_engine::engine::pod::NamespacedName;
 use crate::compare::{Decision, Verdict};
 use crate::feed::{Delta, Event};
 use crate::shadow::Shadow;
+use kubestep_debug::Session;
+use kubestep_engine::api::Time;
+use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_source::recording::{Recorded, What};
 
 /// A decision of the cluster's scheduler, compared with ours.

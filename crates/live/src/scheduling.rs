@@ -14,12 +14,12 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
-use kubestep_engine::api::Object;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueMove};
-use kubestep_engine::engine::stopwatch::{Clock, Done, Spent, Stopwatch};
 use crate::feed::{Delta, Event, Feed, Notice};
 use crate::write::{Answered, Writer};
 use kubestep_cluster::World;
+use kubestep_engine::api::Object;
+use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueMove};
+use kubestep_engine::engine::stopwatch::{Clock, Done, Spent, Stopwatch};
 
 /// Events and answers taken in between two cycles, at most.
 const BATCH: usize = 500;

@@ -3,13 +3,13 @@
 use futures::future::join_all;
 use serde::Deserialize;
 
-use kubestep_engine::api::{Kind, Object, Time};
 use crate::access::Missing;
 use crate::backoff::{Backoff, Pace};
 use crate::failure::Failure;
 use crate::kinds;
 use crate::link::{Link, LinkError};
 use crate::list::{Listed, Place, TRIES};
+use kubestep_engine::api::{Kind, Object, Time};
 
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]

@@ -12,9 +12,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
-use kubestep_engine::api::ResourceVersion;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 use crate::backoff::{Attempt, Backoff, Pace};
 use crate::failure::Failure;
 use crate::feed::{Delta, Teller};
@@ -23,6 +20,9 @@ use crate::lines::{Lines, Next};
 use crate::link::Link;
 use crate::list::{Listed, Place, read};
 use crate::outage::Retry;
+use kubestep_engine::api::ResourceVersion;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 
 /// A line that takes longer than this is shown as an outage.
 const SLOW: Duration = Duration::from_secs(5);

@@ -48,10 +48,10 @@ pub use manifests::{Manifest, manifests};
 pub use progress::Progress;
 pub use recording::Recording;
 
-use kubestep_engine::api::{Object, Time, admission};
-use kubestep_engine::intern::Symbol;
 use files::File;
 use item::{Item, Outcome};
+use kubestep_engine::api::{Object, Time, admission};
+use kubestep_engine::intern::Symbol;
 use piece::Piece;
 use reader::Reader;
 

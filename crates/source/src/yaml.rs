@@ -248,7 +248,9 @@ fn has_references(text: &str) -> bool {
 }
 
 /// Parses a document as a whole and takes the value apart.
-fn parse_whole<'a>(document: &Document<'a>) -> Result<Vec<Item<'a>>, kubestep_engine::api::DecodeError> {
+fn parse_whole<'a>(
+    document: &Document<'a>,
+) -> Result<Vec<Item<'a>>, kubestep_engine::api::DecodeError> {
     // A tree of values takes many times what its text does.
     if document.text.len() > 4 * LIMITS.object {
         let message = "is too long for flow style, anchors or an indented list".into();

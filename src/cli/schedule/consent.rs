@@ -4,9 +4,9 @@ use std::io::{BufRead, IsTerminal, stdin};
 
 use anyhow::{Result, bail};
 
+use kubestep_cluster::World;
 use kubestep_live::lease::Settings;
 use kubestep_live::write::rights;
-use kubestep_cluster::World;
 
 /// What is agreed to.
 pub(super) struct Consent<'a> {

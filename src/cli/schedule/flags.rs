@@ -130,9 +130,9 @@ pub(super) fn kubeconfig_in(config: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
     use kubestep_engine::config::{self, FeatureGates};
     use kubestep_engine::engine::framework::registry::Registry;
-    use clap::Parser;
 
     #[derive(Parser)]
     struct Flags {

@@ -21,23 +21,23 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tokio::sync::watch;
 
-use kubestep_engine::api::Kind;
 use crate::cli::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::open::{self, Built, Writes};
 use crate::cli::options::{Cluster, Input};
 use crate::cli::registry::Subcommand;
+use kubestep_cluster::World;
+use kubestep_engine::api::Kind;
 use kubestep_engine::config::{self, Feature};
 use kubestep_engine::engine::tie_break::TieBreak;
-use kubestep_live::extender_client::Reach;
 use kubestep_live::attended::Wire;
+use kubestep_live::extender_client::Reach;
 use kubestep_live::kinds::Reader;
 use kubestep_live::lease::{Election, Settings};
 use kubestep_live::scheduling::{End, Lead, Scheduling};
 use kubestep_live::serve::{PageGates, Zpages};
 use kubestep_live::write::{Manner, Writer};
 use kubestep_live::{Feed, Link, Missing, Snapshot, Target};
-use kubestep_cluster::World;
 use kubestep_source::Filter;
 
 use consent::Consent;

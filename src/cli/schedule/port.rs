@@ -9,13 +9,13 @@ use std::sync::atomic::Ordering;
 use anyhow::{Context, Error, Result};
 use clap::Args;
 
+use kubestep_cluster::World;
 use kubestep_engine::config;
 use kubestep_live::metrics::{Metrics, Slis};
 use kubestep_live::scheduling::{Lead, Told};
 use kubestep_live::serve::certificate::{Allowed, Certificate};
 use kubestep_live::serve::{self, Endpoints, Health, Limits, ListenConfig, Zpages};
 use kubestep_live::write::hostname;
-use kubestep_cluster::World;
 
 use super::reviews::Reviews;
 

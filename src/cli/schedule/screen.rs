@@ -6,12 +6,12 @@ use clap::Args;
 use crate::cli::exit::Exit;
 use crate::cli::open;
 use crate::cli::options::{Memory, Screen};
+use crate::tui::behind::Behind;
+use kubestep_cluster::World;
 use kubestep_debug::Session;
-use kubestep_live::extender_client::{self, Reach};
 use kubestep_live::Attended;
 use kubestep_live::attended::{Teller, Wire};
-use kubestep_cluster::World;
-use crate::tui::behind::Behind;
+use kubestep_live::extender_client::{self, Reach};
 
 use super::port::Watched;
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use kubestep_engine::config::ExtensionPoint;
 use kubestep_debug::diff::{
     Change, Decision, Difference, Pair, PluginScore, PodDifference, ScoreDifference, Source,
     Verdict, VerdictDifference,
 };
+use kubestep_engine::config::ExtensionPoint;
 use kubestep_engine::engine::record::Outcome;
 
 /// Nodes that are named in one line.

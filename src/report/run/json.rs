@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::RunReport;
-use kubestep_debug::capacity::Capacity;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::intern::Symbol;
 use crate::report::outcome::{Pending, Placed};
 use crate::report::usage::{NodeUsage, Usage, exact};
+use kubestep_debug::capacity::Capacity;
 use kubestep_debug::trace;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::intern::Symbol;
 
 /// The whole report.
 pub fn run(report: &RunReport) -> Value {

@@ -6,10 +6,10 @@ pub mod json;
 pub mod junit;
 pub mod text;
 
-use kubestep_debug::Session;
-use kubestep_debug::capacity::Capacity;
 use crate::report::outcome::{self, Evicted, Pending, Placed};
 use crate::report::usage::Usage;
+use kubestep_debug::Session;
+use kubestep_debug::capacity::Capacity;
 
 /// What a run came to.
 #[derive(Clone, PartialEq, Debug)]

@@ -2,8 +2,8 @@
 
 use super::names;
 use kubestep_debug::why::{Ahead, Basis, Place, Why};
-use kubestep_engine::engine::record::QueueName;
 use kubestep_engine::api::words::count;
+use kubestep_engine::engine::record::QueueName;
 
 /// The head of the answer.
 pub(super) fn lines(why: &Why) -> Vec<String> {

@@ -2,8 +2,8 @@
 
 use super::names;
 use kubestep_debug::why::{Group, NodeWhy, Reason, Why};
-use kubestep_engine::intern::Symbol;
 use kubestep_engine::api::words::count;
+use kubestep_engine::intern::Symbol;
 
 /// Groups that are told in the short form.
 const GROUPS: usize = 6;

@@ -2,8 +2,8 @@
 //! the nearest nodes, ledgers, queue, attempts and preemption.
 
 use super::{head, names, nominated, placement, preemption, queue, spread};
-use kubestep_debug::why::{Group, NodeWhy, Why};
 use crate::report::outline::{Item, Outline, To, Tone};
+use kubestep_debug::why::{Group, NodeWhy, Why};
 use kubestep_engine::api::words::count;
 
 /// Nodes that are told one by one, the nearest first.

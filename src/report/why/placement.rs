@@ -2,8 +2,8 @@
 
 use kubestep_debug::why::score::{Formula, Placement, Ranked};
 use kubestep_debug::why::{Place, Why};
-use kubestep_engine::intern::Symbol;
 use kubestep_engine::api::words::count;
+use kubestep_engine::intern::Symbol;
 
 /// Nodes of the ranking that are told in the short form.
 const RANKED: usize = 5;

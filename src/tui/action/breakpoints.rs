@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 
 use super::{Action, Argument, Place, Spec};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::NodeNames;
 use crate::tui::app::{App, BreakRequest, Effect, Request};
 use crate::tui::model::{BreakpointRow, Model};
 use crate::tui::view::ViewId;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::NodeNames;
 
 /// Actions on breakpoints and watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

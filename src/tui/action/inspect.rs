@@ -1,12 +1,12 @@
 //! Looking closer at what is selected.
 
 use super::{Action, Spec, whatif};
-use kubestep_engine::api::Kind;
-use kubestep_engine::engine::pod::NamespacedName;
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::lines;
 use crate::tui::model::Model;
 use crate::tui::view::ViewId;
+use kubestep_engine::api::Kind;
+use kubestep_engine::engine::pod::NamespacedName;
 
 /// Actions on the selected row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

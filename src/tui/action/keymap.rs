@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::key::{self, Key};
 use super::presets::{PRESETS, Preset};
 use super::{Action, Place, Spec, all};
-use kubestep_engine::config::suggest;
 use crate::tui::view::ViewId;
+use kubestep_engine::config::suggest;
 
 /// What a sequence of keys means so far.
 #[derive(Debug, PartialEq, Eq)]

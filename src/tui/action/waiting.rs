@@ -1,11 +1,11 @@
 //! Deciding about pods held at Permit.
 
 use super::{Action, Argument, Place, Spec};
-use kubestep_debug::decision::Decision;
-use kubestep_engine::intern::Symbol;
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::{Model, WaitingPod};
 use crate::tui::view::ViewId;
+use kubestep_debug::decision::Decision;
+use kubestep_engine::intern::Symbol;
 
 /// Actions on the selected waiting pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

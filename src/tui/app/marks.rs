@@ -1,11 +1,11 @@
 //! Marked rows: marking, jumping, and two nodes side by side.
 
 use super::{App, Effect};
-use kubestep_engine::engine::node::NodeId;
 use crate::tui::compare;
 use crate::tui::model::Model;
 use crate::tui::view::ViewId;
 use crate::tui::widget::status_line::Severity;
+use kubestep_engine::engine::node::NodeId;
 
 impl App {
     /// Marks the selected row, or takes its mark away.

@@ -3,8 +3,6 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::{App, Effect, Request};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_debug::Position as Frame;
 use crate::tui::model::{Model, Position};
 use crate::tui::render::clock;
 use crate::tui::view::ViewId;
@@ -12,6 +10,8 @@ use crate::tui::widget::breadcrumbs;
 use crate::tui::widget::grid::Hit;
 use crate::tui::widget::status_line::Severity;
 use crate::tui::widget::tabs;
+use kubestep_debug::Position as Frame;
+use kubestep_engine::config::ExtensionPoint;
 
 /// Rows a turn of the wheel moves.
 const WHEEL: isize = 3;

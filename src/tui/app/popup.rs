@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use super::{App, Effect, Request};
-use kubestep_debug::edit::offers::Offer;
-use kubestep_live::{Decision, Verdict};
 use crate::tui::action::whatif::Wish;
 use crate::tui::action::{self, Action, Keymap};
 use crate::tui::command;
@@ -17,6 +15,8 @@ use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 use crate::tui::widget::grid::{CellOut, Column, GridSource, GridState};
 use crate::tui::widget::status_line::Severity;
+use kubestep_debug::edit::offers::Offer;
+use kubestep_live::{Decision, Verdict};
 
 /// Widest a window gets; longer lines are hard to read.
 const WIDEST: u16 = 110;

@@ -1,9 +1,9 @@
 //! Random keys and sizes by seed, over real sessions: nothing panics, every frame can be drawn, and
 //! the way out is always open.
 
-use kubestep_source::fixtures;
 use crate::tui::action;
 use crate::tui::testing::{Live, session};
+use kubestep_source::fixtures;
 
 const SEEDS: u64 = 24;
 const KEYS: usize = 60;

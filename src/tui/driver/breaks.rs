@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::{Done, Driver};
-use kubestep_debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
-use kubestep_debug::{Search, Session};
-use kubestep_output::file::replace;
 use crate::tui::app::BreakRequest;
 use crate::tui::model::BreakpointRow;
 use crate::tui::widget::status_line::Severity;
+use kubestep_debug::breakpoint::{Act, Definition, Hit, Item, Moment, Recording, file, words};
+use kubestep_debug::{Search, Session};
+use kubestep_output::file::replace;
 
 /// Lines that logging breakpoints may add at once.
 const LOG_LINES: usize = 100;
@@ -226,8 +226,9 @@ fn value(session: &Session, item: &Item) -> String {
 
 fn row(session: &Session, item: &Item) -> BreakpointRow {
     let past = session.entries_past();
-    let so_far =
-        past.checked_sub(1).map_or(0, |last| item.hits_until(kubestep_debug::trace::EntryId(last as u32)));
+    let so_far = past
+        .checked_sub(1)
+        .map_or(0, |last| item.hits_until(kubestep_debug::trace::EntryId(last as u32)));
     let changes = item.changes().iter().rev().take(CHANGES).rev();
     let change = |(at, value): &(usize, _)| changed(&session.recording(), *at, value);
     BreakpointRow {

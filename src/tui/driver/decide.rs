@@ -6,15 +6,15 @@ mod tests;
 use std::sync::Arc;
 
 use super::{Done, Driver, Open};
-use kubestep_debug::decision::{Decided, Decision, decide};
-use kubestep_debug::edit::{Edit, EditError};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{Outcome, QueueMove, QueueName};
-use kubestep_engine::intern::Symbol;
 use crate::tui::amount;
 use crate::tui::model::span;
 use crate::tui::widget::status_line::Severity;
+use kubestep_debug::decision::{Decided, Decision, decide};
+use kubestep_debug::edit::{Edit, EditError};
 use kubestep_engine::api::words::count;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::{Outcome, QueueMove, QueueName};
+use kubestep_engine::intern::Symbol;
 
 /// Other pods that are named; more are counted.
 const NAMED: usize = 12;

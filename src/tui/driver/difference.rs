@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::beside::{Beside, Came, Told};
 use super::{Done, Driver, Open};
+use crate::report;
+use crate::tui::widget::status_line::Severity;
 use kubestep_debug::Session;
 use kubestep_debug::diff::{Pair, Side, compare};
 use kubestep_debug::edit::EditError;
 use kubestep_debug::fork::ORIGINAL;
-use crate::report;
-use crate::tui::widget::status_line::Severity;
 
 /// The branches by name, and how often anything had been done to any until then.
 #[derive(Clone, PartialEq, Eq)]

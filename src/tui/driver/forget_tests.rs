@@ -1,10 +1,10 @@
 //! A cluster that is followed for long: what is kept stays within bounds, and who goes back to
 //! where it begins is told.
 
+use crate::tui::testing::Live;
 use kubestep_engine::api::Object;
 use kubestep_engine::engine::testing::{PodBuilder as _, pod};
 use kubestep_live::attended::stand_in::StandIn;
-use crate::tui::testing::Live;
 
 const CLUSTER: &str = "---
 kind: Node

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Done, Driver};
-use kubestep_engine::api::Time;
-use kubestep_live::attended::Arrival;
-use kubestep_live::{Decision, Following, Notice, debugger};
 use crate::tui::app::Request;
 use crate::tui::model::LiveModel;
 use crate::tui::widget::status_line::Severity;
+use kubestep_engine::api::Time;
+use kubestep_live::attended::Arrival;
+use kubestep_live::{Decision, Following, Notice, debugger};
 
 impl Driver {
     /// Lets the session follow a cluster whose lists were loaded into it.

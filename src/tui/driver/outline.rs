@@ -4,12 +4,12 @@
 mod tests;
 
 use super::{Done, Driver};
-use kubestep_debug::why::ask;
-use kubestep_engine::engine::pod::NamespacedName;
 use crate::report::outline::{Item, To};
 use crate::report::why;
 use crate::tui::model::Folding;
 use crate::tui::view::ViewId;
+use kubestep_debug::why::ask;
+use kubestep_engine::engine::pod::NamespacedName;
 
 impl Driver {
     /// Why the pod is where it is at the position, as an outline.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Driver, rows};
-use kubestep_engine::config::{self, ResolvedConfig};
-use kubestep_debug::{Input, Session};
-use kubestep_engine::engine::pod::NamespacedName;
 use crate::report;
 use crate::tui::model::{Configuration, Folding, Model, Position};
 use crate::tui::view::{ViewId, events};
+use kubestep_debug::{Input, Session};
+use kubestep_engine::config::{self, ResolvedConfig};
+use kubestep_engine::engine::pod::NamespacedName;
 
 /// The patience of a person who presses keys.
 const PATIENCE: Duration = Duration::from_millis(40);

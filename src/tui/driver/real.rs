@@ -9,13 +9,13 @@
 use std::time::{Duration, Instant};
 
 use super::{Done, Driver, Way, stopped};
+use crate::tui::model::{Held, RealModel};
+use crate::tui::widget::status_line::Severity;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::{Position, Ran, Session};
 use kubestep_live::attended::{Arrival, Standing};
 use kubestep_live::{Attended, Notice};
-use crate::tui::model::{Held, RealModel};
-use crate::tui::widget::status_line::Severity;
 
 /// How a real scheduler is made to decide.
 pub const DECIDING: &str =

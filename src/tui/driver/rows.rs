@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
+use kubestep_cluster::World;
 use kubestep_engine::api::{Pod, Time};
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
 use kubestep_engine::engine::record::QueueName;
 use kubestep_engine::engine::scheduler::{Scheduler, Stage};
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
-use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
 
 /// The pods held at Permit or in PreBind; not those whose binding is only to be answered.
 pub fn waiting(world: &World) -> Vec<WaitingPod> {

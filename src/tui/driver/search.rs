@@ -9,12 +9,12 @@ use std::time::Duration;
 use super::beside::{Beside, Came};
 use super::difference::Comparing;
 use super::{Done, Driver, Open};
+use crate::report::fixes;
+use crate::tui::widget::status_line::Severity;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::edit::{Edit, EditError};
 use kubestep_debug::fix::{self, Fixes, Limits};
 use kubestep_engine::engine::pod::NamespacedName;
-use crate::report::fixes;
-use crate::tui::widget::status_line::Severity;
 
 /// Without waiting.
 const NOW: Duration = Duration::ZERO;

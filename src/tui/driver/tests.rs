@@ -1,9 +1,9 @@
 //! The interface on real sessions: the built-in stories from their beginning to their end.
 
-use kubestep_source::fixtures;
 use crate::tui::sanitize;
 use crate::tui::testing::{Live, session};
 use crate::tui::view::ViewId;
+use kubestep_source::fixtures;
 
 #[test]
 fn stepping_goes_forward_and_back_through_the_same_positions() {

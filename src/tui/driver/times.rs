@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Driver;
-use kubestep_engine::engine::stopwatch::{Clock, Spent};
 use crate::tui::model::{TimesModel, TimesRow};
+use kubestep_engine::engine::stopwatch::{Clock, Spent};
 
 /// The computer's own clock.
 struct WallClock(Instant);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kubestep_engine::engine::stopwatch::Clock;
 use crate::tui::testing::Live;
+use kubestep_engine::engine::stopwatch::Clock;
 
 /// Every look takes a hundred microseconds.
 struct Ticks(AtomicU64);

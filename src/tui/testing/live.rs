@@ -8,16 +8,6 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 
 use super::{app, golden, lines_of, parse_keys};
-use kubestep_engine::api::Object;
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_debug::Session;
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_source::fixtures;
-use kubestep_live::Attended;
-use kubestep_live::attended::stand_in::StandIn;
-use kubestep_live::replay::replay;
-use kubestep_cluster::World;
-use kubestep_source::Filter;
 use crate::tui::action::Key;
 use crate::tui::app::{App, Effect};
 use crate::tui::color::Depth;
@@ -25,6 +15,16 @@ use crate::tui::driver::Driver;
 use crate::tui::glyph::Charset;
 use crate::tui::render::render;
 use crate::tui::widget::status_line::Severity;
+use kubestep_cluster::World;
+use kubestep_debug::Session;
+use kubestep_engine::api::Object;
+use kubestep_engine::config::{self, FeatureGates};
+use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_live::Attended;
+use kubestep_live::attended::stand_in::StandIn;
+use kubestep_live::replay::replay;
+use kubestep_source::Filter;
+use kubestep_source::fixtures;
 
 /// The interface on a session.
 pub struct Live {

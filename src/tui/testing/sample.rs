@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
+use kubestep_debug::Position as Frame;
+use kubestep_debug::trace::Entry;
 use kubestep_engine::api::{Taint, TaintEffect, Time};
 use kubestep_engine::config::{self, ExtensionPoint, FeatureGates};
-use kubestep_debug::Position as Frame;
 use kubestep_engine::engine::column::Column;
 use kubestep_engine::engine::node::{NodeId, NodeInfo};
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
@@ -12,8 +14,6 @@ use kubestep_engine::engine::record::*;
 use kubestep_engine::engine::status::{Code, Status};
 use kubestep_engine::engine::testing;
 use kubestep_engine::intern::Symbol;
-use kubestep_debug::trace::Entry;
-use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
 
 const NODES: [&str; 5] = ["node-a", "node-b", "node-c", "node-d", "node-e"];
 const SECOND: i64 = 1_000_000;

@@ -18,8 +18,8 @@ use serde_yaml::{Mapping, Value};
 
 use super::ThemeError;
 use super::scope::Scope;
-use kubestep_engine::config::suggest;
 use crate::tui::color::Rgb;
+use kubestep_engine::config::suggest;
 
 /// The themes in the program, by name.
 pub const BUILT_IN: [(&str, &str); 7] = [

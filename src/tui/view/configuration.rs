@@ -2,14 +2,14 @@
 //! they run with their weights, arguments, extenders, feature gates; what is not the default is marked.
 
 use super::View;
-use kubestep_engine::config::manual;
-use kubestep_engine::config::rows::{About, Row};
 use crate::tui::glyph::CHANGED;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::Model;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_engine::config::manual;
+use kubestep_engine::config::rows::{About, Row};
 
 /// Wider than any paragraph: the pane wraps by itself.
 const UNWRAPPED: usize = 10_000;

@@ -15,17 +15,17 @@ use indexmap::IndexMap;
 
 use super::verdict;
 use super::{Open, View, ViewId};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_debug::Position as Frame;
-use kubestep_engine::engine::record::{
-    CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId,
-};
-use kubestep_engine::intern::Symbol;
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_debug::Position as Frame;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::record::{
+    CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId,
+};
+use kubestep_engine::intern::Symbol;
 
 /// A line: a point, or a plugin at the point above it.
 struct Row {

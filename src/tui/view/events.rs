@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 
 use super::View;
 use super::cycle::since_start;
-use kubestep_debug::Position as Frame;
-use kubestep_debug::breakpoint::location;
-use kubestep_debug::trace::{Entry, EntryId};
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_debug::Position as Frame;
+use kubestep_debug::breakpoint::location;
+use kubestep_debug::trace::{Entry, EntryId};
 
 /// See the module.
 pub struct EventsView<'a>(pub &'a Model);

@@ -11,11 +11,6 @@ use std::sync::Arc;
 
 use super::verdict;
 use super::{Open, View, cycle::filter_summary};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_debug::Position as Frame;
-use kubestep_engine::engine::column::Column as Verdicts;
-use kubestep_engine::engine::node::NodeId;
-use kubestep_engine::engine::record::{CycleRecord, VerdictId};
 use crate::tui::app::Request;
 use crate::tui::glyph::Verdict;
 use crate::tui::lines::Line;
@@ -23,6 +18,11 @@ use crate::tui::model::{Model, Position};
 use crate::tui::text::{Cut, head};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_debug::Position as Frame;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::column::Column as Verdicts;
+use kubestep_engine::engine::node::NodeId;
+use kubestep_engine::engine::record::{CycleRecord, VerdictId};
 
 /// Columns before the plugins: node, official verdict.
 const FIXED: usize = 2;

@@ -4,10 +4,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::View;
-use kubestep_engine::api::Labels;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::intern::Symbol;
 use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
@@ -15,6 +11,10 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_engine::api::Labels;
+use kubestep_engine::engine::node::NodeInfo;
+use kubestep_engine::engine::resource::Resource;
+use kubestep_engine::intern::Symbol;
 
 /// See the module.
 pub struct NodesView<'a>(pub &'a Model);

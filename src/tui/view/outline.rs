@@ -1,10 +1,6 @@
 //! Answers that fold: why a pod is where it is, and the pod groups.
 
 use super::{Open, View};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_debug::Position as Frame;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 use crate::report::outline::{Item, To, Tone};
 use crate::tui::app::Request;
 use crate::tui::lines::Line;
@@ -12,6 +8,10 @@ use crate::tui::model::{Folding, Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_debug::Position as Frame;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 
 /// See the module.
 pub struct OutlineView<'a> {

@@ -4,9 +4,6 @@ use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
 use super::{Open, Target, View, ViewId};
-use kubestep_engine::api::{Labels, Pod};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::requests::requested;
 use crate::tui::amount;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
@@ -14,6 +11,9 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Place, PodRow, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_engine::api::{Labels, Pod};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::requests::requested;
 
 /// See the module.
 pub struct PodsView<'a>(pub &'a Model);

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{Open, View, verdict};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_debug::Position as Frame;
-use kubestep_engine::engine::record::{Candidate, CycleRecord, PluginStatus};
 use crate::tui::app::Request;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_debug::Position as Frame;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::record::{Candidate, CycleRecord, PluginStatus};
 
 /// See the module.
 pub struct PreemptionView<'a> {

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use super::cycle::outcome_lines;
 use super::{Open, Target, View, ViewId};
-use kubestep_engine::engine::record::QueueName;
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, QueuedPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_engine::engine::record::QueueName;
 
 /// See the module.
 pub struct QueuesView<'a>(pub &'a Model);

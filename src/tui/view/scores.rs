@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use super::cycle::tie_break_words;
 use super::{Open, View};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_debug::Position as Frame;
-use kubestep_debug::preview;
-use kubestep_engine::engine::record::{CycleRecord, ScoreColumn};
-use kubestep_engine::intern::Symbol;
 use crate::tui::app::Request;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_debug::Position as Frame;
+use kubestep_debug::preview;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::record::{CycleRecord, ScoreColumn};
+use kubestep_engine::intern::Symbol;
 
 /// Columns before the plugins: node, rank, total, mark.
 const FIXED: usize = 4;

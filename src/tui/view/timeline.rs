@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::cycle::{outcome_lines, since_start};
 use super::{Open, View, ViewId};
-use kubestep_debug::Position as Frame;
-use kubestep_engine::engine::record::{CycleRecord, Outcome};
 use crate::tui::glyph::Verdict;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_debug::Position as Frame;
+use kubestep_engine::engine::record::{CycleRecord, Outcome};
 
 /// See the module.
 pub struct TimelineView<'a>(pub &'a Model);

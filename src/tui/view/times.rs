@@ -7,14 +7,14 @@
 use std::fmt::Write as _;
 
 use super::View;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::stopwatch::Spent;
 use crate::tui::glyph::BLOCK;
 use crate::tui::layout::Tier;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::stopwatch::Spent;
 
 /// Cells of a full bar.
 const BAR: u64 = 10;

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use super::View;
 use super::cycle::outcome_lines;
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::holds::HOLD;
 use crate::tui::amount;
 use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, WaitingPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_engine::api::Time;
+use kubestep_engine::engine::holds::HOLD;
 
 /// See the module.
 pub struct WaitingView<'a>(pub &'a Model);

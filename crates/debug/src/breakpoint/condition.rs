@@ -11,11 +11,11 @@ use ::cel::common::types::{CelBool, CelString, STRING_TYPE};
 use ::cel::common::value::{CowVal, Val};
 use ::cel::{Context, DeclarationError, Env, ExecutionError, Value, extensions};
 
-use kubestep_engine::api::Quantity;
-use kubestep_engine::config::suggest;
 use crate::breakpoint::sample;
 use crate::breakpoint::values::AmountValue;
 use crate::breakpoint::variables::{Facts, Reach, VARIABLES};
+use kubestep_engine::api::Quantity;
+use kubestep_engine::config::suggest;
 
 /// The function that amounts are written with after reading.
 const AMOUNT: &str = "quantity";

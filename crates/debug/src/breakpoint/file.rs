@@ -87,7 +87,8 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     fn line(&self) -> Option<Line> {
-        let mut lines: Vec<Line> = kubestep_engine::api::yaml::from_str(&self.own.join("\n")).ok()?;
+        let mut lines: Vec<Line> =
+            kubestep_engine::api::yaml::from_str(&self.own.join("\n")).ok()?;
         lines.pop()
     }
 }

@@ -1,11 +1,11 @@
 //! How closely a breakpoint looks: at queue moves, at a cycle as a whole, at its points and
 //! plugins, at each node's turn, or at each plugin's answer on each node.
 
-use kubestep_engine::config::ExtensionPoint;
 use crate::breakpoint::condition::Condition;
 use crate::breakpoint::location::Location;
 use crate::breakpoint::outcome::Event;
 use crate::breakpoint::variables::Reach;
+use kubestep_engine::config::ExtensionPoint;
 
 /// What a hit is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

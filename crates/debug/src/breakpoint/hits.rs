@@ -5,7 +5,6 @@
 
 use hashbrown::HashMap;
 
-use kubestep_engine::config::ExtensionPoint;
 use crate::breakpoint::condition::{Condition, Part};
 use crate::breakpoint::grain::Grain;
 use crate::breakpoint::location::Location;
@@ -14,13 +13,14 @@ use crate::breakpoint::recording::Recording;
 use crate::breakpoint::variables::{Answer, Facts, NodeFacts, NodeScore, Reach};
 use crate::frames::{self, Position};
 use crate::ledger::NodeAmounts;
+use crate::trace::{Entry, EntryId};
+use kubestep_cluster::START;
+use kubestep_engine::config::ExtensionPoint;
 use kubestep_engine::engine::column::Column;
 use kubestep_engine::engine::node::NodeId;
 use kubestep_engine::engine::record::{CycleRecord, QueueMove, QueueName, ScoreColumn, VerdictId};
 use kubestep_engine::engine::status::{Code, Status};
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::START;
-use crate::trace::{Entry, EntryId};
 
 /// What a breakpoint remembers between entries, for speed only.
 #[derive(Clone, Debug, Default)]

@@ -6,15 +6,15 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use kubestep_engine::config::ExtensionPoint;
 use crate::breakpoint::definition::{Act, Definition, What};
 use crate::breakpoint::hits::{Memory, Probe};
 use crate::breakpoint::recording::{Moment, Rank, Ranks, Recording};
 use crate::breakpoint::variables::{Facts, Watched};
 use crate::breakpoint::watch::Course;
 use crate::frames::{self, Position};
-use kubestep_engine::engine::record::CycleRecord;
 use crate::trace::EntryId;
+use kubestep_engine::config::ExtensionPoint;
+use kubestep_engine::engine::record::CycleRecord;
 
 /// A breakpoint or watch in the list.
 #[derive(Clone, Debug)]

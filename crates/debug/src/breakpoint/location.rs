@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use crate::breakpoint::outcome::Event;
 use kubestep_engine::api::selector::Selector;
 use kubestep_engine::config::{ExtensionPoint, suggest};
-use crate::breakpoint::outcome::Event;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::QueueName;
 use kubestep_engine::intern::Symbol;
@@ -24,7 +24,8 @@ impl Pattern {
     pub fn matches_pod(&self, pod: NamespacedName) -> bool {
         match self.0.split_once('/') {
             Some((namespace, name)) => {
-                kubestep_engine::api::glob::glob(namespace, &pod.namespace) && kubestep_engine::api::glob::glob(name, &pod.name)
+                kubestep_engine::api::glob::glob(namespace, &pod.namespace)
+                    && kubestep_engine::api::glob::glob(name, &pod.name)
             }
             None => kubestep_engine::api::glob::glob(&self.0, &pod.name),
         }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use kubestep_engine::config::ExtensionPoint;
 use crate::frames::{self, Position};
+use kubestep_engine::config::ExtensionPoint;
 use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_engine::engine::status::Status;
 use kubestep_engine::intern::Symbol;

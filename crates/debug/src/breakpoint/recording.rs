@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::frames::{self, Position, Tree};
 use crate::ledger::Ledger;
+use crate::trace::{EntryId, History};
+use kubestep_cluster::World;
 use kubestep_engine::engine::objects::Objects;
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
 use kubestep_engine::engine::record::CycleRecord;
-use kubestep_cluster::World;
-use crate::trace::{EntryId, History};
 
 /// What breakpoints look at: the history, what was free on the nodes, and the objects of now.
 #[derive(Clone, Copy)]

@@ -4,15 +4,15 @@
 use super::list::Hit;
 use super::variables::{Answer, Facts, NodeFacts, NodeScore};
 use super::*;
-use kubestep_engine::config::{self, ExtensionPoint, FeatureGates};
 use crate::fork::Branches;
 use crate::{Continued, Position, Search, Session};
+use kubestep_cluster::World;
+use kubestep_engine::config::{self, ExtensionPoint, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::{CycleRecord, QueueName, VerdictId};
 use kubestep_engine::engine::status::{Code, Status};
-use kubestep_source::fixtures;
-use kubestep_cluster::World;
 use kubestep_source::Filter;
+use kubestep_source::fixtures;
 
 /// Stories that together reach every point.
 const STORIES: &[&str] = &["tour", "held-at-permit", "preemption-budget", "gated"];

@@ -7,17 +7,15 @@ use ::cel::common::types::{CelBool, CelDouble, CelInt, CelString};
 use ::cel::common::value::{CowVal, Val};
 use ::cel::context::VariableResolver;
 
+use crate::breakpoint::values::{AmountValue, Amounts, Fields, HasFields, LabelMap, OwnAmounts};
+use crate::ledger::NodeAmounts;
+use kubestep_cluster::START;
 use kubestep_engine::api::Node;
 use kubestep_engine::config::ExtensionPoint;
-use crate::breakpoint::values::{
-    AmountValue, Amounts, Fields, HasFields, LabelMap, OwnAmounts,
-};
-use crate::ledger::NodeAmounts;
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
 use kubestep_engine::engine::record::{CycleRecord, QueueMove};
 use kubestep_engine::engine::status::Code;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::START;
 
 /// What must be at hand for a variable to have a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -8,11 +8,11 @@ use crate::breakpoint::recording::Recording;
 use crate::breakpoint::values::AmountValue;
 use crate::breakpoint::variables::{Reach, Watched};
 use crate::ledger::NodeAmounts;
+use crate::trace::{Entry, EntryId};
+use kubestep_cluster::World;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
-use crate::trace::{Entry, EntryId};
 
 /// What is watched.
 #[derive(Clone, PartialEq, Debug)]

@@ -5,9 +5,9 @@ use std::fmt;
 use hashbrown::HashMap;
 use indexmap::IndexMap;
 
-use kubestep_engine::config::ExtensionPoint;
 use crate::diff::score::{self, ScoreDifference};
 use crate::diff::{Pair, is_whole};
+use kubestep_engine::config::ExtensionPoint;
 use kubestep_engine::engine::node::NodeId;
 use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus, VerdictId};
 use kubestep_engine::engine::status::Status;

@@ -12,10 +12,10 @@ mod score;
 use std::collections::HashSet;
 use std::fmt;
 
+use crate::trace::History;
+use kubestep_cluster::World;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::CycleRecord;
-use kubestep_cluster::World;
-use crate::trace::History;
 
 pub use decision::{Decision, Verdict, VerdictDifference};
 pub use end::End;

@@ -69,7 +69,8 @@ fn nodes_of_one_verdict_are_one_difference() {
     assert_eq!(found.pods[0].end.a.to_string(), "unschedulable (NodeResourcesFit)");
     let decision = found.pods[0].last().unwrap();
     let fit = decision.verdicts.iter().filter(|one| {
-        one.plugin == "NodeResourcesFit" && one.point == kubestep_engine::config::ExtensionPoint::Filter
+        one.plugin == "NodeResourcesFit"
+            && one.point == kubestep_engine::config::ExtensionPoint::Filter
     });
     let fit: Vec<_> = fit.collect();
     assert_eq!((fit.len(), fit[0].nodes.as_slice()), (1, &["a".into(), "b".into()][..]));

@@ -5,9 +5,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Edit, object, pod_key, words};
+use kubestep_cluster::World;
 use kubestep_engine::api::{Kind, Object, ObjectKey};
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
 /// What is done to an object or one of its fields.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -54,7 +54,7 @@ fn kind<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 /// What the edits change one after the other, as far as they can be applied.
-pub(in crate) fn changes(edits: &[Edit], world: &World) -> Vec<FieldChange> {
+pub(crate) fn changes(edits: &[Edit], world: &World) -> Vec<FieldChange> {
     let mut world = world.clone();
     let mut changes = Vec::new();
     for (at, edit) in edits.iter().enumerate() {

@@ -14,7 +14,7 @@ mod hand;
 mod node;
 mod object;
 pub mod offers;
-pub(in crate) mod owner;
+pub(crate) mod owner;
 mod parse;
 mod parse_scheduler;
 mod path;
@@ -26,6 +26,7 @@ mod words;
 
 use std::path::Path;
 
+use kubestep_cluster::World;
 use kubestep_engine::api::{
     Affinity, Kind, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
     TopologySpreadConstraint,
@@ -35,13 +36,12 @@ use kubestep_engine::engine::holds::{HoldRule, PodSelection};
 use kubestep_engine::engine::interventions::Intervention;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
-pub(in crate) use fields::changes;
+pub(crate) use fields::changes;
 pub use fields::{FieldChange, Operation};
-pub(in crate) use object::value;
+pub(crate) use object::value;
 pub use parse::{FORMS, Form};
-pub(in crate) use resize::asks;
+pub(crate) use resize::asks;
 pub use term::{Term, TermList};
 pub use words::yaml;
 
@@ -218,8 +218,10 @@ impl EditError {
     /// That there is no such object, with what may be meant.
     fn missing(key: ObjectKey, world: &World) -> EditError {
         let near = object::names(world, key.kind);
-        let near =
-            kubestep_engine::config::suggest::closest(&key.name, near.iter().map(|name| name.as_str()));
+        let near = kubestep_engine::config::suggest::closest(
+            &key.name,
+            near.iter().map(|name| name.as_str()),
+        );
         let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
         EditError(format!("there is no {key}{near}"))
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use kubestep_engine::api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
 use crate::edit::{Applied, EditError, NodeEdit, companions};
 use crate::why::cause::is_kept_by_controller;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_engine::api::words::count;
+use kubestep_engine::api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 
 /// The label that holds a node's own name.
 const HOSTNAME: &str = "kubernetes.io/hostname";

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::edit::{Applied, Edit, EditError, companions, fixed, owner, pod};
+use kubestep_cluster::World;
 use kubestep_engine::api::admission::{self, PriorityClasses};
 use kubestep_engine::api::decode::from_value;
 use kubestep_engine::api::{Kind, Object, ObjectKey, Pod, PodStatus, Time, defaults};
-use crate::edit::{Applied, Edit, EditError, companions, fixed, owner, pod};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 use kubestep_source::{Filter, SourceError};
 
 /// The edits that put each object of a text.
@@ -159,7 +159,7 @@ pub(super) fn set(
 }
 
 /// The value of a field of an object, if it is set.
-pub(in crate) fn value(world: &World, key: ObjectKey, path: &str) -> Option<Value> {
+pub(crate) fn value(world: &World, key: ObjectKey, path: &str) -> Option<Value> {
     super::path::get(&find(world, key)?.to_json().ok()?, path).cloned()
 }
 

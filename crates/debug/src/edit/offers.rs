@@ -1,11 +1,11 @@
 //! The edits that make sense for an object as it is: what a menu offers.
 
-use kubestep_engine::api::{Kind, Node, ObjectKey, Pod};
 use crate::edit::{Edit, HostPort, NodeEdit, PodEdit, Term, TermList};
+use kubestep_cluster::World;
+use kubestep_engine::api::{Kind, Node, ObjectKey, Pod};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::QueueName;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
 /// An edit on offer.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,9 +1,9 @@
 //! Whose pods are whose: a controller makes its pods from a template, and makes them again.
 
+use kubestep_cluster::World;
 use kubestep_engine::api::{OwnerReference, Pod};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
 /// Set on what the kubelet shows of a static pod (`v1.MirrorPodAnnotationKey`).
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -12,20 +12,20 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Whether the pod is static: the kubelet of its node runs it from a file, and deleting or
 /// changing what the API shows of it does nothing.
-pub(in crate) fn is_static(pod: &Pod) -> bool {
+pub(crate) fn is_static(pod: &Pod) -> bool {
     let by_node = |owner: &OwnerReference| owner.kind == "Node";
     pod.metadata.annotations.contains_key(MIRROR.into())
         || pod.metadata.owner_references.iter().any(by_node)
 }
 
 /// Whether the pod would be made again for the very node that it is on.
-pub(in crate) fn is_of_node(pod: &Pod) -> bool {
+pub(crate) fn is_of_node(pod: &Pod) -> bool {
     let by_daemon_set = |owner: &OwnerReference| owner.kind == "DaemonSet";
     is_static(pod) || pod.metadata.owner_references.iter().any(by_daemon_set)
 }
 
 /// The controller that a person would change, in words: `Deployment web`.
-pub(in crate) fn controller(world: &World, pod: &Pod) -> Option<String> {
+pub(crate) fn controller(world: &World, pod: &Pod) -> Option<String> {
     let owner = pod.metadata.controller().filter(|_| !is_static(pod))?;
     let deployment = (owner.kind == "ReplicaSet").then(|| deployment(world, pod, owner)).flatten();
     Some(deployment.unwrap_or_else(|| format!("{} {}", owner.kind, owner.name)))

@@ -7,12 +7,12 @@ use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 
+use crate::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, parse_scheduler};
 use kubestep_engine::api::yaml;
 use kubestep_engine::api::{
     Kind, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
 };
 use kubestep_engine::config::suggest;
-use crate::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, parse_scheduler};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
 

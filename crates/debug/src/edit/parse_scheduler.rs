@@ -1,10 +1,10 @@
 //! Reading the edits that concern the scheduler itself: its configuration, decisions in its
 //! place, and faults.
 
-use kubestep_engine::api::Kind;
-use kubestep_engine::config::{ExtensionPoint, Overlay, Switch};
 use crate::edit::parse::{Parsed, Words, assignment, key};
 use crate::edit::{Edit, Fault, FaultKind, PolicyEdit};
+use kubestep_engine::api::Kind;
+use kubestep_engine::config::{ExtensionPoint, Overlay, Switch};
 use kubestep_engine::engine::holds::{HoldRule, PodSelection};
 use kubestep_engine::engine::interventions::{FAILING_POINTS, Intervention};
 use kubestep_engine::engine::pod::NamespacedName;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::edit::{Applied, EditError, HostPort, PodEdit, Term, object, pod_key, resize};
+use kubestep_cluster::World;
 use kubestep_engine::api::admission::PriorityClasses;
 use kubestep_engine::api::{Pod, PodSchedulingGate, PodSpec, SharedList};
-use crate::edit::{Applied, EditError, HostPort, PodEdit, Term, object, pod_key, resize};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
 /// Changes a pod.
 pub(super) fn apply(
@@ -158,7 +158,10 @@ fn add_port(spec: &mut PodSpec, port: HostPort) -> Result<(), String> {
 }
 
 /// Takes host ports away; the container's own port stays.
-fn remove_port(containers: &mut SharedList<kubestep_engine::api::Container>, port: HostPort) -> bool {
+fn remove_port(
+    containers: &mut SharedList<kubestep_engine::api::Container>,
+    port: HostPort,
+) -> bool {
     let mut removed = false;
     containers.update(|containers| {
         for found in containers.iter_mut().flat_map(|container| &mut container.ports) {

@@ -1,9 +1,9 @@
 //! Changes of the scheduler's configuration: the profiles are built anew, cluster, queue and
 //! clock stay.
 
-use kubestep_engine::config::{FeatureGates, Overlay, Switch};
 use crate::edit::{Applied, EditError, PolicyEdit};
 use kubestep_cluster::World;
+use kubestep_engine::config::{FeatureGates, Overlay, Switch};
 
 /// Changes the configuration.
 pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, EditError> {

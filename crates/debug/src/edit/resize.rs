@@ -1,7 +1,9 @@
 //! What a pod asks for: setting a request, of one container or of all together, and what the
 //! API lets change in a pod that exists.
 
-use kubestep_engine::api::{Container, Pod, Quantity, QuantityFormat, ResourceRequirements, SharedList};
+use kubestep_engine::api::{
+    Container, Pod, Quantity, QuantityFormat, ResourceRequirements, SharedList,
+};
 use kubestep_engine::engine::requests::is_sidecar;
 use kubestep_engine::intern::Symbol;
 
@@ -92,7 +94,7 @@ fn cap_init_containers(pod: &mut Pod, resource: Symbol, amount: &Quantity) {
 }
 
 /// What a container requests, in the resource's smallest unit.
-pub(in crate) fn asks(container: &Container, resource: Symbol) -> i64 {
+pub(crate) fn asks(container: &Container, resource: Symbol) -> i64 {
     units(resource, container.resources.request(resource))
 }
 

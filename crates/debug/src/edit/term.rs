@@ -170,7 +170,8 @@ mod tests {
     use super::*;
 
     fn relaxed(affinity: &str, term: &str) -> Option<String> {
-        let mut affinity: Option<Affinity> = kubestep_engine::api::yaml::from_str(affinity).unwrap();
+        let mut affinity: Option<Affinity> =
+            kubestep_engine::api::yaml::from_str(affinity).unwrap();
         let removed = term.parse::<Term>().unwrap().remove_from(&mut affinity);
         removed.then(|| serde_json::to_string(&affinity).unwrap())
     }

@@ -2,13 +2,13 @@
 
 mod scheduler;
 
-use kubestep_engine::api::Kind;
-use kubestep_engine::config::{self, FeatureGates};
 use crate::Session;
 use crate::edit::{Edit, FORMS};
+use kubestep_cluster::World;
+use kubestep_engine::api::Kind;
+use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::testing::key;
-use kubestep_cluster::World;
 use kubestep_source::Filter;
 
 /// Two nodes of 4 CPUs, `a` in zone x and `b` in zone y.
@@ -19,16 +19,17 @@ pub(in crate) const NODES: &str = "
 ---
 ";
 
-pub(in crate) fn world(text: &str) -> World {
+pub(crate) fn world(text: &str) -> World {
     world_with(text, FeatureGates::default())
 }
 
-pub(in crate) fn world_with(text: &str, features: FeatureGates) -> World {
+pub(crate) fn world_with(text: &str, features: FeatureGates) -> World {
     let registry = Registry::in_tree();
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     let read = kubestep_source::read_text("test", text.into(), &Filter::default()).unwrap();
-    let warnings = kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
+    let warnings =
+        kubestep_cluster::load(&mut world, read.objects.into_iter().map(|loaded| loaded.object));
     assert_eq!(warnings, [""; 0]);
     world
 }
@@ -65,11 +66,11 @@ fn fates(spec: &str, others: &str, edits: &[&str]) -> (String, String) {
     (fate(original), fate(changed))
 }
 
-pub(in crate) fn container(more: &str) -> String {
+pub(crate) fn container(more: &str) -> String {
     format!("containers: [{{name: c, image: i, {more}}}]")
 }
 
-pub(in crate) fn bound(name: &str, node: &str, more: &str) -> String {
+pub(crate) fn bound(name: &str, node: &str, more: &str) -> String {
     format!(
         "---\n{{kind: Pod, metadata: {{name: {name}, labels: {{app: {name}}}}}, status: {{phase: \
          Running}}, spec: {{nodeName: {node}, {more}}}}}\n"
@@ -307,7 +308,7 @@ fn nothing_changes_where_an_edit_fails() {
 }
 
 /// All objects of a cluster as text.
-pub(in crate) fn objects(world: &World) -> String {
+pub(crate) fn objects(world: &World) -> String {
     let mut lines: Vec<String> = Vec::new();
     for kind in Kind::all() {
         let keys = world.api().objects().keys(kind);

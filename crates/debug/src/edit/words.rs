@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use kubestep_engine::api::{Object, ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
 use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
+use kubestep_engine::api::{Object, ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
 use kubestep_engine::engine::interventions::Intervention;
 use kubestep_engine::intern::Symbol;
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{Expect, PodExpect, VerdictExpect};
-use kubestep_engine::api::Pod;
 use crate::Session;
+use kubestep_cluster::World;
+use kubestep_engine::api::Pod;
+use kubestep_engine::api::glob::glob;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::{CycleRecord, VerdictId};
-use kubestep_cluster::World;
-use kubestep_engine::api::glob::glob;
 
 /// An expectation that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -17,8 +17,10 @@ fn failures(expect: &str) -> Vec<String> {
     let mut session = Session::new(world(CLUSTER));
     session.run_until_idle(10, |_| false);
     let text = format!("{{apiVersion: kubestep/v1, kind: Test, input: [x], expect: {expect}}}");
-    let failures =
-        check(&session, &read(&kubestep_engine::api::yaml::from_str(&text).unwrap()).unwrap().expect);
+    let failures = check(
+        &session,
+        &read(&kubestep_engine::api::yaml::from_str(&text).unwrap()).unwrap().expect,
+    );
     failures.iter().map(|f| format!("{}: {} ≠ {}", f.about, f.expected, f.found)).collect()
 }
 

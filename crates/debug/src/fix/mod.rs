@@ -18,13 +18,13 @@ use std::iter;
 use hashbrown::HashMap;
 use serde::{Serialize, Serializer};
 
-use kubestep_engine::api::Kind;
 use crate::edit::{Edit, FieldChange};
+use crate::trace::History;
 use crate::why::{self, Why};
+use kubestep_cluster::World;
+use kubestep_engine::api::Kind;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
-use crate::trace::History;
 
 use plan::Plan;
 use trial::Trial;

@@ -1,11 +1,11 @@
 //! Pods of controllers come back: when one is deleted, its controller makes another, which looks
 //! for a node like any pending pod.
 
-use kubestep_engine::api::{Pod, PodStatus, admission};
 use crate::edit::owner;
+use kubestep_cluster::World;
+use kubestep_engine::api::{Pod, PodStatus, admission};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
 /// The kind whose pods keep their names.
 const STATEFUL_SET: &str = "StatefulSet";

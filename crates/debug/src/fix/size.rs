@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use kubestep_engine::api::{Kind, Node, Object, Quantity};
-use kubestep_engine::config::suggest::is_typo_of;
 use crate::edit::{self, Edit, NodeEdit, PodEdit};
 use crate::fix::remedy::priority;
+use kubestep_cluster::World;
+use kubestep_engine::api::{Kind, Node, Object, Quantity};
+use kubestep_engine::config::suggest::is_typo_of;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::requests::{RequestOptions, pod_requests};
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
 /// A pod that is evicted.
 pub(super) const EVICTED: f64 = 1.5;

@@ -9,10 +9,10 @@ mod search;
 use crate::edit::Edit;
 use crate::edit::tests::{bound, container, world};
 use crate::fix::{Fix, Fixes, Limits, fixes};
-use crate::why::{self, Why};
-use kubestep_engine::engine::testing::key;
-use kubestep_cluster::World;
 use crate::trace::History;
+use crate::why::{self, Why};
+use kubestep_cluster::World;
+use kubestep_engine::engine::testing::key;
 
 /// A node with 4 CPUs, more labels and a spec.
 fn node(name: &str, labels: &str, spec: &str) -> String {

@@ -9,8 +9,8 @@
 //! on. Numbers of steps, stops, cycles and entries stay as they are, and so do counts of hits.
 
 use super::Session;
-use kubestep_engine::api::Time;
 use crate::frames::Position;
+use kubestep_engine::api::Time;
 
 /// What a session forgets.
 #[derive(Clone, Default)]

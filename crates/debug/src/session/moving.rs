@@ -1,9 +1,9 @@
 //! How the debugger moves: forward and backward at every depth, and to places that are named.
 
 use super::Session;
-use kubestep_engine::api::Time;
 use crate::frames::{Depth, Position};
 use crate::trace::EntryId;
+use kubestep_engine::api::Time;
 
 /// What a step did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

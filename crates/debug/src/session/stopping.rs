@@ -2,8 +2,8 @@
 
 use super::{Ran, Session};
 use crate::breakpoint::{Breakpoints, Hit, Moment, Recording};
-use kubestep_engine::intern::Symbol;
 use crate::trace::EntryId;
+use kubestep_engine::intern::Symbol;
 
 /// What continuing came to.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,11 +1,11 @@
 //! Sessions on the built-in stories: what is restored and done again is what was there.
 
 use super::*;
+use crate::trace::{State, json};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_source::fixtures;
 use kubestep_source::Filter;
-use crate::trace::{State, json};
+use kubestep_source::fixtures;
 
 pub(super) fn story(name: &str) -> Session {
     let cluster = fixtures::find(name).unwrap().cluster;

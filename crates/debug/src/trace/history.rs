@@ -8,13 +8,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::trace::kept::Kept;
+use crate::trace::thin::{self, Weights};
 use kubestep_engine::api::Time;
 use kubestep_engine::engine::host::ApiEvent;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::{CycleRecord, HintRecord, QueueMove};
 use kubestep_engine::engine::shards::{Shards, Spread as _};
-use crate::trace::kept::Kept;
-use crate::trace::thin::{self, Weights};
 
 /// About what an entry takes that is no matrix, a thin record of a cycle among them, in bytes.
 pub const ENTRY_BYTES: usize = 1_300;

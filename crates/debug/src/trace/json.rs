@@ -5,13 +5,13 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::trace::state::{PodState, State};
 use kubestep_engine::engine::node::NodeId;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::{
     Candidate, CycleRecord, Outcome, PlacementRecord, PluginStatus, QueueName, VerdictId,
 };
 use kubestep_engine::engine::status::{Code, Status};
-use crate::trace::state::{PodState, State};
 
 /// A cycle, with the field names of the corpus.
 pub fn cycle(record: &CycleRecord) -> Value {

@@ -25,13 +25,13 @@ pub mod spread;
 
 use std::sync::Arc;
 
+use crate::trace::History;
+use kubestep_cluster::World;
 use kubestep_engine::api::Pod;
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
 use kubestep_engine::engine::record::{CycleRecord, Outcome};
 use kubestep_engine::engine::scheduler::Probe;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
-use crate::trace::History;
 
 use cause::Placed;
 

@@ -1,11 +1,11 @@
 //! Where a pod is.
 
 use super::model::{Held, Place, QueuePlace};
+use kubestep_cluster::World;
 use kubestep_engine::api::Pod;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::QueueName;
 use kubestep_engine::engine::scheduler::WaitingPod;
-use kubestep_cluster::World;
 
 /// The place of a pod.
 pub(super) fn of(world: &World, pod: &Pod) -> Place {

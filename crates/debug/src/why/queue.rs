@@ -4,15 +4,17 @@
 use serde::Serialize;
 
 use super::model::QueuePlace;
+use crate::trace::{Entry, History};
+use kubestep_cluster::World;
 use kubestep_engine::api::Time;
-use kubestep_engine::engine::framework::events::{Action, ClusterEvent, EventResource, Registration};
+use kubestep_engine::engine::framework::events::{
+    Action, ClusterEvent, EventResource, Registration,
+};
 use kubestep_engine::engine::framework::plugin::Plugin;
 use kubestep_engine::engine::framework::runtime::Framework;
 use kubestep_engine::engine::pod::{NamespacedName, QueuedPod};
 use kubestep_engine::engine::record::{HintRecord, QueueMove, QueueName};
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
-use crate::trace::{Entry, History};
 
 /// Where a pod waits, and for what.
 #[derive(Clone, PartialEq, Debug, Serialize)]

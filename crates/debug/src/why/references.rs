@@ -10,7 +10,7 @@ use kubestep_engine::engine::volumes;
 use kubestep_engine::intern::Symbol;
 
 /// A name that no object has.
-pub(in crate) struct Reference {
+pub(crate) struct Reference {
     /// The kind of the object.
     pub kind: Kind,
     /// Its name.
@@ -20,7 +20,7 @@ pub(in crate) struct Reference {
 }
 
 /// Where a name is written.
-pub(in crate) enum Field {
+pub(crate) enum Field {
     /// At that path of the pod.
     OfPod(String),
     /// At that path of a resource claim.
@@ -44,7 +44,7 @@ impl Reference {
 }
 
 /// All objects that the pod needs before it is tried and that do not exist.
-pub(in crate) fn missing(objects: &Objects, pod: &Pod) -> Vec<Reference> {
+pub(crate) fn missing(objects: &Objects, pod: &Pod) -> Vec<Reference> {
     let mut missing = Vec::new();
     for (at, volume) in pod.spec.volumes.iter().enumerate() {
         let Some(claim) = volumes::ClaimVolume::of(pod, volume) else { continue };
@@ -127,7 +127,7 @@ fn missing_device_classes(
 }
 
 /// A claim that is not bound, though it has to be before the pod is tried.
-pub(in crate) struct Unbound<'a> {
+pub(crate) struct Unbound<'a> {
     /// The claim.
     pub key: NamespacedName,
     claim: &'a PersistentVolumeClaim,
@@ -136,7 +136,7 @@ pub(in crate) struct Unbound<'a> {
 
 /// The claims of the pod that VolumeBinding calls unbound and immediate, without those whose
 /// class does not exist.
-pub(in crate) fn unbound<'a>(objects: &'a Objects, pod: &Pod) -> Vec<Unbound<'a>> {
+pub(crate) fn unbound<'a>(objects: &'a Objects, pod: &Pod) -> Vec<Unbound<'a>> {
     let unbound = |claim: volumes::ClaimVolume| {
         let key = claim.key;
         let claim = objects.persistent_volume_claims.get(&key)?.as_ref();

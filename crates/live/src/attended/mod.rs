@@ -12,11 +12,6 @@ mod wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kubestep_engine::api::{Kind, Object, Time};
-use kubestep_debug::{Input, Ran, Session};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::stopwatch::Spent;
 use crate::feed::{Delta, Event, Notice};
 use crate::news::{News, Op, says_nothing};
 use crate::scheduling::{Lead, Told, event_name};
@@ -24,6 +19,11 @@ use crate::write::Answered;
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Outgoing;
 use kubestep_debug::trace::Entry;
+use kubestep_debug::{Input, Ran, Session};
+use kubestep_engine::api::{Kind, Object, Time};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::engine::record::CycleRecord;
+use kubestep_engine::engine::stopwatch::Spent;
 
 pub use wire::Wire;
 

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use kubestep_engine::api::{Object, ObjectKey, Time};
-use kubestep_engine::engine::pod::NamespacedName;
 use crate::attended::{Arrival, Cluster, Standing};
 use crate::feed::{Delta, Event};
 use crate::write::Answered;
 use kubestep_cluster::remote::{Outgoing, Request, Written};
+use kubestep_engine::api::{Object, ObjectKey, Time};
+use kubestep_engine::engine::pod::NamespacedName;
 
 /// What the test and the scheduler share.
 #[derive(Default)]

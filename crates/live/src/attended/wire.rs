@@ -4,13 +4,13 @@ use std::task::{Context, Poll};
 
 use tokio::sync::watch;
 
-use kubestep_engine::api::Time;
 use crate::attended::{Arrival, Cluster, Standing};
 use crate::feed::Feed;
 use crate::lease::Election;
 use crate::scheduling::Lead;
 use crate::write::Writer;
 use kubestep_cluster::remote::Outgoing;
+use kubestep_engine::api::Time;
 
 /// See the module. Dropped, it makes what is on its way, and then gives the lease back: fields
 /// are dropped in order.

@@ -17,10 +17,10 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use kubestep_cluster::ExtenderFn;
 use kubestep_engine::config::types::Extender;
 use kubestep_engine::engine::extender::binding_in;
 use kubestep_engine::engine::host::ExtenderCall;
-use kubestep_cluster::ExtenderFn;
 use target::Target;
 
 /// Why extenders cannot be called at all.

@@ -9,9 +9,9 @@ use kube::client::Body;
 use serde_json::{Deserializer, Value};
 use tokio::time::timeout;
 
+use crate::extender_client::settings::{client_config, root_cause};
 use kubestep_engine::config::duration;
 use kubestep_engine::config::types::Extender;
-use crate::extender_client::settings::{client_config, root_cause};
 
 /// How long an extender may take if nothing is configured.
 const DEFAULT_TIMEOUT: duration::Duration = duration::Duration::from_secs(5);

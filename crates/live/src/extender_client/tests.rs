@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::*;
+use kubestep_cluster::World;
 use kubestep_engine::config::duration;
 use kubestep_engine::config::types::ExtenderTlsConfig;
 use kubestep_engine::config::{self, FeatureGates, ResolvedConfig};
@@ -13,7 +14,6 @@ use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::objects::Objects;
 use kubestep_engine::engine::record::{CycleRecord, Outcome};
 use kubestep_engine::engine::testing::{PodBuilder, node, pod};
-use kubestep_cluster::World;
 
 /// A request as it came.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use kubestep_engine::api::Time;
 use crate::failure::Failure;
 use crate::lease::Settings;
 use crate::write::{Call, Content, micros};
+use kubestep_engine::api::Time;
 
 /// A lease, with all of it that we do not know.
 #[derive(Clone, Debug, PartialEq)]

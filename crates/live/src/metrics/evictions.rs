@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use prometheus::{HistogramVec, IntCounterVec};
 
-use kubestep_engine::engine::record::Candidate;
 use crate::metrics::make::Maker;
+use kubestep_engine::engine::record::Candidate;
 
 /// How the words for a write begin that evicts a pod.
 const EVICT: &str = "evict ";

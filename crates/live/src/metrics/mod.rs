@@ -21,14 +21,14 @@ use prometheus::{
     TextEncoder,
 };
 
+use crate::scheduling::{Lead, Told};
+use crate::traffic;
+use kubestep_cluster::World;
 use kubestep_engine::api::Time;
 use kubestep_engine::config::{Feature, FeatureGates};
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
 use kubestep_engine::engine::status::Code;
-use crate::scheduling::{Lead, Told};
-use crate::traffic;
-use kubestep_cluster::World;
 
 use evictions::Evictions;
 use make::{Maker, gauges};

@@ -5,11 +5,11 @@
 
 use prometheus::{HistogramVec, IntCounterVec};
 
+use crate::metrics::make::Maker;
 use kubestep_engine::config::ExtensionPoint;
 use kubestep_engine::engine::record::{CycleRecord, PluginStatus};
 use kubestep_engine::engine::status::Code;
 use kubestep_engine::engine::stopwatch::Spent;
-use crate::metrics::make::Maker;
 
 /// See the module.
 pub struct Plugins {

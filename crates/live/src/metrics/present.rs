@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use prometheus::IntGaugeVec;
 
-use kubestep_engine::engine::queue::SchedulingQueue;
-use kubestep_engine::intern::Symbol;
 use crate::metrics::make::Maker;
 use kubestep_cluster::World;
+use kubestep_engine::engine::queue::SchedulingQueue;
+use kubestep_engine::intern::Symbol;
 
 /// A pod in flight among the events that are kept for it.
 const POPPED: &str = "PodPopped";

@@ -3,9 +3,9 @@
 
 use prometheus::{Histogram, HistogramVec, IntCounterVec};
 
+use crate::metrics::make::{Buckets, Maker};
 use kubestep_engine::config::{Feature, FeatureGates};
 use kubestep_engine::engine::stopwatch::{Done, Work};
-use crate::metrics::make::{Buckets, Maker};
 
 /// From 0.01 ms to 20 ms.
 const BATCHING: Buckets = (0.000_01, 2.0, 12);

@@ -1,11 +1,11 @@
 //! What is written is read back, from the file of a recorder that never came to its end, too.
 
 use super::*;
+use crate::feed::Notice;
 use kubestep_engine::api::{Condition, ConditionStatus, Kind};
 use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, pod};
-use crate::feed::Notice;
-use kubestep_source::recording::What;
 use kubestep_source::Filter;
+use kubestep_source::recording::What;
 
 const START: Time = Time(1_767_225_600_000_000);
 

@@ -18,11 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::feed::{Delta, Event, Notice};
+use crate::told::Told;
 use kubestep_engine::api::{Kind, Object};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::pod::NamespacedName;
-use crate::feed::{Delta, Event, Notice};
-use crate::told::Told;
 use kubestep_source::recording::{Header, Note, Recorded, What};
 use kubestep_source::{MissingKind, Origin, SchedulerConfigText};
 use names::Names;

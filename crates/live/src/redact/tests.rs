@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::message::is_a_word;
 use super::*;
-use kubestep_engine::config::{self, FeatureGates};
+use kubestep_cluster::World;
 use kubestep_debug::Session;
+use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::record::CycleRecord;
 use kubestep_source::fixtures::STORIES;
-use kubestep_cluster::World;
 use kubestep_source::{Filter, Loaded};
 
 /// Cycles run of each cluster.
@@ -54,9 +54,11 @@ impl Cluster {
 
 fn stories() -> Vec<Cluster> {
     let cluster = |story: &kubestep_source::fixtures::Story| {
-        let read = kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default()).unwrap();
-        let config =
-            read.scheduler_config.map(|found| kubestep_engine::api::yaml::from_str(&found.text).unwrap());
+        let read = kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default())
+            .unwrap();
+        let config = read
+            .scheduler_config
+            .map(|found| kubestep_engine::api::yaml::from_str(&found.text).unwrap());
         let objects = read.objects.into_iter().map(|Loaded { object, .. }| object).collect();
         let features = FeatureGates::default();
         Cluster { name: story.name.to_owned(), objects, config, features }
@@ -82,7 +84,8 @@ fn recorded() -> Vec<Cluster> {
 fn scenario(line: &Value) -> Option<Cluster> {
     let objects = line["objects"].as_array()?.iter().map(|object| {
         let text = object.to_string();
-        let read = kubestep_source::read_text("o.json", text.into_bytes(), &Filter::default()).unwrap();
+        let read =
+            kubestep_source::read_text("o.json", text.into_bytes(), &Filter::default()).unwrap();
         read.objects.into_iter().next().map(|loaded| loaded.object)
     });
     let objects = objects.collect::<Option<Vec<Object>>>()?;

@@ -1,11 +1,11 @@
 //! Recordings of a cluster whose scheduler is played by the test.
 
 use super::*;
+use kubestep_cluster::{START, World};
 use kubestep_engine::api::{Condition, ConditionStatus, Object, ObjectKey, Pod};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, pod};
-use kubestep_cluster::{START, World};
 
 const SECOND: i64 = 1_000_000;
 

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::*;
+use crate::compare::Verdict;
+use kubestep_cluster::{START, World};
 use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, pod};
-use crate::compare::Verdict;
-use kubestep_cluster::{START, World};
 
 const SECOND: i64 = 1_000_000;
 

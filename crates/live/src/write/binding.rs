@@ -4,10 +4,10 @@
 use http::Method;
 use serde_json::json;
 
-use kubestep_engine::intern::Symbol;
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
 use kubestep_cluster::remote::{PodRef, Written};
+use kubestep_engine::intern::Symbol;
 
 /// Binds.
 ///

@@ -23,7 +23,7 @@ const PAUSES: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
 
 /// What all writes of one client share.
-pub(in crate) struct Calls {
+pub(crate) struct Calls {
     link: Link,
     gate: Gate,
     limiter: Limiter,
@@ -32,7 +32,7 @@ pub(in crate) struct Calls {
 
 /// What a body is.
 #[derive(Clone, Copy, Debug)]
-pub(in crate) enum Content {
+pub(crate) enum Content {
     /// An object, or options.
     Json,
     /// A JSON merge patch: lists are replaced.
@@ -53,7 +53,7 @@ impl Content {
 
 /// A write.
 #[derive(Clone, Debug)]
-pub(in crate) struct Call {
+pub(crate) struct Call {
     /// The verb.
     pub method: Method,
     /// The path.

@@ -7,13 +7,13 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use kubestep_engine::api::{Kind, Object, ResourceClaim};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::object::{CONFLICT, place, read};
 use kubestep_cluster::remote::Written;
+use kubestep_engine::api::{Kind, Object, ResourceClaim};
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 
 /// How often the finalizer is removed from a claim that others keep changing, and the pause in
 /// between: client-go's `DefaultRetry`.

@@ -2,12 +2,12 @@
 
 use http::Method;
 
-use kubestep_engine::api::Object;
 use crate::failure::Failure;
 use crate::kinds;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::object::read;
 use kubestep_cluster::remote::Written;
+use kubestep_engine::api::Object;
 
 /// Makes an object and gives it as the server made it.
 ///

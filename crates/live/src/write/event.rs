@@ -13,14 +13,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{interval, sleep};
 
-use kubestep_engine::api::{ResourceVersion, Time};
-use kubestep_engine::engine::host::ApiEvent;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 use crate::clock;
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::series::{Series, Told};
+use kubestep_engine::api::{ResourceVersion, Time};
+use kubestep_engine::engine::host::ApiEvent;
+use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_engine::intern::Symbol;
 
 /// Events written at once.
 const WORKERS: usize = 8;
@@ -171,7 +171,7 @@ fn pod_json(pod: NamespacedName, uid: Symbol) -> Value {
 }
 
 /// A time with six digits behind the second, which the API insists on.
-pub(in crate) fn micros(time: Time) -> String {
+pub(crate) fn micros(time: Time) -> String {
     match jiff::Timestamp::from_microsecond(time.0) {
         Ok(time) => format!("{time:.6}"),
         Err(_) => String::new(),

@@ -4,12 +4,12 @@
 use http::Method;
 use serde_json::json;
 
-use kubestep_engine::api::Condition;
-use kubestep_engine::engine::host::PodStatusPatch;
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::pod_status;
 use kubestep_cluster::remote::{PodRef, Written};
+use kubestep_engine::api::Condition;
+use kubestep_engine::engine::host::PodStatusPatch;
 
 /// Evicts.
 ///

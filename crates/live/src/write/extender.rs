@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use kubestep_engine::engine::extender::error_text;
-use kubestep_engine::engine::host::ExtenderCall;
-use kubestep_engine::engine::objects::Objects;
 use crate::failure::Failure;
 use crate::write::Gate;
 use kubestep_cluster::ExtenderFn;
 use kubestep_cluster::remote::Written;
+use kubestep_engine::engine::extender::error_text;
+use kubestep_engine::engine::host::ExtenderCall;
+use kubestep_engine::engine::objects::Objects;
 
 /// Who is asked, once that is said.
 #[derive(Clone, Default)]

@@ -41,9 +41,9 @@ use kubestep_cluster::remote::{Answer, Outgoing, Request, Written};
 pub use event::hostname;
 pub use gate::Gate;
 
-pub(in crate) use call::{Call, Calls, Content};
+pub(crate) use call::{Call, Calls, Content};
 use event::Events;
-pub(in crate) use event::micros;
+pub(crate) use event::micros;
 use extender::Extenders;
 use lanes::{Lane, Lanes};
 

@@ -7,14 +7,14 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::engine::pod::NamespacedName;
 use crate::failure::Failure;
 use crate::kinds::{self, ReadKind};
 use crate::list;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::merge::difference;
 use kubestep_cluster::remote::Written;
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::engine::pod::NamespacedName;
 
 /// The answer's code when somebody else was faster.
 pub(super) const CONFLICT: u16 = 409;

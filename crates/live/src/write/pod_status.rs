@@ -4,16 +4,16 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
+use crate::failure::Failure;
+use crate::write::call::{Call, Calls, Content};
+use crate::write::object::place;
+use kubestep_cluster::remote::{PodRef, Written};
 use kubestep_engine::api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus,
 };
 use kubestep_engine::engine::host::PodStatusPatch;
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use crate::failure::Failure;
-use crate::write::call::{Call, Calls, Content};
-use crate::write::object::place;
-use kubestep_cluster::remote::{PodRef, Written};
 
 /// Sets a condition and the nominated node.
 ///

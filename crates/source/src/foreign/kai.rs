@@ -9,10 +9,10 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::{Contents, Format, as_is, first_field, items};
-use kubestep_engine::api::Kind;
 use crate::error::SourceError;
 use crate::files::File;
 use crate::item::Expected;
+use kubestep_engine::api::Kind;
 
 pub(super) const FORMAT: Format = Format {
     name: "a snapshot of KAI-Scheduler",

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::patch;
 use super::{Contents, Format};
-use kubestep_engine::api::{DecodeError, Kind, Time};
 use crate::error::SourceError;
 use crate::files::File;
 use crate::item::{Content, Expected, Item};
 use crate::split;
 use kubestep_engine::api::words::count;
+use kubestep_engine::api::{DecodeError, Kind, Time};
 
 pub(super) const FORMAT: Format = Format {
     name: "a snapshot of kwok",

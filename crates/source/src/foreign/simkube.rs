@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Contents, Format, as_is, first_field};
-use kubestep_engine::api::{Kind, Time};
 use crate::error::SourceError;
 use crate::files::File;
 use crate::item::{self, Expected, Item};
 use kubestep_engine::api::words::count;
+use kubestep_engine::api::{Kind, Time};
 
 /// The version that is read.
 const VERSION: u16 = 2;
@@ -47,7 +47,7 @@ struct Event {
 }
 
 /// True of the first bytes of a trace in MessagePack: a short mapping, then a short text.
-pub(in crate) fn is_trace(head: &[u8]) -> bool {
+pub(crate) fn is_trace(head: &[u8]) -> bool {
     let is = |field: &&str| {
         let length = 0xa0 | field.len() as u8;
         head.get(1) == Some(&length) && head[2..].starts_with(field.as_bytes())
@@ -56,7 +56,7 @@ pub(in crate) fn is_trace(head: &[u8]) -> bool {
 }
 
 /// A trace in MessagePack as JSON.
-pub(in crate) fn to_json(name: &str, bytes: &[u8]) -> Result<String, Box<SourceError>> {
+pub(crate) fn to_json(name: &str, bytes: &[u8]) -> Result<String, Box<SourceError>> {
     let trace: Trace = rmp_serde::from_slice(bytes).map_err(|error| {
         let message =
             format!("is a trace of SimKube that is damaged or of another version: {error}");

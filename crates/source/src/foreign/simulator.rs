@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Contents, Format, as_is, first_field, items};
-use kubestep_engine::api::Kind;
 use crate::error::SourceError;
 use crate::files::File;
 use crate::item::Expected;
+use kubestep_engine::api::Kind;
 use kubestep_engine::api::words::count;
 
 pub(super) const FORMAT: Format = Format {

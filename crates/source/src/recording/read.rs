@@ -8,20 +8,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Header, Note, Noted, Recorded, Recording, SCHEMA, What};
-use kubestep_engine::api::decode::{Decoded, Text, decode};
-use kubestep_engine::api::{Kind, Object, ObjectKey, Time};
-use kubestep_engine::intern::Symbol;
 use crate::error::SourceError;
 use crate::item::{Content, Expected, Item};
 use crate::piece::{Piece, Place};
 use crate::reader::{Reader, line_ends, too_large};
 use crate::{Limits, Progress, add, files};
+use kubestep_engine::api::decode::{Decoded, Text, decode};
+use kubestep_engine::api::{Kind, Object, ObjectKey, Time};
+use kubestep_engine::intern::Symbol;
 
 /// What every recording begins with.
 const BEGIN: &str = "{\"schema\":\"kubestep/recording/";
 
 /// What was read of a recording.
-pub(in crate) struct Read {
+pub(crate) struct Read {
     /// The lists: each object with its line.
     pub objects: Vec<(u32, Object)>,
     pub recording: Recording,
@@ -80,17 +80,17 @@ enum Parsed {
 type Problem = Box<SourceError>;
 
 /// Whether a text that begins like this is a recording. Blanks in front are not looked over.
-pub(in crate) fn looks_like(text: &str) -> bool {
+pub(crate) fn looks_like(text: &str) -> bool {
     text.starts_with(BEGIN)
 }
 
 /// How much text says whether it is a recording.
-pub(in crate) fn needed() -> usize {
+pub(crate) fn needed() -> usize {
     BEGIN.len()
 }
 
 /// Reads the recording that begins with `text`.
-pub(in crate) fn read(
+pub(crate) fn read(
     mut reader: Reader<'_>,
     mut text: String,
     limits: Limits,

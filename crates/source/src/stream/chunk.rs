@@ -3,13 +3,13 @@
 use serde_json::value::RawValue;
 
 use super::feed::blanks;
+use crate::error::SourceError;
+use crate::item::{Content, Expected, Item, Outcome};
+use crate::piece::{Piece, Place};
 use kubestep_engine::api::Kind;
 use kubestep_engine::api::decode::{DecodeError, decode_leading, leading_kind};
 use kubestep_engine::api::object::leading_value;
 use kubestep_engine::intern::Symbol;
-use crate::error::SourceError;
-use crate::item::{Content, Expected, Item, Outcome};
-use crate::piece::{Piece, Place};
 
 /// Bytes in which a document says what it is.
 const HEADER: usize = 256;

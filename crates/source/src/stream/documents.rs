@@ -7,12 +7,12 @@ use super::Found;
 use super::chunk::{self, Decoded, Sequence, is_single};
 use super::feed::Feed;
 use super::relay;
-use kubestep_engine::api::Kind;
 use crate::error::SourceError;
 use crate::item::{Content, Expected, Item, Outcome, is_list};
 use crate::json::{Counter, Parts, first_document, may_be_list};
 use crate::piece::{Piece, Place};
 use crate::{add, decode};
+use kubestep_engine::api::Kind;
 
 type Result<T> = std::result::Result<T, Box<SourceError>>;
 

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::chunk::{Chunk, Decoded, Done, End, Sequence};
 use super::feed::Feed;
-use kubestep_engine::intern::Symbol;
 use crate::add;
 use crate::error::SourceError;
 use crate::reader::too_large;
+use kubestep_engine::intern::Symbol;
 
 /// Objects that follow each other, being decoded.
 pub(super) struct Relay<'f, 'p> {

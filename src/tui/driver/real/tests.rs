@@ -1,11 +1,11 @@
 //! Scheduling for real, as a person does it, on a cluster in memory.
 
+use crate::tui::testing::Live;
+use crate::tui::view::ViewId;
 use kubestep_engine::api::Object;
 use kubestep_engine::engine::testing::pod;
 use kubestep_live::attended::Standing;
 use kubestep_live::attended::stand_in::StandIn;
-use crate::tui::testing::Live;
-use crate::tui::view::ViewId;
 
 const NODE: &str = "---
 kind: Node

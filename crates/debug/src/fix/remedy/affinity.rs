@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::{Need, Remedies, labels};
-use kubestep_engine::api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
 use crate::edit::{Edit, PodEdit, Term, TermList};
 use crate::why::cause::{AffinityMismatch, AffinityOf, Hint, Unmet};
+use kubestep_engine::api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
 use kubestep_engine::intern::Symbol;
 
 /// Where the required terms are in a pod.

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::{Need, Remedies, delete};
-use kubestep_engine::api::{Kind, ObjectKey, Quantity, QuantityFormat, ResourceClaim};
 use crate::edit::{Edit, PodEdit};
 use crate::why::cause::{DeviceCause, Devices, Holder, UnmetConstraint};
+use kubestep_engine::api::{Kind, ObjectKey, Quantity, QuantityFormat, ResourceClaim};
 use kubestep_engine::engine::pod::NamespacedName;
 
 pub(super) fn unavailable(need: &Need<'_>, cause: &DeviceCause) -> Remedies {

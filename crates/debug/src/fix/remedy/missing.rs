@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::volumes::{of_class, other_classes};
 use super::{Remedies, set};
-use kubestep_engine::api::{Kind, ObjectKey};
 use crate::edit::Edit;
 use crate::why::references::{self, Field, Reference};
-use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_cluster::World;
+use kubestep_engine::api::{Kind, ObjectKey};
+use kubestep_engine::engine::pod::NamespacedName;
 
 /// For each object that does not exist, the ways to name one that does.
 pub(super) fn objects(world: &World, key: NamespacedName) -> Vec<Remedies> {

@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use kubestep_engine::api::{Kind, ObjectKey, Pod};
 use crate::edit::{Edit, PodEdit, owner};
 use crate::why::cause::{Cause, Detail};
+use kubestep_cluster::World;
+use kubestep_engine::api::{Kind, ObjectKey, Pod};
 use kubestep_engine::engine::node::NodeInfo;
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_cluster::World;
 
 pub(super) use problem::problems;
 pub(super) use resources::{evict, holders};

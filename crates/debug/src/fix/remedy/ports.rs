@@ -1,9 +1,9 @@
 //! Host ports: do without, or let the holder go.
 
 use super::{Need, Remedies, delete};
-use kubestep_engine::api::Protocol;
 use crate::edit::{HostPort, PodEdit};
 use crate::why::cause::PortTaken;
+use kubestep_engine::api::Protocol;
 use kubestep_engine::intern::Symbol;
 
 pub(super) fn taken(need: &Need<'_>, taken: &PortTaken) -> Remedies {

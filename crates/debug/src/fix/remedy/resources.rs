@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Need, Remedies, delete};
-use kubestep_engine::api::{Pod, Quantity, QuantityFormat};
 use crate::edit::{self, Edit, NodeEdit, PodEdit, owner};
 use crate::why::cause::Shortage;
+use kubestep_engine::api::{Pod, Quantity, QuantityFormat};
 use kubestep_engine::engine::pod::PodInfo;
 use kubestep_engine::engine::requests::is_sidecar;
 use kubestep_engine::intern::Symbol;

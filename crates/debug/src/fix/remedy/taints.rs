@@ -1,9 +1,9 @@
 //! Taints and cordons: tolerate them, or take them from the node.
 
 use super::{Need, Remedies};
-use kubestep_engine::api::{TaintEffect, Toleration, TolerationOperator};
 use crate::edit::{Edit, NodeEdit, PodEdit};
 use crate::why::cause::{UntoleratedTaint, is_kept_by_controller};
+use kubestep_engine::api::{TaintEffect, Toleration, TolerationOperator};
 use kubestep_engine::intern::Symbol;
 
 pub(super) fn taint(need: &Need<'_>, taint: &UntoleratedTaint) -> Remedies {

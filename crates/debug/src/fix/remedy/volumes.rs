@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::resources::evictable;
 use super::{Need, Remedies, delete};
-use kubestep_engine::api::{Kind, ObjectKey, PersistentVolumeClaim, Quantity};
 use crate::edit::Edit;
 use crate::why::cause::{VolumeCause, VolumeLimit, VolumeProblem, VolumeTaken};
+use kubestep_cluster::World;
+use kubestep_engine::api::{Kind, ObjectKey, PersistentVolumeClaim, Quantity};
 use kubestep_engine::engine::objects::Objects;
 use kubestep_engine::engine::plugins::volume_binding::{SELECTED_NODE, capacity, requested};
 use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
 use kubestep_engine::engine::volumes;
 use kubestep_engine::intern::Symbol;
-use kubestep_cluster::World;
 
 /// Sizes of existing volumes that are tried for a claim, the largest first.
 const SIZES: usize = 3;

@@ -1,8 +1,8 @@
 //! How the search goes through its plans, and in what order pods get what a change offers.
 
 use super::*;
-use kubestep_engine::config::FeatureGates;
 use crate::edit::tests::{edit, world_with};
+use kubestep_engine::config::FeatureGates;
 
 /// A node with a pod that wants no pod like `web` beside it.
 fn crowded(number: usize) -> String {

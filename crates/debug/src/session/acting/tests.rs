@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use super::*;
-use kubestep_engine::config::{self, FeatureGates};
 use crate::edit::Edit;
 use crate::fork::Branches;
 use crate::session::Ran;
+use kubestep_engine::config::{self, FeatureGates};
 use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_engine::engine::host::ExtenderCall;
 use kubestep_engine::engine::objects::Objects;

@@ -5,12 +5,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::super::tests::{seen, story};
-use kubestep_engine::api::{Kind, Object};
 use crate::breakpoint::Definition;
-use crate::{Change, Input, Session};
-use kubestep_engine::engine::testing::{NodeBuilder as _, PodBuilder as _, key, node, pod};
-use kubestep_cluster::World;
 use crate::trace::{Entry, json};
+use crate::{Change, Input, Session};
+use kubestep_cluster::World;
+use kubestep_engine::api::{Kind, Object};
+use kubestep_engine::engine::testing::{NodeBuilder as _, PodBuilder as _, key, node, pod};
 
 /// Copies of the cluster kept at most where there is no memory for them, those of where somebody
 /// looks around included.

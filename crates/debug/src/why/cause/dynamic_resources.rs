@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::api::words::count;
 use kubestep_engine::api::{ContainerExtendedResourceRequest, Node, NodeSelector};
 use kubestep_engine::engine::dra::{self, Constrained, DeviceId, Shortage};
 use kubestep_engine::engine::plugins::dynamic_resources::{
@@ -12,7 +13,6 @@ use kubestep_engine::engine::plugins::dynamic_resources::{
 };
 use kubestep_engine::engine::pod::NamespacedName;
 use kubestep_engine::intern::Symbol;
-use kubestep_engine::api::words::count;
 
 /// Why a resource claim cannot be used or allocated on the node.
 #[derive(Clone, PartialEq, Debug, Serialize)]

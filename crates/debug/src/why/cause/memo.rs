@@ -11,7 +11,7 @@ use kubestep_engine::intern::Symbol;
 
 /// Values by their type and a name.
 #[derive(Default)]
-pub(in crate) struct Memo(RefCell<HashMap<(TypeId, Symbol), Rc<dyn Any>>>);
+pub(crate) struct Memo(RefCell<HashMap<(TypeId, Symbol), Rc<dyn Any>>>);
 
 impl Memo {
     /// The value of type `T` of that name, made if it is not there yet.

@@ -44,16 +44,16 @@ pub use volume_binding::{RejectedVolume, VolumeCause, VolumeProblem};
 pub use volume_restrictions::VolumeTaken;
 pub use volume_zone::OtherZone;
 
-pub(in crate) use memo::Memo;
-pub(in crate) use node_condition::is_kept_by_controller;
-pub(in crate) use node_resources_fit::Placed;
+pub(crate) use memo::Memo;
+pub(crate) use node_condition::is_kept_by_controller;
+pub(crate) use node_resources_fit::Placed;
 
+use kubestep_engine::api::words::count;
 use kubestep_engine::engine::framework::cycle_state::CycleState;
 use kubestep_engine::engine::node::NodeInfo;
 use kubestep_engine::engine::scheduler::Probe;
 use kubestep_engine::engine::status::Status;
 use kubestep_engine::intern::Symbol;
-use kubestep_engine::api::words::count;
 
 /// Who can make a cause go away.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -219,7 +219,7 @@ impl Serialize for Cause {
 }
 
 /// A refusal to be explained.
-pub(in crate) struct Case<'a> {
+pub(crate) struct Case<'a> {
     /// The plugins and what they see.
     pub probe: &'a Probe,
     /// What explainers remember from node to node.
@@ -261,7 +261,7 @@ pub fn is_explained(plugin: Symbol) -> bool {
 }
 
 /// The causes of a refusal; at least one.
-pub(in crate) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> Vec<Cause> {
+pub(crate) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> Vec<Cause> {
     let explainer = EXPLAINERS.iter().find(|(name, _)| plugin == *name);
     let causes = match explainer {
         Some((_, explain)) if !status.is_error() => explain(case),
@@ -271,11 +271,11 @@ pub(in crate) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> Vec<Cau
 }
 
 /// A node that PreFilter left out.
-pub(in crate) fn left_out(left: usize) -> Cause {
+pub(crate) fn left_out(left: usize) -> Cause {
     Cause::new(LeftOut { left }, 1.0, Outlook::Mismatch)
 }
 
 /// A quoted status.
-pub(in crate) fn said(status: &Status) -> Cause {
+pub(crate) fn said(status: &Status) -> Cause {
     Cause::new(Said { reasons: status.reasons().to_vec() }, 1.0, Outlook::ByHand)
 }

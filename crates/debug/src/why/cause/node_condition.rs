@@ -75,7 +75,7 @@ impl NodeCondition {
 }
 
 /// Whether the node controller sets and removes taints of that key by itself.
-pub(in crate) fn is_kept_by_controller(key: Symbol) -> bool {
+pub(crate) fn is_kept_by_controller(key: Symbol) -> bool {
     key == super::node_unschedulable::TAINT || CONDITIONS.iter().any(|(taint, ..)| key == *taint)
 }
 

@@ -4,6 +4,7 @@ use hashbrown::HashSet;
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
+use kubestep_engine::api::words::count;
 use kubestep_engine::api::{Container, Pod, Quantity, QuantityFormat};
 use kubestep_engine::config::Feature;
 use kubestep_engine::engine::amount;
@@ -12,7 +13,6 @@ use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
 use kubestep_engine::engine::requests::{RequestOptions, is_sidecar, pod_requests};
 use kubestep_engine::engine::resource::Resource;
 use kubestep_engine::intern::Symbol;
-use kubestep_engine::api::words::count;
 
 /// Too little is left of a resource. CPU in millicores, everything else in whole units (bytes
 /// for memory and storage).
@@ -48,7 +48,7 @@ pub struct Shortage {
 
 /// The pods that were placed since the cluster was loaded.
 #[derive(Default)]
-pub(in crate) struct Placed(pub HashSet<NamespacedName>);
+pub(crate) struct Placed(pub HashSet<NamespacedName>);
 
 /// With amounts as Kubernetes writes quantities.
 impl Serialize for Shortage {
