@@ -7,7 +7,7 @@
 use criterion::{BatchSize, Criterion};
 use kubestep::api::{Kind, Object};
 use kubestep::config::{self, FeatureGates};
-use kubestep::engine::framework::registry::Registry;
+use kubestep::engine::plugins;
 use kubestep::sim::{World, load};
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ fn wishes(workload: Workload, app: &str, tier: &str, pending: bool) -> Value {
 /// The cluster with the default scheduler, a few cycles into its work.
 fn world(workload: Workload, nodes: usize) -> Result<World, String> {
     let features = FeatureGates::default();
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let config = config::resolve(None, &features, &registry.descriptors())
         .map_err(|error| error.to_string())?;
     let mut world = World::new(&config, features, &registry)?;

@@ -10,7 +10,7 @@ use criterion::{BatchSize, Criterion, Throughput};
 use kubestep::api::decode::{Text, decode};
 use kubestep::api::{Kind, Object};
 use kubestep::config::{self, FeatureGates};
-use kubestep::engine::framework::registry::Registry;
+use kubestep::engine::plugins;
 use kubestep::engine::pod::NamespacedName;
 use kubestep::sim::{World, load};
 use kubestep::source::{Filter, read_text};
@@ -82,7 +82,7 @@ fn object(json: &Value) -> Object {
 }
 
 fn empty() -> Result<World, String> {
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let (features, registry) = (FeatureGates::default(), plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors());
     World::new(&config.map_err(|error| error.to_string())?, features, &registry)
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use kubestep::config::{self, FeatureGates};
 use kubestep::debug::{Ran, Session};
-use kubestep::engine::framework::registry::Registry;
+use kubestep::engine::plugins;
 use kubestep::sim::{World, load};
 use kubestep::source::{self, Filter, Progress};
 
@@ -23,7 +23,7 @@ const COPIES: u64 = 20;
 fn session(file: &str) -> Result<Session, String> {
     let read = source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
     let read = read.map_err(|error| error.to_string())?;
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let (features, registry) = (FeatureGates::default(), plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors());
     let config = config.map_err(|error| error.to_string())?;
     let mut world = World::new(&config, features, &registry)?;

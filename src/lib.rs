@@ -8,7 +8,7 @@
 //! ```
 //! use kubestep::config::{self, FeatureGates};
 //! use kubestep::debug::Session;
-//! use kubestep::engine::framework::registry::Registry;
+//! use kubestep::engine::plugins;
 //! use kubestep::sim::{self, World};
 //! use kubestep::source::{self, Filter};
 //!
@@ -27,7 +27,7 @@
 //! // `source::read` reads files and folders in the same way.
 //! let input = source::read_text("cluster.yaml", cluster.into(), &Filter::default())?;
 //!
-//! let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+//! let (registry, gates) = (plugins::registry(), FeatureGates::default());
 //! let config = config::resolve(None, &gates, &registry.descriptors())?;
 //! let mut world = World::new(&config, gates, &registry)?;
 //! sim::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
@@ -48,13 +48,13 @@
 //! ```
 //! # use kubestep::config::{self, FeatureGates};
 //! # use kubestep::debug::Session;
-//! # use kubestep::engine::framework::registry::Registry;
+//! # use kubestep::engine::plugins;
 //! # use kubestep::sim::{self, World};
 //! # use kubestep::source::{self, Filter};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let story = kubestep::fixtures::find("tainted").ok_or("no such story")?;
 //! # let input = source::read_text("story", story.cluster.into(), &Filter::default())?;
-//! # let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+//! # let (registry, gates) = (plugins::registry(), FeatureGates::default());
 //! # let config = config::resolve(None, &gates, &registry.descriptors())?;
 //! # let mut world = World::new(&config, gates, &registry)?;
 //! # sim::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
@@ -88,7 +88,8 @@
 //! use kubestep::config::{ExtensionPoint, PluginDescriptor, PointSet, intree};
 //! use kubestep::engine::framework::cycle_state::CycleState;
 //! use kubestep::engine::framework::plugin::{CycleContext, Plugin};
-//! use kubestep::engine::framework::registry::{Entry, Registry};
+//! use kubestep::engine::framework::registry::Entry;
+//! use kubestep::engine::plugins;
 //! use kubestep::engine::node::NodeInfo;
 //! use kubestep::engine::status::Status;
 //! use kubestep::intern::Symbol;
@@ -113,7 +114,7 @@
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut registry = Registry::in_tree();
+//! let mut registry = plugins::registry();
 //! registry.register(Entry {
 //!     descriptor: PluginDescriptor {
 //!         name: "OwnNodes",

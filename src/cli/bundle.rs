@@ -15,7 +15,7 @@ use crate::cli::tries::Tries;
 use crate::cli::waiting::with_progress;
 use crate::config;
 use crate::debug::expect::{Expect, PodExpect, rejected_by};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::live::record::{Output, Recorder};
 use crate::live::redact::Redactor;
 use crate::live::replay::event;
@@ -89,7 +89,7 @@ impl Bundle {
         };
         let mut scheduler_config = None;
         if let Some((text, from)) = text {
-            config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
+            config::resolve(Some(&text), &features, &plugins::registry().descriptors())
                 .context(from.clone())?;
             scheduler_config = Some(crate::api::yaml::from_str::<Value>(&text).context(from)?);
         }

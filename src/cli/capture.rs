@@ -12,7 +12,7 @@ use crate::cli::open::read_config;
 use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::live::Snapshot;
 use crate::live::capture::{self, Settings};
 use crate::live::record::{Output, missing_kinds};
@@ -89,7 +89,7 @@ pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Re
     let mut settings = Settings { feature_gates, ..Settings::default() };
     if let Some(path) = config {
         let (text, from) = (read_config(path)?, path.display().to_string());
-        crate::config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
+        crate::config::resolve(Some(&text), &features, &plugins::registry().descriptors())
             .context(from.clone())?;
         settings.scheduler_config = Some(crate::api::yaml::from_str(&text).context(from)?);
     }

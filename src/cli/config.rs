@@ -13,7 +13,7 @@ use crate::cli::open::read_config;
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
 use crate::config::{self, ConfigError, ResolvedConfig, describe};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::output;
 use crate::report;
 use crate::source;
@@ -59,7 +59,7 @@ impl Subcommand for Config {
             return Ok(Exit::Fine);
         }
         let text = self.file.as_deref().map(read).transpose()?;
-        let registry = Registry::in_tree().descriptors();
+        let registry = plugins::registry().descriptors();
         match config::resolve(text.as_deref(), &gates, &registry) {
             Ok(resolved) => self.show(&resolved),
             Err(error) => self.refuse(error),

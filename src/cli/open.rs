@@ -18,7 +18,7 @@ use crate::cli::waiting::with_progress;
 use crate::cli::{registry, story};
 use crate::config::{self, FeatureGates, ResolvedConfig};
 use crate::debug::Session;
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::extender_client::{self, Reach};
 use crate::intern::Symbol;
 use crate::output;
@@ -290,7 +290,7 @@ pub(super) fn world(
         Some(text) => FeatureGates::parse(text).context("--feature-gates")?,
         None => FeatureGates::default(),
     };
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let (text, from) = config_text(input, &read)?;
     let mut resolved =
         config::resolve(text.as_deref(), &features, &registry.descriptors()).context(from)?;

@@ -117,12 +117,12 @@ mod tests {
 
     use super::*;
     use crate::config::{self, FeatureGates};
-    use crate::engine::framework::registry::Registry;
+    use crate::engine::plugins;
     use crate::engine::testing::object;
     use crate::sim::workload::{Surroundings, expand};
 
     fn world(nodes: usize) -> World {
-        let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, gates) = (plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &gates, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, gates, &registry).unwrap();
         for number in 0..nodes {

@@ -182,10 +182,10 @@ impl Checkpoints {
 mod tests {
     use super::*;
     use crate::config::{self, FeatureGates};
-    use crate::engine::framework::registry::Registry;
+    use crate::engine::plugins;
 
     fn world() -> World {
-        let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+        let (features, registry) = (FeatureGates::default(), plugins::registry());
         let resolved = config::resolve(None, &features, &registry.descriptors()).unwrap();
         World::new(&resolved, features, &registry).unwrap()
     }

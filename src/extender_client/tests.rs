@@ -9,8 +9,8 @@ use super::*;
 use crate::config::duration;
 use crate::config::types::ExtenderTlsConfig;
 use crate::config::{self, FeatureGates, ResolvedConfig};
-use crate::engine::framework::registry::Registry;
 use crate::engine::objects::Objects;
+use crate::engine::plugins;
 use crate::engine::record::{CycleRecord, Outcome};
 use crate::engine::testing::{PodBuilder, node, pod};
 use crate::sim::World;
@@ -148,13 +148,13 @@ fn config(url: &str, more: &str) -> ResolvedConfig {
          extenders:\n- {{urlPrefix: \"{url}\", filterVerb: filter, prioritizeVerb: prioritize, \
          preemptVerb: preempt, bindVerb: bind, weight: 1, {more}}}\n"
     );
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     config::resolve(Some(&text), &FeatureGates::default(), &registry.descriptors()).unwrap()
 }
 
 /// A cluster of three nodes whose extender is called, each with a pod of that priority and cpu.
 fn world(config: &ResolvedConfig, used: &str) -> World {
-    let mut world = World::new(config, FeatureGates::default(), &Registry::in_tree()).unwrap();
+    let mut world = World::new(config, FeatureGates::default(), &plugins::registry()).unwrap();
     world.api_mut().set_extenders(connect(&config.extenders, Reach::Reads).unwrap());
     for name in ["n1", "n2", "n3"] {
         world.create(node(name).into());

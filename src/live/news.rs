@@ -132,12 +132,12 @@ impl Change for News {
 mod tests {
     use super::*;
     use crate::config::{self, FeatureGates};
-    use crate::engine::framework::registry::Registry;
+    use crate::engine::plugins;
     use crate::engine::testing::{node, pod};
 
     #[test]
     fn pods_that_come_together_are_tried_in_their_order() {
-        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, features) = (plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         let names = ["d", "a", "c", "b", "e"];

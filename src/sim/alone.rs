@@ -91,13 +91,13 @@ fn at_once<T>(answer: Poll<Result<T, String>>) -> Result<T, String> {
 mod tests {
     use super::*;
     use crate::config::{self, FeatureGates};
-    use crate::engine::framework::registry::Registry;
+    use crate::engine::plugins;
     use crate::engine::record::Outcome;
     use crate::engine::testing::{key, node, pod};
 
     /// A cluster elsewhere with a node and a pod that was decided about.
     fn decided() -> World {
-        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, features) = (plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.write_elsewhere();

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::api::{Object, ObjectKey, Pod, ResourceClaim};
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::{Outcome, QueueName};
 use crate::engine::testing::{PodBuilder, key, node, object, pod};
 use crate::sim::World;
@@ -29,7 +29,7 @@ impl Cluster {
     /// A node with a device, and the unallocated claim `shared`.
     fn new(gates: &str) -> Cluster {
         let features = FeatureGates::parse(gates).unwrap();
-        let registry = Registry::in_tree();
+        let registry = plugins::registry();
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.write_elsewhere();

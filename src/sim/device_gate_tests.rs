@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use crate::api::{Kind, Object, Pod, ResourceClaim};
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::{CycleRecord, Outcome, QueueName};
 use crate::engine::testing::{PodBuilder, key, node, object, pod};
 use crate::sim::World;
 
 /// The node `n1` with these devices of class `gpu`, under these gates.
 fn world(gates: &str, devices: Value) -> World {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::parse(gates).unwrap());
+    let (registry, features) = (plugins::registry(), FeatureGates::parse(gates).unwrap());
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.create(node("n1").into());

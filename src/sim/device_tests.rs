@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Kind, Pod, ResourceClaim};
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::{Outcome, QueueName};
 use crate::engine::testing::{PodBuilder, key, node, object, pod};
 use crate::intern::Symbol;
@@ -22,7 +22,7 @@ profiles:
 
 /// Nodes `n1` and `n2`; the class `gpu`, which serves example.com/gpu; `devices` on `n1`.
 fn world(config: Option<&str>, devices: Value) -> World {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, features) = (plugins::registry(), FeatureGates::default());
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.create(node("n1").into());

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::api::{Object, Pod};
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::{CycleRecord, Outcome, QueueName};
 use crate::engine::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
 use crate::sim::World;
@@ -13,7 +13,7 @@ use crate::sim::World;
 fn world(cpu: &str, min_count: i32) -> World {
     let gates = [("GenericWorkload", true), ("GangScheduling", true)];
     let features = FeatureGates::from_pairs(gates).unwrap();
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.create(node("n1").offers("cpu", cpu).into());

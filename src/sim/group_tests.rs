@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Object, Pod};
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::{CycleRecord, Outcome, QueueName};
 use crate::engine::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
 use crate::sim::World;
@@ -16,7 +16,7 @@ const PREEMPTING: &str = "GenericWorkload=true,GangScheduling=true,WorkloadAware
 
 fn world_of(gates: &str, configuration: Option<&str>) -> World {
     let features = FeatureGates::parse(gates).unwrap();
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let config = config::resolve(configuration, &features, &registry.descriptors()).unwrap();
     World::new(&config, features, &registry).unwrap()
 }

@@ -89,12 +89,12 @@ mod tests {
 
     use super::*;
     use crate::config::{self, FeatureGates};
-    use crate::engine::framework::registry::Registry;
+    use crate::engine::plugins;
     use crate::engine::testing::{PodBuilder, node, pod};
 
     #[test]
     fn what_is_new_with_every_write_is_not_interned() {
-        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, features) = (plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.accept(node("n1").into());

@@ -2,13 +2,13 @@
 
 use crate::api::Pod;
 use crate::config::{self, Feature, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::{Outcome, QueueName};
 use crate::engine::testing::{PodBuilder, key, node, pod};
 use crate::sim::World;
 
 fn world(config: Option<&str>, features: FeatureGates) -> World {
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.create(node("n1").into());

@@ -1,7 +1,7 @@
 //! Ties from the setting to the node that is taken.
 
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::CycleRecord;
 use crate::engine::testing::{PodBuilder, node, pod};
 use crate::engine::tie_break::TieBreak;
@@ -20,7 +20,7 @@ profiles:
 
 /// A world with the nodes n1, n2, …, each with a pod that asks for so much cpu of its 4.
 fn world(tie_break: TieBreak, used: &[&str]) -> World {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, features) = (plugins::registry(), FeatureGates::default());
     let config = config::resolve(Some(ONE_CANDIDATE), &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.scheduler_mut().set_tie_break(tie_break);

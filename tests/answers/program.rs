@@ -8,7 +8,7 @@ use kubestep::config::{self, FeatureGates};
 use kubestep::debug::Session;
 use kubestep::debug::fix::{self, Limits};
 use kubestep::debug::why::ask;
-use kubestep::engine::framework::registry::Registry;
+use kubestep::engine::plugins;
 use kubestep::engine::pod::NamespacedName;
 use kubestep::report;
 use kubestep::sim::{self, World};
@@ -35,7 +35,7 @@ pub fn configuration(settings: &str) -> String {
 
 fn open(input: Input<'_>) -> Result<Session, String> {
     let features = FeatureGates::parse(input.gates).map_err(|error| error.to_string())?;
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let text = input.config.map(configuration);
     let config = config::resolve(text.as_deref(), &features, &registry.descriptors())
         .map_err(|error| error.to_string())?;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kubestep::api::decode::{Decoded, Text, decode};
 use kubestep::api::{Kind, Object};
 use kubestep::config::{self, FeatureGates};
-use kubestep::engine::framework::registry::Registry;
 use kubestep::engine::host::ExtenderCall;
+use kubestep::engine::plugins;
 use kubestep::engine::pod::NamespacedName;
 use kubestep::engine::record::CycleRecord;
 use kubestep::engine::tie_break::TieBreak;
@@ -114,7 +114,7 @@ impl Run {
     fn new(scenario: &Scenario) -> Result<Run, String> {
         let pairs = scenario.feature_gates.iter().map(|(name, on)| (name.as_str(), *on));
         let features = FeatureGates::from_pairs(pairs).map_err(|error| error.to_string())?;
-        let registry = Registry::in_tree();
+        let registry = plugins::registry();
         let document = scenario.config.as_ref().map(Value::to_string);
         // The recorder did not validate: some documents name a managed resource twice.
         let config = config::load_unvalidated(document.as_deref(), &features)

@@ -3,7 +3,7 @@
 
 use kubestep::api::{Kind, Object};
 use kubestep::config::{self, FeatureGates};
-use kubestep::engine::framework::registry::Registry;
+use kubestep::engine::plugins;
 use kubestep::sim::World;
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ impl Case {
     fn filled(&self, objects: Vec<Value>) -> Result<World, String> {
         let features = FeatureGates::from_pairs(self.features.iter().copied())
             .map_err(|error| error.to_string())?;
-        let registry = Registry::in_tree();
+        let registry = plugins::registry();
         let config = config::resolve(self.config.as_deref(), &features, &registry.descriptors())
             .map_err(|error| error.to_string())?;
         let mut world = World::new(&config, features, &registry)?;

@@ -131,7 +131,7 @@ pub(super) fn kubeconfig_in(config: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::config::{self, FeatureGates};
-    use crate::engine::framework::registry::Registry;
+    use crate::engine::plugins;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -144,7 +144,7 @@ mod tests {
 
     fn settings(flags: &str) -> Result<Option<Settings>> {
         let flags = Flags::parse_from(std::iter::once("x").chain(flags.split_whitespace()));
-        let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+        let (features, registry) = (FeatureGates::default(), plugins::registry());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         flags.election.settings(&config.document.leader_election)
     }

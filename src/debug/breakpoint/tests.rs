@@ -7,7 +7,7 @@ use super::*;
 use crate::config::{self, ExtensionPoint, FeatureGates};
 use crate::debug::fork::Branches;
 use crate::debug::{Continued, Position, Search, Session};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::{CycleRecord, QueueName, VerdictId};
 use crate::engine::status::{Code, Status};
 use crate::fixtures;
@@ -20,7 +20,7 @@ const STORIES: &[&str] = &["tour", "held-at-permit", "preemption-budget", "gated
 fn story(name: &str) -> Session {
     let cluster = fixtures::find(name).unwrap().cluster;
     let read = source::read_text("test", cluster.into(), &Filter::default()).unwrap();
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let (features, registry) = (FeatureGates::default(), plugins::registry());
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();

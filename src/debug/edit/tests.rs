@@ -6,7 +6,7 @@ use crate::api::Kind;
 use crate::config::{self, FeatureGates};
 use crate::debug::Session;
 use crate::debug::edit::{Edit, FORMS};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::testing::key;
 use crate::sim::{self, World};
 use crate::source::{self, Filter};
@@ -24,7 +24,7 @@ pub(in crate::debug) fn world(text: &str) -> World {
 }
 
 pub(in crate::debug) fn world_with(text: &str, features: FeatureGates) -> World {
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     let read = source::read_text("test", text.into(), &Filter::default()).unwrap();

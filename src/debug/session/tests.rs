@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::fixtures;
 use crate::sim;
 use crate::source::{self, Filter};
@@ -13,7 +13,7 @@ pub(super) fn story(name: &str) -> Session {
     let read = source::read_text("test", cluster.into(), &Filter::default()).unwrap();
     let gates = read.captured.feature_gates.as_deref().map(FeatureGates::parse);
     let features = gates.transpose().unwrap().unwrap_or_default();
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();

@@ -6,7 +6,7 @@ use super::*;
 use crate::config;
 use crate::config::ExtensionPoint;
 use crate::engine::framework::events::ClusterEvent;
-use crate::engine::framework::registry::Registry as Plugins;
+use crate::engine::plugins;
 use crate::engine::record::Candidate;
 use crate::engine::status::Status;
 use crate::engine::stopwatch::{Done, Spent, Work};
@@ -131,7 +131,7 @@ fn a_pod_is_counted_from_the_queue_to_its_node() {
 }
 
 fn world() -> World {
-    let (plugins, gates) = (Plugins::in_tree(), FeatureGates::default());
+    let (plugins, gates) = (plugins::registry(), FeatureGates::default());
     let config = config::resolve(None, &gates, &plugins.descriptors()).unwrap();
     World::new(&config, gates, &plugins).unwrap()
 }

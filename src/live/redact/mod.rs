@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::api::{Kind, Object};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::pod::NamespacedName;
 use crate::live::feed::{Delta, Event, Notice};
 use crate::live::told::Told;
@@ -63,7 +63,7 @@ fn word_of(kind: Kind) -> &'static str {
 impl Redactor {
     /// For a cluster of which these objects are known. Others may come later.
     pub fn new<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Redactor {
-        let plugins = Registry::in_tree().descriptors();
+        let plugins = plugins::registry().descriptors();
         let plugins = plugins.into_iter().map(|plugin| plugin.name.to_string());
         let kinds = Kind::all().map(|kind| kind.plural().to_owned());
         let kept = plugins.chain(kinds).collect();

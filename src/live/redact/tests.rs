@@ -11,7 +11,7 @@ use super::message::is_a_word;
 use super::*;
 use crate::config::{self, FeatureGates};
 use crate::debug::Session;
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::record::CycleRecord;
 use crate::fixtures::STORIES;
 use crate::sim::{self, World};
@@ -32,7 +32,7 @@ struct Cluster {
 
 impl Cluster {
     fn run(&self) -> Option<Session> {
-        let registry = Registry::in_tree();
+        let registry = plugins::registry();
         let text = self.config.as_ref().map(Value::to_string);
         let config =
             config::resolve(text.as_deref(), &self.features, &registry.descriptors()).ok()?;

@@ -3,14 +3,14 @@
 use super::*;
 use crate::api::{Condition, ConditionStatus, Object, ObjectKey, Pod};
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::testing::{NodeBuilder, PodBuilder, key, node, pod};
 use crate::sim::{self, START, World};
 
 const SECOND: i64 = 1_000_000;
 
 fn session(objects: Vec<Object>) -> Session {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, features) = (plugins::registry(), FeatureGates::default());
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     sim::load(&mut world, objects);

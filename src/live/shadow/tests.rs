@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{self, FeatureGates};
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::engine::testing::{NodeBuilder, PodBuilder, key, node, pod};
 use crate::live::compare::Verdict;
 use crate::sim::{START, World};
@@ -21,7 +21,7 @@ struct Play {
 
 impl Play {
     fn new(objects: Vec<Object>) -> Play {
-        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, features) = (plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.note_writes();

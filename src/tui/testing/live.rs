@@ -11,7 +11,7 @@ use super::{app, golden, lines_of, parse_keys};
 use crate::api::Object;
 use crate::config::{self, FeatureGates};
 use crate::debug::Session;
-use crate::engine::framework::registry::Registry;
+use crate::engine::plugins;
 use crate::fixtures;
 use crate::live::Attended;
 use crate::live::attended::stand_in::StandIn;
@@ -55,7 +55,7 @@ fn read(text: &str) -> source::Input {
 fn world(read: source::Input, gates: &str, prepare: fn(&mut World)) -> World {
     let written = read.captured.feature_gates.as_deref().unwrap_or(gates);
     let features = FeatureGates::parse(written).unwrap();
-    let registry = Registry::in_tree();
+    let registry = plugins::registry();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();

@@ -7,9 +7,9 @@ use crate::config::{self, FeatureGates};
 use crate::debug::edit::Edit;
 use crate::debug::fork::Branches;
 use crate::debug::session::Ran;
-use crate::engine::framework::registry::Registry;
 use crate::engine::host::ExtenderCall;
 use crate::engine::objects::Objects;
+use crate::engine::plugins;
 use crate::engine::testing::{key, node, pod};
 
 /// A session that acts, on a cluster elsewhere with a node and pods `a` and `b`.
@@ -20,7 +20,7 @@ fn session() -> Session {
 }
 
 fn session_with(config: Option<&str>) -> Session {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, features) = (plugins::registry(), FeatureGates::default());
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.write_elsewhere();
