@@ -5,10 +5,10 @@
 //! what is measured is a cycle in the middle of the work.
 
 use criterion::{BatchSize, Criterion};
+use kubestep_api::{Kind, Object};
 use kubestep_cluster::{World, load};
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use serde_json::{Value, json};
 
 /// Nodes unless the environment says otherwise; 5000 is what upstream is measured with.
@@ -141,7 +141,7 @@ fn wishes(workload: Workload, app: &str, tier: &str, pending: bool) -> Value {
 /// The cluster with the default scheduler, a few cycles into its work.
 fn world(workload: Workload, nodes: usize) -> Result<World, String> {
     let features = FeatureGates::default();
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let config = config::resolve(None, &features, &registry.descriptors())
         .map_err(|error| error.to_string())?;
     let mut world = World::new(&config, features, &registry)?;

@@ -20,9 +20,9 @@ use kubestep::tui::offscreen::parse_keys;
 use kubestep::tui::render::render;
 use kubestep::tui::settings::{self, Options};
 use kubestep_cluster::{World, load};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_debug::{Ran, Session};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_source::{Filter, Progress};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -199,7 +199,7 @@ fn session(file: &str, cycles: usize) -> Result<Session, String> {
     let read =
         kubestep_source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
     let read = read.map_err(|error| error.to_string())?;
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors());
     let config = config.map_err(|error| error.to_string())?;
     let mut world = World::new(&config, features, &registry)?;

@@ -7,12 +7,12 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
+use kubestep_api::decode::{Text, decode};
+use kubestep_api::{Kind, Object};
 use kubestep_cluster::{World, load};
-use kubestep_engine::api::decode::{Text, decode};
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_source::{Filter, read_text};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn object(json: &Value) -> Object {
 }
 
 fn empty() -> Result<World, String> {
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors());
     World::new(&config.map_err(|error| error.to_string())?, features, &registry)
 }

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kubestep_cluster::{World, load};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_debug::{Ran, Session};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_source::{Filter, Progress};
 
 /// Cycles unless said otherwise.
@@ -24,7 +24,7 @@ fn session(file: &str) -> Result<Session, String> {
     let read =
         kubestep_source::read(&[PathBuf::from(file)], &Filter::default(), &Progress::default());
     let read = read.map_err(|error| error.to_string())?;
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
     let config = config::resolve(None, &features, &registry.descriptors());
     let config = config.map_err(|error| error.to_string())?;
     let mut world = World::new(&config, features, &registry)?;

@@ -6,9 +6,9 @@
 //! # Load a cluster and schedule
 //!
 //! ```
-//! use kubestep_engine::config::{self, FeatureGates};
+//! use kubestep_config as config;
+//! use kubestep_config::FeatureGates;
 //! use kubestep_debug::Session;
-//! use kubestep_engine::engine::framework::registry::Registry;
 //! use kubestep_cluster::World;
 //! use kubestep_source::Filter;
 //!
@@ -27,7 +27,7 @@
 //! // `kubestep_source::read` reads files and folders in the same way.
 //! let input = kubestep_source::read_text("cluster.yaml", cluster.into(), &Filter::default())?;
 //!
-//! let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+//! let (registry, gates) = (kubestep_plugins::registry(), FeatureGates::default());
 //! let config = config::resolve(None, &gates, &registry.descriptors())?;
 //! let mut world = World::new(&config, gates, &registry)?;
 //! kubestep_cluster::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
@@ -46,15 +46,15 @@
 //! A session can also be stepped through, forward and back, and forked at any moment.
 //!
 //! ```
-//! # use kubestep_engine::config::{self, FeatureGates};
+//! # use kubestep_config as config;
+//! # use kubestep_config::FeatureGates;
 //! # use kubestep_debug::Session;
-//! # use kubestep_engine::engine::framework::registry::Registry;
 //! # use kubestep_cluster::World;
 //! # use kubestep_source::Filter;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let story = kubestep_source::fixtures::find("tainted").ok_or("no such story")?;
 //! # let input = kubestep_source::read_text("story", story.cluster.into(), &Filter::default())?;
-//! # let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+//! # let (registry, gates) = (kubestep_plugins::registry(), FeatureGates::default());
 //! # let config = config::resolve(None, &gates, &registry.descriptors())?;
 //! # let mut world = World::new(&config, gates, &registry)?;
 //! # kubestep_cluster::load(&mut world, input.objects.into_iter().map(|loaded| loaded.object));
@@ -85,14 +85,15 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use kubestep_engine::config::{ExtensionPoint, PluginDescriptor, PointSet, intree};
-//! use kubestep_engine::engine::framework::cycle_state::CycleState;
-//! use kubestep_engine::engine::framework::plugin::{CycleContext, Plugin};
-//! use kubestep_engine::engine::framework::registry::{Entry, Registry};
-//! use kubestep_engine::engine::node::NodeInfo;
-//! use kubestep_engine::engine::status::Status;
-//! use kubestep_engine::intern::Symbol;
-//! # use kubestep_engine::config::{self, FeatureGates};
+//! use kubestep_config::{ExtensionPoint, PluginDescriptor, PointSet, intree};
+//! use kubestep_framework::cycle_state::CycleState;
+//! use kubestep_framework::plugin::{CycleContext, Plugin};
+//! use kubestep_framework::registry::{Entry, Registry};
+//! use kubestep_framework::node::NodeInfo;
+//! use kubestep_framework::status::Status;
+//! use kubestep_api::intern::Symbol;
+//! # use kubestep_config as config;
+//! # use kubestep_config::FeatureGates;
 //! # use kubestep_cluster::World;
 //!
 //! /// Keeps pods off nodes whose names do not start with their namespace.
@@ -113,7 +114,7 @@
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut registry = Registry::in_tree();
+//! let mut registry = kubestep_plugins::registry();
 //! registry.register(Entry {
 //!     descriptor: PluginDescriptor {
 //!         name: "OwnNodes",

@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_source::{Filter, read_text};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -72,7 +72,7 @@ fn files_of_every_shape_take_time_in_proportion() {
         let read = |text: String| drop(black_box(read_text(name, text.into(), &Filter::default())));
         in_proportion(name, *shape, read);
     }
-    let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, gates) = (kubestep_plugins::registry(), FeatureGates::default());
     for (name, shape) in CONFIGURATIONS {
         let resolve = |text: String| {
             let _ended = black_box(config::resolve(Some(&text), &gates, &registry.descriptors()));

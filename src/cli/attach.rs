@@ -8,9 +8,9 @@ use crate::cli::cluster;
 use crate::cli::open::{Opened, build_with};
 use crate::cli::options::Input;
 use crate::cli::tries::Tries;
-use kubestep_engine::api::Object;
-use kubestep_engine::config::ResolvedConfig;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Object;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ResolvedConfig;
 use kubestep_live::{Feed, Following, Pace, Scope};
 use kubestep_source::{Filter, Loaded};
 
@@ -57,10 +57,9 @@ pub(super) fn serve_all(
         if config.profile(name).is_some() {
             continue;
         }
-        config.profiles.push(kubestep_engine::config::ResolvedProfile {
-            scheduler_name: *name,
-            ..first.clone()
-        });
+        config
+            .profiles
+            .push(kubestep_config::ResolvedProfile { scheduler_name: *name, ..first.clone() });
         notices.push(format!(
             "{} the scheduler {name}, which decides by its own rules: shown by those of {}",
             if *pods == 1 {

@@ -14,10 +14,9 @@ use crate::cli::tries::Tries;
 use crate::cli::waiting::with_progress;
 use crate::report::run::RunReport;
 use crate::report::usage::Usage;
+use kubestep_api::Time;
+use kubestep_config as config;
 use kubestep_debug::expect::{Expect, PodExpect, rejected_by};
-use kubestep_engine::api::Time;
-use kubestep_engine::config;
-use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_live::record::{Output, Recorder};
 use kubestep_live::redact::Redactor;
 use kubestep_live::replay::event;
@@ -88,10 +87,9 @@ impl Bundle {
         };
         let mut scheduler_config = None;
         if let Some((text, from)) = text {
-            config::resolve(Some(&text), &features, &Registry::in_tree().descriptors())
+            config::resolve(Some(&text), &features, &kubestep_plugins::registry().descriptors())
                 .context(from.clone())?;
-            scheduler_config =
-                Some(kubestep_engine::api::yaml::from_str::<Value>(&text).context(from)?);
+            scheduler_config = Some(kubestep_api::yaml::from_str::<Value>(&text).context(from)?);
         }
         Ok(Header {
             schema: SCHEMA.into(),

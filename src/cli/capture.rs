@@ -12,7 +12,6 @@ use crate::cli::open::read_config;
 use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
-use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_live::Snapshot;
 use kubestep_live::capture::{self, Settings};
 use kubestep_live::record::{Output, missing_kinds};
@@ -88,14 +87,13 @@ pub(super) fn settings(config: Option<&Path>, feature_gates: Option<&str>) -> Re
     let mut settings = Settings { feature_gates, ..Settings::default() };
     if let Some(path) = config {
         let (text, from) = (read_config(path)?, path.display().to_string());
-        kubestep_engine::config::resolve(
+        kubestep_config::resolve(
             Some(&text),
             &features,
-            &Registry::in_tree().descriptors(),
+            &kubestep_plugins::registry().descriptors(),
         )
         .context(from.clone())?;
-        settings.scheduler_config =
-            Some(kubestep_engine::api::yaml::from_str(&text).context(from)?);
+        settings.scheduler_config = Some(kubestep_api::yaml::from_str(&text).context(from)?);
     }
     Ok(settings)
 }

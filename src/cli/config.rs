@@ -13,8 +13,8 @@ use crate::cli::open::read_config;
 use crate::cli::plugins::gates;
 use crate::cli::registry::Subcommand;
 use crate::report;
-use kubestep_engine::config::{self, ConfigError, ResolvedConfig, describe};
-use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_config as config;
+use kubestep_config::{ConfigError, ResolvedConfig, describe};
 
 /// Check a KubeSchedulerConfiguration as kube-scheduler would, and show what would run
 #[derive(Args, Debug)]
@@ -57,7 +57,7 @@ impl Subcommand for Config {
             return Ok(Exit::Fine);
         }
         let text = self.file.as_deref().map(read).transpose()?;
-        let registry = Registry::in_tree().descriptors();
+        let registry = kubestep_plugins::registry().descriptors();
         match config::resolve(text.as_deref(), &gates, &registry) {
             Ok(resolved) => self.show(&resolved),
             Err(error) => self.refuse(error),

@@ -14,14 +14,14 @@ use crate::cli::waiting::Steps;
 use crate::report::fixes as report_fixes;
 use crate::report::outcome;
 use crate::report::why::{self as report, Detail};
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_cluster::World;
+use kubestep_config::suggest;
 use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Fixes, Limits};
 use kubestep_debug::why::{Why, ask};
-use kubestep_engine::api::words::count;
-use kubestep_engine::config::suggest;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// Tell why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]

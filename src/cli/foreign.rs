@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use kubestep_engine::api::{Kind, Object, Pod};
+use kubestep_api::{Kind, Object, Pod};
 use kubestep_live::kinds;
 use kubestep_source::{Foreign, Input};
 

@@ -24,12 +24,12 @@ use crate::tui::behind::Behind;
 use crate::tui::driver::Left;
 use crate::tui::loading::Waited;
 use crate::tui::settings::{self, Options, Settings};
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::Selector;
 use kubestep_cluster::{World, workload};
+use kubestep_config as config;
+use kubestep_config::{FeatureGates, ResolvedConfig};
 use kubestep_debug::Session;
-use kubestep_engine::api::selector::Selector;
-use kubestep_engine::config::{self, FeatureGates, ResolvedConfig};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::intern::Symbol;
 use kubestep_live::extender_client::{self, Reach};
 use kubestep_source::{Exclude, Filter, Progress};
 
@@ -289,7 +289,7 @@ pub(super) fn world(
         Some(text) => FeatureGates::parse(text).context("--feature-gates")?,
         None => FeatureGates::default(),
     };
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let (text, from) = config_text(input, &read)?;
     let mut resolved =
         config::resolve(text.as_deref(), &features, &registry.descriptors()).context(from)?;

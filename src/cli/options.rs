@@ -6,7 +6,7 @@ use clap::{Args, Parser};
 
 use crate::tui::color::ColorChoice;
 use crate::tui::speed::Speed;
-use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_framework::tie_break::TieBreak;
 use kubestep_output::file::Links;
 
 /// The debugger for Kubernetes scheduling: kube-scheduler 1.36, step by step.

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::exit::Exit;
 use crate::cli::format::{Format, WIDTH};
 use crate::cli::registry::Subcommand;
-use kubestep_engine::config::{FeatureGates, PluginDescriptor, describe, intree, manual, suggest};
+use kubestep_config::{FeatureGates, PluginDescriptor, describe, intree, manual, suggest};
 
 /// List the scheduler's plugins, or tell all about one: points, weight, arguments, an example
 #[derive(Args, Debug)]

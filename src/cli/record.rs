@@ -15,7 +15,7 @@ use crate::cli::exit::Exit;
 use crate::cli::options::{Cluster, Destination, Redact};
 use crate::cli::registry::Subcommand;
 use crate::tui::signals::Signals;
-use kubestep_engine::api::words::count;
+use kubestep_api::words::count;
 use kubestep_live::record::{Counts, Output, Recorder, header};
 use kubestep_live::redact::Redactor;
 use kubestep_live::told::{self, Told};

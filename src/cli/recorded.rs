@@ -11,7 +11,7 @@ use crate::cli::options::Input;
 use crate::cli::tries::Tries;
 use crate::tui::behind::Behind;
 use crate::tui::speed::Speed;
-use kubestep_engine::api::Time;
+use kubestep_api::Time;
 use kubestep_live::replay::{Compared, replay};
 use kubestep_source::{Progress, Recording};
 

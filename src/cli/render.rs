@@ -15,7 +15,7 @@ use crate::tui::offscreen::{Offscreen, parse_keys};
 use crate::tui::picture::Format;
 use crate::tui::settings::{self, Options};
 use crate::tui::view::ViewId;
-use kubestep_engine::config::suggest;
+use kubestep_config::suggest;
 
 /// Draw a view of the debugger as a picture: text, colours for a terminal, SVG or HTML
 #[derive(Args, Debug)]

@@ -12,7 +12,7 @@ use crate::cli::registry::Subcommand;
 use crate::cli::waiting::with_progress;
 use crate::cli::{format, recorded};
 use crate::report::replay::ReplayReport;
-use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_framework::tie_break::TieBreak;
 use kubestep_source::Progress;
 
 /// Compare the decisions of a recording's scheduler with ours, change by change

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 
-use kubestep_engine::config::suggest;
+use kubestep_config::suggest;
 use kubestep_source::Filter;
 use kubestep_source::fixtures;
 

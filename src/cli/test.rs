@@ -15,9 +15,9 @@ use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::{edits, format};
 use crate::report::tested::{Outcome, TestReport, Tested, json, junit, text};
+use kubestep_api::glob::glob;
 use kubestep_debug::Session;
 use kubestep_debug::expect::{Failure, Test, check};
-use kubestep_engine::api::glob::glob;
 
 /// Check what is expected of a scheduler: which pod gets which node, and who refuses it
 ///

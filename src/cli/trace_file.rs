@@ -4,9 +4,9 @@
 use std::io::{BufWriter, Result, Write};
 use std::sync::Arc;
 
+use kubestep_api::words::count;
 use kubestep_debug::trace::{History, json};
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::record::{CycleRecord, Outcome};
+use kubestep_framework::record::{CycleRecord, Outcome};
 use kubestep_output::document::json_line;
 use kubestep_output::file::NewFile;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use kubestep_api::{DecodeError, Decoded, Kind, Node, Object, decode};
 use kubestep_cluster::workload::{self, Surroundings, Workload};
 use kubestep_cluster::{World, load};
-use kubestep_engine::api::{DecodeError, Decoded, Kind, Node, Object, decode};
 use kubestep_source::Manifest;
 
 /// For an option and not for all that follow: a heading of the whole struct would be that of the
@@ -99,9 +99,9 @@ fn check_names(objects: &[Object], world: &World) -> Result<()> {
     let mut seen = std::collections::BTreeSet::new();
     for object in objects {
         let mut object = object.clone();
-        kubestep_engine::api::admission::identify(&mut object);
+        kubestep_api::admission::identify(&mut object);
         let key = object.key();
-        let name = kubestep_engine::engine::pod::NamespacedName::of(&object);
+        let name = kubestep_framework::pod::NamespacedName::of(&object);
         let there = key.kind == Kind::Pod && world.api().get(key.kind, name).is_some();
         if there || !seen.insert(key) {
             bail!("there is a {key} already; give the one to try another name");

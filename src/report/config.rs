@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use kubestep_engine::config::{
-    self, ConfigError, ExtensionPoint, Origin, Problem, ResolvedConfig, ResolvedPlugin,
-    ResolvedProfile, Stage,
+use kubestep_config as config;
+use kubestep_config::{
+    ConfigError, ExtensionPoint, Origin, Problem, ResolvedConfig, ResolvedPlugin, ResolvedProfile,
+    Stage,
 };
 
 /// The version of the shape of both documents below.

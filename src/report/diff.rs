@@ -50,7 +50,7 @@ fn pod(pod: &PodDifference) -> Value {
 }
 
 fn end(end: &End) -> Value {
-    let names = |plugins: &[kubestep_engine::intern::Symbol]| {
+    let names = |plugins: &[kubestep_api::intern::Symbol]| {
         plugins.iter().map(|name| name.as_str()).collect::<Vec<_>>()
     };
     match end {

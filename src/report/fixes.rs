@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use kubestep_debug::edit::{Edit, NodeEdit};
 use kubestep_debug::fix::{Fix, Fixes};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_output::clean::clean;
 
 /// Names that are written out; of more only the number.

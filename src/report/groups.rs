@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::outline::{Item, Outline, To, Tone};
+use kubestep_api::Pod;
+use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_debug::trace::History;
-use kubestep_engine::api::Pod;
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::pod_groups::group_of;
-use kubestep_engine::engine::record::{CycleRecord, PlacementRecord};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::record::{CycleRecord, PlacementRecord};
 
 /// All groups in a state of the cluster, with what the cycles up to it said.
 pub fn outline(world: &World, history: &History) -> Outline {

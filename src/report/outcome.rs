@@ -1,11 +1,11 @@
 //! What became of every pod.
 
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
 use kubestep_debug::Session;
-use kubestep_engine::api::Pod;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::engine::tie_break::TieBreak;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
+use kubestep_framework::tie_break::TieBreak;
 
 /// A pod that was placed in this session.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,9 +44,10 @@ pub struct Pending {
 
 /// The pods that cycles of this session bound, in that order.
 pub fn placed(session: &Session) -> Vec<Placed> {
-    let bound = session.history().cycles().filter(|record| {
-        matches!(record.outcome, kubestep_engine::engine::record::Outcome::Scheduled)
-    });
+    let bound = session
+        .history()
+        .cycles()
+        .filter(|record| matches!(record.outcome, kubestep_framework::record::Outcome::Scheduled));
     bound
         .filter_map(|record| {
             let (pod, node, attempt) = (record.pod, record.node?, record.attempt);

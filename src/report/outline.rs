@@ -1,7 +1,7 @@
 //! An answer as an outline: lines under lines, each of which may lead somewhere.
 
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// Where a line leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

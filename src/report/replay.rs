@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use kubestep_engine::api::Time;
-use kubestep_engine::api::words::count;
+use kubestep_api::Time;
+use kubestep_api::words::count;
 use kubestep_live::Verdict;
 use kubestep_live::replay::Compared;
 use kubestep_source::recording::Header;

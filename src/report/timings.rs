@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use kubestep_debug::Session;
-use kubestep_engine::engine::record::Outcome;
+use kubestep_framework::record::Outcome;
 
 /// What `kubestep run --timings` prints.
 #[derive(Clone, PartialEq, Debug)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::resource::Resource;
 
 /// What is requested of the nodes, at one moment.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -40,7 +40,7 @@ impl Usage {
     /// Of the cluster as it is now. Nodes that have pods but no object are left out.
     pub fn of(world: &World) -> Usage {
         let nodes = world.scheduler().cache().nodes().filter(|node| node.node.is_some());
-        let usage = |node: &std::sync::Arc<kubestep_engine::engine::node::NodeInfo>| NodeUsage {
+        let usage = |node: &std::sync::Arc<kubestep_framework::node::NodeInfo>| NodeUsage {
             name: node.name,
             allocatable: node.allocatable.clone(),
             requested: node.requested.clone(),

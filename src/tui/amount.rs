@@ -1,3 +1,3 @@
 //! Amounts of resources as people write them: the engine's, for views.
 
-pub use kubestep_engine::engine::amount::{bytes, cpu, of, parts, resources};
+pub use kubestep_framework::resource::amount::{bytes, cpu, of, parts, resources};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::tui::speed::Speed;
-use kubestep_engine::api::Time;
+use kubestep_api::Time;
 use kubestep_live::{Attended, Decision, Following};
 
 /// See the module.

@@ -2,7 +2,7 @@
 
 use super::action::{self, Argument, Invocation, Spec};
 use super::view::ViewId;
-use kubestep_engine::config::suggest;
+use kubestep_config::suggest;
 
 /// Why a command line was not understood; the message is for people.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

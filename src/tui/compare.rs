@@ -9,9 +9,9 @@ use super::model::Model;
 use super::theme::Scope;
 use super::view::verdict;
 use super::widget::grid::{CellOut, Column, GridSource};
-use kubestep_engine::engine::node::{NodeId, NodeInfo};
-use kubestep_engine::engine::record::{CycleRecord, VerdictId};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::record::{CycleRecord, VerdictId};
 
 /// A text and its style.
 type Cell = (String, Scope);

@@ -38,10 +38,10 @@ use super::model::{Model, Position, span};
 use super::view::ViewId;
 use super::widget::status_line::Severity;
 use clock::{Goal, Playing};
+use kubestep_api::Time;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::{Branches, Redone};
 use kubestep_debug::{Depth, Position as Frame, Ran, Restoring, Session};
-use kubestep_engine::api::Time;
 use kubestep_live::{Attended, Following, Notice};
 use picture::Picture;
 use real::Went;
@@ -276,7 +276,7 @@ impl Driver {
 
     /// Where the frame is best seen: nodes of Filter and Score in their matrix, the rest in the overview.
     fn best_view(&self) -> Option<ViewId> {
-        use kubestep_engine::config::ExtensionPoint::{Filter, Score};
+        use kubestep_config::ExtensionPoint::{Filter, Score};
         let frame = self.session.position();
         match (frame.depth(), frame.point) {
             _ if frame.entry.is_some() => Some(ViewId::Events),

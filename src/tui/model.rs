@@ -7,15 +7,15 @@ use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use crate::report::outline::{Item, Outline};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, Time};
+use kubestep_config::FeatureGates;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::trace::Entry;
-use kubestep_engine::api::{Pod, Time};
-use kubestep_engine::config::FeatureGates;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::record::{CycleRecord, QueueName};
-use kubestep_engine::engine::stopwatch::Spent;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::record::{CycleRecord, QueueName};
+use kubestep_framework::runtime::stopwatch::Spent;
 use kubestep_live::attended::Standing;
 use kubestep_live::{Decision, Outage};
 
@@ -86,7 +86,7 @@ pub struct Configuration {
     /// Its feature gates.
     pub gates: FeatureGates,
     /// All of it, row by row.
-    pub rows: Arc<Vec<kubestep_engine::config::rows::Row>>,
+    pub rows: Arc<Vec<kubestep_config::rows::Row>>,
 }
 
 /// An outline with what is folded away.
@@ -422,7 +422,7 @@ pub fn span(microseconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::config::ExtensionPoint;
+    use kubestep_config::ExtensionPoint;
 
     #[test]
     fn spans_read_like_speech() {

@@ -18,7 +18,7 @@ use super::widget::grid::{self, GridState, Hidden};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
 use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line, tabs};
-use kubestep_engine::api::words::count;
+use kubestep_api::words::count;
 
 /// Draws everything and places the terminal's cursor on what has the keys, where screen readers look.
 pub fn render(frame: &mut Frame, app: &mut App, model: &Model) {

@@ -23,7 +23,7 @@ use super::color::{self, ColorChoice, Depth};
 use super::glyph::Charset;
 use super::paths;
 use super::theme::Library;
-use kubestep_engine::config::suggest;
+use kubestep_config::suggest;
 
 /// What the command line says about the interface.
 #[derive(Clone, Debug, Default)]
@@ -98,14 +98,14 @@ fn preset(name: Option<&str>, warnings: &mut Vec<String>) -> &'static Preset {
 fn read(path: &Path, warnings: &mut Vec<String>) -> File {
     let Ok(text) = std::fs::read_to_string(path) else { return File::default() };
     let shown = path.display();
-    if let Ok(map) = kubestep_engine::api::yaml::from_str::<serde_yaml::Mapping>(&text) {
+    if let Ok(map) = kubestep_api::yaml::from_str::<serde_yaml::Mapping>(&text) {
         for key in map.keys().filter_map(|k| k.as_str()).filter(|k| !KEYS.contains(k)) {
             let near = suggest::closest(key, KEYS);
             let hint = near.map(|n| format!(", did you mean {n:?}?")).unwrap_or_default();
             warnings.push(format!("{shown}: unknown key {key:?}{hint}"));
         }
     }
-    let parsed: Result<Option<File>, _> = kubestep_engine::api::yaml::from_str(&text);
+    let parsed: Result<Option<File>, _> = kubestep_api::yaml::from_str(&text);
     parsed.map(Option::unwrap_or_default).unwrap_or_else(|problem| {
         warnings.push(format!("{shown}: ignored, {problem}"));
         File::default()

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use kubestep::report;
+use kubestep_api::{Kind, Object};
 use kubestep_cluster::World;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::fix::{self, Limits};
 use kubestep_debug::why::ask;
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 use serde_json::{Value, json};
 
 /// Cycles that run before a question, as the command does by default.
@@ -35,7 +35,7 @@ pub fn configuration(settings: &str) -> String {
 
 fn open(input: Input<'_>) -> Result<Session, String> {
     let features = FeatureGates::parse(input.gates).map_err(|error| error.to_string())?;
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let text = input.config.map(configuration);
     let config = config::resolve(text.as_deref(), &features, &registry.descriptors())
         .map_err(|error| error.to_string())?;

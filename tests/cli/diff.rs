@@ -66,7 +66,7 @@ fn programs_get_json_and_yaml() {
     let line = "diff -f cluster.yaml --edit \"cordon node a\"";
     call().says("diff/json", &format!("{line} -o json"));
     let yaml = call().run(&format!("{line} -o yaml"));
-    let yaml: Value = kubestep_engine::api::yaml::from_str(&yaml.stdout).unwrap();
+    let yaml: Value = kubestep_api::yaml::from_str(&yaml.stdout).unwrap();
     let json = call().run(&format!("{line} -o json"));
     assert_eq!(yaml, serde_json::from_str::<Value>(&json.stdout).unwrap());
     assert_eq!(json.code, Some(3));

@@ -69,7 +69,7 @@ struct FileOperation {
 #[test]
 fn the_manifest_is_one_that_krew_takes() {
     let written = text("packaging/krew/step.yaml");
-    let plugin: Plugin = kubestep_engine::api::yaml::from_str(&written).unwrap();
+    let plugin: Plugin = kubestep_api::yaml::from_str(&written).unwrap();
     assert_eq!(plugin.api_version, "krew.googlecontainertools.github.com/v1alpha2");
     // The file is called like the plugin.
     assert_eq!((plugin.kind.as_str(), plugin.metadata.name.as_str()), ("Plugin", "step"));

@@ -20,7 +20,7 @@ pub fn check(output: &str) {
         return check_value(&value);
     }
     if output.lines().any(|line| line.starts_with("schema: kubestep/")) {
-        return check_value(&kubestep_engine::api::yaml::from_str(output).unwrap());
+        return check_value(&kubestep_api::yaml::from_str(output).unwrap());
     }
     let lines = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines: Vec<Value> = lines.collect();
@@ -41,7 +41,7 @@ pub fn check_lines(name: &str, lines: &str) {
 /// Checks each document of a YAML file by the schema of that name.
 pub fn check_documents(name: &str, yaml: &str) {
     use serde::Deserialize;
-    for document in kubestep_engine::api::yaml::documents(yaml).unwrap() {
+    for document in kubestep_api::yaml::documents(yaml).unwrap() {
         check_by(name, &Value::deserialize(document).unwrap());
     }
 }

@@ -35,11 +35,11 @@ fn yaml() -> String {
 }
 
 fn node() -> Value {
-    kubestep_engine::api::yaml::from_str(NODE).unwrap()
+    kubestep_api::yaml::from_str(NODE).unwrap()
 }
 
 fn pod() -> Value {
-    kubestep_engine::api::yaml::from_str(POD).unwrap()
+    kubestep_api::yaml::from_str(POD).unwrap()
 }
 
 fn list(api_version: &str, kind: &str, items: Value) -> Value {

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use kubestep_engine::config::{
-    self, ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Stage, intree,
-};
+use kubestep_config as config;
+use kubestep_config::{ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Stage, intree};
 use serde_json::{Map, Value, json};
 
 use crate::compare::first_difference;

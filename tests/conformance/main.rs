@@ -22,7 +22,7 @@ use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
-use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_framework::tie_break::TieBreak;
 use rayon::prelude::*;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The quantity corpus: texts, and what upstream reads in them.
 
-use kubestep_engine::api::Quantity;
+use kubestep_api::Quantity;
 use serde_json::{Value, json};
 
 use crate::compare::first_difference;

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kubestep_api::decode::{Decoded, Text, decode};
+use kubestep_api::{Kind, Object};
 use kubestep_cluster::World;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_debug::trace::{State, json};
-use kubestep_engine::api::decode::{Decoded, Text, decode};
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::host::ExtenderCall;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_framework::host::ExtenderCall;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::CycleRecord;
+use kubestep_framework::tie_break::TieBreak;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -114,7 +114,7 @@ impl Run {
     fn new(scenario: &Scenario) -> Result<Run, String> {
         let pairs = scenario.feature_gates.iter().map(|(name, on)| (name.as_str(), *on));
         let features = FeatureGates::from_pairs(pairs).map_err(|error| error.to_string())?;
-        let registry = Registry::in_tree();
+        let registry = kubestep_plugins::registry();
         let document = scenario.config.as_ref().map(Value::to_string);
         // The recorder did not validate: some documents name a managed resource twice.
         let config = config::load_unvalidated(document.as_deref(), &features)
@@ -195,7 +195,7 @@ fn read(object: &Value) -> Result<Option<Object>, String> {
 }
 
 type Answer = Arc<
-    dyn Fn(&ExtenderCall, &kubestep_engine::engine::objects::Objects) -> Result<Value, String>
+    dyn Fn(&ExtenderCall, &kubestep_framework::objects::Objects) -> Result<Value, String>
         + Send
         + Sync,
 >;

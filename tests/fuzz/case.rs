@@ -1,10 +1,10 @@
 //! A random cluster and what happens to it. Everything follows from the seed alone, so that
 //! every run of a case sees the same.
 
+use kubestep_api::{Kind, Object};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use serde_json::{Value, json};
 
 use crate::gates;
@@ -146,7 +146,7 @@ impl Case {
     fn filled(&self, objects: Vec<Value>) -> Result<World, String> {
         let features = FeatureGates::from_pairs(self.features.iter().copied())
             .map_err(|error| error.to_string())?;
-        let registry = Registry::in_tree();
+        let registry = kubestep_plugins::registry();
         let config = config::resolve(self.config.as_deref(), &features, &registry.descriptors())
             .map_err(|error| error.to_string())?;
         let mut world = World::new(&config, features, &registry)?;

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use kubestep_api::Kind;
 use kubestep_cluster::ExtenderFn;
-use kubestep_engine::api::Kind;
-use kubestep_engine::engine::host::ExtenderCall;
+use kubestep_framework::host::ExtenderCall;
 use serde_json::{Value, json};
 
 use crate::case::{Case, Step};

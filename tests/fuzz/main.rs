@@ -19,10 +19,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kubestep_cluster::World;
-use kubestep_engine::engine::node::{NodeId, NodeInfo};
-use kubestep_engine::engine::pod_index::{ClassPods, PodIndex};
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::snapshot::Snapshot;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::record::CycleRecord;
+use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::snapshot::pod_index::{ClassPods, PodIndex};
 use serde_json::Value;
 
 use case::{Case, Step};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use kubestep_api::Kind;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_debug::trace::{State, json};
-use kubestep_engine::api::Kind;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::CycleRecord;
 use serde_json::{Value, json};
 
 use crate::case::{Step, read};

@@ -4,10 +4,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_debug::trace::{Entry, json};
 use kubestep_debug::{Change, Input, Session};
-use kubestep_engine::intern::Symbol;
 use serde_json::Value;
 
 use crate::case::{Case, Step};

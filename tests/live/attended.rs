@@ -1,7 +1,7 @@
 //! The debugger on a scheduler that decides for real, in a pseudo-terminal, against the
 //! stand-in: what it says it is doing, and what it writes when.
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 use serde_json::json;
 
 use crate::consent::{cluster, pod, schedule, writes};

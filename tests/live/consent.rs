@@ -1,6 +1,6 @@
 //! The question before anything is written, on a terminal and without one.
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 use serde_json::json;
 
 use crate::running::{Running, until};

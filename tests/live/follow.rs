@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 use kubestep_live::{Feed, LinkError, Pace, Scope};
 use serde_json::json;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use kubestep_engine::api::Kind;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_api::Kind;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_live::{Delta, Event, Feed, Snapshot};
 
 /// The objects known with their versions.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 use kubestep_live::{Feed, Pace, Scope};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 use kubestep_source::{Filter, Input};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The embedded scheduler on a stand-in for an API server that loses, refuses and repeats.
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 use serde_json::{Value, json};
 
 use crate::control_plane::free_port;

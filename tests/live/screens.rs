@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 use serde_json::json;
 
 use crate::misbehaving::Mode;

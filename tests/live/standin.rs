@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 use kubestep_live::Target;
 use kubestep_live::kinds;
 use serde_json::{Value, json};

@@ -70,7 +70,7 @@ fn nothing_names_the_machine_it_was_written_on() {
 fn themes_are_documents() {
     let mut violations = Vec::new();
     for path in files("themes", &["yaml", "yml"]) {
-        let document = kubestep_engine::api::yaml::from_str::<serde_yaml::Value>(&read(&path));
+        let document = kubestep_api::yaml::from_str::<serde_yaml::Value>(&read(&path));
         if !document.is_ok_and(|document| document.is_mapping()) {
             violations.push(format!("{}: is not a YAML mapping", path.display()));
         }

@@ -4,9 +4,6 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Where the packages' sources are, from the top level.
-const ROOTS: &[&str] = &["src", "crates/engine/src"];
-
 /// What makes an item part of the tests; literals are blanked out already.
 const TEST_ITEMS: &[&str] = &["#[cfg(test)]", "#[cfg(any(test, feature =          ))]"];
 
@@ -42,9 +39,10 @@ impl Source {
         Source { path: path.to_path_buf(), text: text.to_owned(), code, production }
     }
 
-    /// The layer: the folder or file right below a package's `src`; empty elsewhere and for crate roots.
+    /// The layer: the folder or file right below the program's `src`; empty for crate roots and in
+    /// the other packages, whose layers Cargo guards.
     pub fn layer(&self) -> String {
-        let first = below_root(&self.path).and_then(|path| path.iter().next());
+        let first = self.path.strip_prefix("src").ok().and_then(|path| path.iter().next());
         let name = first.unwrap_or_default().to_string_lossy();
         let name = name.trim_end_matches(".rs").to_owned();
         if matches!(name.as_str(), "lib" | "main") { String::new() } else { name }
@@ -66,9 +64,13 @@ impl Source {
     }
 }
 
-/// The path from the package's sources on; `None` outside of them.
+/// The path from a package's `src` on; `None` outside of packages' sources.
 fn below_root(path: &Path) -> Option<&Path> {
-    ROOTS.iter().find_map(|root| path.strip_prefix(root).ok())
+    let package = match path.strip_prefix("crates") {
+        Ok(rest) => rest.strip_prefix(rest.iter().next()?).ok()?,
+        Err(_) => path,
+    };
+    package.strip_prefix("src").ok()
 }
 
 /// Files behind `#[cfg(test)] mod name;` are tests as well.

@@ -7,7 +7,7 @@ use kubestep_cluster::World;
 use kubestep_debug::trace::History;
 use kubestep_debug::why::cause::{Cause, Detail};
 use kubestep_debug::why::{self, Why};
-use kubestep_engine::engine::record::CycleRecord;
+use kubestep_framework::record::CycleRecord;
 
 /// Compares the answer about the cluster before a cycle with what the cycle then did.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {

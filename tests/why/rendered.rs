@@ -2,15 +2,15 @@
 //! from the reasons is the one that was recorded. Volumes and devices are walked once for both.
 
 use kubestep_cluster::World;
-use kubestep_engine::engine::framework::cycle_state::CycleState;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::plugins::{
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::CycleRecord;
+use kubestep_framework::status::Status;
+use kubestep_plugins::{
     dynamic_resources, node_volume_limits, volume_binding, volume_restrictions, volume_zone,
 };
-use kubestep_engine::engine::pod::PodInfo;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::scheduler::Probe;
-use kubestep_engine::engine::status::Status;
+use kubestep_scheduler::Probe;
 
 /// Compares what the reasons come to in the cluster before a cycle with what the cycle recorded.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {

@@ -5,9 +5,9 @@ use std::task::Poll;
 
 use crate::remote::{Answer, PodRef, Request, Written};
 use crate::{ApiServer, World};
-use kubestep_engine::engine::extender::binding_in;
-use kubestep_engine::engine::host::Host;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::extender::binding_in;
+use kubestep_framework::host::Host;
 
 impl World {
     /// From now on what the scheduler writes is written here. What it wrote before and what is
@@ -90,14 +90,14 @@ fn at_once<T>(answer: Poll<Result<T, String>>) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::config::{self, FeatureGates};
-    use kubestep_engine::engine::framework::registry::Registry;
-    use kubestep_engine::engine::record::Outcome;
-    use kubestep_engine::engine::testing::{key, node, pod};
+    use kubestep_config as config;
+    use kubestep_config::FeatureGates;
+    use kubestep_framework::record::Outcome;
+    use kubestep_framework::testing::{key, node, pod};
 
     /// A cluster elsewhere with a node and a pod that was decided about.
     fn decided() -> World {
-        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.write_elsewhere();

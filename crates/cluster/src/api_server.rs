@@ -8,13 +8,13 @@ use hashbrown::HashMap;
 
 use crate::faults::Faults;
 use crate::remote::{Answer, Outgoing, Question, Remote, Written};
-use kubestep_engine::api::admission::identify;
-use kubestep_engine::api::{Kind, Node, Object, ObjectKey, Pod, Time, defaults};
-use kubestep_engine::engine::host::{ApiEvent, ExtenderCall};
-use kubestep_engine::engine::objects::Objects;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::scheduler::Change;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::admission::identify;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, Time, defaults};
+use kubestep_framework::host::{ApiEvent, ExtenderCall};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_scheduler::Change;
 
 /// Answers the calls of extenders.
 pub type ExtenderFn =

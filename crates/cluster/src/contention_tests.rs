@@ -5,11 +5,11 @@ use serde_json::json;
 
 use crate::World;
 use crate::remote::{Answer, Outgoing, Request, Written};
-use kubestep_engine::api::{Object, ObjectKey, Pod, ResourceClaim};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::{Outcome, QueueName};
-use kubestep_engine::engine::testing::{PodBuilder, key, node, object, pod};
+use kubestep_api::{Object, ObjectKey, Pod, ResourceClaim};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::record::{Outcome, QueueName};
+use kubestep_framework::testing::{PodBuilder, key, node, object, pod};
 
 const CONFLICT: &str = "Operation cannot be fulfilled on resourceclaims.resource.k8s.io \"shared\": \
                         the object has been modified; please apply your changes to the latest \
@@ -29,7 +29,7 @@ impl Cluster {
     /// A node with a device, and the unallocated claim `shared`.
     fn new(gates: &str) -> Cluster {
         let features = FeatureGates::parse(gates).unwrap();
-        let registry = Registry::in_tree();
+        let registry = kubestep_plugins::registry();
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.write_elsewhere();
@@ -81,7 +81,7 @@ impl Cluster {
             self.put(self.claim().into());
         }
         let (claim, ObjectKey { kind, .. }) = (self.claim(), after.key());
-        assert_eq!(kind, kubestep_engine::api::Kind::ResourceClaim);
+        assert_eq!(kind, kubestep_api::Kind::ResourceClaim);
         if after.metadata().resource_version == claim.metadata.resource_version {
             self.updates[0] += 1;
             return Ok(Written::Object(self.put(after)));

@@ -4,15 +4,15 @@
 use serde_json::{Value, json};
 
 use crate::World;
-use kubestep_engine::api::{Kind, Object, Pod, ResourceClaim};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
-use kubestep_engine::engine::testing::{PodBuilder, key, node, object, pod};
+use kubestep_api::{Kind, Object, Pod, ResourceClaim};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
+use kubestep_framework::testing::{PodBuilder, key, node, object, pod};
 
 /// The node `n1` with these devices of class `gpu`, under these gates.
 fn world(gates: &str, devices: Value) -> World {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::parse(gates).unwrap());
+    let (registry, features) = (kubestep_plugins::registry(), FeatureGates::parse(gates).unwrap());
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.create(node("n1").into());

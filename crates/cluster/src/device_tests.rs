@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::World;
-use kubestep_engine::api::{Kind, Pod, ResourceClaim};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::{Outcome, QueueName};
-use kubestep_engine::engine::testing::{PodBuilder, key, node, object, pod};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Pod, ResourceClaim};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::record::{Outcome, QueueName};
+use kubestep_framework::testing::{PodBuilder, key, node, object, pod};
 
 const HELD_BY_HAND: &str = "
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -22,7 +22,7 @@ profiles:
 
 /// Nodes `n1` and `n2`; the class `gpu`, which serves example.com/gpu; `devices` on `n1`.
 fn world(config: Option<&str>, devices: Value) -> World {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.create(node("n1").into());
@@ -44,7 +44,7 @@ fn world(config: Option<&str>, devices: Value) -> World {
     world
 }
 
-fn claim(name: &str, status: Value) -> kubestep_engine::api::Object {
+fn claim(name: &str, status: Value) -> kubestep_api::Object {
     object(json!({
         "kind": "ResourceClaim",
         "metadata": {"name": name, "namespace": "default", "uid": name},
@@ -268,7 +268,7 @@ fn devices_stand_in_for_an_extended_resource() {
     let claim = claim_now(&world, &name);
     assert_eq!(claim.metadata.controller().unwrap().uid, pod.metadata.uid);
     // There is no device left for another one.
-    let another = kubestep_engine::engine::testing::pod;
+    let another = kubestep_framework::testing::pod;
     world.create(another("q").requests("example.com/gpu", "1").into());
     assert_eq!(world.step().unwrap().outcome, Outcome::Unschedulable);
     assert!(world.delete(Kind::ResourceClaim, key(&name)));

@@ -3,8 +3,8 @@
 //! The errors say that they were injected, so that they show as such wherever they end up:
 //! in a status, a condition, an event.
 
-use kubestep_engine::engine::interventions::FAULT;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::intervention::FAULT;
 
 /// The faults in force.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

@@ -3,17 +3,17 @@
 use serde_json::json;
 
 use crate::World;
-use kubestep_engine::api::{Object, Pod};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
-use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
+use kubestep_api::{Object, Pod};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
+use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
 
 /// A node with room for `cpu`, and a gang that needs `min_count` pods.
 fn world(cpu: &str, min_count: i32) -> World {
     let gates = [("GenericWorkload", true), ("GangScheduling", true)];
     let features = FeatureGates::from_pairs(gates).unwrap();
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.create(node("n1").offers("cpu", cpu).into());

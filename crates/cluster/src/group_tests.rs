@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::World;
-use kubestep_engine::api::{Object, Pod};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
-use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
+use kubestep_api::{Object, Pod};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
+use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
 
 const PLACED: &str =
     "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true";
@@ -16,7 +16,7 @@ const PREEMPTING: &str = "GenericWorkload=true,GangScheduling=true,WorkloadAware
 
 fn world_of(gates: &str, configuration: Option<&str>) -> World {
     let features = FeatureGates::parse(gates).unwrap();
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let config = config::resolve(configuration, &features, &registry.descriptors()).unwrap();
     World::new(&config, features, &registry).unwrap()
 }
@@ -86,7 +86,7 @@ fn condition(world: &World) -> String {
 
 /// The placements tried, as `name nodes/placed total`.
 fn placements(record: &CycleRecord) -> Vec<String> {
-    let text = |placement: &kubestep_engine::engine::record::PlacementRecord| {
+    let text = |placement: &kubestep_framework::record::PlacementRecord| {
         let total = placement.total.map_or_else(String::new, |total| format!(" {total}"));
         format!("{} {}/{}{total}", placement.name, placement.nodes, placement.placed)
     };
@@ -210,7 +210,7 @@ fn full(gates: &str) -> World {
 
 /// The events since the last call, as `pod reason: note`.
 fn events(world: &mut World) -> Vec<String> {
-    let text = |event: kubestep_engine::engine::host::ApiEvent| {
+    let text = |event: kubestep_framework::host::ApiEvent| {
         format!("{} {}: {}", event.regarding.name, event.reason, event.note)
     };
     world.api_mut().take_events().into_iter().map(text).collect()
@@ -266,11 +266,11 @@ fn victims_are_marked_in_the_name_of_the_group() {
     world.create(gang(1, 50));
     world.create(member("a").into());
     let mut scheduler = world.scheduler().clone();
-    let mut host = kubestep_engine::engine::testing::FakeHost::default();
-    scheduler.schedule_one(kubestep_engine::api::Time(0), &mut host).unwrap();
-    while scheduler.evict_next(kubestep_engine::api::Time(0), &mut host) {}
+    let mut host = kubestep_framework::testing::FakeHost::default();
+    scheduler.schedule_one(kubestep_api::Time(0), &mut host).unwrap();
+    while scheduler.evict_next(kubestep_api::Time(0), &mut host) {}
     let condition = host.asked.iter().find_map(|asked| match asked {
-        kubestep_engine::engine::testing::Asked::Patch(pod, patch) if *pod == key("x") => {
+        kubestep_framework::testing::Asked::Patch(pod, patch) if *pod == key("x") => {
             patch.condition.clone()
         }
         _ => None,
@@ -318,7 +318,7 @@ fn a_group_without_an_object_is_an_error() {
     let mut world = full("GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true");
     world.create(gang(1, 50));
     world.create(member("a").into());
-    assert!(world.delete(kubestep_engine::api::Kind::PodGroup, key("g")));
+    assert!(world.delete(kubestep_api::Kind::PodGroup, key("g")));
     let records = step(&mut world);
     assert_eq!(
         told(&records),

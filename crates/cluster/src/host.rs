@@ -7,14 +7,14 @@ use std::task::{Poll, ready};
 use crate::api_server::{ApiServer, not_found, object_key};
 use crate::remote::{PodRef, Question, Request, Written};
 use crate::volume_controller;
-use kubestep_engine::api::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
     PodPhase, ResourceClaim,
 };
-use kubestep_engine::engine::extender;
-use kubestep_engine::engine::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::extender;
+use kubestep_framework::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
+use kubestep_framework::pod::NamespacedName;
 
 impl ApiServer {
     /// The pod as it is known, for a write elsewhere.

@@ -4,8 +4,9 @@
 //! Objects go through what the API server does on creation: identity, defaults, priority.
 
 use crate::World;
-use kubestep_engine::api::admission::{self, PriorityClasses};
-use kubestep_engine::api::{Object, Pod, defaults};
+use kubestep_api::admission;
+use kubestep_api::admission::PriorityClasses;
+use kubestep_api::{Object, Pod, defaults};
 
 /// Loads `objects` into `world`. Gives warnings for people about what can be loaded but is
 /// hardly meant.

@@ -3,10 +3,10 @@
 
 use crate::World;
 use crate::remote::{Answer, Question};
-use kubestep_engine::api::{Kind, Object, Time, defaults};
-use kubestep_engine::config::ResolvedProfile;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, Time, defaults};
+use kubestep_config::ResolvedProfile;
+use kubestep_framework::pod::NamespacedName;
 
 impl World {
     /// From now on it is remembered what this simulation writes, as opposed to what it takes
@@ -88,13 +88,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use kubestep_engine::config::{self, FeatureGates};
-    use kubestep_engine::engine::framework::registry::Registry;
-    use kubestep_engine::engine::testing::{PodBuilder, node, pod};
+    use kubestep_config as config;
+    use kubestep_config::FeatureGates;
+    use kubestep_framework::testing::{PodBuilder, node, pod};
 
     #[test]
     fn what_is_new_with_every_write_is_not_interned() {
-        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.accept(node("n1").into());

@@ -1,14 +1,14 @@
 //! Preemption from the decision to the bound preemptor, with everything that runs beside it.
 
 use crate::World;
-use kubestep_engine::api::Pod;
-use kubestep_engine::config::{self, Feature, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::{Outcome, QueueName};
-use kubestep_engine::engine::testing::{PodBuilder, key, node, pod};
+use kubestep_api::Pod;
+use kubestep_config as config;
+use kubestep_config::{Feature, FeatureGates};
+use kubestep_framework::record::{Outcome, QueueName};
+use kubestep_framework::testing::{PodBuilder, key, node, pod};
 
 fn world(config: Option<&str>, features: FeatureGates) -> World {
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.create(node("n1").into());
@@ -25,7 +25,7 @@ fn high() -> Pod {
 
 /// The events since the last call, as `pod reason: note`.
 fn events(world: &mut World) -> Vec<String> {
-    let text = |event: kubestep_engine::engine::host::ApiEvent| {
+    let text = |event: kubestep_framework::host::ApiEvent| {
         format!("{} {}: {}", event.regarding.name, event.reason, event.note)
     };
     world.api_mut().take_events().into_iter().map(text).collect()

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use crate::World;
-use kubestep_engine::config::{FeatureGates, Overlay, ResolvedConfig, resolve_with};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_config::{FeatureGates, Overlay, ResolvedConfig, resolve_with};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::registry::Registry;
 
 impl World {
     /// The configuration that the scheduler has.

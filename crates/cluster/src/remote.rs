@@ -9,13 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::task::Poll;
 
-use kubestep_engine::api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object};
-use kubestep_engine::api::{
-    ObjectKey, PodExtendedResourceClaimStatus, ResourceClaim, ResourceVersion,
-};
-use kubestep_engine::engine::host::{ApiEvent, ExtenderCall, PodStatusPatch};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object};
+use kubestep_api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceClaim, ResourceVersion};
+use kubestep_framework::host::{ApiEvent, ExtenderCall, PodStatusPatch};
+use kubestep_framework::pod::NamespacedName;
 
 /// A pod as it has to be for a write to be about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -335,7 +333,7 @@ fn is_newer(object: &Object, than: &Object) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::api::PersistentVolumeClaim;
+    use kubestep_api::PersistentVolumeClaim;
 
     fn claim(version: &str, volume: &str) -> Object {
         let mut claim = PersistentVolumeClaim::default();

@@ -1,12 +1,12 @@
 //! Ties from the setting to the node that is taken.
 
 use crate::World;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_debug::trace;
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::testing::{PodBuilder, node, pod};
-use kubestep_engine::engine::tie_break::TieBreak;
+use kubestep_framework::record::CycleRecord;
+use kubestep_framework::testing::{PodBuilder, node, pod};
+use kubestep_framework::tie_break::TieBreak;
 
 /// One candidate is enough for preemption.
 const ONE_CANDIDATE: &str = "
@@ -20,7 +20,7 @@ profiles:
 
 /// A world with the nodes n1, n2, …, each with a pod that asks for so much cpu of its 4.
 fn world(tie_break: TieBreak, used: &[&str]) -> World {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
     let config = config::resolve(Some(ONE_CANDIDATE), &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.scheduler_mut().set_tie_break(tie_break);

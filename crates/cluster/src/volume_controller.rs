@@ -7,16 +7,16 @@
 
 use std::sync::Arc;
 
-use kubestep_engine::api::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
     CsiPersistentVolumeSource, Kind, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement,
     NodeSelectorTerm, Object, ObjectReference, PersistentVolume, PersistentVolumeClaim,
     PersistentVolumeClaimPhase, PersistentVolumePhase, StorageClass, TopologySelectorTerm,
     VolumeNodeAffinity,
 };
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::volumes;
-use kubestep_engine::engine::volumes::migration::InTree;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_plugins::volumes;
+use kubestep_plugins::volumes::migration::InTree;
 
 use super::api_server::ApiServer;
 
@@ -160,7 +160,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use kubestep_engine::engine::host::Host;
+    use kubestep_framework::host::Host;
 
     fn claim(annotations: Value) -> PersistentVolumeClaim {
         serde_json::from_value(json!({
@@ -229,7 +229,7 @@ mod tests {
         api.put(class.into());
         if let Some(drivers) = csi_node {
             let json = json!({"metadata": {"name": "n"}, "spec": {"drivers": drivers}});
-            let csi_node: kubestep_engine::api::CsiNode = serde_json::from_value(json).unwrap();
+            let csi_node: kubestep_api::CsiNode = serde_json::from_value(json).unwrap();
             api.put(csi_node.into());
         }
         let chosen = claim(json!({SELECTED_NODE: "n"}));

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::api_server::ApiServer;
-use kubestep_engine::api::{Kind, Object, Time, defaults};
-use kubestep_engine::config::{FeatureGates, ResolvedConfig};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::holds::PodSelection;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::scheduler::{Known, Scheduler};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, Time, defaults};
+use kubestep_config::{FeatureGates, ResolvedConfig};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::CycleRecord;
+use kubestep_framework::registry::Registry;
+use kubestep_scheduler::interventions::holds::PodSelection;
+use kubestep_scheduler::{Known, Scheduler};
 
 /// 2026-01-01T00:00:00Z, where every simulation starts, in microseconds since 1970.
 pub const START: Time = Time(1_767_225_600_000_000);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, PreemptionPolicy};
 use kubestep_cluster::World;
 use kubestep_cluster::workload::Workload;
-use kubestep_engine::api::{Kind, Object, PreemptionPolicy};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 
 /// The answer.
 #[derive(Clone, PartialEq, Debug)]
@@ -117,12 +117,12 @@ mod tests {
 
     use super::*;
     use kubestep_cluster::workload::{Surroundings, expand};
-    use kubestep_engine::config::{self, FeatureGates};
-    use kubestep_engine::engine::framework::registry::Registry;
-    use kubestep_engine::engine::testing::object;
+    use kubestep_config as config;
+    use kubestep_config::FeatureGates;
+    use kubestep_framework::testing::object;
 
     fn world(nodes: usize) -> World {
-        let (registry, gates) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, gates) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &gates, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, gates, &registry).unwrap();
         for number in 0..nodes {

@@ -181,11 +181,11 @@ impl Checkpoints {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::config::{self, FeatureGates};
-    use kubestep_engine::engine::framework::registry::Registry;
+    use kubestep_config as config;
+    use kubestep_config::FeatureGates;
 
     fn world() -> World {
-        let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+        let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
         let resolved = config::resolve(None, &features, &registry.descriptors()).unwrap();
         World::new(&resolved, features, &registry).unwrap()
     }

@@ -7,13 +7,13 @@ use crate::input::Input;
 use crate::ledger::NodeAmounts;
 use crate::session::Session;
 use crate::trace::Entry;
+use kubestep_api::ObjectKey;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::api::ObjectKey;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{HintRecord, Outcome, QueueMove, QueueName};
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::engine::scheduler::WaitingPod;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{HintRecord, Outcome, QueueMove, QueueName};
+use kubestep_framework::resource::Resource;
+use kubestep_scheduler::WaitingPod;
 
 /// What is decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ pub struct Decided {
     /// Where the pod itself went.
     pub moves: Vec<QueueMove>,
     /// When it is tried again at the latest, if time helps.
-    pub until: Option<kubestep_engine::api::Time>,
+    pub until: Option<kubestep_api::Time>,
     /// Other pods that moved because of it.
     pub woken: Vec<QueueMove>,
     /// What plugins said of other pods that stay where they are.
@@ -149,7 +149,7 @@ fn told(session: &Session) -> (Vec<QueueMove>, Vec<HintRecord>) {
 }
 
 /// When the queue tries the pod again by itself.
-fn until(world: &World, pod: NamespacedName) -> Option<kubestep_engine::api::Time> {
+fn until(world: &World, pod: NamespacedName) -> Option<kubestep_api::Time> {
     let queue = world.scheduler().queue();
     let queued = queue.get(pod)?;
     let settings = queue.settings();
@@ -157,7 +157,7 @@ fn until(world: &World, pod: NamespacedName) -> Option<kubestep_engine::api::Tim
         QueueName::Backoff => queued.backoff_expiration.map(|end| settings.backoff_release(end)),
         QueueName::Unschedulable => {
             let limit = settings.max_unschedulable_duration.saturating_add(1);
-            Some(kubestep_engine::api::Time(queued.timestamp.0.saturating_add(limit)))
+            Some(kubestep_api::Time(queued.timestamp.0.saturating_add(limit)))
         }
         _ => None,
     }
@@ -167,8 +167,8 @@ fn until(world: &World, pod: NamespacedName) -> Option<kubestep_engine::api::Tim
 mod tests {
     use super::*;
     use crate::edit::tests::{NODES, container, edit, world};
-    use kubestep_engine::engine::holds::HOLD;
-    use kubestep_engine::engine::testing::key;
+    use kubestep_framework::record::intervention::HOLD;
+    use kubestep_framework::testing::key;
 
     fn session() -> Session {
         let pods: String = ["p", "q"]

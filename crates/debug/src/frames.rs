@@ -9,10 +9,10 @@
 use std::ops::Range;
 
 use crate::trace::EntryId;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::node::NodeId;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::CycleRecord;
 
 /// A frame within a stop, from the outside in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -229,10 +229,10 @@ fn skipped(record: &CycleRecord, plugin: Option<Symbol>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::engine::column::Column;
-    use kubestep_engine::engine::record::PluginStatus;
-    use kubestep_engine::engine::record::{FilterColumn, FilterRecord, VerdictId};
-    use kubestep_engine::engine::status::Status;
+    use kubestep_framework::record::PluginStatus;
+    use kubestep_framework::record::column::Column;
+    use kubestep_framework::record::{FilterColumn, FilterRecord, VerdictId};
+    use kubestep_framework::status::Status;
 
     fn record() -> CycleRecord {
         let column = |plugin: &str| FilterColumn {

@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use crate::trace::Entry;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::{ExtenderFn, World};
-use kubestep_engine::engine::record::{CycleRecord, HintRecord, QueueMove, QueueName};
-use kubestep_engine::engine::scheduler::Known;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove, QueueName};
+use kubestep_scheduler::Known;
 
 /// Something done to the cluster.
 #[derive(Clone, Debug)]

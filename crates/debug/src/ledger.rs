@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use kubestep_engine::api::Node;
-use kubestep_engine::engine::node::{NodeId, NodeInfo};
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::engine::shards::Shards;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Node;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::objects::shards::Shards;
+use kubestep_framework::resource::Resource;
 
 /// The amounts of a node, and its object.
 #[derive(Clone, PartialEq, Debug)]

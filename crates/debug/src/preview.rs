@@ -1,9 +1,9 @@
 //! What another weight would do to a ranking, at once: the normalized scores are recorded, so
 //! that only the totals have to be added up again.
 
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::tie_break::TieBreak;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::record::CycleRecord;
+use kubestep_framework::tie_break::TieBreak;
 
 /// Weights that differ from those of the configuration.
 pub type Weights = Vec<(Symbol, i64)>;

@@ -20,12 +20,12 @@ use crate::timeline::{Step, Stop, Timeline};
 use crate::timer::{self, Timer};
 use crate::times::Times;
 use crate::trace::{Entry, EntryId, History, thin};
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::{World, Write};
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::scheduler::Known;
-use kubestep_engine::engine::stopwatch::Clock;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::record::CycleRecord;
+use kubestep_framework::runtime::stopwatch::Clock;
+use kubestep_scheduler::Known;
 
 use acting::Acts;
 pub use circle::Circle;

@@ -14,9 +14,9 @@ use serde_json::Value;
 use crate::input::{Answer, Input};
 use crate::trace::history::ENTRY_BYTES;
 use crate::trace::{EntryId, Kept};
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::scheduler::Known;
+use kubestep_api::Time;
+use kubestep_framework::record::CycleRecord;
+use kubestep_scheduler::Known;
 
 /// About what a step takes with its stops and what it changed on nodes, in bytes.
 const STEP_BYTES: usize = 600;

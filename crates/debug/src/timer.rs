@@ -1,10 +1,10 @@
 //! What is due by itself: the timers of a cluster, with the pods they are about.
 
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::queue::SchedulingQueue;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_scheduler::queue::SchedulingQueue;
 
 /// What a timer does when it is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

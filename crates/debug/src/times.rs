@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kubestep_engine::engine::stopwatch::{Clock, Spent, Stopwatch, add};
+use kubestep_framework::runtime::stopwatch::{Clock, Spent, Stopwatch, add};
 
 /// Cycles of which the single times are kept; those before count in the sum only.
 const KEPT: usize = 2_000;

@@ -114,7 +114,7 @@ fn role(name: &str, what: &str, more: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::api::Kind;
+    use kubestep_api::Kind;
 
     fn missing(kind: Kind, failure: Failure) -> Missing {
         Missing { place: Place { row: kinds::row(kind).unwrap(), namespace: None }, failure }
@@ -139,8 +139,7 @@ mod tests {
 
     #[test]
     fn the_role_allows_every_kind_and_no_write() {
-        let role: serde_yaml::Value =
-            kubestep_engine::api::yaml::from_str(&cluster_role("x")).unwrap();
+        let role: serde_yaml::Value = kubestep_api::yaml::from_str(&cluster_role("x")).unwrap();
         let rules = role["rules"].as_sequence().unwrap();
         let mut resources = 0;
         for rule in rules {

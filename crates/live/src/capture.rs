@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::minimal;
 use crate::record::missing_kinds;
 use crate::snapshot::Snapshot;
-use kubestep_engine::api::{Kind, Object};
+use kubestep_api::{Kind, Object};
 use kubestep_output::clean::escape_json;
 use kubestep_source::{MissingKind, SNAPSHOT_FIELDS};
 

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
-use kubestep_engine::api::Time;
+use kubestep_api::Time;
 
 /// Up to here two clocks are called equal: answers tell whole seconds and take a moment.
 const TOLERATED: i64 = 2_000_000;

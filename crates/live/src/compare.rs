@@ -1,9 +1,9 @@
 //! What the cluster's own scheduler decided about a pod, beside what ours did.
 
-use kubestep_engine::api::{ConditionStatus, Pod, Time};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, VerdictId};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{ConditionStatus, Pod, Time};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
 
 const POD_SCHEDULED: &str = "PodScheduled";
 /// The condition's reason while a gate holds the pod: nobody has tried it.

@@ -111,7 +111,7 @@ fn broken(file: &Path) -> Option<(Option<u64>, String)> {
 /// The field whose value is of another type, and what it should be. The decoder's message quotes
 /// the value, so only the end of it is used, which names the type.
 fn field_problem(text: &str) -> Option<String> {
-    let decoder = kubestep_engine::api::yaml::documents(text).ok()?;
+    let decoder = kubestep_api::yaml::documents(text).ok()?;
     let error = serde_path_to_error::deserialize::<_, Kubeconfig>(decoder).err()?;
     let path = error.path().to_string();
     let message = error.inner().to_string();

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_debug::Session;
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::scheduler::Scheduler;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_scheduler::Scheduler;
 
 /// The whole dump, line by line.
 pub fn dump(session: &Session) -> Vec<String> {
@@ -27,7 +27,7 @@ pub fn dump(session: &Session) -> Vec<String> {
 
 fn of_node(node: &NodeInfo, nominated: &[Arc<PodInfo>]) -> Vec<String> {
     let deleted = if node.node.is_none() { " (deleted)" } else { "" };
-    let amounts = |resource: &kubestep_engine::engine::resource::Resource| {
+    let amounts = |resource: &kubestep_framework::resource::Resource| {
         format!("{}m cpu, {} bytes of memory", resource.milli_cpu, resource.memory)
     };
     let mut lines = vec![format!(

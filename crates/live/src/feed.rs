@@ -21,8 +21,8 @@ use crate::link::{Link, LinkError, Target};
 use crate::outage::{Outage, Outages, Retry};
 use crate::snapshot::{Scope, Snapshot};
 use crate::watch::Watcher;
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_api::{Kind, Object};
+use kubestep_framework::pod::NamespacedName;
 
 /// A change of the cluster.
 #[derive(Clone, Debug, PartialEq)]

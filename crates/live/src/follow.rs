@@ -7,8 +7,8 @@ use crate::clock;
 use crate::feed::{Delta, Event, Feed, Notice};
 use crate::outage::Outage;
 use crate::shadow::Shadow;
+use kubestep_api::Time;
 use kubestep_debug::Session;
-use kubestep_engine::api::Time;
 use kubestep_source::Filter;
 
 /// Events taken in at once.

@@ -2,7 +2,7 @@
 //! it, and what cannot be known without it. Requests, roles, captures and notices are all made
 //! from this table.
 
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 
 /// Who needs a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::credentials::{Plugin, kubeconfig_problem};
 use crate::failure::{Failure, root_cause};
 use crate::lines::Lines;
 use crate::traffic;
-use kubestep_engine::api::Time;
+use kubestep_api::Time;
 
 /// How long a whole answer may take.
 const ANSWER: Duration = Duration::from_secs(60);

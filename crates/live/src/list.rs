@@ -10,8 +10,8 @@ use crate::backoff::{Attempt, Backoff};
 use crate::failure::Failure;
 use crate::kinds::ReadKind;
 use crate::link::Link;
-use kubestep_engine::api::decode::decode_item;
-use kubestep_engine::api::{Object, admission};
+use kubestep_api::decode::decode_item;
+use kubestep_api::{Object, admission};
 
 /// Objects a page.
 const PAGE: usize = 500;
@@ -240,7 +240,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::kinds;
-    use kubestep_engine::api::Kind;
+    use kubestep_api::Kind;
 
     #[test]
     fn continuations_are_escaped() {

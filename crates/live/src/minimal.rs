@@ -4,7 +4,7 @@
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
 
-use kubestep_engine::api::{Kind, Object};
+use kubestep_api::{Kind, Object};
 
 /// The annotations that the scheduler and its plugins read: the volume binder's, the old name of
 /// a class, plugins that moved to CSI, claims made for extended resources. The last one is
@@ -99,7 +99,7 @@ fn remove_parameters(kind: Kind, object: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::api::decode::{Decoded, Text, decode};
+    use kubestep_api::decode::{Decoded, Text, decode};
     use serde_json::json;
 
     fn object(value: &Value) -> Object {

@@ -1,12 +1,12 @@
 //! News from a live cluster as a change of the session: done again later, it leads to the same
 //! state, as it holds everything it needs.
 
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, ResourceVersion, Time, defaults};
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Answer;
 use kubestep_debug::{Change, Session};
-use kubestep_engine::api::{Kind, Object, ResourceVersion, Time, defaults};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// About what a change holds, mostly an old version of a pod or a node, in bytes.
 const OP_BYTES: usize = 2_000;
@@ -131,13 +131,13 @@ impl Change for News {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::config::{self, FeatureGates};
-    use kubestep_engine::engine::framework::registry::Registry;
-    use kubestep_engine::engine::testing::{node, pod};
+    use kubestep_config as config;
+    use kubestep_config::FeatureGates;
+    use kubestep_framework::testing::{node, pod};
 
     #[test]
     fn pods_that_come_together_are_tried_in_their_order() {
-        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         let names = ["d", "a", "c", "b", "e"];

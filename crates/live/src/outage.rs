@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::kinds::ReadKind;
-use kubestep_engine::api::{Kind, Time};
+use kubestep_api::{Kind, Time};
 
 /// At least so long between the beginnings of two outages that are reported.
 const BETWEEN: Duration = Duration::from_secs(60);

@@ -15,8 +15,8 @@ use crate::feed::{Delta, Event};
 use crate::minimal::Minimal;
 use crate::snapshot::Snapshot;
 use crate::told::Told;
-use kubestep_engine::api::{Object, Pod, Time};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_api::{Object, Pod, Time};
+use kubestep_framework::pod::NamespacedName;
 use kubestep_output::CleanStdout;
 use kubestep_output::clean::escape_json;
 use kubestep_output::file::{Links, NewFile};
@@ -253,7 +253,7 @@ fn decision(at: Time, pod: &Object, theirs: Theirs) -> Line {
     let uid = pod.metadata().uid.to_string();
     let pod = NamespacedName::of(pod).to_string();
     let named =
-        |node: kubestep_engine::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
+        |node: kubestep_api::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
     match theirs {
         Theirs::Bound(node) => {
             Line::Decision { at, pod, uid, node: named(node), nominated: None, message: None }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use crate::compare::{Decision, Verdict};
 use crate::feed::{Delta, Event};
 use crate::shadow::Shadow;
+use kubestep_api::Time;
 use kubestep_debug::Session;
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_source::recording::{Recorded, What};
 
 /// A decision of the cluster's scheduler, compared with ours.

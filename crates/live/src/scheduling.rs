@@ -16,10 +16,10 @@ use tokio::time::sleep;
 
 use crate::feed::{Delta, Event, Feed, Notice};
 use crate::write::{Answered, Writer};
+use kubestep_api::Object;
 use kubestep_cluster::World;
-use kubestep_engine::api::Object;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueMove};
-use kubestep_engine::engine::stopwatch::{Clock, Done, Spent, Stopwatch};
+use kubestep_framework::record::{CycleRecord, Outcome, QueueMove};
+use kubestep_framework::runtime::stopwatch::{Clock, Done, Spent, Stopwatch};
 
 /// Events and answers taken in between two cycles, at most.
 const BATCH: usize = 500;

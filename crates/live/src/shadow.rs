@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use crate::compare::{self, Decision, Theirs};
 use crate::feed::Delta;
 use crate::news::{self, News, Op};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, ObjectKey, Pod, Time};
 use kubestep_debug::{Input, Session};
-use kubestep_engine::api::{Kind, Object, ObjectKey, Pod, Time};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
 
 /// How long a decision of ours may stand alone, in microseconds.
 const PATIENCE: i64 = 30_000_000;

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::kinds;
 use crate::link::{Link, LinkError};
 use crate::list::{Listed, Place, TRIES};
-use kubestep_engine::api::{Kind, Object, Time};
+use kubestep_api::{Kind, Object, Time};
 
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]

@@ -20,9 +20,9 @@ use crate::lines::{Lines, Next};
 use crate::link::Link;
 use crate::list::{Listed, Place, read};
 use crate::outage::Retry;
-use kubestep_engine::api::ResourceVersion;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::ResourceVersion;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// A line that takes longer than this is shown as an outage.
 const SLOW: Duration = Duration::from_secs(5);
@@ -73,7 +73,7 @@ struct HeaderMeta {
 impl Watcher {
     /// Continues after a list that was reported already.
     pub fn after(place: Place, listed: &Listed, teller: Teller, pace: Pace) -> Watcher {
-        let version = |object: &kubestep_engine::api::Object| {
+        let version = |object: &kubestep_api::Object| {
             (NamespacedName::of(object), object.metadata().resource_version)
         };
         let what = place.what();

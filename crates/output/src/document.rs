@@ -83,7 +83,7 @@ mod tests {
             let value = serde_json::json!({ text.clone(): [text, "plain"] });
             let yaml = yaml(&value);
             prop_assert!(yaml.chars().all(is_safe_in_lines), "{yaml:?}");
-            prop_assert_eq!(kubestep_engine::api::yaml::from_str::<Value>(&yaml).unwrap(), value);
+            prop_assert_eq!(kubestep_api::yaml::from_str::<Value>(&yaml).unwrap(), value);
         }
     }
 }

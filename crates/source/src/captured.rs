@@ -32,8 +32,7 @@ pub struct MissingKind {
 impl Captured {
     /// Takes one field over. What is not as expected says nothing: it is only about the objects.
     pub(super) fn take(&mut self, note: Note, text: &str) {
-        let value: serde_json::Value =
-            kubestep_engine::api::yaml::from_str(text).unwrap_or_default();
+        let value: serde_json::Value = kubestep_api::yaml::from_str(text).unwrap_or_default();
         let words = || value.as_str().unwrap_or_default().to_owned();
         match note {
             Note::CapturedAt => self.at = words(),

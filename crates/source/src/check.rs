@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::error::SourceError;
 use super::files::File;
 use super::{Input, Loaded};
-use kubestep_engine::api::words::count;
-use kubestep_engine::api::{Kind, Object, ObjectKey, Pod, TaintEffect};
+use kubestep_api::words::count;
+use kubestep_api::{Kind, Object, ObjectKey, Pod, TaintEffect};
 
 /// The warning about an input without a pending pod.
 pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedule";

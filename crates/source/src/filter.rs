@@ -1,8 +1,8 @@
 //! What to take of the input: `-n`, `-l`, `--exclude KIND/NAME`.
 
-use kubestep_engine::api::glob::glob;
-use kubestep_engine::api::{Kind, Object, Selector};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::glob::glob;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, Selector};
 
 /// Which objects to take. The default takes all.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +71,7 @@ impl Exclude {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::api::{Node, Pod};
+    use kubestep_api::{Node, Pod};
 
     fn pod(namespace: &str, name: &str, app: &str) -> Object {
         let mut pod = Pod::default();

@@ -1,11 +1,11 @@
 //! One object's text within a file, and how it is decoded.
 
 use super::LIMITS;
-use kubestep_engine::api::decode::{
+use kubestep_api::decode::{
     DecodeError, Decoded, Text, decode, from_value, json_error, yaml_error,
 };
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object};
 
 /// The kind of document that holds the scheduler's configuration.
 const SCHEDULER_CONFIG: &str = "KubeSchedulerConfiguration";
@@ -167,10 +167,8 @@ impl Item<'_> {
             Content::Json { text, .. } => {
                 serde_json::from_str(text).map_err(|error| json_error(&error))
             }
-            Content::Yaml { text, indent } => {
-                kubestep_engine::api::yaml::from_str(&dedent(text, *indent))
-                    .map_err(|error| yaml_error(&error))
-            }
+            Content::Yaml { text, indent } => kubestep_api::yaml::from_str(&dedent(text, *indent))
+                .map_err(|error| yaml_error(&error)),
             Content::Value(value) => Ok(value.clone()),
         }
     }
@@ -212,8 +210,7 @@ pub(super) fn is_list(kind: &str) -> bool {
 
 /// A simulator's export may leave out what the configuration is.
 fn with_header(text: String) -> String {
-    let Ok(serde_yaml::Value::Mapping(mut fields)) = kubestep_engine::api::yaml::from_str(&text)
-    else {
+    let Ok(serde_yaml::Value::Mapping(mut fields)) = kubestep_api::yaml::from_str(&text) else {
         return text;
     };
     let is_set = |value: Option<&serde_yaml::Value>| value.is_some_and(|value| !value.is_null());

@@ -1,5 +1,5 @@
 //! Input: files with Kubernetes objects in any of the shapes that people have them in,
-//! turned into [`kubestep_engine::api`] objects.
+//! turned into [`kubestep_api`] objects.
 //!
 //! Read are YAML with any number of documents, JSON, `v1` lists and typed lists (also as
 //! `kubectl cluster-info dump` writes them into a folder), and the export of
@@ -50,8 +50,8 @@ pub use recording::Recording;
 
 use files::File;
 use item::{Item, Outcome};
-use kubestep_engine::api::{Object, Time, admission};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Object, Time, admission};
 use piece::Piece;
 use reader::Reader;
 

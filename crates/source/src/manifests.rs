@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::STDIN;
 use super::error::SourceError;
 use super::piece::{Piece, Place};
-use kubestep_engine::api::decode::{json_error, yaml_error};
-use kubestep_engine::api::yaml;
+use kubestep_api::decode::{json_error, yaml_error};
+use kubestep_api::yaml;
 
 /// A document.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ fn documents(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
 }
 
 fn parse(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
-    let wrong = |error: kubestep_engine::api::DecodeError| {
+    let wrong = |error: kubestep_api::DecodeError| {
         let (line, column) = error.position.unwrap_or_default();
         let error = SourceError {
             line,

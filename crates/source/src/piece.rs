@@ -4,8 +4,8 @@
 use super::error::{SourceError, help_for, plain};
 use super::item::Item;
 use super::reader::line_ends;
-use kubestep_engine::api::DecodeError;
-use kubestep_engine::api::decode::json_error;
+use kubestep_api::DecodeError;
+use kubestep_api::decode::json_error;
 
 /// A place in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

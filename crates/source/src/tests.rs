@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::*;
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 
 fn read_yaml(text: &str) -> Input {
     read_as("in.yaml", text)
@@ -124,7 +124,7 @@ fn the_simulators_export_as_yaml() {
 
 #[test]
 fn the_simulators_export_as_json() {
-    let value: serde_json::Value = kubestep_engine::api::yaml::from_str(SIMULATOR).unwrap();
+    let value: serde_json::Value = kubestep_api::yaml::from_str(SIMULATOR).unwrap();
     let pretty = serde_json::to_string_pretty(&value).unwrap();
     for text in [value.to_string(), pretty] {
         let input = read_as("export.json", &text);
@@ -132,7 +132,7 @@ fn the_simulators_export_as_json() {
         kinds.sort_unstable();
         assert_eq!(kinds, [Kind::Node, Kind::Pod, Kind::Namespace, Kind::StorageClass]);
         let config = input.scheduler_config.unwrap().text;
-        let config: serde_json::Value = kubestep_engine::api::yaml::from_str(&config).unwrap();
+        let config: serde_json::Value = kubestep_api::yaml::from_str(&config).unwrap();
         assert_eq!(
             config["percentageOfNodesToScore"],
             value["schedulerConfig"]["percentageOfNodesToScore"]
@@ -147,7 +147,7 @@ fn anchors_and_merge_keys_reach_across_items() {
     let text = "kind: List\nitems:\n- kind: Pod\n  metadata: {name: a, labels: &l {app: web}}\n- kind: Pod\n  metadata:\n    name: b\n    labels:\n      <<: *l\n      tier: back\n";
     let input = read_yaml(text);
     let labels = &input.objects[1].object.metadata().labels;
-    assert_eq!(*labels, kubestep_engine::api::Labels::from([("app", "web"), ("tier", "back")]));
+    assert_eq!(*labels, kubestep_api::Labels::from([("app", "web"), ("tier", "back")]));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::LIMITS;
 use super::error::{SourceError, help_for};
 use super::files::File;
 use super::item::{Content, Expected, Item};
-use kubestep_engine::api::decode::yaml_error;
+use kubestep_api::decode::yaml_error;
 
 /// A document's text and place.
 struct Document<'a> {
@@ -248,19 +248,17 @@ fn has_references(text: &str) -> bool {
 }
 
 /// Parses a document as a whole and takes the value apart.
-fn parse_whole<'a>(
-    document: &Document<'a>,
-) -> Result<Vec<Item<'a>>, kubestep_engine::api::DecodeError> {
+fn parse_whole<'a>(document: &Document<'a>) -> Result<Vec<Item<'a>>, kubestep_api::DecodeError> {
     // A tree of values takes many times what its text does.
     if document.text.len() > 4 * LIMITS.object {
         let message = "is too long for flow style, anchors or an indented list".into();
-        return Err(kubestep_engine::api::DecodeError { message, ..Default::default() });
+        return Err(kubestep_api::DecodeError { message, ..Default::default() });
     }
     let mut value: serde_yaml::Value =
-        kubestep_engine::api::yaml::from_str(document.text).map_err(|error| yaml_error(&error))?;
+        kubestep_api::yaml::from_str(document.text).map_err(|error| yaml_error(&error))?;
     value.apply_merge().map_err(|error| yaml_error(&error))?;
     let value = serde_json::Value::deserialize(value).map_err(|error| yaml_error(&error))?;
-    let found = take_apart(value).map_err(|message| kubestep_engine::api::DecodeError {
+    let found = take_apart(value).map_err(|message| kubestep_api::DecodeError {
         message: message.into(),
         ..Default::default()
     })?;

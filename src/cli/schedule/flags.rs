@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use kubestep_engine::config::duration::Duration as Written;
-use kubestep_engine::config::types::{ClientConnectionConfiguration, LeaderElectionConfiguration};
+use kubestep_config::duration::Duration as Written;
+use kubestep_config::types::{ClientConnectionConfiguration, LeaderElectionConfiguration};
 use kubestep_live::lease::{Settings, identity};
 use kubestep_live::write::{Manner, hostname};
 
@@ -122,7 +122,7 @@ fn text(flag: &Option<String>, config: &str) -> String {
 
 /// The kubeconfig that a configuration names. What is wrong with it is said later, in full.
 pub(super) fn kubeconfig_in(config: &str) -> Option<PathBuf> {
-    let document: serde_yaml::Value = kubestep_engine::api::yaml::from_str(config).ok()?;
+    let document: serde_yaml::Value = kubestep_api::yaml::from_str(config).ok()?;
     let path = document.get("clientConnection")?.get("kubeconfig")?.as_str()?;
     (!path.is_empty()).then(|| path.into())
 }
@@ -131,8 +131,8 @@ pub(super) fn kubeconfig_in(config: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use kubestep_engine::config::{self, FeatureGates};
-    use kubestep_engine::engine::framework::registry::Registry;
+    use kubestep_config as config;
+    use kubestep_config::FeatureGates;
 
     #[derive(Parser)]
     struct Flags {
@@ -144,7 +144,7 @@ mod tests {
 
     fn settings(flags: &str) -> Result<Option<Settings>> {
         let flags = Flags::parse_from(std::iter::once("x").chain(flags.split_whitespace()));
-        let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+        let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         flags.election.settings(&config.document.leader_election)
     }

@@ -2,8 +2,8 @@
 //! the component, and with gates that change nothing about scheduling, since the same line is
 //! given to all components of a cluster.
 
-use kubestep_engine::config::features::parse_bool;
-use kubestep_engine::config::{Feature, FeatureGateError};
+use kubestep_config::features::parse_bool;
+use kubestep_config::{Feature, FeatureGateError};
 
 /// Gates that kube-scheduler 1.36 knows, one a line.
 const KNOWN: &str = include_str!("gates.txt");

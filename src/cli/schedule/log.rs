@@ -1,6 +1,6 @@
 //! What a scheduler without a screen says on standard error: a line each, with the time.
 
-use kubestep_engine::engine::record::Outcome;
+use kubestep_framework::record::Outcome;
 use kubestep_live::clock;
 use kubestep_live::scheduling::{Told, words};
 

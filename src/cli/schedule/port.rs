@@ -10,7 +10,7 @@ use anyhow::{Context, Error, Result};
 use clap::Args;
 
 use kubestep_cluster::World;
-use kubestep_engine::config;
+use kubestep_config as config;
 use kubestep_live::metrics::{Metrics, Slis};
 use kubestep_live::scheduling::{Lead, Told};
 use kubestep_live::serve::certificate::{Allowed, Certificate};

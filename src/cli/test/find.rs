@@ -7,8 +7,8 @@ use anyhow::{Context, Error, Result, bail};
 use serde::Deserialize;
 use serde_yaml::Value;
 
+use kubestep_api::yaml;
 use kubestep_debug::expect::{API_VERSION, KIND, Test, read, read_expect};
-use kubestep_engine::api::yaml;
 use kubestep_source::recording;
 use kubestep_source::{Unreadable, below};
 

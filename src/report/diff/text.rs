@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use kubestep_config::ExtensionPoint;
 use kubestep_debug::diff::{
     Change, Decision, Difference, Pair, PluginScore, PodDifference, ScoreDifference, Source,
     Verdict, VerdictDifference,
 };
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::record::Outcome;
+use kubestep_framework::record::Outcome;
 
 /// Nodes that are named in one line.
 const NODES: usize = 4;
@@ -54,7 +54,7 @@ pub fn decision_lines(decision: &Decision, change: Change) -> Vec<String> {
         lines.push(format!("{} → {}", outcome(decision.outcome.a), outcome(decision.outcome.b)));
     }
     if decision.node.differs() && change != Change::Moved {
-        let name = |node: Option<kubestep_engine::intern::Symbol>| {
+        let name = |node: Option<kubestep_api::intern::Symbol>| {
             node.map_or("no node".to_owned(), |node| node.to_string())
         };
         lines.push(format!("chosen: {} → {}", name(decision.node.a), name(decision.node.b)));

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::RunReport;
 use crate::report::outcome::{Pending, Placed};
 use crate::report::usage::{NodeUsage, Usage, exact};
+use kubestep_api::intern::Symbol;
 use kubestep_debug::capacity::Capacity;
 use kubestep_debug::trace;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::record::CycleRecord;
 
 /// The whole report.
 pub fn run(report: &RunReport) -> Value {

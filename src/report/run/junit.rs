@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::RunReport;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// One test suite.
 pub fn run(report: &RunReport) -> String {

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::RunReport;
 use crate::report::usage::Usage;
+use kubestep_api::words::count;
 use kubestep_debug::capacity::Capacity;
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::amount;
-use kubestep_engine::engine::record::QueueName;
+use kubestep_framework::record::QueueName;
+use kubestep_framework::resource::amount;
 
 /// Nodes named where a workload would fit, before it says how many more there are.
 const NODES_NAMED: usize = 8;

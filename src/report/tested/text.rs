@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Outcome, TestReport};
-use kubestep_engine::api::words::count;
+use kubestep_api::words::count;
 
 /// A line for each test, what failed below it, and the counts.
 pub fn text(report: &TestReport) -> String {

@@ -1,9 +1,9 @@
 //! The verdict: where the pod is, whether it fits somewhere, and what no node can help.
 
 use super::names;
+use kubestep_api::words::count;
 use kubestep_debug::why::{Ahead, Basis, Place, Why};
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::record::QueueName;
+use kubestep_framework::record::QueueName;
 
 /// The head of the answer.
 pub(super) fn lines(why: &Why) -> Vec<String> {

@@ -15,8 +15,8 @@ mod spread;
 
 pub use outline::outline;
 
+use kubestep_api::intern::Symbol;
 use kubestep_debug::why::Why;
-use kubestep_engine::intern::Symbol;
 use kubestep_output::clean::clean;
 
 /// How much is told.

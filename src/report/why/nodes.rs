@@ -1,9 +1,9 @@
 //! What speaks against the nodes.
 
 use super::names;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_debug::why::{Group, NodeWhy, Reason, Why};
-use kubestep_engine::api::words::count;
-use kubestep_engine::intern::Symbol;
 
 /// Groups that are told in the short form.
 const GROUPS: usize = 6;

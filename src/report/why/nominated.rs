@@ -1,7 +1,7 @@
 //! The room that nodes keep for nominated pods.
 
+use kubestep_api::words::count;
 use kubestep_debug::why::{Basis, Nomination, Why};
-use kubestep_engine::api::words::count;
 
 /// Nominations that are told in the short form.
 const TOLD: usize = 6;

@@ -3,8 +3,8 @@
 
 use super::{head, names, nominated, placement, preemption, queue, spread};
 use crate::report::outline::{Item, Outline, To, Tone};
+use kubestep_api::words::count;
 use kubestep_debug::why::{Group, NodeWhy, Why};
-use kubestep_engine::api::words::count;
 
 /// Nodes that are told one by one, the nearest first.
 const NEAR: usize = 20;

@@ -1,9 +1,9 @@
 //! Why this node and not another: the ranking, and what each score was made of.
 
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_debug::why::score::{Formula, Placement, Ranked};
 use kubestep_debug::why::{Place, Why};
-use kubestep_engine::api::words::count;
-use kubestep_engine::intern::Symbol;
 
 /// Nodes of the ranking that are told in the short form.
 const RANKED: usize = 5;

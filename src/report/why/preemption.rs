@@ -3,10 +3,10 @@
 use super::names;
 use super::outline::of_nodes;
 use crate::report::outline::{Item, To, Tone};
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
 use kubestep_debug::why::{Place, Why};
-use kubestep_engine::api::words::count;
-use kubestep_engine::intern::Symbol;
 
 /// Candidates that are told in the short form.
 const CANDIDATES: usize = 3;

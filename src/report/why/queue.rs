@@ -2,10 +2,10 @@
 
 use indexmap::IndexMap;
 
+use kubestep_api::Time;
+use kubestep_api::words::count;
 use kubestep_debug::why::{QueueWhy, Why};
-use kubestep_engine::api::Time;
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::record::QueueName;
+use kubestep_framework::record::QueueName;
 
 /// Events that are listed in the short form.
 const EVENTS: usize = 4;

@@ -1,10 +1,10 @@
 //! The ledgers of hard spread constraints, where one is in the way.
 
 use super::names;
+use kubestep_api::words::count;
 use kubestep_debug::why::Why;
 use kubestep_debug::why::cause::Detail;
 use kubestep_debug::why::spread::Ledger;
-use kubestep_engine::api::words::count;
 
 /// Domains that are told in the short form.
 const DOMAINS: usize = 6;

@@ -7,8 +7,8 @@ use super::{Action, Argument, Place, Spec};
 use crate::tui::app::{App, BreakRequest, Effect, Request};
 use crate::tui::model::{BreakpointRow, Model};
 use crate::tui::view::ViewId;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::NodeNames;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::NodeNames;
 
 /// Actions on breakpoints and watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,8 +5,8 @@ use crate::tui::app::{App, Effect, Request};
 use crate::tui::lines;
 use crate::tui::model::Model;
 use crate::tui::view::ViewId;
-use kubestep_engine::api::Kind;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_api::Kind;
+use kubestep_framework::pod::NamespacedName;
 
 /// Actions on the selected row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

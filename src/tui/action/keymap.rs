@@ -6,7 +6,7 @@ use super::key::{self, Key};
 use super::presets::{PRESETS, Preset};
 use super::{Action, Place, Spec, all};
 use crate::tui::view::ViewId;
-use kubestep_engine::config::suggest;
+use kubestep_config::suggest;
 
 /// What a sequence of keys means so far.
 #[derive(Debug, PartialEq, Eq)]

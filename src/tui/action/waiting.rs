@@ -4,8 +4,8 @@ use super::{Action, Argument, Place, Spec};
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::{Model, WaitingPod};
 use crate::tui::view::ViewId;
+use kubestep_api::intern::Symbol;
 use kubestep_debug::decision::Decision;
-use kubestep_engine::intern::Symbol;
 
 /// Actions on the selected waiting pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,12 +5,12 @@ use super::{Action, Argument, Place, Spec};
 use crate::tui::app::{App, Effect, Request};
 use crate::tui::model::Model;
 use crate::tui::view::{self, ViewId};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, ObjectKey};
 use kubestep_debug::edit::configuration;
 use kubestep_debug::edit::offers::Offer;
-use kubestep_engine::api::{Kind, ObjectKey};
-use kubestep_engine::engine::node::NodeId;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::pod::NamespacedName;
 
 /// Actions that change something, in a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

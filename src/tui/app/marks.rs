@@ -5,7 +5,7 @@ use crate::tui::compare;
 use crate::tui::model::Model;
 use crate::tui::view::ViewId;
 use crate::tui::widget::status_line::Severity;
-use kubestep_engine::engine::node::NodeId;
+use kubestep_framework::node::NodeId;
 
 impl App {
     /// Marks the selected row, or takes its mark away.

@@ -35,10 +35,10 @@ use super::theme::{Library, Theme, ThemeError};
 use super::view::ViewId;
 use super::widget::grid::GridState;
 use super::widget::status_line::Severity;
+use kubestep_api::intern::Symbol;
 use kubestep_debug::decision::Decision;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::NodeNames;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::NodeNames;
 
 pub(in crate::tui) use ask::argument_name;
 pub use messages::{Message, Messages};

@@ -10,8 +10,8 @@ use crate::tui::widget::breadcrumbs;
 use crate::tui::widget::grid::Hit;
 use crate::tui::widget::status_line::Severity;
 use crate::tui::widget::tabs;
+use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
-use kubestep_engine::config::ExtensionPoint;
 
 /// Rows a turn of the wheel moves.
 const WHEEL: isize = 3;

@@ -326,8 +326,7 @@ fn the_mouse_chooses_rows_columns_and_views_once_it_is_on() {
     // The point in the breadcrumbs: out to it.
     let event = MouseEvent { kind: click, column: 26, row: 1, modifiers: KeyModifiers::NONE };
     let effect = story.app.mouse(event, &story.model);
-    let out =
-        kubestep_debug::Position::new(kubestep_engine::config::ExtensionPoint::Filter, None, None);
+    let out = kubestep_debug::Position::new(kubestep_config::ExtensionPoint::Filter, None, None);
     let position = Position { cycle: 0, frame: out };
     assert_eq!(effect, Some(Effect::Session(Request::GoTo(position))));
     mouse(&mut story, click, 12, 0);

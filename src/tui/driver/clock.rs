@@ -6,12 +6,12 @@ use super::{Done, Driver, Went, stopped};
 use crate::tui::model::span;
 use crate::tui::speed::Speed;
 use crate::tui::widget::status_line::Severity;
+use kubestep_api::Time;
+use kubestep_api::words::count;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::timer::{self, Timer};
 use kubestep_debug::{Continued, Ran, Search};
-use kubestep_engine::api::Time;
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// Between two cycles of the same virtual moment, at the speed of real time.
 const STEP: Duration = Duration::from_millis(250);

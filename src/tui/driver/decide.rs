@@ -9,12 +9,12 @@ use super::{Done, Driver, Open};
 use crate::tui::amount;
 use crate::tui::model::span;
 use crate::tui::widget::status_line::Severity;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_debug::decision::{Decided, Decision, decide};
 use kubestep_debug::edit::{Edit, EditError};
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{Outcome, QueueMove, QueueName};
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{Outcome, QueueMove, QueueName};
 
 /// Other pods that are named; more are counted.
 const NAMED: usize = 12;

@@ -2,8 +2,8 @@
 //! where it begins is told.
 
 use crate::tui::testing::Live;
-use kubestep_engine::api::Object;
-use kubestep_engine::engine::testing::{PodBuilder as _, pod};
+use kubestep_api::Object;
+use kubestep_framework::testing::{PodBuilder as _, pod};
 use kubestep_live::attended::stand_in::StandIn;
 
 const CLUSTER: &str = "---

@@ -8,7 +8,7 @@ use super::{Done, Driver};
 use crate::tui::app::Request;
 use crate::tui::model::LiveModel;
 use crate::tui::widget::status_line::Severity;
-use kubestep_engine::api::Time;
+use kubestep_api::Time;
 use kubestep_live::attended::Arrival;
 use kubestep_live::{Decision, Following, Notice, debugger};
 

@@ -9,7 +9,7 @@ use crate::report::why;
 use crate::tui::model::Folding;
 use crate::tui::view::ViewId;
 use kubestep_debug::why::ask;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 impl Driver {
     /// Why the pod is where it is at the position, as an outline.

@@ -12,9 +12,10 @@ use super::{Driver, rows};
 use crate::report;
 use crate::tui::model::{Configuration, Folding, Model, Position};
 use crate::tui::view::{ViewId, events};
+use kubestep_config as config;
+use kubestep_config::ResolvedConfig;
 use kubestep_debug::{Input, Session};
-use kubestep_engine::config::{self, ResolvedConfig};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// The patience of a person who presses keys.
 const PATIENCE: Duration = Duration::from_millis(40);

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::tui::model::{Place, PodRow, QueuedPod, WaitingPod};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, Time};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Pod, Time};
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::engine::scheduler::{Scheduler, Stage};
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
+use kubestep_framework::record::QueueName;
+use kubestep_scheduler::{Scheduler, Stage};
 
 /// The pods held at Permit or in PreBind; not those whose binding is only to be answered.
 pub fn waiting(world: &World) -> Vec<WaitingPod> {
-    let row = |waiting: &kubestep_engine::engine::scheduler::WaitingPod| WaitingPod {
+    let row = |waiting: &kubestep_scheduler::WaitingPod| WaitingPod {
         info: waiting.pod().clone(),
         node: waiting.node(),
         plugins: waiting.holds().iter().map(|hold| (hold.plugin, hold.deadline)).collect(),

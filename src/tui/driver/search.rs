@@ -14,7 +14,7 @@ use crate::tui::widget::status_line::Severity;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::edit::{Edit, EditError};
 use kubestep_debug::fix::{self, Fixes, Limits};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// Without waiting.
 const NOW: Duration = Duration::ZERO;

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use super::{Done, Driver, Goal, Way, Went, stopped};
+use kubestep_api::words::count;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::{Ran, Session};
-use kubestep_engine::api::words::count;
 
 /// Steps under way.
 #[derive(Clone, Copy)]

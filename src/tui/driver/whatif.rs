@@ -5,13 +5,13 @@ use std::time::Instant;
 use super::{Done, Driver, Goal};
 use crate::tui::action::whatif::Wish;
 use crate::tui::widget::status_line::Severity;
+use kubestep_api::ObjectKey;
+use kubestep_api::intern::Symbol;
 use kubestep_debug::edit::offers::{Offer, offers};
 use kubestep_debug::edit::{Edit, EditError};
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::preview;
-use kubestep_engine::api::ObjectKey;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// Something to open over the view.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ mod tests;
 use super::{Done, Driver, Open};
 use crate::report::why::{Detail, of_node, text};
 use crate::tui::widget::status_line::Severity;
+use kubestep_api::intern::Symbol;
 use kubestep_debug::why::{ask, ask_of_cycle};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 impl Driver {
     /// Why the pod is where it is, at the position.

@@ -15,11 +15,11 @@ use crate::tui::driver::Driver;
 use crate::tui::glyph::Charset;
 use crate::tui::render::render;
 use crate::tui::widget::status_line::Severity;
+use kubestep_api::Object;
 use kubestep_cluster::World;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
-use kubestep_engine::api::Object;
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
 use kubestep_live::Attended;
 use kubestep_live::attended::stand_in::StandIn;
 use kubestep_live::replay::replay;
@@ -55,7 +55,7 @@ fn read(text: &str) -> kubestep_source::Input {
 fn world(read: kubestep_source::Input, gates: &str, prepare: fn(&mut World)) -> World {
     let written = read.captured.feature_gates.as_deref().unwrap_or(gates);
     let features = FeatureGates::parse(written).unwrap();
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use crate::tui::model::{Configuration, Model, Place, PodRow, Position, QueuedPod, WaitingPod};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Taint, TaintEffect, Time};
+use kubestep_config as config;
+use kubestep_config::{ExtensionPoint, FeatureGates};
 use kubestep_debug::Position as Frame;
 use kubestep_debug::trace::Entry;
-use kubestep_engine::api::{Taint, TaintEffect, Time};
-use kubestep_engine::config::{self, ExtensionPoint, FeatureGates};
-use kubestep_engine::engine::column::Column;
-use kubestep_engine::engine::node::{NodeId, NodeInfo};
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::record::*;
-use kubestep_engine::engine::status::{Code, Status};
-use kubestep_engine::engine::testing;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::record::column::Column;
+use kubestep_framework::record::*;
+use kubestep_framework::status::{Code, Status};
+use kubestep_framework::testing;
 
 const NODES: [&str; 5] = ["node-a", "node-b", "node-c", "node-d", "node-e"];
 const SECOND: i64 = 1_000_000;

@@ -19,7 +19,7 @@ use serde_yaml::{Mapping, Value};
 use super::ThemeError;
 use super::scope::Scope;
 use crate::tui::color::Rgb;
-use kubestep_engine::config::suggest;
+use kubestep_config::suggest;
 
 /// The themes in the program, by name.
 pub const BUILT_IN: [(&str, &str); 7] = [
@@ -126,7 +126,7 @@ fn theme_files(dir: &Path) -> Vec<String> {
 }
 
 fn parse(name: &str, text: &str) -> Result<Mapping, ThemeError> {
-    match kubestep_engine::api::yaml::from_str::<Value>(text) {
+    match kubestep_api::yaml::from_str::<Value>(text) {
         Ok(Value::Mapping(map)) => Ok(map),
         Ok(Value::Null) => Ok(Mapping::new()),
         Ok(_) => Err(ThemeError::NotYaml { name: name.to_owned(), error: "not a map".into() }),

@@ -8,8 +8,8 @@ use crate::tui::lines::Line;
 use crate::tui::model::Model;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
-use kubestep_engine::config::manual;
-use kubestep_engine::config::rows::{About, Row};
+use kubestep_config::manual;
+use kubestep_config::rows::{About, Row};
 
 /// Wider than any paragraph: the pane wraps by itself.
 const UNWRAPPED: usize = 10_000;

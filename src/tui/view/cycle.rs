@@ -20,12 +20,12 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::record::{
+use kubestep_framework::record::{
     CycleRecord, FilterColumn, Outcome, PluginStatus, ScoreColumn, VerdictId,
 };
-use kubestep_engine::intern::Symbol;
 
 /// A line: a point, or a plugin at the point above it.
 struct Row {
@@ -350,6 +350,6 @@ pub(super) fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<Line> {
 }
 
 /// Time since the session's start.
-pub(super) fn since_start(model: &Model, time: kubestep_engine::api::Time) -> String {
+pub(super) fn since_start(model: &Model, time: kubestep_api::Time) -> String {
     format!("+{}", span(time.0 - model.start.0))
 }

@@ -18,11 +18,11 @@ use crate::tui::model::{Model, Position};
 use crate::tui::text::{Cut, head};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::column::Column as Verdicts;
-use kubestep_engine::engine::node::NodeId;
-use kubestep_engine::engine::record::{CycleRecord, VerdictId};
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::column::Column as Verdicts;
+use kubestep_framework::record::{CycleRecord, VerdictId};
 
 /// Columns before the plugins: node, official verdict.
 const FIXED: usize = 2;

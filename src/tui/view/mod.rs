@@ -26,7 +26,7 @@ use super::app::{Messages, Request, decision_lines};
 use super::lines::Line;
 use super::model::{Model, Position};
 use super::widget::grid::GridSource;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// A view: rows, and what is to be said about them.
 pub trait View: GridSource {
@@ -252,7 +252,7 @@ fn beside(model: &Model, cycle: u64) -> Vec<Line> {
 pub(super) use nodes::taints;
 
 /// The plugin of a column of the score table.
-pub fn scores_plugin(model: &Model, column: usize) -> Option<kubestep_engine::intern::Symbol> {
+pub fn scores_plugin(model: &Model, column: usize) -> Option<kubestep_api::intern::Symbol> {
     scores::ScoresView::new(model).plugin_of(column)
 }
 

@@ -11,10 +11,10 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
-use kubestep_engine::api::Labels;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Labels;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::resource::Resource;
 
 /// See the module.
 pub struct NodesView<'a>(pub &'a Model);
@@ -32,7 +32,7 @@ fn labels(node: &NodeInfo) -> Option<&Labels> {
 /// Taints as kubectl writes them.
 pub fn taints(node: &NodeInfo) -> Vec<String> {
     let taints = node.node.as_ref().map(|n| n.spec.taints.as_slice()).unwrap_or_default();
-    let text = |taint: &kubestep_engine::api::Taint| match taint.value.is_empty() {
+    let text = |taint: &kubestep_api::Taint| match taint.value.is_empty() {
         true => format!("{}:{}", taint.key, taint.effect),
         false => format!("{}={}:{}", taint.key, taint.value, taint.effect),
     };

@@ -8,10 +8,10 @@ use crate::tui::model::{Folding, Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// See the module.
 pub struct OutlineView<'a> {

@@ -11,9 +11,9 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Place, PodRow, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
-use kubestep_engine::api::{Labels, Pod};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::requests::requested;
+use kubestep_api::{Labels, Pod};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod::requests::requested;
 
 /// See the module.
 pub struct PodsView<'a>(pub &'a Model);

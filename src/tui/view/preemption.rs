@@ -9,9 +9,9 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::record::{Candidate, CycleRecord, PluginStatus};
+use kubestep_framework::record::{Candidate, CycleRecord, PluginStatus};
 
 /// See the module.
 pub struct PreemptionView<'a> {

@@ -10,7 +10,7 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, QueuedPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
-use kubestep_engine::engine::record::QueueName;
+use kubestep_framework::record::QueueName;
 
 /// See the module.
 pub struct QueuesView<'a>(pub &'a Model);

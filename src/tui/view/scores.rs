@@ -11,11 +11,11 @@ use crate::tui::model::{Model, Position};
 use crate::tui::text::{Align, Cut};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::preview;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::record::{CycleRecord, ScoreColumn};
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::record::{CycleRecord, ScoreColumn};
 
 /// Columns before the plugins: node, rank, total, mark.
 const FIXED: usize = 4;
@@ -77,7 +77,7 @@ impl<'a> ScoresView<'a> {
         preview::weight_of(&self.model.weights, plugin.plugin).unwrap_or(plugin.weight)
     }
 
-    fn node_name(&self, row: usize) -> Option<kubestep_engine::intern::Symbol> {
+    fn node_name(&self, row: usize) -> Option<kubestep_api::intern::Symbol> {
         let cycle = self.cycle?;
         Some(cycle.nodes.name(*cycle.feasible.get(*self.order.get(row)?)?))
     }

@@ -9,9 +9,9 @@ use crate::tui::model::{LiveModel, Model, Position};
 use crate::tui::sanitize;
 use crate::tui::testing::{Live, Story, filter_frame, model, pod};
 use crate::tui::view::ViewId;
+use kubestep_api::Time;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::decision::Decision as Word;
-use kubestep_engine::api::Time;
 use kubestep_live::{Decision, Outage, Verdict};
 
 fn at(size: (u16, u16)) -> Story {

@@ -12,7 +12,7 @@ use crate::tui::model::{Model, Position};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
 use kubestep_debug::Position as Frame;
-use kubestep_engine::engine::record::{CycleRecord, Outcome};
+use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// See the module.
 pub struct TimelineView<'a>(pub &'a Model);

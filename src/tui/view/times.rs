@@ -13,8 +13,8 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::stopwatch::Spent;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::runtime::stopwatch::Spent;
 
 /// Cells of a full bar.
 const BAR: u64 = 10;

@@ -1,8 +1,8 @@
 //! From the engine's statuses and verdict numbers to signs and words.
 
 use crate::tui::glyph::Verdict;
-use kubestep_engine::engine::record::{CycleRecord, VerdictId};
-use kubestep_engine::engine::status::{Code, Status};
+use kubestep_framework::record::{CycleRecord, VerdictId};
+use kubestep_framework::status::{Code, Status};
 
 /// The sign of a status code.
 pub fn of_code(code: Code) -> Verdict {

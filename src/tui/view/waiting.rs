@@ -9,8 +9,8 @@ use crate::tui::lines::Line;
 use crate::tui::model::{Model, Position, WaitingPod, span};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellOut, Column, GridSource};
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::holds::HOLD;
+use kubestep_api::Time;
+use kubestep_framework::record::intervention::HOLD;
 
 /// See the module.
 pub struct WaitingView<'a>(pub &'a Model);

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::manifest::Manifest;
 use super::{Surroundings, Workload, named, owned_pod};
-use kubestep_engine::api::selector::{RequiredNodeAffinity, find_untolerated_taint};
-use kubestep_engine::api::words::count;
-use kubestep_engine::api::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::{RequiredNodeAffinity, find_untolerated_taint};
+use kubestep_api::words::count;
+use kubestep_api::{
     Affinity, DecodeError, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement,
     NodeSelectorTerm, Pod, Shared, TaintEffect, Toleration, TolerationOperator,
 };
-use kubestep_engine::intern::Symbol;
 
 /// What every daemon tolerates.
 const TOLERATED: &[(&str, TaintEffect)] = &[

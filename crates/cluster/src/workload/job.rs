@@ -3,9 +3,9 @@
 use super::manifest::{Manifest, owner};
 use super::{Surroundings, Workload, named};
 use crate::START;
-use kubestep_engine::api::admission::made_up_uid;
-use kubestep_engine::api::{DecodeError, Pod};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::admission::made_up_uid;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{DecodeError, Pod};
 
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 

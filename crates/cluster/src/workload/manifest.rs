@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use kubestep_engine::api::admission::made_up_uid;
-use kubestep_engine::api::decode::from_value;
-use kubestep_engine::api::{DecodeError, Kind, Object, OwnerReference, Pod};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::admission::made_up_uid;
+use kubestep_api::decode::from_value;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod};
 
 /// Pods of one workload at most: nobody means more.
 pub(super) const MOST: usize = 1_000_000;

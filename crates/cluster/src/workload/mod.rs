@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use kubestep_engine::api::{DecodeError, Node, Object, Pod};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{DecodeError, Node, Object, Pod};
 use manifest::Manifest;
 
 /// What a manifest's controller would create.

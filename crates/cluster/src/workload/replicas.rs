@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::manifest::{Manifest, owner};
 use super::{Surroundings, Workload, named, owned_pod};
-use kubestep_engine::api::decode::from_value;
-use kubestep_engine::api::{DecodeError, Kind, Object, Pod};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::decode::from_value;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{DecodeError, Kind, Object, Pod};
 
 /// The label in which the pods of a ReplicaSet of a Deployment carry the template's hash.
 const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -78,7 +78,7 @@ pub(super) fn deployment(
     let name = format!("{}-{hash}", manifest.name);
     pod.metadata.labels.insert(TEMPLATE_HASH.into(), Symbol::new(&hash));
     let selector = selector(manifest, &hash)?;
-    let uid = kubestep_engine::api::admission::made_up_uid(&format!("ReplicaSet {name}"));
+    let uid = kubestep_api::admission::made_up_uid(&format!("ReplicaSet {name}"));
     let set = json!({
         "metadata": {
             "name": name, "namespace": manifest.namespace, "uid": uid.as_str(),

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::manifest::Manifest;
 use super::{Surroundings, Workload, named, owned_pod};
-use kubestep_engine::api::decode::from_value;
-use kubestep_engine::api::{
+use kubestep_api::decode::from_value;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
     DecodeError, Kind, Object, PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod,
     Volume,
 };
-use kubestep_engine::intern::Symbol;
 
 /// A StatefulSet's pods and their claims.
 pub(super) fn expand(

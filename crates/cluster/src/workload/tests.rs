@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use kubestep_engine::engine::testing::node;
+use kubestep_framework::testing::node;
 
 fn yaml(text: &str) -> Value {
-    kubestep_engine::api::yaml::from_str(text).unwrap()
+    kubestep_api::yaml::from_str(text).unwrap()
 }
 
 fn made(text: &str, replicas: Option<usize>) -> Workload {

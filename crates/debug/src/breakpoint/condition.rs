@@ -14,8 +14,8 @@ use ::cel::{Context, DeclarationError, Env, ExecutionError, Value, extensions};
 use crate::breakpoint::sample;
 use crate::breakpoint::values::AmountValue;
 use crate::breakpoint::variables::{Facts, Reach, VARIABLES};
-use kubestep_engine::api::Quantity;
-use kubestep_engine::config::suggest;
+use kubestep_api::Quantity;
+use kubestep_config::suggest;
 
 /// The function that amounts are written with after reading.
 const AMOUNT: &str = "quantity";

@@ -6,7 +6,7 @@ use crate::breakpoint::condition::Condition;
 use crate::breakpoint::grain::Grain;
 use crate::breakpoint::location::Location;
 use crate::breakpoint::watch::Subject;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
 
 /// What a breakpoint or watch looks at.
 #[derive(Clone, PartialEq, Debug)]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::breakpoint::definition::Definition;
 use crate::breakpoint::list::Item;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,8 +87,7 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     fn line(&self) -> Option<Line> {
-        let mut lines: Vec<Line> =
-            kubestep_engine::api::yaml::from_str(&self.own.join("\n")).ok()?;
+        let mut lines: Vec<Line> = kubestep_api::yaml::from_str(&self.own.join("\n")).ok()?;
         lines.pop()
     }
 }
@@ -155,7 +154,7 @@ fn entries<'a>(lines: &[&'a str]) -> (Vec<Entry<'a>>, Vec<&'a str>) {
 pub fn read(text: &str, known: &[Symbol]) -> Result<Vec<(Definition, bool)>, String> {
     let document: Document = match text.trim() {
         "" => Document { breakpoints: Vec::new() },
-        text => kubestep_engine::api::yaml::from_str(text).map_err(|error| error.to_string())?,
+        text => kubestep_api::yaml::from_str(text).map_err(|error| error.to_string())?,
     };
     let lines = document.breakpoints.into_iter().enumerate();
     lines

@@ -5,7 +5,7 @@ use crate::breakpoint::condition::Condition;
 use crate::breakpoint::location::Location;
 use crate::breakpoint::outcome::Event;
 use crate::breakpoint::variables::Reach;
-use kubestep_engine::config::ExtensionPoint;
+use kubestep_config::ExtensionPoint;
 
 /// What a hit is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,13 +14,13 @@ use crate::breakpoint::variables::{Answer, Facts, NodeFacts, NodeScore, Reach};
 use crate::frames::{self, Position};
 use crate::ledger::NodeAmounts;
 use crate::trace::{Entry, EntryId};
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::START;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::column::Column;
-use kubestep_engine::engine::node::NodeId;
-use kubestep_engine::engine::record::{CycleRecord, QueueMove, QueueName, ScoreColumn, VerdictId};
-use kubestep_engine::engine::status::{Code, Status};
-use kubestep_engine::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::column::Column;
+use kubestep_framework::record::{CycleRecord, QueueMove, QueueName, ScoreColumn, VerdictId};
+use kubestep_framework::status::{Code, Status};
 
 /// What a breakpoint remembers between entries, for speed only.
 #[derive(Clone, Debug, Default)]

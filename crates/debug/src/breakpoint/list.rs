@@ -13,8 +13,8 @@ use crate::breakpoint::variables::{Facts, Watched};
 use crate::breakpoint::watch::Course;
 use crate::frames::{self, Position};
 use crate::trace::EntryId;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::record::CycleRecord;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::record::CycleRecord;
 
 /// A breakpoint or watch in the list.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@
 use std::fmt;
 
 use crate::breakpoint::outcome::Event;
-use kubestep_engine::api::selector::Selector;
-use kubestep_engine::config::{ExtensionPoint, suggest};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::Selector;
+use kubestep_config::{ExtensionPoint, suggest};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
 
 /// A name with `*` and `?`; of pods with the namespace in front.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,17 +17,17 @@ pub struct Pattern(pub String);
 impl Pattern {
     /// Whether a name without a namespace is meant.
     pub fn matches(&self, name: Symbol) -> bool {
-        kubestep_engine::api::glob::glob(&self.0, &name)
+        kubestep_api::glob::glob(&self.0, &name)
     }
 
     /// Whether a pod is meant; a pattern without `/` is one of names in any namespace.
     pub fn matches_pod(&self, pod: NamespacedName) -> bool {
         match self.0.split_once('/') {
             Some((namespace, name)) => {
-                kubestep_engine::api::glob::glob(namespace, &pod.namespace)
-                    && kubestep_engine::api::glob::glob(name, &pod.name)
+                kubestep_api::glob::glob(namespace, &pod.namespace)
+                    && kubestep_api::glob::glob(name, &pod.name)
             }
-            None => kubestep_engine::api::glob::glob(&self.0, &pod.name),
+            None => kubestep_api::glob::glob(&self.0, &pod.name),
         }
     }
 }

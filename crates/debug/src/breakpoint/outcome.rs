@@ -3,10 +3,10 @@
 use std::fmt;
 
 use crate::frames::{self, Position};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus};
-use kubestep_engine::engine::status::Status;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
+use kubestep_framework::status::Status;
 
 /// Something that a cycle can come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,9 +6,9 @@ use crate::frames::{self, Position, Tree};
 use crate::ledger::Ledger;
 use crate::trace::{EntryId, History};
 use kubestep_cluster::World;
-use kubestep_engine::engine::objects::Objects;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::record::CycleRecord;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::record::CycleRecord;
 
 /// What breakpoints look at: the history, what was free on the nodes, and the objects of now.
 #[derive(Clone, Copy)]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::breakpoint::values::AmountValue;
 use crate::breakpoint::variables::{Answer, Facts, NodeFacts, NodeScore, Watched};
 use crate::ledger::NodeAmounts;
+use kubestep_api::{Node, Pod, Time};
 use kubestep_cluster::START;
-use kubestep_engine::api::{Node, Pod, Time};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::pod::PodInfo;
-use kubestep_engine::engine::record::{CycleRecord, QueueMove, QueueName};
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::engine::status::Code;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::record::{CycleRecord, QueueMove, QueueName};
+use kubestep_framework::resource::Resource;
+use kubestep_framework::status::Code;
 
 /// One example.
 pub struct Example {

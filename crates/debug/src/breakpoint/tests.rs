@@ -7,10 +7,10 @@ use super::*;
 use crate::fork::Branches;
 use crate::{Continued, Position, Search, Session};
 use kubestep_cluster::World;
-use kubestep_engine::config::{self, ExtensionPoint, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::{CycleRecord, QueueName, VerdictId};
-use kubestep_engine::engine::status::{Code, Status};
+use kubestep_config as config;
+use kubestep_config::{ExtensionPoint, FeatureGates};
+use kubestep_framework::record::{CycleRecord, QueueName, VerdictId};
+use kubestep_framework::status::{Code, Status};
 use kubestep_source::Filter;
 use kubestep_source::fixtures;
 
@@ -20,7 +20,7 @@ const STORIES: &[&str] = &["tour", "held-at-permit", "preemption-budget", "gated
 fn story(name: &str) -> Session {
     let cluster = fixtures::find(name).unwrap().cluster;
     let read = kubestep_source::read_text("test", cluster.into(), &Filter::default()).unwrap();
-    let (features, registry) = (FeatureGates::default(), Registry::in_tree());
+    let (features, registry) = (FeatureGates::default(), kubestep_plugins::registry());
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();

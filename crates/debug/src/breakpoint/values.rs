@@ -10,9 +10,9 @@ use ::cel::common::traits::{self, Adder, Comparer, Container, Indexer, Iterable,
 use ::cel::common::types::{CelDouble, CelInt, CelString, MAP_TYPE, Type};
 use ::cel::common::value::{CowVal, StaticVal, Val};
 
-use kubestep_engine::api::{Labels, Quantity, QuantityFormat};
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Labels, Quantity, QuantityFormat};
+use kubestep_framework::resource::Resource;
 
 static AMOUNT: Type = Type::new_unspecified_type("Amount");
 static FIELDS: Type = Type::new_unspecified_type("Object");

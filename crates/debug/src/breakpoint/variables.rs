@@ -9,13 +9,13 @@ use ::cel::context::VariableResolver;
 
 use crate::breakpoint::values::{AmountValue, Amounts, Fields, HasFields, LabelMap, OwnAmounts};
 use crate::ledger::NodeAmounts;
+use kubestep_api::Node;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::START;
-use kubestep_engine::api::Node;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::record::{CycleRecord, QueueMove};
-use kubestep_engine::engine::status::Code;
-use kubestep_engine::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::record::{CycleRecord, QueueMove};
+use kubestep_framework::status::Code;
 
 /// What must be at hand for a variable to have a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -9,10 +9,10 @@ use crate::breakpoint::values::AmountValue;
 use crate::breakpoint::variables::{Reach, Watched};
 use crate::ledger::NodeAmounts;
 use crate::trace::{Entry, EntryId};
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, QueueName};
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 
 /// What is watched.
 #[derive(Clone, PartialEq, Debug)]

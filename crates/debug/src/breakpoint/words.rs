@@ -5,8 +5,8 @@ use crate::breakpoint::list::{Breakpoints, Hit, Item};
 use crate::breakpoint::recording::Recording;
 use crate::frames::Position;
 use crate::trace::Entry;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::record::{CycleRecord, VerdictId};
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::record::{CycleRecord, VerdictId};
 
 /// A hit in a sentence: `breakpoint 2 (Filter/TaintToleration), hit 3: cycle 12 of shop/web: …`.
 pub fn hit(recording: &Recording<'_>, breakpoints: &Breakpoints, hit: &Hit) -> String {

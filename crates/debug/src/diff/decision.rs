@@ -7,11 +7,11 @@ use indexmap::IndexMap;
 
 use crate::diff::score::{self, ScoreDifference};
 use crate::diff::{Pair, is_whole};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::node::NodeId;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus, VerdictId};
-use kubestep_engine::engine::status::Status;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, VerdictId};
+use kubestep_framework::status::Status;
 
 /// Points where every plugin gives one answer.
 const ANSWERING: [ExtensionPoint; 6] = [
@@ -212,7 +212,7 @@ fn by_extender(record: &CycleRecord, node: Option<NodeId>) -> Verdict {
 
 /// A plugin's verdicts in one cycle.
 struct Column<'a> {
-    verdicts: Option<&'a kubestep_engine::engine::column::Column<VerdictId>>,
+    verdicts: Option<&'a kubestep_framework::record::column::Column<VerdictId>>,
     record: &'a CycleRecord,
 }
 

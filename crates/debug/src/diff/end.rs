@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::diff::Side;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
 
 /// Where a pod is.
 #[derive(Clone, PartialEq, Eq, Debug)]

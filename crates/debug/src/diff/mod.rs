@@ -14,8 +14,8 @@ use std::fmt;
 
 use crate::trace::History;
 use kubestep_cluster::World;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::CycleRecord;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::CycleRecord;
 
 pub use decision::{Decision, Verdict, VerdictDifference};
 pub use end::End;

@@ -1,8 +1,8 @@
 //! The scores of one attempt on both sides: which differ, and from where.
 
 use crate::diff::Pair;
-use kubestep_engine::engine::record::{CycleRecord, ScoreColumn};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::record::{CycleRecord, ScoreColumn};
 
 /// A node whose scores differ.
 #[derive(Clone, PartialEq, Eq, Debug)]

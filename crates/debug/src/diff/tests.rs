@@ -4,7 +4,7 @@ use super::*;
 use crate::Session;
 use crate::edit::Edit;
 use crate::edit::tests::{NODES, bound, container, world};
-use kubestep_engine::engine::testing::key;
+use kubestep_framework::testing::key;
 
 /// The original and a branch of it with that edit, both run to their ends.
 fn sides(pods: &str, edits: &[&str]) -> (Session, Session) {
@@ -69,8 +69,7 @@ fn nodes_of_one_verdict_are_one_difference() {
     assert_eq!(found.pods[0].end.a.to_string(), "unschedulable (NodeResourcesFit)");
     let decision = found.pods[0].last().unwrap();
     let fit = decision.verdicts.iter().filter(|one| {
-        one.plugin == "NodeResourcesFit"
-            && one.point == kubestep_engine::config::ExtensionPoint::Filter
+        one.plugin == "NodeResourcesFit" && one.point == kubestep_config::ExtensionPoint::Filter
     });
     let fit: Vec<_> = fit.collect();
     assert_eq!((fit.len(), fit[0].nodes.as_slice()), (1, &["a".into(), "b".into()][..]));

@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
+use kubestep_api::intern::Symbol;
+use kubestep_api::{CsiNode, Object, ResourceClaim, ResourceSlice, admission};
 use kubestep_cluster::World;
-use kubestep_engine::api::{CsiNode, Object, ResourceClaim, ResourceSlice, admission};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// Creates for the node `name` what the node `like` has.
 pub(super) fn create(world: &mut World, like: Symbol, name: Symbol) {

@@ -1,8 +1,8 @@
 //! The edits that make sense for a row of the scheduler's configuration: what a menu offers there.
 
 use crate::edit::offers::Offer;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::config::rows::{About, Row};
+use kubestep_config::ExtensionPoint;
+use kubestep_config::rows::{About, Row};
 
 /// What can be done about a row, and what that row is called; another configuration can be
 /// loaded everywhere.

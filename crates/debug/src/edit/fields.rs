@@ -5,9 +5,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Edit, object, pod_key, words};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, ObjectKey};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, Object, ObjectKey};
-use kubestep_engine::intern::Symbol;
 
 /// What is done to an object or one of its fields.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::path;
-use kubestep_engine::api::{Kind, Object, PersistentVolumeClaim, PersistentVolumeClaimPhase};
+use kubestep_api::{Kind, Object, PersistentVolumeClaim, PersistentVolumeClaimPhase};
 
 /// The immutable fields of each kind, by their paths.
 const IMMUTABLE: &[(Kind, &[&str])] = &[

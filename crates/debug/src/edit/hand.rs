@@ -1,16 +1,17 @@
 //! Decisions in the scheduler's place, pods moved by hand, and faults.
 
 use crate::edit::{Applied, Edit, EditError, Fault, FaultKind, pod_key};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, ObjectKey};
 use kubestep_cluster::World;
 use kubestep_cluster::faults::BindFault;
-use kubestep_engine::api::{Kind, ObjectKey};
-use kubestep_engine::config::duration::Duration;
-use kubestep_engine::config::suggest::closest;
-use kubestep_engine::engine::holds::{HoldRule, PodSelection};
-use kubestep_engine::engine::interventions::{Intervention, Standing};
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::intern::Symbol;
+use kubestep_config::duration::Duration;
+use kubestep_config::suggest::closest;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::record::QueueName;
+use kubestep_framework::record::intervention::Intervention;
+use kubestep_scheduler::interventions::Standing;
+use kubestep_scheduler::interventions::holds::{HoldRule, PodSelection};
 
 /// Applies one of these edits.
 pub(super) fn apply(world: &mut World, edit: &Edit) -> Result<Applied, EditError> {

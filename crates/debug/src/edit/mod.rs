@@ -26,16 +26,16 @@ mod words;
 
 use std::path::Path;
 
-use kubestep_cluster::World;
-use kubestep_engine::api::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
     Affinity, Kind, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
     TopologySpreadConstraint,
 };
-use kubestep_engine::config::{ExtensionPoint, Overlay};
-use kubestep_engine::engine::holds::{HoldRule, PodSelection};
-use kubestep_engine::engine::interventions::Intervention;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_cluster::World;
+use kubestep_config::{ExtensionPoint, Overlay};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::intervention::Intervention;
+use kubestep_scheduler::interventions::holds::{HoldRule, PodSelection};
 
 pub(crate) use fields::changes;
 pub use fields::{FieldChange, Operation};
@@ -197,7 +197,7 @@ pub struct HostPort {
     /// The number.
     pub port: i32,
     /// The protocol.
-    pub protocol: kubestep_engine::api::Protocol,
+    pub protocol: kubestep_api::Protocol,
     /// The address; "" for all of them.
     pub ip: Symbol,
 }
@@ -218,10 +218,8 @@ impl EditError {
     /// That there is no such object, with what may be meant.
     fn missing(key: ObjectKey, world: &World) -> EditError {
         let near = object::names(world, key.kind);
-        let near = kubestep_engine::config::suggest::closest(
-            &key.name,
-            near.iter().map(|name| name.as_str()),
-        );
+        let near =
+            kubestep_config::suggest::closest(&key.name, near.iter().map(|name| name.as_str()));
         let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
         EditError(format!("there is no {key}{near}"))
     }

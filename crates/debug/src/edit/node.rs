@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::edit::{Applied, EditError, NodeEdit, companions};
 use crate::why::cause::is_kept_by_controller;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
 use kubestep_cluster::World;
-use kubestep_engine::api::words::count;
-use kubestep_engine::api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// The label that holds a node's own name.
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -135,7 +135,7 @@ fn copy(original: &Node, name: Symbol) -> Object {
         node.metadata.labels.insert(hostname, name);
     }
     let mut object = Object::from(node);
-    kubestep_engine::api::admission::identify(&mut object);
+    kubestep_api::admission::identify(&mut object);
     object
 }
 

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::edit::{Applied, Edit, EditError, companions, fixed, owner, pod};
+use kubestep_api::admission;
+use kubestep_api::admission::PriorityClasses;
+use kubestep_api::decode::from_value;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, ObjectKey, Pod, PodStatus, Time, defaults};
 use kubestep_cluster::World;
-use kubestep_engine::api::admission::{self, PriorityClasses};
-use kubestep_engine::api::decode::from_value;
-use kubestep_engine::api::{Kind, Object, ObjectKey, Pod, PodStatus, Time, defaults};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 use kubestep_source::{Filter, SourceError};
 
 /// The edits that put each object of a text.

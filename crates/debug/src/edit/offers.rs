@@ -1,11 +1,11 @@
 //! The edits that make sense for an object as it is: what a menu offers.
 
 use crate::edit::{Edit, HostPort, NodeEdit, PodEdit, Term, TermList};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Node, ObjectKey, Pod};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, Node, ObjectKey, Pod};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
 
 /// An edit on offer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -131,7 +131,7 @@ fn host_ports(pod: &Pod) -> Vec<HostPort> {
         .map(|port| HostPort {
             port: port.host_port,
             protocol: if port.protocol.is_unset() {
-                kubestep_engine::api::Protocol::Tcp
+                kubestep_api::Protocol::Tcp
             } else {
                 port.protocol
             },

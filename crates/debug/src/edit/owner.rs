@@ -1,9 +1,9 @@
 //! Whose pods are whose: a controller makes its pods from a template, and makes them again.
 
+use kubestep_api::intern::Symbol;
+use kubestep_api::{OwnerReference, Pod};
 use kubestep_cluster::World;
-use kubestep_engine::api::{OwnerReference, Pod};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// Set on what the kubelet shows of a static pod (`v1.MirrorPodAnnotationKey`).
 const MIRROR: &str = "kubernetes.io/config.mirror";

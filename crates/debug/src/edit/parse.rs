@@ -8,13 +8,13 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 
 use crate::edit::{Edit, EditError, HostPort, NodeEdit, PodEdit, parse_scheduler};
-use kubestep_engine::api::yaml;
-use kubestep_engine::api::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::yaml;
+use kubestep_api::{
     Kind, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
 };
-use kubestep_engine::config::suggest;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_config::suggest;
+use kubestep_framework::pod::NamespacedName;
 
 /// How an edit is written.
 #[derive(Clone, Copy, Debug)]

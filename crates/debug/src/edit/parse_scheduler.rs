@@ -3,12 +3,12 @@
 
 use crate::edit::parse::{Parsed, Words, assignment, key};
 use crate::edit::{Edit, Fault, FaultKind, PolicyEdit};
-use kubestep_engine::api::Kind;
-use kubestep_engine::config::{ExtensionPoint, Overlay, Switch};
-use kubestep_engine::engine::holds::{HoldRule, PodSelection};
-use kubestep_engine::engine::interventions::{FAILING_POINTS, Intervention};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Kind;
+use kubestep_api::intern::Symbol;
+use kubestep_config::{ExtensionPoint, Overlay, Switch};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::intervention::{FAILING_POINTS, Intervention};
+use kubestep_scheduler::interventions::holds::{HoldRule, PodSelection};
 
 pub(super) fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
     match verb {

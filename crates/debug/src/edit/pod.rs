@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::edit::{Applied, EditError, HostPort, PodEdit, Term, object, pod_key, resize};
+use kubestep_api::admission::PriorityClasses;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, PodSchedulingGate, PodSpec, SharedList};
 use kubestep_cluster::World;
-use kubestep_engine::api::admission::PriorityClasses;
-use kubestep_engine::api::{Pod, PodSchedulingGate, PodSpec, SharedList};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// Changes a pod.
 pub(super) fn apply(
@@ -122,7 +122,7 @@ fn change_spread(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
     let constraints = &mut spec.topology_spread_constraints;
     match edit {
         PodEdit::Spread(new) => constraints.update(|all| {
-            let same = |other: &&mut kubestep_engine::api::TopologySpreadConstraint| {
+            let same = |other: &&mut kubestep_api::TopologySpreadConstraint| {
                 (other.topology_key, other.when_unsatisfiable)
                     == (new.topology_key, new.when_unsatisfiable)
             };
@@ -145,7 +145,7 @@ fn add_port(spec: &mut PodSpec, port: HostPort) -> Result<(), String> {
     there(!spec.containers.is_empty(), "container", &"")?;
     spec.containers.update(|containers| {
         if let Some(container) = containers.first_mut() {
-            container.ports.push(kubestep_engine::api::ContainerPort {
+            container.ports.push(kubestep_api::ContainerPort {
                 container_port: port.port,
                 host_port: port.port,
                 host_ip: port.ip,
@@ -158,15 +158,12 @@ fn add_port(spec: &mut PodSpec, port: HostPort) -> Result<(), String> {
 }
 
 /// Takes host ports away; the container's own port stays.
-fn remove_port(
-    containers: &mut SharedList<kubestep_engine::api::Container>,
-    port: HostPort,
-) -> bool {
+fn remove_port(containers: &mut SharedList<kubestep_api::Container>, port: HostPort) -> bool {
     let mut removed = false;
     containers.update(|containers| {
         for found in containers.iter_mut().flat_map(|container| &mut container.ports) {
             let protocol = match found.protocol.is_unset() {
-                true => kubestep_engine::api::Protocol::Tcp,
+                true => kubestep_api::Protocol::Tcp,
                 false => found.protocol,
             };
             let address = port.ip.is_empty() || found.host_ip == port.ip;

@@ -3,7 +3,7 @@
 
 use crate::edit::{Applied, EditError, PolicyEdit};
 use kubestep_cluster::World;
-use kubestep_engine::config::{FeatureGates, Overlay, Switch};
+use kubestep_config::{FeatureGates, Overlay, Switch};
 
 /// Changes the configuration.
 pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, EditError> {

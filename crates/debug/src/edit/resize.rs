@@ -1,11 +1,9 @@
 //! What a pod asks for: setting a request, of one container or of all together, and what the
 //! API lets change in a pod that exists.
 
-use kubestep_engine::api::{
-    Container, Pod, Quantity, QuantityFormat, ResourceRequirements, SharedList,
-};
-use kubestep_engine::engine::requests::is_sidecar;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Container, Pod, Quantity, QuantityFormat, ResourceRequirements, SharedList};
+use kubestep_framework::pod::requests::is_sidecar;
 
 /// The resources whose requests a pod that exists may change (ValidatePodResize).
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
@@ -203,8 +201,8 @@ pub(super) fn level(was: &SharedList<Container>, is: &mut SharedList<Container>)
 }
 
 fn copy(
-    from: &Option<kubestep_engine::api::ResourceList>,
-    to: &mut Option<kubestep_engine::api::ResourceList>,
+    from: &Option<kubestep_api::ResourceList>,
+    to: &mut Option<kubestep_api::ResourceList>,
     name: Symbol,
 ) {
     match from.as_ref().and_then(|amounts| amounts.get(name)) {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kubestep_engine::api::{Affinity, NodeSelector};
+use kubestep_api::{Affinity, NodeSelector};
 
 /// A list of terms in a pod's affinity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,8 +170,7 @@ mod tests {
     use super::*;
 
     fn relaxed(affinity: &str, term: &str) -> Option<String> {
-        let mut affinity: Option<Affinity> =
-            kubestep_engine::api::yaml::from_str(affinity).unwrap();
+        let mut affinity: Option<Affinity> = kubestep_api::yaml::from_str(affinity).unwrap();
         let removed = term.parse::<Term>().unwrap().remove_from(&mut affinity);
         removed.then(|| serde_json::to_string(&affinity).unwrap())
     }

@@ -4,11 +4,11 @@ mod scheduler;
 
 use crate::Session;
 use crate::edit::{Edit, FORMS};
+use kubestep_api::Kind;
 use kubestep_cluster::World;
-use kubestep_engine::api::Kind;
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::testing::key;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::testing::key;
 use kubestep_source::Filter;
 
 /// Two nodes of 4 CPUs, `a` in zone x and `b` in zone y.
@@ -24,7 +24,7 @@ pub(crate) fn world(text: &str) -> World {
 }
 
 pub(crate) fn world_with(text: &str, features: FeatureGates) -> World {
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     let read = kubestep_source::read_text("test", text.into(), &Filter::default()).unwrap();
@@ -254,8 +254,8 @@ fn shares_of_containers_stay() {
     let mut world = world(text);
     edit("resize pod p cpu=6").apply(&mut world).unwrap();
     let pod = world.api().objects().pod(key("p")).unwrap().clone();
-    let requests = |containers: &[kubestep_engine::api::Container]| {
-        let of = |one: &kubestep_engine::api::Container| {
+    let requests = |containers: &[kubestep_api::Container]| {
+        let of = |one: &kubestep_api::Container| {
             one.resources.request("cpu".into()).map(ToString::to_string).unwrap_or_default()
         };
         containers.iter().map(of).collect::<Vec<_>>().join(" ")

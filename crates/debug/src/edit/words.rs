@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
-use kubestep_engine::api::{Object, ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
-use kubestep_engine::engine::interventions::Intervention;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Object, ObjectKey, Protocol, Taint, Toleration, TolerationOperator};
+use kubestep_framework::record::intervention::Intervention;
 
 impl fmt::Display for Edit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::{Expect, PodExpect, VerdictExpect};
 use crate::Session;
+use kubestep_api::Pod;
+use kubestep_api::glob::glob;
 use kubestep_cluster::World;
-use kubestep_engine::api::Pod;
-use kubestep_engine::api::glob::glob;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{CycleRecord, VerdictId};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, VerdictId};
 
 /// An expectation that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

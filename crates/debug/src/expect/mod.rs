@@ -14,7 +14,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
 
-use kubestep_engine::api::yaml;
+use kubestep_api::yaml;
 
 pub use check::{Failure, check, rejected_by};
 

@@ -17,10 +17,8 @@ fn failures(expect: &str) -> Vec<String> {
     let mut session = Session::new(world(CLUSTER));
     session.run_until_idle(10, |_| false);
     let text = format!("{{apiVersion: kubestep/v1, kind: Test, input: [x], expect: {expect}}}");
-    let failures = check(
-        &session,
-        &read(&kubestep_engine::api::yaml::from_str(&text).unwrap()).unwrap().expect,
-    );
+    let failures =
+        check(&session, &read(&kubestep_api::yaml::from_str(&text).unwrap()).unwrap().expect);
     failures.iter().map(|f| format!("{}: {} ≠ {}", f.about, f.expected, f.found)).collect()
 }
 
@@ -77,7 +75,7 @@ fn a_test_that_cannot_be_meant_so_is_refused() {
         (head.to_owned(), "expect"),
     ];
     for (text, part) in cases {
-        let error = read(&kubestep_engine::api::yaml::from_str(&text).unwrap()).unwrap_err();
+        let error = read(&kubestep_api::yaml::from_str(&text).unwrap()).unwrap_err();
         assert!(error.contains(part), "{error}");
     }
 }

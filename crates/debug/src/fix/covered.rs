@@ -1,10 +1,10 @@
 //! Which plans need no trial: they do all that a known change does, and more.
 
 use crate::edit::{Edit, NodeEdit, PodEdit};
+use kubestep_api::Object;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::api::Object;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// Whether `plan` does at least what `known` does.
 pub(super) fn covers(plan: &[Edit], known: &[Edit], world: &World) -> bool {

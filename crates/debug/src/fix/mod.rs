@@ -21,10 +21,10 @@ use serde::{Serialize, Serializer};
 use crate::edit::{Edit, FieldChange};
 use crate::trace::History;
 use crate::why::{self, Why};
+use kubestep_api::Kind;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::api::Kind;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 use plan::Plan;
 use trial::Trial;

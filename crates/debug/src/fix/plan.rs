@@ -11,13 +11,13 @@ use crate::fix::size;
 use crate::trace::History;
 use crate::why::cause::{Cause, Detail, DeviceCause, Shortage};
 use crate::why::{self, Blocker, Group, NodeWhy, Problem, ProblemKind, Why};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, PreemptionPolicy};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Pod, PreemptionPolicy};
-use kubestep_engine::engine::framework::nominated::NominatedPods;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::status::Code;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::pod::nominated::NominatedPods;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::status::Code;
 
 /// Plans of one kind that are kept for a group of like nodes.
 const OF_A_KIND: usize = 3;

@@ -2,10 +2,10 @@
 //! for a node like any pending pod.
 
 use crate::edit::owner;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, PodStatus, admission};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Pod, PodStatus, admission};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// The kind whose pods keep their names.
 const STATEFUL_SET: &str = "StatefulSet";

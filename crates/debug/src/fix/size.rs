@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::edit::{self, Edit, NodeEdit, PodEdit};
 use crate::fix::remedy::priority;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Node, Object, Quantity};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, Node, Object, Quantity};
-use kubestep_engine::config::suggest::is_typo_of;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::requests::{RequestOptions, pod_requests};
-use kubestep_engine::intern::Symbol;
+use kubestep_config::suggest::is_typo_of;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 
 /// A pod that is evicted.
 pub(super) const EVICTED: f64 = 1.5;

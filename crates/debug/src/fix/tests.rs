@@ -12,7 +12,7 @@ use crate::fix::{Fix, Fixes, Limits, fixes};
 use crate::trace::History;
 use crate::why::{self, Why};
 use kubestep_cluster::World;
-use kubestep_engine::engine::testing::key;
+use kubestep_framework::testing::key;
 
 /// A node with 4 CPUs, more labels and a spec.
 fn node(name: &str, labels: &str, spec: &str) -> String {

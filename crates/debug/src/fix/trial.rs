@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::replacement::Replacement;
 use crate::edit::{self, Edit, owner};
 use crate::fix::{Fix, size};
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::api::Pod;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// Cycles of the pod: one that evicts, one that takes the room, and one to spare.
 const ATTEMPTS: usize = 3;

@@ -14,9 +14,8 @@ fn bytes(session: &Session) -> String {
     let cycles: Vec<String> =
         session.history().cycles().map(|record| json::cycle(record).to_string()).collect();
     let queue = session.world().scheduler().queue();
-    let place = |key: &kubestep_engine::engine::pod::NamespacedName| {
-        format!("{key} {:?}", queue.place_of(*key))
-    };
+    let place =
+        |key: &kubestep_framework::pod::NamespacedName| format!("{key} {:?}", queue.place_of(*key));
     let mut pods: Vec<_> = session.world().api().objects().pods.keys().copied().collect();
     pods.sort_unstable();
     let places: Vec<String> = pods.iter().map(place).collect();

@@ -9,8 +9,8 @@ use std::fmt;
 
 use super::Session;
 use crate::input::Input;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{CycleRecord, Outcome};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// How often a pod is tried at one moment, with nothing changed, before that counts as a circle.
 const TRIES: usize = 5;

@@ -10,7 +10,7 @@
 
 use super::Session;
 use crate::frames::Position;
-use kubestep_engine::api::Time;
+use kubestep_api::Time;
 
 /// What a session forgets.
 #[derive(Clone, Default)]

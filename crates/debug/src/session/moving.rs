@@ -3,7 +3,7 @@
 use super::Session;
 use crate::frames::{Depth, Position};
 use crate::trace::EntryId;
-use kubestep_engine::api::Time;
+use kubestep_api::Time;
 
 /// What a step did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Session;
 use crate::input;
 use kubestep_cluster::World;
-use kubestep_engine::engine::record::CycleRecord;
+use kubestep_framework::record::CycleRecord;
 
 /// Steps before the wanted one whose records are made whole with it, so that going on
 /// backward finds them there.

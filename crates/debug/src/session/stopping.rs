@@ -3,7 +3,7 @@
 use super::{Ran, Session};
 use crate::breakpoint::{Breakpoints, Hit, Moment, Recording};
 use crate::trace::EntryId;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
 
 /// What continuing came to.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::trace::{State, json};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_source::Filter;
 use kubestep_source::fixtures;
 
@@ -12,7 +12,7 @@ pub(super) fn story(name: &str) -> Session {
     let read = kubestep_source::read_text("test", cluster.into(), &Filter::default()).unwrap();
     let gates = read.captured.feature_gates.as_deref().map(FeatureGates::parse);
     let features = gates.transpose().unwrap().unwrap_or_default();
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     let text = read.scheduler_config.as_ref().map(|found| found.text.as_str());
     let resolved = config::resolve(text, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&resolved, features, &registry).unwrap();

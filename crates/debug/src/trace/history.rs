@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use crate::trace::kept::Kept;
 use crate::trace::thin::{self, Weights};
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::host::ApiEvent;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{CycleRecord, HintRecord, QueueMove};
-use kubestep_engine::engine::shards::{Shards, Spread as _};
+use kubestep_api::Time;
+use kubestep_framework::host::ApiEvent;
+use kubestep_framework::objects::shards::{Shards, Spread as _};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove};
 
 /// About what an entry takes that is no matrix, a thin record of a cycle among them, in bytes.
 pub const ENTRY_BYTES: usize = 1_300;
@@ -369,8 +369,8 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::engine::record::QueueName;
-    use kubestep_engine::intern::Symbol;
+    use kubestep_api::intern::Symbol;
+    use kubestep_framework::record::QueueName;
 
     fn key(name: &str) -> NamespacedName {
         NamespacedName::new("shop".into(), name.into())

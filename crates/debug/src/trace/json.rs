@@ -6,12 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::trace::state::{PodState, State};
-use kubestep_engine::engine::node::NodeId;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{
+use kubestep_framework::node::NodeId;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{
     Candidate, CycleRecord, Outcome, PlacementRecord, PluginStatus, QueueName, VerdictId,
 };
-use kubestep_engine::engine::status::{Code, Status};
+use kubestep_framework::status::{Code, Status};
 
 /// A cycle, with the field names of the corpus.
 pub fn cycle(record: &CycleRecord) -> Value {

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use kubestep_engine::engine::objects::Objects;
-use kubestep_engine::engine::pod::{NamespacedName, QueuedPod};
-use kubestep_engine::engine::queue::SchedulingQueue;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_scheduler::queue::SchedulingQueue;
 
 /// A pod in a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]

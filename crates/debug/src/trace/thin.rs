@@ -9,9 +9,9 @@ use std::mem::{size_of, size_of_val, take};
 
 use hashbrown::HashMap;
 
-use kubestep_engine::engine::node::NodeId;
-use kubestep_engine::engine::record::{Candidate, CycleRecord, LeftOut, ScoreColumn, VerdictId};
-use kubestep_engine::engine::scores::Scores;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::scores::Scores;
+use kubestep_framework::record::{Candidate, CycleRecord, LeftOut, ScoreColumn, VerdictId};
 
 /// The record without its matrices. Plugins stay, with empty columns.
 pub fn thin(record: &CycleRecord) -> CycleRecord {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::{Question, Why};
 use crate::Session;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{CycleRecord, Outcome};
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// Why the pod is where it is at the session's position. Of a pod that a cycle placed, the state
 /// before that cycle is restored, and the one before the cycle in which it pushed others out.

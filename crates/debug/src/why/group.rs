@@ -2,13 +2,13 @@
 //! node together (PG-003), so what a node says of one pod alone is not the whole story.
 
 use super::model::{Problem, ProblemKind};
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::api::Pod;
-use kubestep_engine::config::Feature;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::pod_groups::group_of;
-use kubestep_engine::engine::record::{CycleRecord, Outcome};
-use kubestep_engine::intern::Symbol;
+use kubestep_config::Feature;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::record::{CycleRecord, Outcome};
 
 /// What a try of the group on a copy of the cluster came to.
 pub(crate) struct Tried {

@@ -26,12 +26,12 @@ pub mod spread;
 use std::sync::Arc;
 
 use crate::trace::History;
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::api::Pod;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::record::{CycleRecord, Outcome};
-use kubestep_engine::engine::scheduler::Probe;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::record::{CycleRecord, Outcome};
+use kubestep_scheduler::Probe;
 
 use cause::Placed;
 

@@ -9,11 +9,11 @@ use super::preemption::PreemptionWhy;
 use super::queue::{Asked, Moved, QueueWhy};
 use super::score::Placement;
 use super::spread::Ledger;
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::engine::status::Code;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
+use kubestep_framework::status::Code;
 
 /// Where a pod is.
 #[derive(Clone, PartialEq, Debug, Serialize)]

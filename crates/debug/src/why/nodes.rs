@@ -6,12 +6,12 @@ use indexmap::IndexMap;
 
 use super::cause::{self, Case, Cause, Memo, Outlook, Placed};
 use super::model::{Ahead, Blocker, Group, NodeWhy, Reason, Seen, distinct_causes};
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::node::{NodeId, NodeInfo};
-use kubestep_engine::engine::record::{CycleRecord, PluginStatus, VerdictId};
-use kubestep_engine::engine::scheduler::{Probe, Refusal};
-use kubestep_engine::engine::status::Status;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::record::{CycleRecord, PluginStatus, VerdictId};
+use kubestep_framework::status::Status;
+use kubestep_scheduler::{Probe, Refusal};
 
 /// What was found about all nodes.
 #[derive(Default)]

@@ -6,10 +6,10 @@
 
 use serde::Serialize;
 
-use kubestep_engine::engine::framework::nominated::NominatedPods;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::nominated::NominatedPods;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::resource::Resource;
 
 /// A nominated pod, and what its node keeps for it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -51,5 +51,5 @@ fn nomination(pod: &PodInfo, node: Symbol, kept: &PodInfo) -> Nomination {
 }
 
 fn words(kept: &Resource) -> String {
-    kubestep_engine::engine::amount::resources(kept)
+    kubestep_framework::resource::amount::resources(kept)
 }

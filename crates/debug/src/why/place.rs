@@ -1,11 +1,11 @@
 //! Where a pod is.
 
 use super::model::{Held, Place, QueuePlace};
+use kubestep_api::Pod;
 use kubestep_cluster::World;
-use kubestep_engine::api::Pod;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::QueueName;
-use kubestep_engine::engine::scheduler::WaitingPod;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
+use kubestep_scheduler::WaitingPod;
 
 /// The place of a pod.
 pub(super) fn of(world: &World, pod: &Pod) -> Place {
@@ -30,10 +30,8 @@ pub(super) fn of(world: &World, pod: &Pod) -> Place {
 }
 
 fn waiting_place(waiting: &WaitingPod) -> Place {
-    let held = |hold: &kubestep_engine::engine::scheduler::Hold| Held {
-        plugin: hold.plugin,
-        deadline: hold.deadline,
-    };
+    let held =
+        |hold: &kubestep_scheduler::Hold| Held { plugin: hold.plugin, deadline: hold.deadline };
     Place::Waiting {
         node: waiting.node(),
         holds: waiting.holds().iter().map(held).collect(),

@@ -4,14 +4,14 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::preemption::NodeVictims;
-use kubestep_engine::engine::preemption::budgets::Budgets;
-use kubestep_engine::engine::preemption::pick::{earliest_start, harm, highest_priority, pick};
-use kubestep_engine::engine::record::{Candidate, CycleRecord};
-use kubestep_engine::engine::scheduler::{PreemptionProbe, Probe};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::preemption::NodeVictims;
+use kubestep_framework::preemption::budgets::Budgets;
+use kubestep_framework::preemption::pick::{earliest_start, harm, highest_priority, pick};
+use kubestep_framework::record::{Candidate, CycleRecord};
+use kubestep_scheduler::{PreemptionProbe, Probe};
 
 /// Whether evicting others would help the pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -6,14 +6,14 @@ use super::group::Tried;
 use super::model::{Place, Problem, ProblemKind};
 use super::references::{self, Field, Reference};
 use crate::edit::owner;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_api::{Kind, Pod};
 use kubestep_cluster::World;
-use kubestep_engine::api::words::count;
-use kubestep_engine::api::{Kind, Pod};
-use kubestep_engine::config::suggest;
-use kubestep_engine::engine::objects::Objects;
-use kubestep_engine::engine::pod::{NamespacedName, QueuedPod};
-use kubestep_engine::engine::pod_groups::group_of;
-use kubestep_engine::intern::Symbol;
+use kubestep_config::suggest;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod_groups::group_of;
 
 /// Classes that every cluster has.
 const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];

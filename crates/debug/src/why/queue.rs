@@ -5,16 +5,14 @@ use serde::Serialize;
 
 use super::model::QueuePlace;
 use crate::trace::{Entry, History};
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::api::Time;
-use kubestep_engine::engine::framework::events::{
-    Action, ClusterEvent, EventResource, Registration,
-};
-use kubestep_engine::engine::framework::plugin::Plugin;
-use kubestep_engine::engine::framework::runtime::Framework;
-use kubestep_engine::engine::pod::{NamespacedName, QueuedPod};
-use kubestep_engine::engine::record::{HintRecord, QueueMove, QueueName};
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::events::{Action, ClusterEvent, EventResource, Registration};
+use kubestep_framework::plugin::Plugin;
+use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
+use kubestep_framework::runtime::Framework;
 
 /// Where a pod waits, and for what.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -1,13 +1,13 @@
 //! What a pod and its claims name: objects that do not exist, with the names that were probably
 //! meant, and claims that should be bound before the pod is tried and are not.
 
-use kubestep_engine::api::{Kind, PersistentVolumeClaim, Pod, StorageClass, VolumeBindingMode};
-use kubestep_engine::config::suggest;
-use kubestep_engine::engine::objects::Objects;
-use kubestep_engine::engine::plugins::volume_binding::{is_bound, provisions, requested};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::volumes;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, PersistentVolumeClaim, Pod, StorageClass, VolumeBindingMode};
+use kubestep_config::suggest;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_plugins::volume_binding::{is_bound, provisions, requested};
+use kubestep_plugins::volumes;
 
 /// A name that no object has.
 pub(crate) struct Reference {
@@ -102,7 +102,7 @@ fn missing_resource_claims(objects: &Objects, pod: &Pod) -> Vec<Reference> {
 fn missing_device_classes(
     objects: &Objects,
     key: NamespacedName,
-    claim: &kubestep_engine::api::ResourceClaim,
+    claim: &kubestep_api::ResourceClaim,
 ) -> Vec<Reference> {
     let mut named = Vec::new();
     for (at, request) in claim.spec.devices.requests.iter().enumerate() {

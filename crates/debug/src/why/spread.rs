@@ -5,10 +5,10 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::cause::pod_topology_spread::are_of_profile;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::plugins::pod_topology_spread::{Constraint, FilterState};
-use kubestep_engine::engine::scheduler::Probe;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::NodeInfo;
+use kubestep_plugins::pod_topology_spread::{Constraint, FilterState};
+use kubestep_scheduler::Probe;
 
 /// Nodes that are named at most.
 const NAMED: usize = 5;

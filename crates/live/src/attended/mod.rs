@@ -16,14 +16,14 @@ use crate::feed::{Delta, Event, Notice};
 use crate::news::{News, Op, says_nothing};
 use crate::scheduling::{Lead, Told, event_name};
 use crate::write::Answered;
+use kubestep_api::{Kind, Object, Time};
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Outgoing;
 use kubestep_debug::trace::Entry;
 use kubestep_debug::{Input, Ran, Session};
-use kubestep_engine::api::{Kind, Object, Time};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::CycleRecord;
-use kubestep_engine::engine::stopwatch::Spent;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::CycleRecord;
+use kubestep_framework::runtime::stopwatch::Spent;
 
 pub use wire::Wire;
 

@@ -2,15 +2,15 @@
 //! and can stop allowing writes.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use crate::attended::{Arrival, Cluster, Standing};
 use crate::feed::{Delta, Event};
 use crate::write::Answered;
+use kubestep_api::{Object, ObjectKey, Time};
 use kubestep_cluster::remote::{Outgoing, Request, Written};
-use kubestep_engine::api::{Object, ObjectKey, Time};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// What the test and the scheduler share.
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl StandIn {
 
     /// Looks at it, or changes it.
     pub fn with<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
-        act(&mut self.0.lock().unwrap())
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The writes so far, in words, but for events.
@@ -68,7 +68,7 @@ impl Server {
     fn change(
         &mut self,
         key: NamespacedName,
-        change: impl FnOnce(&mut kubestep_engine::api::Pod),
+        change: impl FnOnce(&mut kubestep_api::Pod),
     ) -> Result<Written, String> {
         let found = self.objects.values().find_map(|object| match object {
             Object::Pod(pod) if NamespacedName::of(object) == key => Some(pod.as_ref().clone()),

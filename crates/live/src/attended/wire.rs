@@ -9,8 +9,8 @@ use crate::feed::Feed;
 use crate::lease::Election;
 use crate::scheduling::Lead;
 use crate::write::Writer;
+use kubestep_api::Time;
 use kubestep_cluster::remote::Outgoing;
-use kubestep_engine::api::Time;
 
 /// See the module. Dropped, it makes what is on its way, and then gives the lease back: fields
 /// are dropped in order.

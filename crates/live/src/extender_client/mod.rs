@@ -18,9 +18,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use kubestep_cluster::ExtenderFn;
-use kubestep_engine::config::types::Extender;
-use kubestep_engine::engine::extender::binding_in;
-use kubestep_engine::engine::host::ExtenderCall;
+use kubestep_config::types::Extender;
+use kubestep_framework::extender::binding_in;
+use kubestep_framework::host::ExtenderCall;
 use target::Target;
 
 /// Why extenders cannot be called at all.

@@ -3,7 +3,7 @@
 use kube::config::{Config, Kubeconfig};
 use serde_json::{Value, json};
 
-use kubestep_engine::config::types::{Extender, ExtenderTlsConfig};
+use kubestep_config::types::{Extender, ExtenderTlsConfig};
 
 /// The client's settings: no credentials but the client certificate that is configured, no
 /// proxy, nothing tried twice.

@@ -10,8 +10,8 @@ use serde_json::{Deserializer, Value};
 use tokio::time::timeout;
 
 use crate::extender_client::settings::{client_config, root_cause};
-use kubestep_engine::config::duration;
-use kubestep_engine::config::types::Extender;
+use kubestep_config::duration;
+use kubestep_config::types::Extender;
 
 /// How long an extender may take if nothing is configured.
 const DEFAULT_TIMEOUT: duration::Duration = duration::Duration::from_secs(5);

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use kubestep_cluster::World;
-use kubestep_engine::config::duration;
-use kubestep_engine::config::types::ExtenderTlsConfig;
-use kubestep_engine::config::{self, FeatureGates, ResolvedConfig};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::objects::Objects;
-use kubestep_engine::engine::record::{CycleRecord, Outcome};
-use kubestep_engine::engine::testing::{PodBuilder, node, pod};
+use kubestep_config as config;
+use kubestep_config::duration;
+use kubestep_config::types::ExtenderTlsConfig;
+use kubestep_config::{FeatureGates, ResolvedConfig};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::record::{CycleRecord, Outcome};
+use kubestep_framework::testing::{PodBuilder, node, pod};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
@@ -148,13 +148,14 @@ fn config(url: &str, more: &str) -> ResolvedConfig {
          extenders:\n- {{urlPrefix: \"{url}\", filterVerb: filter, prioritizeVerb: prioritize, \
          preemptVerb: preempt, bindVerb: bind, weight: 1, {more}}}\n"
     );
-    let registry = Registry::in_tree();
+    let registry = kubestep_plugins::registry();
     config::resolve(Some(&text), &FeatureGates::default(), &registry.descriptors()).unwrap()
 }
 
 /// A cluster of three nodes whose extender is called, each with a pod of that priority and cpu.
 fn world(config: &ResolvedConfig, used: &str) -> World {
-    let mut world = World::new(config, FeatureGates::default(), &Registry::in_tree()).unwrap();
+    let mut world =
+        World::new(config, FeatureGates::default(), &kubestep_plugins::registry()).unwrap();
     world.api_mut().set_extenders(connect(&config.extenders, Reach::Reads).unwrap());
     for name in ["n1", "n2", "n3"] {
         world.create(node(name).into());
@@ -211,7 +212,7 @@ fn slashes_at_the_end_do_not_count_and_bind_is_never_sent() {
     // The simulated API server bound it, in the extender's name.
     assert!(record.extender_bind.as_ref().unwrap().status.is_success());
     assert!(record.bind.is_empty());
-    let bound = world.api().objects().pod(kubestep_engine::engine::testing::key("new")).unwrap();
+    let bound = world.api().objects().pod(kubestep_framework::testing::key("new")).unwrap();
     assert_eq!(bound.spec.node_name, "n3");
 }
 

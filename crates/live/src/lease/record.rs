@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::lease::Settings;
 use crate::write::{Call, Content, micros};
-use kubestep_engine::api::Time;
+use kubestep_api::Time;
 
 /// A lease, with all of it that we do not know.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use std::time::Instant;
 use prometheus::{HistogramVec, IntCounterVec};
 
 use crate::metrics::make::Maker;
-use kubestep_engine::engine::record::Candidate;
+use kubestep_framework::record::Candidate;
 
 /// How the words for a write begin that evicts a pod.
 const EVICT: &str = "evict ";

@@ -23,12 +23,12 @@ use prometheus::{
 
 use crate::scheduling::{Lead, Told};
 use crate::traffic;
+use kubestep_api::Time;
 use kubestep_cluster::World;
-use kubestep_engine::api::Time;
-use kubestep_engine::config::{Feature, FeatureGates};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
-use kubestep_engine::engine::status::Code;
+use kubestep_config::{Feature, FeatureGates};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, QueueMove, QueueName};
+use kubestep_framework::status::Code;
 
 use evictions::Evictions;
 use make::{Maker, gauges};

@@ -6,10 +6,10 @@
 use prometheus::{HistogramVec, IntCounterVec};
 
 use crate::metrics::make::Maker;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::record::{CycleRecord, PluginStatus};
-use kubestep_engine::engine::status::Code;
-use kubestep_engine::engine::stopwatch::Spent;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::record::{CycleRecord, PluginStatus};
+use kubestep_framework::runtime::stopwatch::Spent;
+use kubestep_framework::status::Code;
 
 /// See the module.
 pub struct Plugins {
@@ -131,7 +131,7 @@ fn points(spent: &[Spent]) -> Vec<ExtensionPoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::engine::status::Status;
+    use kubestep_framework::status::Status;
     use prometheus::Registry;
 
     fn spent(point: ExtensionPoint, plugin: &str, nodes: u64, refused: u64) -> Spent {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use prometheus::IntGaugeVec;
 
 use crate::metrics::make::Maker;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
-use kubestep_engine::engine::queue::SchedulingQueue;
-use kubestep_engine::intern::Symbol;
+use kubestep_scheduler::queue::SchedulingQueue;
 
 /// A pod in flight among the events that are kept for it.
 const POPPED: &str = "PodPopped";

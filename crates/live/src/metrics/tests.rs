@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use super::*;
-use kubestep_engine::config;
-use kubestep_engine::config::ExtensionPoint;
-use kubestep_engine::engine::framework::events::ClusterEvent;
-use kubestep_engine::engine::framework::registry::Registry as Plugins;
-use kubestep_engine::engine::record::Candidate;
-use kubestep_engine::engine::status::Status;
-use kubestep_engine::engine::stopwatch::{Done, Spent, Work};
+use kubestep_config as config;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::events::ClusterEvent;
+use kubestep_framework::record::Candidate;
+use kubestep_framework::runtime::stopwatch::{Done, Spent, Work};
+use kubestep_framework::status::Status;
 
 /// What kube-scheduler 1.36.2 serves and this does: name, type, labels. Of what it serves, the
 /// rest is Go's, client-go's or the API machinery's, and not about scheduling.
@@ -131,7 +130,7 @@ fn a_pod_is_counted_from_the_queue_to_its_node() {
 }
 
 fn world() -> World {
-    let (plugins, gates) = (Plugins::in_tree(), FeatureGates::default());
+    let (plugins, gates) = (kubestep_plugins::registry(), FeatureGates::default());
     let config = config::resolve(None, &gates, &plugins.descriptors()).unwrap();
     World::new(&config, gates, &plugins).unwrap()
 }

@@ -4,8 +4,8 @@
 use prometheus::{Histogram, HistogramVec, IntCounterVec};
 
 use crate::metrics::make::{Buckets, Maker};
-use kubestep_engine::config::{Feature, FeatureGates};
-use kubestep_engine::engine::stopwatch::{Done, Work};
+use kubestep_config::{Feature, FeatureGates};
+use kubestep_framework::runtime::stopwatch::{Done, Work};
 
 /// From 0.01 ms to 20 ms.
 const BATCHING: Buckets = (0.000_01, 2.0, 12);

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::feed::Notice;
-use kubestep_engine::api::{Condition, ConditionStatus, Kind};
-use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, pod};
+use kubestep_api::{Condition, ConditionStatus, Kind};
+use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, pod};
 use kubestep_source::Filter;
 use kubestep_source::recording::What;
 

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::{Redactor, is_well_known, word_of};
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 
 /// Fields whose texts mean the same everywhere: kinds, phases, operators, times, amounts, drivers.
 const KEPT: &[&str] = &[

@@ -20,9 +20,8 @@ use serde_json::Value;
 
 use crate::feed::{Delta, Event, Notice};
 use crate::told::Told;
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_api::{Kind, Object};
+use kubestep_framework::pod::NamespacedName;
 use kubestep_source::recording::{Header, Note, Recorded, What};
 use kubestep_source::{MissingKind, Origin, SchedulerConfigText};
 use names::Names;
@@ -63,7 +62,7 @@ fn word_of(kind: Kind) -> &'static str {
 impl Redactor {
     /// For a cluster of which these objects are known. Others may come later.
     pub fn new<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Redactor {
-        let plugins = Registry::in_tree().descriptors();
+        let plugins = kubestep_plugins::registry().descriptors();
         let plugins = plugins.into_iter().map(|plugin| plugin.name.to_string());
         let kinds = Kind::all().map(|kind| kind.plural().to_owned());
         let kept = plugins.chain(kinds).collect();

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::message::is_a_word;
 use super::*;
 use kubestep_cluster::World;
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::record::CycleRecord;
+use kubestep_framework::record::CycleRecord;
 use kubestep_source::fixtures::STORIES;
 use kubestep_source::{Filter, Loaded};
 
@@ -32,7 +32,7 @@ struct Cluster {
 
 impl Cluster {
     fn run(&self) -> Option<Session> {
-        let registry = Registry::in_tree();
+        let registry = kubestep_plugins::registry();
         let text = self.config.as_ref().map(Value::to_string);
         let config =
             config::resolve(text.as_deref(), &self.features, &registry.descriptors()).ok()?;
@@ -56,9 +56,8 @@ fn stories() -> Vec<Cluster> {
     let cluster = |story: &kubestep_source::fixtures::Story| {
         let read = kubestep_source::read_text(story.name, story.cluster.into(), &Filter::default())
             .unwrap();
-        let config = read
-            .scheduler_config
-            .map(|found| kubestep_engine::api::yaml::from_str(&found.text).unwrap());
+        let config =
+            read.scheduler_config.map(|found| kubestep_api::yaml::from_str(&found.text).unwrap());
         let objects = read.objects.into_iter().map(|Loaded { object, .. }| object).collect();
         let features = FeatureGates::default();
         Cluster { name: story.name.to_owned(), objects, config, features }
@@ -99,8 +98,8 @@ fn scenario(line: &Value) -> Option<Cluster> {
 
 /// What a cycle came to, with every name as `rename` has it.
 fn told(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
-    let node = |slot: &kubestep_engine::engine::node::NodeId| rename(&record.nodes.name(*slot));
-    let named = |name: Option<kubestep_engine::intern::Symbol>| name.map(|name| rename(&name));
+    let node = |slot: &kubestep_framework::node::NodeId| rename(&record.nodes.name(*slot));
+    let named = |name: Option<kubestep_api::intern::Symbol>| name.map(|name| rename(&name));
     let verdicts = record.nodes.order.iter().map(|slot| {
         let official = record.filter.official.get(*slot);
         let status = official.and_then(|id| record.verdicts.get(id));

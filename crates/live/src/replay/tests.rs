@@ -1,16 +1,16 @@
 //! Recordings of a cluster whose scheduler is played by the test.
 
 use super::*;
+use kubestep_api::{Condition, ConditionStatus, Object, ObjectKey, Pod};
 use kubestep_cluster::{START, World};
-use kubestep_engine::api::{Condition, ConditionStatus, Object, ObjectKey, Pod};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, pod};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, pod};
 
 const SECOND: i64 = 1_000_000;
 
 fn session(objects: Vec<Object>) -> Session {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     kubestep_cluster::load(&mut world, objects);

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::*;
 use crate::compare::Verdict;
 use kubestep_cluster::{START, World};
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::testing::{NodeBuilder, PodBuilder, key, node, pod};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, pod};
 
 const SECOND: i64 = 1_000_000;
 
@@ -21,7 +21,7 @@ struct Play {
 
 impl Play {
     fn new(objects: Vec<Object>) -> Play {
-        let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+        let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
         let mut world = World::new(&config, features, &registry).unwrap();
         world.note_writes();

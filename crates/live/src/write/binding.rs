@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::remote::{PodRef, Written};
-use kubestep_engine::intern::Symbol;
 
 /// Binds.
 ///

@@ -10,10 +10,10 @@ use tokio::time::sleep;
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::object::{CONFLICT, place, read};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, ResourceClaim};
 use kubestep_cluster::remote::Written;
-use kubestep_engine::api::{Kind, Object, ResourceClaim};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// How often the finalizer is removed from a claim that others keep changing, and the pause in
 /// between: client-go's `DefaultRetry`.

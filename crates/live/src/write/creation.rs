@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::kinds;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::object::read;
+use kubestep_api::Object;
 use kubestep_cluster::remote::Written;
-use kubestep_engine::api::Object;
 
 /// Makes an object and gives it as the server made it.
 ///

@@ -17,10 +17,10 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::series::{Series, Told};
-use kubestep_engine::api::{ResourceVersion, Time};
-use kubestep_engine::engine::host::ApiEvent;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{ResourceVersion, Time};
+use kubestep_framework::host::ApiEvent;
+use kubestep_framework::pod::NamespacedName;
 
 /// Events written at once.
 const WORKERS: usize = 8;

@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::pod_status;
+use kubestep_api::Condition;
 use kubestep_cluster::remote::{PodRef, Written};
-use kubestep_engine::api::Condition;
-use kubestep_engine::engine::host::PodStatusPatch;
+use kubestep_framework::host::PodStatusPatch;
 
 /// Evicts.
 ///

@@ -7,9 +7,9 @@ use crate::failure::Failure;
 use crate::write::Gate;
 use kubestep_cluster::ExtenderFn;
 use kubestep_cluster::remote::Written;
-use kubestep_engine::engine::extender::error_text;
-use kubestep_engine::engine::host::ExtenderCall;
-use kubestep_engine::engine::objects::Objects;
+use kubestep_framework::extender::error_text;
+use kubestep_framework::host::ExtenderCall;
+use kubestep_framework::objects::Objects;
 
 /// Who is asked, once that is said.
 #[derive(Clone, Default)]

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
+use kubestep_api::Kind;
 use kubestep_cluster::remote::Request;
-use kubestep_engine::api::Kind;
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// Whose writes are made one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn an_eviction_does_not_wait_for_the_pods_binding() {
         use kubestep_cluster::remote::PodRef;
-        use kubestep_engine::engine::host::{ExtenderCall, PodStatusPatch};
+        use kubestep_framework::host::{ExtenderCall, PodStatusPatch};
         let pod = PodRef { key: NamespacedName::new("d".into(), "a".into()), uid: "u".into() };
         let call = ExtenderCall { extender: 0, verb: "bind".into(), body: serde_json::Value::Null };
         let own = [

@@ -12,9 +12,9 @@ use crate::kinds::{self, ReadKind};
 use crate::list;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::merge::difference;
+use kubestep_api::{Kind, Object};
 use kubestep_cluster::remote::Written;
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// The answer's code when somebody else was faster.
 pub(super) const CONFLICT: u16 = 409;

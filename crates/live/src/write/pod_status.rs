@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use crate::failure::Failure;
 use crate::write::call::{Call, Calls, Content};
 use crate::write::object::place;
-use kubestep_cluster::remote::{PodRef, Written};
-use kubestep_engine::api::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus,
 };
-use kubestep_engine::engine::host::PodStatusPatch;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_cluster::remote::{PodRef, Written};
+use kubestep_framework::host::PodStatusPatch;
+use kubestep_framework::pod::NamespacedName;
 
 /// Sets a condition and the nominated node.
 ///
@@ -111,7 +111,7 @@ fn condition_json(condition: &Condition) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_engine::api::{ConditionStatus, Time};
+    use kubestep_api::{ConditionStatus, Time};
 
     #[test]
     fn a_condition_has_the_fields_of_the_api() {

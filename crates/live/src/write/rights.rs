@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_write_is_told_and_allowed() {
-        let rules: serde_yaml::Value = kubestep_engine::api::yaml::from_str(&rules()).unwrap();
+        let rules: serde_yaml::Value = kubestep_api::yaml::from_str(&rules()).unwrap();
         let rules = rules.as_sequence().unwrap();
         assert_eq!(rules.len(), TABLE.len());
         assert_eq!(rules[0]["resources"][0], "pods/binding");

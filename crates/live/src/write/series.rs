@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 
-use kubestep_engine::api::{ResourceVersion, Time};
-use kubestep_engine::engine::host::ApiEvent;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{ResourceVersion, Time};
+use kubestep_framework::host::ApiEvent;
+use kubestep_framework::pod::NamespacedName;
 
 /// A series that is quiet for so long has ended, in microseconds.
 const FINISH: i64 = 6 * 60 * 1_000_000;

@@ -14,7 +14,7 @@ use super::{Contents, Format, as_is, first_field, items};
 use crate::error::SourceError;
 use crate::files::File;
 use crate::item::Expected;
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 
 pub(super) const FORMAT: Format = Format {
     name: "a debugging snapshot of cluster-autoscaler",

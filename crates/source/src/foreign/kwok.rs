@@ -15,8 +15,8 @@ use crate::error::SourceError;
 use crate::files::File;
 use crate::item::{Content, Expected, Item};
 use crate::split;
-use kubestep_engine::api::words::count;
-use kubestep_engine::api::{DecodeError, Kind, Time};
+use kubestep_api::words::count;
+use kubestep_api::{DecodeError, Kind, Time};
 
 pub(super) const FORMAT: Format = Format {
     name: "a snapshot of kwok",

@@ -19,7 +19,7 @@ use super::error::SourceError;
 use super::files::File;
 use super::item::{Expected, Item};
 use super::json::Counter;
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 
 /// A format of another tool.
 pub(super) struct Format {

@@ -14,8 +14,8 @@ use super::{Contents, Format, as_is, first_field};
 use crate::error::SourceError;
 use crate::files::File;
 use crate::item::{self, Expected, Item};
-use kubestep_engine::api::words::count;
-use kubestep_engine::api::{Kind, Time};
+use kubestep_api::words::count;
+use kubestep_api::{Kind, Time};
 
 /// The version that is read.
 const VERSION: u16 = 2;

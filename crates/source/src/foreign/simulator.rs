@@ -13,8 +13,8 @@ use super::{Contents, Format, as_is, first_field, items};
 use crate::error::SourceError;
 use crate::files::File;
 use crate::item::Expected;
-use kubestep_engine::api::Kind;
-use kubestep_engine::api::words::count;
+use kubestep_api::Kind;
+use kubestep_api::words::count;
 
 pub(super) const FORMAT: Format = Format {
     name: "a record of kube-scheduler-simulator",

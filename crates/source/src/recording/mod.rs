@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use super::captured::MissingKind;
 use super::{Filter, Input, Loaded, Origin, SchedulerConfigText, check};
-use kubestep_engine::api::{Object, ObjectKey, Time, admission};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Object, ObjectKey, Time, admission};
 
 pub use read::expectations;
 pub(super) use read::{Read, looks_like, needed, read};

@@ -13,9 +13,9 @@ use crate::item::{Content, Expected, Item};
 use crate::piece::{Piece, Place};
 use crate::reader::{Reader, line_ends, too_large};
 use crate::{Limits, Progress, add, files};
-use kubestep_engine::api::decode::{Decoded, Text, decode};
-use kubestep_engine::api::{Kind, Object, ObjectKey, Time};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::decode::{Decoded, Text, decode};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Object, ObjectKey, Time};
 
 /// What every recording begins with.
 const BEGIN: &str = "{\"schema\":\"kubestep/recording/";

@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::{Filter, Input};
-use kubestep_engine::api::{Kind, Time};
+use kubestep_api::{Kind, Time};
 
 const HEADER: &str = r#"{"schema":"kubestep/recording/v1","record":"header","kubestep":"0","serverVersion":"v1.36.2","context":"lab","listedAt":"2026-01-01T00:00:00Z","namespaces":[],"missing":[],"featureGates":"GangScheduling=true"}"#;
 const LINES: [&str; 8] = [

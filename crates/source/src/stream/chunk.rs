@@ -6,10 +6,10 @@ use super::feed::blanks;
 use crate::error::SourceError;
 use crate::item::{Content, Expected, Item, Outcome};
 use crate::piece::{Piece, Place};
-use kubestep_engine::api::Kind;
-use kubestep_engine::api::decode::{DecodeError, decode_leading, leading_kind};
-use kubestep_engine::api::object::leading_value;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Kind;
+use kubestep_api::decode::{DecodeError, decode_leading, leading_kind};
+use kubestep_api::intern::Symbol;
+use kubestep_api::object::leading_value;
 
 /// Bytes in which a document says what it is.
 const HEADER: usize = 256;

@@ -12,7 +12,7 @@ use crate::item::{Content, Expected, Item, Outcome, is_list};
 use crate::json::{Counter, Parts, first_document, may_be_list};
 use crate::piece::{Piece, Place};
 use crate::{add, decode};
-use kubestep_engine::api::Kind;
+use kubestep_api::Kind;
 
 type Result<T> = std::result::Result<T, Box<SourceError>>;
 

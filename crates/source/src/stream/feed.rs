@@ -6,7 +6,7 @@ use crate::error::SourceError;
 use crate::piece::{Piece, Place};
 use crate::reader::Reader;
 use crate::{Limits, Progress};
-use kubestep_engine::api::object::leading_value;
+use kubestep_api::object::leading_value;
 
 /// Longest start of an object by which others are found, in bytes.
 const MARKER: usize = 256;

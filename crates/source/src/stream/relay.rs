@@ -9,7 +9,7 @@ use super::feed::Feed;
 use crate::add;
 use crate::error::SourceError;
 use crate::reader::too_large;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
 
 /// Objects that follow each other, being decoded.
 pub(super) struct Relay<'f, 'p> {

@@ -2,8 +2,8 @@
 
 use crate::tui::testing::Live;
 use crate::tui::view::ViewId;
-use kubestep_engine::api::Object;
-use kubestep_engine::engine::testing::pod;
+use kubestep_api::Object;
+use kubestep_framework::testing::pod;
 use kubestep_live::attended::Standing;
 use kubestep_live::attended::stand_in::StandIn;
 

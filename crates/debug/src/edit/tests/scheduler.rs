@@ -4,9 +4,9 @@ use super::{NODES, bound, container, edit, fate, fates, world};
 use crate::Session;
 use crate::edit::Edit;
 use kubestep_cluster::World;
-use kubestep_engine::engine::interventions::Intervention;
-use kubestep_engine::engine::record::{Outcome, QueueName};
-use kubestep_engine::engine::testing::key;
+use kubestep_framework::record::intervention::Intervention;
+use kubestep_framework::record::{Outcome, QueueName};
+use kubestep_framework::testing::key;
 
 /// The cluster with a pod `p` of that spec, after edits.
 fn edited(spec: &str, others: &str, edits: &[&str]) -> World {
@@ -309,7 +309,6 @@ fn an_edit_is_an_input_of_a_session_and_goes_with_its_state() {
 
 #[test]
 fn interventions_have_words() {
-    let fail =
-        Intervention::Fail(kubestep_engine::config::ExtensionPoint::Score, "ImageLocality".into());
+    let fail = Intervention::Fail(kubestep_config::ExtensionPoint::Score, "ImageLocality".into());
     assert_eq!(fail.to_string(), "ImageLocality made to fail at Score");
 }

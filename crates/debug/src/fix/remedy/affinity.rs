@@ -5,8 +5,8 @@ use serde_json::json;
 use super::{Need, Remedies, labels};
 use crate::edit::{Edit, PodEdit, Term, TermList};
 use crate::why::cause::{AffinityMismatch, AffinityOf, Hint, Unmet};
-use kubestep_engine::api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
 
 /// Where the required terms are in a pod.
 const TERMS: &str =

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{Need, Remedies, delete};
 use crate::edit::{Edit, PodEdit};
 use crate::why::cause::{DeviceCause, Devices, Holder, UnmetConstraint};
-use kubestep_engine::api::{Kind, ObjectKey, Quantity, QuantityFormat, ResourceClaim};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_api::{Kind, ObjectKey, Quantity, QuantityFormat, ResourceClaim};
+use kubestep_framework::pod::NamespacedName;
 
 pub(super) fn unavailable(need: &Need<'_>, cause: &DeviceCause) -> Remedies {
     match cause {

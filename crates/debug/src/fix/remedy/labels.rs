@@ -5,7 +5,7 @@
 
 use super::Need;
 use crate::edit::{Edit, NodeEdit};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
 
 /// Labels that every kubelet sets.
 const OF_KUBELET: [&str; 5] = [

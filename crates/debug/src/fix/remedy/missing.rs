@@ -7,9 +7,9 @@ use super::volumes::{of_class, other_classes};
 use super::{Remedies, set};
 use crate::edit::Edit;
 use crate::why::references::{self, Field, Reference};
+use kubestep_api::{Kind, ObjectKey};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, ObjectKey};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
 
 /// For each object that does not exist, the ways to name one that does.
 pub(super) fn objects(world: &World, key: NamespacedName) -> Vec<Remedies> {

@@ -20,10 +20,10 @@ use serde_json::Value;
 
 use crate::edit::{Edit, PodEdit, owner};
 use crate::why::cause::{Cause, Detail};
+use kubestep_api::{Kind, ObjectKey, Pod};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, ObjectKey, Pod};
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
 
 pub(super) use problem::problems;
 pub(super) use resources::{evict, holders};

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Need, Remedies, delete};
 use crate::edit::{PodEdit, Term, TermList};
 use crate::why::cause::{NoPodNear, PodInTheWay, Whose};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
 
 pub(super) fn no_pod_near(need: &Need<'_>, near: &NoPodNear) -> Remedies {
     let correct = near.typo.as_ref().map(|typo| {

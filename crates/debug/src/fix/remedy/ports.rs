@@ -3,8 +3,8 @@
 use super::{Need, Remedies, delete};
 use crate::edit::{HostPort, PodEdit};
 use crate::why::cause::PortTaken;
-use kubestep_engine::api::Protocol;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Protocol;
+use kubestep_api::intern::Symbol;
 
 pub(super) fn taken(need: &Need<'_>, taken: &PortTaken) -> Remedies {
     let protocols = [Protocol::Tcp, Protocol::Udp, Protocol::Sctp];

@@ -1,10 +1,10 @@
 //! Priorities: always by a class, as an API server refuses a bare number.
 
 use crate::edit::{Edit, PodEdit};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Object, ObjectMeta, PreemptionPolicy, PriorityClass};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Object, ObjectMeta, PreemptionPolicy, PriorityClass};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
 /// The highest value of a class that is not the system's (`HighestUserDefinablePriority`).
 pub(in crate::fix) const HIGHEST: i32 = 1_000_000_000;

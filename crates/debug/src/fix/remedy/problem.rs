@@ -8,12 +8,12 @@ use crate::edit::{Edit, PodEdit};
 use crate::trace::History;
 use crate::why::group::Tried;
 use crate::why::{self, NodeWhy, ProblemKind, Why};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, ObjectKey, Pod};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, ObjectKey, Pod};
-use kubestep_engine::config::suggest;
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::engine::pod_groups::{PodGroupState, group_of};
-use kubestep_engine::intern::Symbol;
+use kubestep_config::suggest;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod_groups::{PodGroupState, group_of};
 
 /// For each blocking problem of the pod, and each object it is about, the ways to lift it.
 pub(in crate::fix) fn problems(world: &World, why: &Why) -> Vec<Remedies> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{Need, Remedies, delete};
 use crate::edit::{self, Edit, NodeEdit, PodEdit, owner};
 use crate::why::cause::Shortage;
-use kubestep_engine::api::{Pod, Quantity, QuantityFormat};
-use kubestep_engine::engine::pod::PodInfo;
-use kubestep_engine::engine::requests::is_sidecar;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, Quantity, QuantityFormat};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::pod::requests::is_sidecar;
 
 /// Amounts of memory are proposed in whole mebibytes.
 const MEBI: i64 = 1 << 20;

@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use super::{Need, Remedies, labels};
 use crate::edit::{Edit, PodEdit};
 use crate::why::cause::SpreadCause;
-use kubestep_engine::api::{
-    LabelSelector, TopologySpreadConstraint, UnsatisfiableConstraintAction,
-};
+use kubestep_api::{LabelSelector, TopologySpreadConstraint, UnsatisfiableConstraintAction};
 
 pub(super) fn uneven(need: &Need<'_>, cause: &SpreadCause) -> Remedies {
     let hard = need.pod.spec.topology_spread_constraints.iter().position(|constraint| {

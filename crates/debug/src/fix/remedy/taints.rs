@@ -3,8 +3,8 @@
 use super::{Need, Remedies};
 use crate::edit::{Edit, NodeEdit, PodEdit};
 use crate::why::cause::{UntoleratedTaint, is_kept_by_controller};
-use kubestep_engine::api::{TaintEffect, Toleration, TolerationOperator};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{TaintEffect, Toleration, TolerationOperator};
 
 pub(super) fn taint(need: &Need<'_>, taint: &UntoleratedTaint) -> Remedies {
     let untaint = NodeEdit::Untaint(taint.key, Some(taint.effect));

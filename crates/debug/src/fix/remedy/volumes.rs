@@ -6,13 +6,13 @@ use super::resources::evictable;
 use super::{Need, Remedies, delete};
 use crate::edit::Edit;
 use crate::why::cause::{VolumeCause, VolumeLimit, VolumeProblem, VolumeTaken};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, ObjectKey, PersistentVolumeClaim, Quantity};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, ObjectKey, PersistentVolumeClaim, Quantity};
-use kubestep_engine::engine::objects::Objects;
-use kubestep_engine::engine::plugins::volume_binding::{SELECTED_NODE, capacity, requested};
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::volumes;
-use kubestep_engine::intern::Symbol;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_plugins::volume_binding::{SELECTED_NODE, capacity, requested};
+use kubestep_plugins::volumes;
 
 /// Sizes of existing volumes that are tried for a claim, the largest first.
 const SIZES: usize = 3;

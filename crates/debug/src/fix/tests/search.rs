@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::edit::tests::{edit, world_with};
-use kubestep_engine::config::FeatureGates;
+use kubestep_config::FeatureGates;
 
 /// A node with a pod that wants no pod like `web` beside it.
 fn crowded(number: usize) -> String {

@@ -6,11 +6,11 @@ use super::*;
 use crate::edit::Edit;
 use crate::fork::Branches;
 use crate::session::Ran;
-use kubestep_engine::config::{self, FeatureGates};
-use kubestep_engine::engine::framework::registry::Registry;
-use kubestep_engine::engine::host::ExtenderCall;
-use kubestep_engine::engine::objects::Objects;
-use kubestep_engine::engine::testing::{key, node, pod};
+use kubestep_config as config;
+use kubestep_config::FeatureGates;
+use kubestep_framework::host::ExtenderCall;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::testing::{key, node, pod};
 
 /// A session that acts, on a cluster elsewhere with a node and pods `a` and `b`.
 fn session() -> Session {
@@ -20,7 +20,7 @@ fn session() -> Session {
 }
 
 fn session_with(config: Option<&str>) -> Session {
-    let (registry, features) = (Registry::in_tree(), FeatureGates::default());
+    let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
     let config = config::resolve(config, &features, &registry.descriptors()).unwrap();
     let mut world = World::new(&config, features, &registry).unwrap();
     world.write_elsewhere();

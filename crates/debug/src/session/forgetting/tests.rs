@@ -8,9 +8,9 @@ use super::super::tests::{seen, story};
 use crate::breakpoint::Definition;
 use crate::trace::{Entry, json};
 use crate::{Change, Input, Session};
+use kubestep_api::{Kind, Object};
 use kubestep_cluster::World;
-use kubestep_engine::api::{Kind, Object};
-use kubestep_engine::engine::testing::{NodeBuilder as _, PodBuilder as _, key, node, pod};
+use kubestep_framework::testing::{NodeBuilder as _, PodBuilder as _, key, node, pod};
 
 /// Copies of the cluster kept at most where there is no memory for them, those of where somebody
 /// looks around included.

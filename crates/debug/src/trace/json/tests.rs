@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::*;
-use kubestep_engine::engine::column::Column;
-use kubestep_engine::engine::record::{
+use kubestep_api::intern::Symbol;
+use kubestep_framework::record::column::Column;
+use kubestep_framework::record::{
     FilterColumn, FilterRecord, NodeNames, ScoreColumn, ScoreRecord, VerdictTable,
 };
-use kubestep_engine::intern::Symbol;
 
 fn key(name: &str) -> NamespacedName {
     NamespacedName::new("shop".into(), name.into())

@@ -7,12 +7,12 @@ use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::Case;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::pod_class::PodClass;
-use kubestep_engine::engine::snapshot::Snapshot;
-use kubestep_engine::engine::topology::TopologyColumn;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::pod::class::PodClass;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::snapshot::topology::TopologyColumn;
 
 /// Pods that are named at most.
 const NAMED: usize = 3;

@@ -5,14 +5,16 @@ use serde::Serialize;
 
 use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::api::words::count;
-use kubestep_engine::api::{ContainerExtendedResourceRequest, Node, NodeSelector};
-use kubestep_engine::engine::dra::{self, Constrained, DeviceId, Shortage};
-use kubestep_engine::engine::plugins::dynamic_resources::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_api::{ContainerExtendedResourceRequest, Node, NodeSelector};
+use kubestep_framework::dra::DeviceId;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_plugins::dynamic_resources::structured as dra;
+use kubestep_plugins::dynamic_resources::structured::{Constrained, Shortage};
+use kubestep_plugins::dynamic_resources::{
     Reason, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
 };
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 
 /// Why a resource claim cannot be used or allocated on the node.
 #[derive(Clone, PartialEq, Debug, Serialize)]

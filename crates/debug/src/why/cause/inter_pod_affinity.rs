@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::culprits::{ByDomain, Culprits};
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::api::LabelSelectorOperator;
-use kubestep_engine::api::selector::Selector;
-use kubestep_engine::config::suggest;
-use kubestep_engine::engine::plugins::inter_pod_affinity::{FilterState, selects};
-use kubestep_engine::engine::pod::AffinityTerm;
-use kubestep_engine::engine::pod_class::PodClass;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::LabelSelectorOperator;
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::Selector;
+use kubestep_config::suggest;
+use kubestep_framework::pod::AffinityTerm;
+use kubestep_framework::pod::class::PodClass;
+use kubestep_plugins::inter_pod_affinity::{FilterState, selects};
 
 /// Where the required terms are in a pod.
 const TERMS: &str = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution";

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
 
 /// Values by their type and a name.
 #[derive(Default)]

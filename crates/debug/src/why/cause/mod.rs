@@ -48,12 +48,12 @@ pub(crate) use memo::Memo;
 pub(crate) use node_condition::is_kept_by_controller;
 pub(crate) use node_resources_fit::Placed;
 
-use kubestep_engine::api::words::count;
-use kubestep_engine::engine::framework::cycle_state::CycleState;
-use kubestep_engine::engine::node::NodeInfo;
-use kubestep_engine::engine::scheduler::Probe;
-use kubestep_engine::engine::status::Status;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::status::Status;
+use kubestep_scheduler::Probe;
 
 /// Who can make a cause go away.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]

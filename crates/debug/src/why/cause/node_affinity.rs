@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::engine::plugins::node_affinity::required_terms;
+use kubestep_plugins::node_affinity::required_terms;
 
 /// The node is not what the pod, or the profile, asks for.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -6,9 +6,9 @@
 use serde::Serialize;
 
 use super::{Cause, Outlook, Words};
-use kubestep_engine::api::meta::find_condition;
-use kubestep_engine::api::{Node, Taint, Time};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::meta::find_condition;
+use kubestep_api::{Node, Taint, Time};
 
 /// The taint's key, the condition, the condition's status, and what that means.
 const CONDITIONS: [(&str, &str, &str, &str); 6] = [

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::engine::plugins::node_declared_features::undeclared;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_plugins::node_declared_features::undeclared;
 
 /// Features that the pod needs and the node does not declare.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
 
 /// The pod asks for another node.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::ports::HostPort;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::ports::HostPort;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
 
 /// A host port that is taken.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -4,15 +4,15 @@ use hashbrown::HashSet;
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::api::words::count;
-use kubestep_engine::api::{Container, Pod, Quantity, QuantityFormat};
-use kubestep_engine::config::Feature;
-use kubestep_engine::engine::amount;
-use kubestep_engine::engine::plugins::node_resources::fit::{Shortfall, shortfalls};
-use kubestep_engine::engine::pod::{NamespacedName, PodInfo};
-use kubestep_engine::engine::requests::{RequestOptions, is_sidecar, pod_requests};
-use kubestep_engine::engine::resource::Resource;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
+use kubestep_api::{Container, Pod, Quantity, QuantityFormat};
+use kubestep_config::Feature;
+use kubestep_framework::pod::requests::{RequestOptions, is_sidecar, pod_requests};
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::resource::Resource;
+use kubestep_framework::resource::amount;
+use kubestep_plugins::node_resources::fit::{Shortfall, shortfalls};
 
 /// Too little is left of a resource. CPU in millicores, everything else in whole units (bytes
 /// for memory and storage).

@@ -7,13 +7,13 @@
 use serde::Serialize;
 
 use super::Memo;
-use kubestep_engine::api::selector::NodeMatcher;
-use kubestep_engine::api::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::NodeMatcher;
+use kubestep_api::{
     Labels, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
 };
-use kubestep_engine::config::suggest;
-use kubestep_engine::engine::snapshot::Snapshot;
-use kubestep_engine::intern::Symbol;
+use kubestep_config::suggest;
+use kubestep_framework::snapshot::Snapshot;
 
 /// Values of a label that are listed at most.
 const LISTED: usize = 5;

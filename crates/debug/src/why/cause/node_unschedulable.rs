@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::api::{Node, TaintEffect, Time};
+use kubestep_api::{Node, TaintEffect, Time};
 
 /// The taint that the node controller keeps on cordoned nodes (`v1.TaintNodeUnschedulable`).
 pub(super) const TAINT: &str = "node.kubernetes.io/unschedulable";

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::volume_binding::{VolumeCause, VolumeProblem};
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::engine::plugins::node_volume_limits::{OverLimit, Reason, reason};
-use kubestep_engine::engine::volumes;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_plugins::node_volume_limits::{OverLimit, Reason, reason};
+use kubestep_plugins::volumes;
 
 /// A CSI driver with no room for the pod's volumes, or none at all.
 #[derive(Clone, PartialEq, Debug, Serialize)]

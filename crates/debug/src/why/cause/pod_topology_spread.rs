@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::api::Pod;
-use kubestep_engine::engine::plugins::pod_topology_spread::FilterState;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
+use kubestep_plugins::pod_topology_spread::FilterState;
 
 /// A constraint that the pod would break on the node.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::{
     Case, Cause, NodeCondition, Outlook, Words, is_kept_by_controller, node_unschedulable,
 };
-use kubestep_engine::api::{Taint, TaintEffect, Toleration, TolerationOperator};
-use kubestep_engine::engine::plugins::taint_toleration::blocking_taints;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Taint, TaintEffect, Toleration, TolerationOperator};
+use kubestep_plugins::taint_toleration::blocking_taints;
 
 /// A taint that the pod does not tolerate.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -5,15 +5,15 @@ use serde::Serialize;
 
 use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::api::{
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
     Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
     PersistentVolume, StorageClass, TopologySelectorTerm,
 };
-use kubestep_engine::engine::plugins::volume_binding::{
+use kubestep_framework::pod::NamespacedName;
+use kubestep_plugins::volume_binding::{
     Reason, Rejection, Unfit, capacity, largest_volume, rejections, requested,
 };
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
 
 /// Volumes that are listed at most.
 const LISTED: usize = 3;

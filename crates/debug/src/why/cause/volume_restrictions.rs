@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::engine::plugins::volume_restrictions::{Reason, reasons};
-use kubestep_engine::engine::pod::NamespacedName;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_plugins::volume_restrictions::{Reason, reasons};
 
 /// A volume that another pod has.
 #[derive(Clone, PartialEq, Debug, Serialize)]

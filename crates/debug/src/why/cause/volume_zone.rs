@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
-use kubestep_engine::engine::plugins::volume_zone::{Topology, conflicts};
-use kubestep_engine::engine::pod::NamespacedName;
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_plugins::volume_zone::{Topology, conflicts};
 
 /// A volume in another zone or region.
 #[derive(Clone, PartialEq, Debug, Serialize)]

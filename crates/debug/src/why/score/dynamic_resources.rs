@@ -1,7 +1,7 @@
 //! DynamicResources: the devices that the pod's claims would get on the node.
 
 use super::{Case, Input};
-use kubestep_engine::engine::plugins::dynamic_resources::found_devices;
+use kubestep_plugins::dynamic_resources::found_devices;
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let found = found_devices(&case.scored.state, case.node.name);

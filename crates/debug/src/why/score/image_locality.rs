@@ -1,8 +1,8 @@
 //! ImageLocality: the pod's images that the node has already.
 
 use super::{Case, Input};
-use kubestep_engine::engine::amount;
-use kubestep_engine::engine::plugins::image_locality::held_images;
+use kubestep_framework::resource::amount;
+use kubestep_plugins::image_locality::held_images;
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let cx = case.probe.cx();

@@ -1,7 +1,7 @@
 //! InterPodAffinity: what pods add to the node's domains.
 
 use super::{Case, Input};
-use kubestep_engine::engine::plugins::inter_pod_affinity::Weights;
+use kubestep_plugins::inter_pod_affinity::Weights;
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let Some(weights) = case.scored.state.read::<Weights>() else { return Vec::new() };

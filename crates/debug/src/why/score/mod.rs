@@ -16,10 +16,10 @@ mod taint_toleration;
 
 use serde::Serialize;
 
-use kubestep_engine::engine::node::{NodeId, NodeInfo};
-use kubestep_engine::engine::record::{CycleRecord, ScoreRecord};
-use kubestep_engine::engine::scheduler::{Probe, Scored};
-use kubestep_engine::intern::Symbol;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::record::{CycleRecord, ScoreRecord};
+use kubestep_scheduler::{Probe, Scored};
 
 /// Nodes whose scores are explained in full, unless others are asked for.
 const EXPLAINED: usize = 3;
@@ -231,7 +231,7 @@ fn id(probe: &Probe, name: Symbol) -> Option<NodeId> {
 }
 
 fn plugins(record: &ScoreRecord) -> Vec<ScorePlugin> {
-    let plugin = |column: &kubestep_engine::engine::record::ScoreColumn| ScorePlugin {
+    let plugin = |column: &kubestep_framework::record::ScoreColumn| ScorePlugin {
         plugin: column.plugin,
         weight: column.weight,
     };
@@ -293,7 +293,7 @@ fn formulas(
 fn of_node(probe: &Probe, scored: &Scored, name: Symbol) -> Vec<Formula> {
     let Some(node) = probe.snapshot().by_name(name) else { return Vec::new() };
     let case = Case { probe, scored, node };
-    let formula = |column: &kubestep_engine::engine::record::ScoreColumn| {
+    let formula = |column: &kubestep_framework::record::ScoreColumn| {
         let known = EXPLAINERS.iter().find(|explainer| column.plugin == explainer.plugin)?;
         Some(Formula {
             node: name,

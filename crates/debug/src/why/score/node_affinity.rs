@@ -1,9 +1,9 @@
 //! NodeAffinity: each preference with its weight, and whether the node meets it.
 
 use super::{Case, Input};
-use kubestep_engine::api::PreferredSchedulingTerm;
-use kubestep_engine::api::selector::PreferredTerms;
-use kubestep_engine::engine::plugins::node_affinity::preferred_terms;
+use kubestep_api::PreferredSchedulingTerm;
+use kubestep_api::selector::PreferredTerms;
+use kubestep_plugins::node_affinity::preferred_terms;
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let Some(node) = &case.node.node else { return Vec::new() };

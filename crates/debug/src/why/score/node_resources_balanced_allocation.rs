@@ -1,7 +1,7 @@
 //! NodeResourcesBalancedAllocation: the shares in use with the pod, and how alike they are.
 
 use super::{Case, Input};
-use kubestep_engine::engine::plugins::node_resources::balanced_allocation::balances;
+use kubestep_plugins::node_resources::balanced_allocation::balances;
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let (cx, args) = (case.probe.cx(), &case.probe.args().node_resources_balanced_allocation);

@@ -1,8 +1,8 @@
 //! NodeResourcesFit: what would be allocated of each resource that counts.
 
 use super::{Case, Input};
-use kubestep_engine::engine::amount;
-use kubestep_engine::engine::plugins::node_resources::fit::{Amounts, score_amounts};
+use kubestep_framework::resource::amount;
+use kubestep_plugins::node_resources::fit::{Amounts, score_amounts};
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let (cx, args) = (case.probe.cx(), &case.probe.args().node_resources_fit);

@@ -1,7 +1,7 @@
 //! PodTopologySpread: the matching pods in the node's domains.
 
 use super::{Case, Input};
-use kubestep_engine::engine::plugins::pod_topology_spread::ScoreState;
+use kubestep_plugins::pod_topology_spread::ScoreState;
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let Some(state) = case.scored.state.read::<ScoreState>() else { return Vec::new() };

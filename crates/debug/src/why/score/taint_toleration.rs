@@ -1,7 +1,7 @@
 //! TaintToleration: the PreferNoSchedule taints that are not tolerated.
 
 use super::{Case, Input};
-use kubestep_engine::engine::plugins::taint_toleration::avoided_taints;
+use kubestep_plugins::taint_toleration::avoided_taints;
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let Some(node) = &case.node.node else { return Vec::new() };

@@ -1,0 +1,54 @@
+//! Kubernetes objects, slim: typed structs with only the fields that kube-scheduler
+//! 1.36 reads, under the API's own names, on interned strings.
+//!
+//! Every type is re-exported here: [`Pod`], [`Node`], [`Object`] for an object of any kind. To read
+//! documents start at [`yaml`] and [`decode`]; [`admission`] and [`defaults`] do to an object what
+//! an API server does on its way into the cluster. [`quantity`] and [`selector`] follow upstream to
+//! the last digit and error text. Strings that occur many times are [`intern::Symbol`]s, equal values are
+//! stored once ([`shared`]).
+
+mod macros;
+
+pub mod admission;
+pub mod decode;
+pub mod defaults;
+pub mod glob;
+pub mod intern;
+pub mod kind;
+pub mod map;
+pub mod meta;
+pub mod node;
+pub mod object;
+pub mod pod;
+pub mod pod_affinity;
+pub mod quantity;
+pub mod resource;
+pub mod scheduling;
+pub mod selector;
+pub mod shared;
+pub mod storage;
+pub mod time;
+pub mod version;
+pub mod volumes;
+pub mod words;
+pub mod workload;
+pub mod yaml;
+
+pub use decode::{DecodeError, Decoded};
+pub use kind::Kind;
+pub use map::{Labels, ResourceList, SymbolMap};
+pub use meta::*;
+pub use node::*;
+pub use object::{Object, ObjectKey};
+pub use pod::*;
+pub use pod_affinity::*;
+pub use quantity::{Format as QuantityFormat, Quantity, QuantityError};
+pub use resource::*;
+pub use scheduling::*;
+pub use selector::Selector;
+pub use shared::{Shared, SharedList};
+pub use storage::*;
+pub use time::Time;
+pub use version::ResourceVersion;
+pub use volumes::*;
+pub use workload::*;

@@ -1,0 +1,159 @@
+//! How the API's structs and enumerations are declared: once each, with the
+//! decoding rules of the Go decoder (absent and `null` are the zero value,
+//! unknown fields are ignored) and without empty fields on output.
+
+use serde::{Deserialize, Deserializer};
+
+/// Decodes a field as the Go decoder does: `null` leaves the zero value.
+pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// True for the zero value, which is left out on output.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Declares structs of the API: camelCase names, lenient decoding, empty fields left out.
+/// The fields carry the API's own names and meaning, so only the struct is documented.
+macro_rules! api_structs {
+    ($($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* pub $field:ident: $type:ty),* $(,)? })*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        #[allow(missing_docs)]
+        pub struct $name {$(
+            $(#[$field_meta])*
+            #[serde(
+                deserialize_with = "crate::macros::or_default",
+                skip_serializing_if = "crate::macros::is_default"
+            )]
+            pub $field: $type,
+        )*}
+    )*};
+}
+
+/// Declares an enumeration whose unknown texts upstream carries along: they end in `Other`,
+/// and the zero value is `Other("")`, the API's empty string.
+macro_rules! open_enum {
+    ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs)]
+        pub enum $name { $($variant,)* Other(crate::intern::Symbol) }
+
+        impl $name {
+            /// The API's text.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)* $name::Other(text) => text.as_str() }
+            }
+
+            /// True where the field was not set.
+            pub fn is_unset(self) -> bool {
+                self == $name::Other(crate::intern::Symbol::EMPTY)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> $name {
+                match text { $($text => $name::$variant,)* _ => $name::Other(text.into()) }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> $name { $name::Other(crate::intern::Symbol::EMPTY) }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                crate::macros::text(deserializer, |text| Ok($name::from(text)))
+            }
+        }
+    };
+}
+
+/// Declares an enumeration where the API accepts nothing else: other text is an error that
+/// names the choices. An empty text is the default, as for an unset field.
+macro_rules! closed_enum {
+    ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? } default $default:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs)]
+        pub enum $name { $($variant,)* }
+
+        impl $name {
+            /// The API's text.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> $name { $name::$default }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                crate::macros::text(deserializer, |text| match text {
+                    "" => Ok($name::default()),
+                    $($text => Ok($name::$variant),)*
+                    other => Err(format!(
+                        "unknown value {other:?}, expected {}",
+                        [$(concat!("`", $text, "`")),*].join(" or ")
+                    )),
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use {api_structs, closed_enum, open_enum};
+
+/// Decodes a string and hands it to `convert`, whose error becomes the decoder's.
+pub fn text<'de, D, T>(
+    deserializer: D,
+    convert: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    struct Visitor<F>(F);
+    impl<T, F: FnOnce(&str) -> Result<T, String>> serde::de::Visitor<'_> for Visitor<F> {
+        type Value = T;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a string")
+        }
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+            (self.0)(text).map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_any(Visitor(convert))
+}

@@ -1,0 +1,55 @@
+//! Nodes (`core/v1`), as far as the scheduler reads them.
+
+use crate::intern::Symbol;
+use crate::macros::api_structs;
+use crate::shared::pooled;
+use crate::{Condition, ObjectMeta, ResourceList, Shared, TaintEffect, Time};
+
+api_structs! {
+    /// A node.
+    pub struct Node {
+        pub metadata: ObjectMeta,
+        pub spec: NodeSpec,
+        pub status: NodeStatus,
+    }
+
+    /// How a node is to be used.
+    pub struct NodeSpec {
+        pub unschedulable: bool,
+        pub taints: Vec<Taint>,
+        #[serde(rename = "providerID")]
+        pub provider_id: Symbol,
+    }
+
+    /// A taint.
+    pub struct Taint {
+        pub key: Symbol,
+        pub value: Symbol,
+        pub effect: TaintEffect,
+        pub time_added: Option<Time>,
+    }
+
+    /// What a node has. An absent `allocatable` is defaulted from `capacity`.
+    pub struct NodeStatus {
+        pub capacity: Option<ResourceList>,
+        pub allocatable: Option<ResourceList>,
+        pub images: Vec<Shared<ContainerImage>>,
+        pub conditions: Vec<Condition>,
+        pub declared_features: Vec<Symbol>,
+    }
+
+    /// An image on a node: all its names, and its size in bytes. Many nodes have the same.
+    pub struct ContainerImage {
+        pub names: Vec<Symbol>,
+        pub size_bytes: i64,
+    }
+}
+
+pooled!(ContainerImage);
+
+impl Node {
+    /// The allocatable amounts; none where the node reports none.
+    pub fn allocatable(&self) -> impl Iterator<Item = (Symbol, &crate::Quantity)> {
+        self.status.allocatable.iter().flat_map(|amounts| amounts.iter())
+    }
+}

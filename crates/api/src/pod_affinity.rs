@@ -1,0 +1,55 @@
+//! Affinity of pods to nodes and to other pods, as written.
+
+use crate::intern::Symbol;
+use crate::macros::api_structs;
+use crate::{LabelSelector, NodeSelector, NodeSelectorTerm};
+
+api_structs! {
+    /// `spec.affinity`.
+    pub struct Affinity {
+        pub node_affinity: Option<NodeAffinity>,
+        pub pod_affinity: Option<PodAffinity>,
+        pub pod_anti_affinity: Option<PodAntiAffinity>,
+    }
+
+    /// Affinity to nodes.
+    pub struct NodeAffinity {
+        pub required_during_scheduling_ignored_during_execution: Option<NodeSelector>,
+        pub preferred_during_scheduling_ignored_during_execution: Vec<PreferredSchedulingTerm>,
+    }
+
+    /// A node preference; `weight` is 1 to 100.
+    pub struct PreferredSchedulingTerm {
+        pub weight: i32,
+        pub preference: NodeSelectorTerm,
+    }
+
+    /// Affinity to pods.
+    pub struct PodAffinity {
+        pub required_during_scheduling_ignored_during_execution: Vec<PodAffinityTerm>,
+        pub preferred_during_scheduling_ignored_during_execution: Vec<WeightedPodAffinityTerm>,
+    }
+
+    /// Anti-affinity to pods.
+    pub struct PodAntiAffinity {
+        pub required_during_scheduling_ignored_during_execution: Vec<PodAffinityTerm>,
+        pub preferred_during_scheduling_ignored_during_execution: Vec<WeightedPodAffinityTerm>,
+    }
+
+    /// A pod preference; `weight` is 1 to 100.
+    pub struct WeightedPodAffinityTerm {
+        pub weight: i32,
+        pub pod_affinity_term: PodAffinityTerm,
+    }
+
+    /// Which pods, in which namespaces, within which topology.
+    /// An absent `label_selector` selects no pod; an absent `namespace_selector` no namespace.
+    pub struct PodAffinityTerm {
+        pub label_selector: Option<LabelSelector>,
+        pub namespaces: Vec<Symbol>,
+        pub topology_key: Symbol,
+        pub namespace_selector: Option<LabelSelector>,
+        pub match_label_keys: Vec<Symbol>,
+        pub mismatch_label_keys: Vec<Symbol>,
+    }
+}

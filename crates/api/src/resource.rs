@@ -1,0 +1,345 @@
+//! Dynamic resource allocation (`resource.k8s.io/v1`): claims, templates, slices, classes.
+//! Older versions are brought into this shape by `api::decode`.
+
+use std::collections::BTreeMap;
+
+use crate::intern::Symbol;
+use crate::macros::{api_structs, open_enum};
+use crate::{Condition, NodeSelector, ObjectMeta, Quantity, Time};
+
+api_structs! {
+    /// A slice of a driver's devices.
+    pub struct ResourceSlice {
+        pub metadata: ObjectMeta,
+        pub spec: ResourceSliceSpec,
+    }
+
+    /// The devices, and the nodes that can use them.
+    pub struct ResourceSliceSpec {
+        pub driver: Symbol,
+        pub pool: ResourcePool,
+        pub node_name: Option<Symbol>,
+        pub node_selector: Option<NodeSelector>,
+        pub all_nodes: Option<bool>,
+        pub devices: Vec<Device>,
+        pub per_device_node_selection: Option<bool>,
+        pub shared_counters: Vec<CounterSet>,
+    }
+
+    /// The pool a slice belongs to; only the highest generation counts.
+    pub struct ResourcePool {
+        pub name: Symbol,
+        pub generation: i64,
+        pub resource_slice_count: i64,
+    }
+
+    /// Counters that devices consume together.
+    pub struct CounterSet {
+        pub name: Symbol,
+        pub counters: BTreeMap<Symbol, Counter>,
+    }
+
+    /// An amount of a counter.
+    pub struct Counter {
+        pub value: Quantity,
+    }
+
+    /// A device.
+    pub struct Device {
+        pub name: Symbol,
+        pub attributes: BTreeMap<Symbol, DeviceAttribute>,
+        pub capacity: BTreeMap<Symbol, DeviceCapacity>,
+        pub consumes_counters: Vec<DeviceCounterConsumption>,
+        pub node_name: Option<Symbol>,
+        pub node_selector: Option<NodeSelector>,
+        pub all_nodes: Option<bool>,
+        pub taints: Vec<DeviceTaint>,
+        pub binds_to_node: Option<bool>,
+        pub binding_conditions: Vec<Symbol>,
+        pub binding_failure_conditions: Vec<Symbol>,
+        pub allow_multiple_allocations: Option<bool>,
+        pub node_allocatable_resource_mappings: BTreeMap<Symbol, NodeAllocatableResourceMapping>,
+    }
+
+    /// How a device draws on a node's own resources.
+    pub struct NodeAllocatableResourceMapping {
+        pub capacity_key: Option<Symbol>,
+        pub allocation_multiplier: Option<Quantity>,
+    }
+
+    /// What a device takes from a counter set.
+    pub struct DeviceCounterConsumption {
+        pub counter_set: Symbol,
+        pub counters: BTreeMap<Symbol, Counter>,
+    }
+
+    /// An attribute: exactly one of the fields is set.
+    pub struct DeviceAttribute {
+        #[serde(rename = "int")]
+        pub int_value: Option<i64>,
+        #[serde(rename = "bool")]
+        pub bool_value: Option<bool>,
+        #[serde(rename = "string")]
+        pub string_value: Option<Symbol>,
+        #[serde(rename = "version")]
+        pub version_value: Option<Symbol>,
+        #[serde(rename = "ints")]
+        pub int_values: Vec<i64>,
+        #[serde(rename = "bools")]
+        pub bool_values: Vec<bool>,
+        #[serde(rename = "strings")]
+        pub string_values: Vec<Symbol>,
+        #[serde(rename = "versions")]
+        pub version_values: Vec<Symbol>,
+    }
+
+    /// An amount that a device has, and how it may be shared.
+    pub struct DeviceCapacity {
+        pub value: Quantity,
+        pub request_policy: Option<CapacityRequestPolicy>,
+    }
+
+    /// Which amounts may be requested.
+    pub struct CapacityRequestPolicy {
+        pub default: Option<Quantity>,
+        pub valid_values: Vec<Quantity>,
+        pub valid_range: Option<CapacityRequestPolicyRange>,
+    }
+
+    /// A range of amounts in steps.
+    pub struct CapacityRequestPolicyRange {
+        pub min: Option<Quantity>,
+        pub max: Option<Quantity>,
+        pub step: Option<Quantity>,
+    }
+
+    /// A taint of a device.
+    pub struct DeviceTaint {
+        pub key: Symbol,
+        pub value: Symbol,
+        pub effect: DeviceTaintEffect,
+        pub time_added: Option<Time>,
+    }
+
+    /// A resource claim.
+    pub struct ResourceClaim {
+        pub metadata: ObjectMeta,
+        pub spec: ResourceClaimSpec,
+        pub status: ResourceClaimStatus,
+    }
+
+    /// What it asks for.
+    pub struct ResourceClaimSpec {
+        pub devices: DeviceClaim,
+    }
+
+    /// Requests for devices, and constraints across them.
+    pub struct DeviceClaim {
+        pub requests: Vec<DeviceRequest>,
+        pub constraints: Vec<DeviceConstraint>,
+        pub config: Vec<DeviceClaimConfiguration>,
+    }
+
+    /// A request: either `exactly` or `first_available` is set.
+    pub struct DeviceRequest {
+        pub name: Symbol,
+        pub exactly: Option<ExactDeviceRequest>,
+        pub first_available: Vec<DeviceSubRequest>,
+    }
+
+    /// One kind of device.
+    pub struct ExactDeviceRequest {
+        pub device_class_name: Symbol,
+        pub selectors: Vec<DeviceSelector>,
+        pub allocation_mode: DeviceAllocationMode,
+        pub count: i64,
+        pub admin_access: Option<bool>,
+        pub tolerations: Vec<DeviceToleration>,
+        pub capacity: Option<CapacityRequirements>,
+    }
+
+    /// One alternative of a prioritized list.
+    pub struct DeviceSubRequest {
+        pub name: Symbol,
+        pub device_class_name: Symbol,
+        pub selectors: Vec<DeviceSelector>,
+        pub allocation_mode: DeviceAllocationMode,
+        pub count: i64,
+        pub tolerations: Vec<DeviceToleration>,
+        pub capacity: Option<CapacityRequirements>,
+    }
+
+    /// Amounts asked of a device that can be shared.
+    pub struct CapacityRequirements {
+        pub requests: BTreeMap<Symbol, Quantity>,
+    }
+
+    /// A condition on devices.
+    pub struct DeviceSelector {
+        pub cel: Option<CelDeviceSelector>,
+    }
+
+    /// A CEL expression on `device`.
+    pub struct CelDeviceSelector {
+        pub expression: Symbol,
+    }
+
+    /// An attribute that the devices of some requests share, or differ in.
+    pub struct DeviceConstraint {
+        pub requests: Vec<Symbol>,
+        pub match_attribute: Option<Symbol>,
+        pub distinct_attribute: Option<Symbol>,
+    }
+
+    /// Configuration for the drivers of some requests.
+    pub struct DeviceClaimConfiguration {
+        pub requests: Vec<Symbol>,
+        pub opaque: Option<OpaqueDeviceConfiguration>,
+    }
+
+    /// Configuration that only a driver understands.
+    pub struct OpaqueDeviceConfiguration {
+        pub driver: Symbol,
+        pub parameters: Option<serde_json::Value>,
+    }
+
+    /// A toleration of device taints.
+    pub struct DeviceToleration {
+        pub key: Symbol,
+        pub operator: DeviceTolerationOperator,
+        pub value: Symbol,
+        pub effect: DeviceTaintEffect,
+        pub toleration_seconds: Option<i64>,
+    }
+
+    /// What a claim got, and who uses it.
+    pub struct ResourceClaimStatus {
+        pub allocation: Option<AllocationResult>,
+        pub reserved_for: Vec<ResourceClaimConsumerReference>,
+        pub devices: Vec<AllocatedDeviceStatus>,
+    }
+
+    /// A user of a claim.
+    pub struct ResourceClaimConsumerReference {
+        pub api_group: Symbol,
+        pub resource: Symbol,
+        pub name: Symbol,
+        pub uid: Symbol,
+    }
+
+    /// The allocated devices and the nodes that can use them (absent: all nodes).
+    pub struct AllocationResult {
+        pub devices: DeviceAllocationResult,
+        pub node_selector: Option<NodeSelector>,
+        pub allocation_timestamp: Option<Time>,
+    }
+
+    /// The devices.
+    pub struct DeviceAllocationResult {
+        pub results: Vec<DeviceRequestAllocationResult>,
+        pub config: Vec<DeviceAllocationConfiguration>,
+    }
+
+    /// One device for one request.
+    pub struct DeviceRequestAllocationResult {
+        pub request: Symbol,
+        pub driver: Symbol,
+        pub pool: Symbol,
+        pub device: Symbol,
+        pub admin_access: Option<bool>,
+        pub tolerations: Vec<DeviceToleration>,
+        pub binding_conditions: Vec<Symbol>,
+        pub binding_failure_conditions: Vec<Symbol>,
+        #[serde(rename = "shareID")]
+        pub share_id: Option<Symbol>,
+        pub consumed_capacity: BTreeMap<Symbol, Quantity>,
+    }
+
+    /// Configuration that goes with the allocation.
+    pub struct DeviceAllocationConfiguration {
+        pub source: AllocationConfigSource,
+        pub requests: Vec<Symbol>,
+        pub opaque: Option<OpaqueDeviceConfiguration>,
+    }
+
+    /// A driver's report on an allocated device.
+    pub struct AllocatedDeviceStatus {
+        pub driver: Symbol,
+        pub pool: Symbol,
+        pub device: Symbol,
+        #[serde(rename = "shareID")]
+        pub share_id: Option<Symbol>,
+        pub conditions: Vec<Condition>,
+    }
+
+    /// A device class.
+    pub struct DeviceClass {
+        pub metadata: ObjectMeta,
+        pub spec: DeviceClassSpec,
+    }
+
+    /// Which devices are in it.
+    pub struct DeviceClassSpec {
+        pub selectors: Vec<DeviceSelector>,
+        pub config: Vec<DeviceClassConfiguration>,
+        pub extended_resource_name: Option<Symbol>,
+    }
+
+    /// Configuration for all devices of a class.
+    pub struct DeviceClassConfiguration {
+        pub opaque: Option<OpaqueDeviceConfiguration>,
+    }
+
+    /// A rule that taints devices beside what their slices say.
+    pub struct DeviceTaintRule {
+        pub metadata: ObjectMeta,
+        pub spec: DeviceTaintRuleSpec,
+    }
+
+    /// Which devices it taints, and how. Without a selector it taints all.
+    pub struct DeviceTaintRuleSpec {
+        pub device_selector: Option<DeviceTaintSelector>,
+        pub taint: DeviceTaint,
+    }
+
+    /// Devices by their names; what is absent matches all.
+    pub struct DeviceTaintSelector {
+        pub driver: Option<Symbol>,
+        pub pool: Option<Symbol>,
+        pub device: Option<Symbol>,
+    }
+
+    /// A template of resource claims.
+    pub struct ResourceClaimTemplate {
+        pub metadata: ObjectMeta,
+        pub spec: ResourceClaimTemplateSpec,
+    }
+
+    /// What a claim made from it looks like.
+    pub struct ResourceClaimTemplateSpec {
+        pub metadata: ObjectMeta,
+        pub spec: ResourceClaimSpec,
+    }
+}
+
+open_enum! {
+    /// A device taint's effect; unset in a toleration means all effects.
+    pub enum DeviceTaintEffect {
+        None = "None", NoSchedule = "NoSchedule", NoExecute = "NoExecute",
+    }
+}
+
+open_enum! {
+    /// A device toleration's operator; the API's default is Equal.
+    pub enum DeviceTolerationOperator { Equal = "Equal", Exists = "Exists" }
+}
+
+open_enum! {
+    /// How many devices a request is for; the API's default is ExactCount.
+    pub enum DeviceAllocationMode { ExactCount = "ExactCount", All = "All" }
+}
+
+open_enum! {
+    /// Where a configuration came from.
+    pub enum AllocationConfigSource { FromClass = "FromClass", FromClaim = "FromClaim" }
+}

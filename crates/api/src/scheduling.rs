@@ -1,0 +1,114 @@
+//! Pod groups and workloads (`scheduling.k8s.io`, in the v1alpha2 shape of 1.36).
+
+use crate::intern::Symbol;
+use crate::macros::{api_structs, open_enum};
+use crate::{Condition, ObjectMeta};
+
+api_structs! {
+    /// A group of pods that are scheduled together.
+    pub struct PodGroup {
+        pub metadata: ObjectMeta,
+        pub spec: PodGroupSpec,
+        pub status: PodGroupStatus,
+    }
+
+    /// How the group is scheduled.
+    pub struct PodGroupSpec {
+        pub pod_group_template_ref: Option<PodGroupTemplateReference>,
+        pub scheduling_policy: PodGroupSchedulingPolicy,
+        pub scheduling_constraints: Option<PodGroupSchedulingConstraints>,
+        pub resource_claims: Vec<PodGroupResourceClaim>,
+        pub disruption_mode: Option<DisruptionMode>,
+        pub priority_class_name: Symbol,
+        pub priority: Option<i32>,
+    }
+
+    /// Either policy is set.
+    pub struct PodGroupSchedulingPolicy {
+        pub basic: Option<BasicSchedulingPolicy>,
+        pub gang: Option<GangSchedulingPolicy>,
+    }
+
+    /// One by one, as without a group.
+    pub struct BasicSchedulingPolicy {}
+
+    /// All or nothing, once `min_count` pods are there.
+    pub struct GangSchedulingPolicy {
+        pub min_count: i32,
+    }
+
+    /// Where the group may be placed.
+    pub struct PodGroupSchedulingConstraints {
+        pub topology: Vec<TopologyConstraint>,
+    }
+
+    /// All pods of the group within one value of this node label.
+    pub struct TopologyConstraint {
+        pub key: Symbol,
+    }
+
+    /// A resource claim shared by the group.
+    pub struct PodGroupResourceClaim {
+        pub name: Symbol,
+        pub resource_claim_name: Option<Symbol>,
+        pub resource_claim_template_name: Option<Symbol>,
+    }
+
+    /// What has become of the group.
+    pub struct PodGroupStatus {
+        pub conditions: Vec<Condition>,
+        pub resource_claim_statuses: Vec<PodGroupResourceClaimStatus>,
+    }
+
+    /// The claim made for a group's resource claim.
+    pub struct PodGroupResourceClaimStatus {
+        pub name: Symbol,
+        pub resource_claim_name: Option<Symbol>,
+    }
+
+    /// The template that a group was made from.
+    pub struct PodGroupTemplateReference {
+        pub workload: Option<WorkloadPodGroupTemplateReference>,
+    }
+
+    /// That template's workload and name.
+    pub struct WorkloadPodGroupTemplateReference {
+        pub workload_name: Symbol,
+        pub pod_group_template_name: Symbol,
+    }
+
+    /// A workload: templates of pod groups.
+    pub struct Workload {
+        pub metadata: ObjectMeta,
+        pub spec: WorkloadSpec,
+    }
+
+    /// The templates and what made them.
+    pub struct WorkloadSpec {
+        pub controller_ref: Option<TypedLocalObjectReference>,
+        pub pod_group_templates: Vec<PodGroupTemplate>,
+    }
+
+    /// A reference within the namespace.
+    pub struct TypedLocalObjectReference {
+        pub api_group: Symbol,
+        pub kind: Symbol,
+        pub name: Symbol,
+    }
+
+    /// A template of a pod group.
+    pub struct PodGroupTemplate {
+        pub name: Symbol,
+        pub scheduling_policy: PodGroupSchedulingPolicy,
+        pub scheduling_constraints: Option<PodGroupSchedulingConstraints>,
+        pub resource_claims: Vec<PodGroupResourceClaim>,
+        pub disruption_mode: Option<DisruptionMode>,
+        pub priority_class_name: Symbol,
+        pub priority: Option<i32>,
+    }
+}
+
+open_enum! {
+    /// Whether a group's pods are disrupted one by one or all together.
+    pub enum DisruptionMode { Pod = "Pod", PodGroup = "PodGroup" }
+}

@@ -1,0 +1,175 @@
+//! Compiled selectors: label selectors, node selectors and tolerations as the scheduler
+//! matches them, with everything checked once and compared by interned id.
+//!
+//! Upstream: `apimachinery/pkg/labels`, `component-helpers/scheduling/corev1/nodeaffinity`,
+//! `api/core/v1/toleration.go`.
+
+mod node;
+mod parse;
+mod requirement;
+mod toleration;
+mod validate;
+
+use std::fmt;
+
+pub use node::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, SelectorErrors};
+pub use requirement::{Operator, Requirement};
+pub use toleration::{find_untolerated_taint, tolerates};
+pub use validate::{is_dns_subdomain, is_label_text};
+
+use crate::intern::Symbol;
+use crate::{LabelSelector, LabelSelectorOperator, Labels};
+
+/// A label selector, ready to match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Selector {
+    /// Matches no labels at all: what an absent selector means.
+    #[default]
+    Nothing,
+    /// Matches any labels: what an empty selector means.
+    Everything,
+    /// All requirements must hold; sorted by key.
+    All(Box<[Requirement]>),
+}
+
+impl Selector {
+    /// Compiles a selector as written. Absent selects nothing, empty selects everything.
+    /// An error names what the API server would refuse.
+    pub fn new(written: Option<&LabelSelector>) -> Result<Selector, String> {
+        let Some(written) = written else { return Ok(Selector::Nothing) };
+        let labels = written
+            .match_labels
+            .iter()
+            .map(|(key, value)| Requirement::new(key, Operator::Equals, vec![*value], ""));
+        let expressions = written.match_expressions.iter().map(|expression| {
+            let operator = match expression.operator {
+                LabelSelectorOperator::In => Operator::In,
+                LabelSelectorOperator::NotIn => Operator::NotIn,
+                LabelSelectorOperator::Exists => Operator::Exists,
+                LabelSelectorOperator::DoesNotExist => Operator::DoesNotExist,
+                LabelSelectorOperator::Other(text) => {
+                    return Err(vec![format!("{text:?} is not a valid label selector operator")]);
+                }
+            };
+            Requirement::new(expression.key, operator, expression.values.clone(), "")
+        });
+        let requirements: Result<Vec<_>, _> = labels.chain(expressions).collect();
+        match requirements {
+            Ok(requirements) => Ok(Selector::from_requirements(requirements)),
+            Err(errors) => Err(join_errors(&errors)),
+        }
+    }
+
+    /// All labels of a set, each with its value (`labels.SelectorFromSet`). An empty or absent
+    /// set selects everything. Keys and values are not checked.
+    pub fn from_labels(labels: &Labels) -> Selector {
+        Selector::from_requirements(
+            labels
+                .iter()
+                .map(|(key, value)| Requirement::unchecked(key, Operator::Equals, vec![*value]))
+                .collect(),
+        )
+    }
+
+    /// Reads kubectl's notation: `app=web,tier in (front,back),!canary`.
+    pub fn parse(text: &str) -> Result<Selector, String> {
+        parse::parse(text)
+    }
+
+    /// All of these requirements; none selects everything.
+    pub fn from_requirements(mut requirements: Vec<Requirement>) -> Selector {
+        if requirements.is_empty() {
+            return Selector::Everything;
+        }
+        requirements.sort_by_key(|requirement| requirement.key);
+        Selector::All(requirements.into_boxed_slice())
+    }
+
+    /// The selector narrowed by more requirements; nothing stays nothing.
+    pub fn and(self, more: impl IntoIterator<Item = Requirement>) -> Selector {
+        match self {
+            Selector::Nothing => Selector::Nothing,
+            Selector::Everything => Selector::from_requirements(more.into_iter().collect()),
+            Selector::All(requirements) => {
+                let mut requirements = requirements.into_vec();
+                requirements.extend(more);
+                Selector::from_requirements(requirements)
+            }
+        }
+    }
+
+    /// True if the labels are selected.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        match self {
+            Selector::Nothing => false,
+            Selector::Everything => true,
+            Selector::All(requirements) => {
+                requirements.iter().all(|requirement| requirement.matches(labels))
+            }
+        }
+    }
+
+    /// True if the selector does not restrict anything (upstream's `Empty`; false for nothing).
+    pub fn is_everything(&self) -> bool {
+        *self == Selector::Everything
+    }
+
+    /// The requirements, in the order of their keys; empty for nothing and everything.
+    pub fn requirements(&self) -> &[Requirement] {
+        match self {
+            Selector::All(requirements) => requirements,
+            _ => &[],
+        }
+    }
+}
+
+/// kubectl's notation; `<none>` for the selector that selects nothing.
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Selector::Nothing {
+            return f.write_str("<none>");
+        }
+        for (at, requirement) in self.requirements().iter().enumerate() {
+            if at > 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+impl LabelSelector {
+    /// A selector of these labels.
+    pub fn of_labels(labels: Labels) -> LabelSelector {
+        LabelSelector { match_labels: labels, ..Default::default() }
+    }
+
+    /// Adds an expression, as the API server does for `matchLabelKeys`.
+    pub fn add_expression(
+        &mut self,
+        key: Symbol,
+        operator: LabelSelectorOperator,
+        values: Vec<Symbol>,
+    ) {
+        let expression = crate::LabelSelectorRequirement { key, operator, values };
+        self.match_expressions.push(expression);
+    }
+}
+
+/// One error as it is, several different ones as a list (upstream's aggregate).
+pub fn join_errors(errors: &[String]) -> String {
+    let mut different: Vec<&str> = Vec::new();
+    for error in errors {
+        if !different.contains(&error.as_str()) {
+            different.push(error);
+        }
+    }
+    match different[..] {
+        [one] => one.to_owned(),
+        _ => format!("[{}]", different.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

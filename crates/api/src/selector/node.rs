@@ -1,0 +1,220 @@
+//! Node selectors: terms of expressions on labels and fields, and a pod's node affinity.
+
+use super::requirement::{Operator, Requirement, as_json};
+use super::{Selector, join_errors};
+use crate::intern::Symbol;
+use crate::{Labels, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement};
+use crate::{NodeSelectorTerm, Pod, PreferredSchedulingTerm};
+
+/// The only field of nodes that selectors can name.
+const METADATA_NAME: &str = "metadata.name";
+
+/// Why a selector could not be used; prints as upstream's aggregate does.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", join_errors(.0))]
+pub struct SelectorErrors(pub Vec<String>);
+
+/// A compiled `NodeSelector`: its terms are ORed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeMatcher {
+    terms: Vec<Term>,
+}
+
+/// A compiled term. With errors it matches nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Term {
+    expressions: Vec<Requirement>,
+    fields: Vec<FieldRequirement>,
+    errors: Vec<String>,
+}
+
+/// `field = value` or `field != value`; a field that a node does not have is "".
+#[derive(Clone, Debug, PartialEq)]
+struct FieldRequirement {
+    is_name: bool,
+    value: Symbol,
+    negated: bool,
+}
+
+impl NodeMatcher {
+    /// Compiles a selector; `path` leads the errors. Empty terms match nothing. NA-004
+    pub fn new(selector: &NodeSelector, path: &str) -> NodeMatcher {
+        let path = if path.is_empty() { "" } else { &format!("{path}.") };
+        let terms = selector.node_selector_terms.iter().enumerate();
+        NodeMatcher {
+            terms: terms
+                .filter(|(_, term)| !is_empty(term))
+                .map(|(at, term)| Term::new(term, &format!("{path}nodeSelectorTerms[{at}]")))
+                .collect(),
+        }
+    }
+
+    /// All errors of all terms, for callers that refuse a selector with any.
+    pub fn check(&self) -> Result<(), SelectorErrors> {
+        let errors: Vec<String> = self.terms.iter().flat_map(|term| term.errors.clone()).collect();
+        if errors.is_empty() { Ok(()) } else { Err(SelectorErrors(errors)) }
+    }
+
+    /// True if any term matches; errors of terms count only where no term matches.
+    pub fn matches(&self, labels: &Labels, name: Symbol) -> Result<bool, SelectorErrors> {
+        let mut errors = Vec::new();
+        for term in &self.terms {
+            if !term.errors.is_empty() {
+                errors.extend(term.errors.iter().cloned());
+            } else if term.matches(labels, name) {
+                return Ok(true);
+            }
+        }
+        if errors.is_empty() { Ok(false) } else { Err(SelectorErrors(errors)) }
+    }
+
+    /// As [`NodeMatcher::matches`], a term with errors being one that does not match.
+    pub fn matches_node(&self, node: &Node) -> bool {
+        self.matches(&node.metadata.labels, node.metadata.name).unwrap_or(false)
+    }
+}
+
+impl Term {
+    fn new(term: &NodeSelectorTerm, path: &str) -> Term {
+        let mut compiled = Term::default();
+        for (at, written) in term.match_expressions.iter().enumerate() {
+            match expression(written, &format!("{path}.matchExpressions[{at}]")) {
+                Ok(requirement) => compiled.expressions.push(requirement),
+                Err(errors) => compiled.errors.extend(errors),
+            }
+        }
+        for (at, written) in term.match_fields.iter().enumerate() {
+            match field(written, &format!("{path}.matchFields[{at}]")) {
+                Ok(requirement) => compiled.fields.push(requirement),
+                Err(error) => compiled.errors.push(error),
+            }
+        }
+        compiled
+    }
+
+    fn matches(&self, labels: &Labels, name: Symbol) -> bool {
+        // NA-004: without a name there are no fields, and they are not looked at.
+        let fields = name.is_empty() || self.fields.iter().all(|field| field.matches(name));
+        fields && self.expressions.iter().all(|requirement| requirement.matches(labels))
+    }
+}
+
+impl FieldRequirement {
+    fn matches(&self, name: Symbol) -> bool {
+        let value = if self.is_name { name } else { Symbol::EMPTY };
+        (value == self.value) != self.negated
+    }
+}
+
+fn is_empty(term: &NodeSelectorTerm) -> bool {
+    term.match_expressions.is_empty() && term.match_fields.is_empty()
+}
+
+fn expression(written: &NodeSelectorRequirement, path: &str) -> Result<Requirement, Vec<String>> {
+    let operator = match written.operator {
+        NodeSelectorOperator::In => Operator::In,
+        NodeSelectorOperator::NotIn => Operator::NotIn,
+        NodeSelectorOperator::Exists => Operator::Exists,
+        NodeSelectorOperator::DoesNotExist => Operator::DoesNotExist,
+        NodeSelectorOperator::Gt => Operator::GreaterThan,
+        NodeSelectorOperator::Lt => Operator::LessThan,
+        NodeSelectorOperator::Other(text) => {
+            let choices = r#""In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt""#;
+            return Err(vec![unsupported(path, text, choices)]);
+        }
+    };
+    Requirement::new(written.key, operator, written.values.clone(), path)
+}
+
+fn field(written: &NodeSelectorRequirement, path: &str) -> Result<FieldRequirement, String> {
+    let negated = match written.operator {
+        NodeSelectorOperator::In => false,
+        NodeSelectorOperator::NotIn => true,
+        other => return Err(unsupported(path, other.as_str().into(), r#""In", "NotIn""#)),
+    };
+    let [value] = written.values[..] else {
+        let values = as_json(&written.values);
+        return Err(format!("{path}.values: Invalid value: {values}: must have one element"));
+    };
+    Ok(FieldRequirement { is_name: written.key == METADATA_NAME, value, negated })
+}
+
+fn unsupported(path: &str, operator: Symbol, choices: &str) -> String {
+    format!("{path}.operator: Unsupported value: {operator:?}: supported values: {choices}")
+}
+
+/// Compiled node preferences.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PreferredTerms {
+    terms: Vec<(i64, Term)>,
+}
+
+impl PreferredTerms {
+    /// Compiles preferences; those of weight 0 or without conditions are left out. NA-007
+    pub fn new(terms: &[PreferredSchedulingTerm]) -> Result<PreferredTerms, SelectorErrors> {
+        let (mut compiled, mut errors) = (Vec::new(), Vec::new());
+        for (at, term) in terms.iter().enumerate() {
+            if term.weight == 0 || is_empty(&term.preference) {
+                continue;
+            }
+            let parsed = Term::new(&term.preference, &format!("[{at}]"));
+            errors.extend(parsed.errors.iter().cloned());
+            compiled.push((i64::from(term.weight), parsed));
+        }
+        if errors.is_empty() {
+            return Ok(PreferredTerms { terms: compiled });
+        }
+        Err(SelectorErrors(errors))
+    }
+
+    /// Sum of the weights of the preferences that the node meets. NA-007
+    pub fn score(&self, labels: &Labels, name: Symbol) -> i64 {
+        let matching = self.terms.iter().filter(|(_, term)| term.matches(labels, name));
+        matching.map(|(weight, _)| weight).sum()
+    }
+
+    /// Weight of each preference, by its place among those kept, and whether the node meets it.
+    pub fn verdicts(&self, labels: &Labels, name: Symbol) -> impl Iterator<Item = (i64, bool)> {
+        self.terms.iter().map(move |(weight, term)| (*weight, term.matches(labels, name)))
+    }
+
+    /// True if no preference is left.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+}
+
+/// A pod's node selector and required node affinity together (`GetRequiredNodeAffinity`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequiredNodeAffinity {
+    labels: Selector,
+    affinity: Option<NodeMatcher>,
+}
+
+impl RequiredNodeAffinity {
+    /// Compiles what the pod requires of nodes.
+    pub fn of(pod: &Pod) -> RequiredNodeAffinity {
+        let labels = pod.spec.node_selector.as_ref();
+        let affinity = pod.spec.affinity.as_ref().and_then(|affinity| {
+            let node_affinity = affinity.node_affinity.as_ref()?;
+            node_affinity.required_during_scheduling_ignored_during_execution.as_ref()
+        });
+        RequiredNodeAffinity {
+            labels: labels.map_or(Selector::Everything, Selector::from_labels),
+            affinity: affinity.map(|selector| NodeMatcher::new(selector, "")),
+        }
+    }
+
+    /// True if every node meets both.
+    pub fn is_everything(&self) -> bool {
+        self.labels.is_everything() && self.affinity.is_none()
+    }
+
+    /// True if the node meets both. NA-003, NA-004
+    pub fn matches(&self, labels: &Labels, name: Symbol) -> Result<bool, SelectorErrors> {
+        if !self.labels.matches(labels) {
+            return Ok(false);
+        }
+        self.affinity.as_ref().map_or(Ok(true), |affinity| affinity.matches(labels, name))
+    }
+}

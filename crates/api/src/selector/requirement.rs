@@ -1,0 +1,156 @@
+//! One requirement on a label: key, operator, values.
+
+use std::fmt;
+
+use super::validate::{label_key_error, label_value_error};
+use crate::Labels;
+use crate::intern::Symbol;
+
+/// How a requirement compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Operator {
+    Equals,
+    NotEquals,
+    In,
+    NotIn,
+    Exists,
+    DoesNotExist,
+    GreaterThan,
+    LessThan,
+}
+
+/// A checked requirement.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Requirement {
+    /// The label's key.
+    pub key: Symbol,
+    /// How it compares.
+    pub operator: Operator,
+    /// The values, in the order written.
+    pub values: Box<[Symbol]>,
+    /// The value as a number, for `GreaterThan` and `LessThan`.
+    number: i64,
+}
+
+impl Requirement {
+    /// A requirement without checks: for keys and values that are known to be good.
+    /// `GreaterThan` and `LessThan` need [`Requirement::new`].
+    pub fn unchecked(key: Symbol, operator: Operator, values: Vec<Symbol>) -> Requirement {
+        Requirement { key, operator, values: values.into(), number: 0 }
+    }
+
+    /// A requirement checked as upstream's `NewRequirement` does; `path` leads the errors.
+    pub fn new(
+        key: Symbol,
+        operator: Operator,
+        values: Vec<Symbol>,
+        path: &str,
+    ) -> Result<Requirement, Vec<String>> {
+        let mut errors = Vec::new();
+        let field = |name: &str| format!("{path}{}{name}", if path.is_empty() { "" } else { "." });
+        if let Some(reason) = label_key_error(&key) {
+            errors.push(format!("{}: Invalid value: {key:?}: {reason}", field("key")));
+        }
+        if let Some(reason) = count_error(operator, values.len()) {
+            let values = as_json(&values);
+            errors.push(format!("{}: Invalid value: {values}: {reason}", field("values")));
+        }
+        let mut number = 0;
+        for (at, value) in values.iter().enumerate() {
+            if matches!(operator, Operator::GreaterThan | Operator::LessThan) {
+                match parse_go_int(value) {
+                    Some(parsed) => number = parsed,
+                    None => errors.push(format!(
+                        "{}[{at}]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, \
+                         the value must be an integer",
+                        field("values")
+                    )),
+                }
+            }
+        }
+        for (at, value) in values.iter().enumerate() {
+            if let Some(reason) = label_value_error(value) {
+                let place = format!("{}[{at}][{key}]", field("values"));
+                errors.push(format!("{place}: Invalid value: {value:?}: {reason}"));
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Requirement { key, operator, values: values.into(), number })
+    }
+
+    /// True if the labels meet the requirement. NA-005
+    pub fn matches(&self, labels: &Labels) -> bool {
+        let value = labels.get(self.key);
+        match self.operator {
+            Operator::Equals | Operator::In => {
+                value.is_some_and(|value| self.values.contains(value))
+            }
+            Operator::NotEquals | Operator::NotIn => {
+                value.is_none_or(|value| !self.values.contains(value))
+            }
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+            Operator::GreaterThan => number_of(value).is_some_and(|value| value > self.number),
+            Operator::LessThan => number_of(value).is_some_and(|value| value < self.number),
+        }
+    }
+}
+
+fn number_of(value: Option<&Symbol>) -> Option<i64> {
+    parse_go_int(value?)
+}
+
+/// Go's `ParseInt(text, 10, 64)`: like Rust's, it takes a leading plus.
+fn parse_go_int(text: &str) -> Option<i64> {
+    text.parse().ok()
+}
+
+/// A list as errors show it: JSON, and `null` for the empty one that the API makes of none.
+pub(super) fn as_json(values: &[Symbol]) -> String {
+    if values.is_empty() {
+        return "null".to_owned();
+    }
+    let texts: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+    format!("[{}]", texts.join(","))
+}
+
+fn count_error(operator: Operator, count: usize) -> Option<&'static str> {
+    match operator {
+        Operator::In | Operator::NotIn if count == 0 => {
+            Some("for 'in', 'notin' operators, values set can't be empty")
+        }
+        Operator::Equals | Operator::NotEquals if count != 1 => {
+            Some("exact-match compatibility requires one single value")
+        }
+        Operator::Exists | Operator::DoesNotExist if count != 0 => {
+            Some("values set must be empty for exists and does not exist")
+        }
+        Operator::GreaterThan | Operator::LessThan if count != 1 => {
+            Some("for 'Gt', 'Lt' operators, exactly one value is required")
+        }
+        _ => None,
+    }
+}
+
+/// kubectl's notation: `a=b`, `a in (b,c)`, `!a`.
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut values: Vec<&str> = self.values.iter().map(|value| value.as_str()).collect();
+        values.sort_unstable();
+        let values = values.join(",");
+        let key = self.key;
+        match self.operator {
+            Operator::Equals => write!(f, "{key}={values}"),
+            Operator::NotEquals => write!(f, "{key}!={values}"),
+            Operator::In => write!(f, "{key} in ({values})"),
+            Operator::NotIn => write!(f, "{key} notin ({values})"),
+            Operator::Exists => write!(f, "{key}"),
+            Operator::DoesNotExist => write!(f, "!{key}"),
+            Operator::GreaterThan => write!(f, "{key}>{values}"),
+            Operator::LessThan => write!(f, "{key}<{values}"),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Persistent volumes and claims, storage classes, and the CSI objects.
+
+use std::collections::BTreeMap;
+
+use crate::intern::Symbol;
+use crate::macros::{api_structs, closed_enum, open_enum};
+use crate::{AwsElasticBlockStoreVolumeSource, AzureDiskVolumeSource, CinderVolumeSource};
+use crate::{Condition, LabelSelector, NodeSelector, ObjectMeta, ObjectReference};
+use crate::{GcePersistentDiskVolumeSource, PortworxVolumeSource, Present, Quantity};
+use crate::{IscsiVolumeSource, RbdVolumeSource, ResourceList};
+
+api_structs! {
+    /// A persistent volume.
+    pub struct PersistentVolume {
+        pub metadata: ObjectMeta,
+        pub spec: PersistentVolumeSpec,
+        pub status: PersistentVolumeStatus,
+    }
+
+    /// A volume's properties and its source (inlined, as in the API).
+    pub struct PersistentVolumeSpec {
+        pub capacity: ResourceList,
+        pub access_modes: Vec<PersistentVolumeAccessMode>,
+        pub claim_ref: Option<ObjectReference>,
+        pub persistent_volume_reclaim_policy: Symbol,
+        pub storage_class_name: Symbol,
+        pub volume_mode: Option<PersistentVolumeMode>,
+        pub node_affinity: Option<VolumeNodeAffinity>,
+        pub volume_attributes_class_name: Option<Symbol>,
+        pub csi: Option<CsiPersistentVolumeSource>,
+        pub gce_persistent_disk: Option<GcePersistentDiskVolumeSource>,
+        pub aws_elastic_block_store: Option<AwsElasticBlockStoreVolumeSource>,
+        pub azure_disk: Option<AzureDiskVolumeSource>,
+        pub azure_file: Option<Present>,
+        pub cinder: Option<CinderVolumeSource>,
+        pub portworx_volume: Option<PortworxVolumeSource>,
+        pub vsphere_volume: Option<Present>,
+        pub rbd: Option<RbdVolumeSource>,
+        pub iscsi: Option<IscsiVolumeSource>,
+        pub host_path: Option<Present>,
+        pub local: Option<Present>,
+        pub nfs: Option<Present>,
+    }
+
+    /// The nodes a volume can be reached from.
+    pub struct VolumeNodeAffinity {
+        pub required: Option<NodeSelector>,
+    }
+
+    /// A CSI volume.
+    pub struct CsiPersistentVolumeSource {
+        pub driver: Symbol,
+        pub volume_handle: Symbol,
+        pub read_only: bool,
+    }
+
+    /// A volume's phase.
+    pub struct PersistentVolumeStatus {
+        pub phase: PersistentVolumePhase,
+        pub message: String,
+        pub reason: Symbol,
+    }
+
+    /// A claim to a persistent volume.
+    pub struct PersistentVolumeClaim {
+        pub metadata: ObjectMeta,
+        pub spec: PersistentVolumeClaimSpec,
+        pub status: PersistentVolumeClaimStatus,
+    }
+
+    /// What a claim asks for. An absent class is the cluster's default, an empty one is none.
+    pub struct PersistentVolumeClaimSpec {
+        pub access_modes: Vec<PersistentVolumeAccessMode>,
+        pub selector: Option<LabelSelector>,
+        pub resources: VolumeResourceRequirements,
+        pub volume_name: Symbol,
+        pub storage_class_name: Option<Symbol>,
+        pub volume_mode: Option<PersistentVolumeMode>,
+        pub volume_attributes_class_name: Option<Symbol>,
+    }
+
+    /// A claim's requested and limited amounts.
+    pub struct VolumeResourceRequirements {
+        pub requests: ResourceList,
+        pub limits: ResourceList,
+    }
+
+    /// A claim's phase and what it got.
+    pub struct PersistentVolumeClaimStatus {
+        pub phase: PersistentVolumeClaimPhase,
+        pub access_modes: Vec<PersistentVolumeAccessMode>,
+        pub capacity: ResourceList,
+        pub conditions: Vec<Condition>,
+    }
+
+    /// A storage class.
+    pub struct StorageClass {
+        pub metadata: ObjectMeta,
+        pub provisioner: Symbol,
+        pub parameters: BTreeMap<Symbol, String>,
+        pub reclaim_policy: Option<Symbol>,
+        pub allow_volume_expansion: Option<bool>,
+        pub volume_binding_mode: Option<VolumeBindingMode>,
+        pub allowed_topologies: Vec<TopologySelectorTerm>,
+    }
+
+    /// One topology that a class may provision in: all expressions must match.
+    pub struct TopologySelectorTerm {
+        pub match_label_expressions: Vec<TopologySelectorLabelRequirement>,
+    }
+
+    /// A label that must have one of the values.
+    pub struct TopologySelectorLabelRequirement {
+        pub key: Symbol,
+        pub values: Vec<Symbol>,
+    }
+
+    /// The CSI drivers of a node.
+    pub struct CsiNode {
+        pub metadata: ObjectMeta,
+        pub spec: CsiNodeSpec,
+    }
+
+    /// The drivers.
+    pub struct CsiNodeSpec {
+        pub drivers: Vec<CsiNodeDriver>,
+    }
+
+    /// A driver on a node.
+    pub struct CsiNodeDriver {
+        pub name: Symbol,
+        #[serde(rename = "nodeID")]
+        pub node_id: Symbol,
+        pub topology_keys: Vec<Symbol>,
+        pub allocatable: Option<VolumeNodeResources>,
+    }
+
+    /// How many volumes of a driver a node can hold; absent means no limit.
+    pub struct VolumeNodeResources {
+        pub count: Option<i32>,
+    }
+
+    /// A CSI driver.
+    pub struct CsiDriver {
+        pub metadata: ObjectMeta,
+        pub spec: CsiDriverSpec,
+    }
+
+    /// What the scheduler must know of a driver.
+    pub struct CsiDriverSpec {
+        pub attach_required: Option<bool>,
+        pub storage_capacity: Option<bool>,
+        pub volume_lifecycle_modes: Vec<Symbol>,
+        pub prevent_pod_scheduling_if_missing: Option<bool>,
+    }
+
+    /// How much a class can still provision in a topology.
+    pub struct CsiStorageCapacity {
+        pub metadata: ObjectMeta,
+        pub node_topology: Option<LabelSelector>,
+        pub storage_class_name: Symbol,
+        pub capacity: Option<Quantity>,
+        pub maximum_volume_size: Option<Quantity>,
+    }
+
+    /// A volume attached to a node.
+    pub struct VolumeAttachment {
+        pub metadata: ObjectMeta,
+        pub spec: VolumeAttachmentSpec,
+        pub status: VolumeAttachmentStatus,
+    }
+
+    /// Which volume, which node, which driver.
+    pub struct VolumeAttachmentSpec {
+        pub attacher: Symbol,
+        pub source: VolumeAttachmentSource,
+        pub node_name: Symbol,
+    }
+
+    /// The attached volume.
+    pub struct VolumeAttachmentSource {
+        pub persistent_volume_name: Option<Symbol>,
+        pub inline_volume_spec: Option<Box<PersistentVolumeSpec>>,
+    }
+
+    /// Whether it is attached.
+    pub struct VolumeAttachmentStatus {
+        pub attached: bool,
+    }
+}
+
+open_enum! {
+    /// How a volume may be mounted.
+    pub enum PersistentVolumeAccessMode {
+        ReadWriteOnce = "ReadWriteOnce", ReadOnlyMany = "ReadOnlyMany",
+        ReadWriteMany = "ReadWriteMany", ReadWriteOncePod = "ReadWriteOncePod",
+    }
+}
+
+closed_enum! {
+    /// Whether a volume is a file system or a raw device.
+    pub enum PersistentVolumeMode { Filesystem = "Filesystem", Block = "Block" } default Filesystem
+}
+
+closed_enum! {
+    /// When a class binds its claims.
+    pub enum VolumeBindingMode {
+        Immediate = "Immediate", WaitForFirstConsumer = "WaitForFirstConsumer",
+    } default Immediate
+}
+
+open_enum! {
+    /// A volume's phase.
+    pub enum PersistentVolumePhase {
+        Pending = "Pending", Available = "Available", Bound = "Bound", Released = "Released",
+        Failed = "Failed",
+    }
+}
+
+open_enum! {
+    /// A claim's phase.
+    pub enum PersistentVolumeClaimPhase { Pending = "Pending", Bound = "Bound", Lost = "Lost" }
+}

@@ -1,0 +1,100 @@
+//! `resourceVersion`: a text that is different after every write.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::intern::Symbol;
+use crate::macros::text;
+
+/// The version of an object.
+///
+/// Interned strings stay for good, and a cluster that is followed brings new versions all the
+/// time. API servers count them, and a number takes nothing; what is none is interned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResourceVersion {
+    /// As API servers have them.
+    Number(u64),
+    /// Anything else; empty where there is none.
+    Text(Symbol),
+}
+
+impl ResourceVersion {
+    /// The number, if it is one.
+    pub fn number(self) -> Option<u64> {
+        match self {
+            ResourceVersion::Number(number) => Some(number),
+            ResourceVersion::Text(_) => None,
+        }
+    }
+}
+
+impl Default for ResourceVersion {
+    fn default() -> ResourceVersion {
+        ResourceVersion::Text(Symbol::EMPTY)
+    }
+}
+
+impl From<&str> for ResourceVersion {
+    fn from(text: &str) -> ResourceVersion {
+        // Only what is printed as it was written.
+        let is_plain = text == "0" || text.starts_with(|first: char| ('1'..='9').contains(&first));
+        match text.parse() {
+            Ok(number) if is_plain => ResourceVersion::Number(number),
+            _ => ResourceVersion::Text(text.into()),
+        }
+    }
+}
+
+impl From<u64> for ResourceVersion {
+    fn from(number: u64) -> ResourceVersion {
+        ResourceVersion::Number(number)
+    }
+}
+
+impl fmt::Display for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResourceVersion::Number(number) => number.fmt(f),
+            ResourceVersion::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+impl Serialize for ResourceVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ResourceVersion, D::Error> {
+        text(deserializer, |version| Ok(version.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_is_printed_as_it_was_written() {
+        for text in ["", "0", "7", "18446744073709551615"] {
+            let json = format!("{text:?}");
+            let version: ResourceVersion = serde_json::from_str(&json).unwrap();
+            assert_eq!(serde_json::to_string(&version).unwrap(), json);
+        }
+        for text in ["07", "+7", "7a", "-1", "18446744073709551616"] {
+            assert_eq!(ResourceVersion::from(text), ResourceVersion::Text(text.into()));
+        }
+        assert_eq!(ResourceVersion::from("7"), 7.into());
+        assert!(serde_json::from_str::<ResourceVersion>("7").is_err());
+    }
+
+    #[test]
+    fn versions_in_numbers_leave_nothing_behind() {
+        let version: ResourceVersion = serde_json::from_str("\"9000017\"").unwrap();
+        assert_eq!(version.number(), Some(9_000_017));
+        assert_eq!(Symbol::known("9000017"), None);
+    }
+}

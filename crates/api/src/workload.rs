@@ -1,0 +1,128 @@
+//! What groups pods: services and controllers (for default spreading), disruption
+//! budgets, priority classes and namespaces.
+
+use serde::{Deserialize, Serialize};
+
+use crate::intern::Symbol;
+use crate::macros::api_structs;
+use crate::{Condition, LabelSelector, Labels, ObjectMeta, PodSpec, PreemptionPolicy};
+
+api_structs! {
+    /// A namespace; its labels are matched by namespace selectors.
+    pub struct Namespace {
+        pub metadata: ObjectMeta,
+        pub status: NamespaceStatus,
+    }
+
+    /// A namespace's phase.
+    pub struct NamespaceStatus {
+        pub phase: Symbol,
+    }
+
+    /// A service.
+    pub struct Service {
+        pub metadata: ObjectMeta,
+        pub spec: ServiceSpec,
+    }
+
+    /// The pods behind a service; no selector selects none.
+    pub struct ServiceSpec {
+        pub selector: Option<Labels>,
+    }
+
+    /// A replication controller.
+    pub struct ReplicationController {
+        pub metadata: ObjectMeta,
+        pub spec: ReplicationControllerSpec,
+    }
+
+    /// Its pods.
+    pub struct ReplicationControllerSpec {
+        pub replicas: Option<i32>,
+        pub selector: Option<Labels>,
+        pub template: Option<PodTemplateSpec>,
+    }
+
+    /// A replica set.
+    pub struct ReplicaSet {
+        pub metadata: ObjectMeta,
+        pub spec: ReplicaSetSpec,
+    }
+
+    /// Its pods.
+    pub struct ReplicaSetSpec {
+        pub replicas: Option<i32>,
+        pub selector: Option<LabelSelector>,
+        pub template: PodTemplateSpec,
+    }
+
+    /// A stateful set.
+    pub struct StatefulSet {
+        pub metadata: ObjectMeta,
+        pub spec: StatefulSetSpec,
+    }
+
+    /// Its pods.
+    pub struct StatefulSetSpec {
+        pub replicas: Option<i32>,
+        pub service_name: Symbol,
+        pub selector: Option<LabelSelector>,
+        pub template: PodTemplateSpec,
+    }
+
+    /// The pods that a controller makes.
+    pub struct PodTemplateSpec {
+        pub metadata: ObjectMeta,
+        pub spec: PodSpec,
+    }
+
+    /// A pod disruption budget.
+    pub struct PodDisruptionBudget {
+        pub metadata: ObjectMeta,
+        pub spec: PodDisruptionBudgetSpec,
+        pub status: PodDisruptionBudgetStatus,
+    }
+
+    /// Which pods it protects. An absent selector selects none.
+    pub struct PodDisruptionBudgetSpec {
+        pub min_available: Option<IntOrString>,
+        pub max_unavailable: Option<IntOrString>,
+        pub selector: Option<LabelSelector>,
+    }
+
+    /// How many disruptions it still allows; the scheduler reads only this.
+    pub struct PodDisruptionBudgetStatus {
+        pub disruptions_allowed: i32,
+        pub current_healthy: i32,
+        pub desired_healthy: i32,
+        pub expected_pods: i32,
+        pub observed_generation: i64,
+        pub disrupted_pods: std::collections::BTreeMap<Symbol, crate::Time>,
+        pub conditions: Vec<Condition>,
+    }
+
+    /// A priority class.
+    pub struct PriorityClass {
+        pub metadata: ObjectMeta,
+        pub value: i32,
+        pub global_default: bool,
+        pub description: String,
+        pub preemption_policy: Option<PreemptionPolicy>,
+    }
+}
+
+/// A count or a percentage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum IntOrString {
+    /// A count.
+    Int(i32),
+    /// A percentage such as `50%`.
+    Text(Symbol),
+}
+
+impl Default for IntOrString {
+    fn default() -> IntOrString {
+        IntOrString::Int(0)
+    }
+}

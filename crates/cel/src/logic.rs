@@ -1,0 +1,69 @@
+//! `&&`, `||` and `!` around everything else: which of two errors counts.
+//!
+//! Upstream's interpreter answers with the error on the left, the crate's with the one on the
+//! right. Upstream: `evalAnd` and `evalOr` in cel-go's `interpreter/interpretable.go`.
+
+use ::cel::common::ast::{Expr, IdedExpr, operators};
+use ::cel::common::types::CelBool;
+use ::cel::{Context, Value};
+
+use crate::error;
+
+/// What an expression gives: an answer, or the type of a value that is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// True or false.
+    Answer(bool),
+    /// Something else, of that type.
+    Other(String),
+}
+
+/// Evaluates an expression.
+///
+/// # Errors
+/// It does not work, in upstream's words.
+pub fn evaluate(expression: &IdedExpr, context: &Context<'_, '_>) -> Result<Outcome, String> {
+    if let Expr::Call(call) = &expression.expr {
+        match (call.func_name.as_str(), call.args.as_slice()) {
+            (operators::LOGICAL_AND, [left, right]) => return join(false, left, right, context),
+            (operators::LOGICAL_OR, [left, right]) => return join(true, left, right, context),
+            (operators::LOGICAL_NOT, [negated]) => {
+                return match evaluate(negated, context)? {
+                    Outcome::Answer(answer) => Ok(Outcome::Answer(!answer)),
+                    Outcome::Other(_) => Err(error::NO_OVERLOAD.to_owned()),
+                };
+            }
+            _ => {}
+        }
+    }
+    let value = Value::resolve_val(expression, context);
+    let value = value.map_err(|error| error::runtime(&error))?;
+    Ok(match value.downcast_ref::<CelBool>() {
+        Some(answer) => Outcome::Answer(*answer.inner()),
+        None => Outcome::Other(value.get_type().name().to_owned()),
+    })
+}
+
+/// Both sides; one that is `decisive` settles it, whatever the other is.
+fn join(
+    decisive: bool,
+    left: &IdedExpr,
+    right: &IdedExpr,
+    context: &Context<'_, '_>,
+) -> Result<Outcome, String> {
+    let settled = Ok(Outcome::Answer(decisive));
+    let left = evaluate(left, context);
+    if left == settled {
+        return settled;
+    }
+    let right = evaluate(right, context);
+    if right == settled {
+        return settled;
+    }
+    for side in [left, right] {
+        if let Outcome::Other(_) = side? {
+            return Err(error::NO_OVERLOAD.to_owned());
+        }
+    }
+    Ok(Outcome::Answer(!decisive))
+}

@@ -1,0 +1,282 @@
+//! From the text of a document to typed values, strictly: unknown and repeated
+//! fields are refused (CFG-040…046).
+//!
+//! Upstream: `pkg/scheduler/apis/config/scheme`,
+//! `staging/src/k8s.io/kube-scheduler/config/v1/types.go`.
+
+use kubestep_api::intern::Symbol;
+
+use super::decode_args::{self, has_args_kind};
+use super::defaults;
+use super::features::FeatureGates;
+use super::node::{Node, Parsed, find_repeated, parse};
+use super::path::FieldPath;
+use super::points::ExtensionPoint;
+use super::problem::{ConfigError, Problem, Stage};
+use super::reader::{Fields, Reader};
+use super::types::{
+    API_VERSION, ClientConnectionConfiguration, Extender, ExtenderManagedResource,
+    ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile,
+    LeaderElectionConfiguration, Plugin, PluginConfig, PluginSet, Plugins,
+};
+
+/// A decoded document, with the defaults of its fields, and what it made us wonder about.
+pub struct Decoded {
+    /// The document. Its profiles have no default plugins and arguments yet.
+    pub document: KubeSchedulerConfiguration,
+    /// Things that are no errors for upstream, but hardly meant.
+    pub warnings: Vec<Problem>,
+}
+
+/// Decodes `text`; the problems have their places in it.
+pub fn decode(text: &str, gates: &FeatureGates) -> Result<Decoded, ConfigError> {
+    let parsed = parse(text).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
+    let Parsed { root, yaml, more } = parsed;
+    check_kind(&root).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
+    let mut reader = Reader { problems: Vec::new(), yaml };
+    find_repeated(&root, &FieldPath::root(), text, &mut reader.problems);
+    let document = configuration(&mut reader, &root, gates);
+    if !reader.problems.is_empty() {
+        return Err(ConfigError { stage: Stage::Decode, problems: reader.problems });
+    }
+    let ignored = more
+        .then(|| Problem::new(&FieldPath::root(), "only the first document of the file counts"));
+    Ok(Decoded { document, warnings: ignored.into_iter().collect() })
+}
+
+/// A document must say what it is. CFG-043
+fn check_kind(root: &Node) -> Result<(), Problem> {
+    let here = FieldPath::root();
+    if !matches!(root, Node::Map(_) | Node::Null) {
+        let message = format!("expected a map of fields, got {}", root.describe());
+        return Err(Problem::new(&here, message));
+    }
+    let kind = type_field(root, "kind", &here)?;
+    let version = type_field(root, "apiVersion", &here)?;
+    if kind.is_empty() {
+        return Err(Problem::new(&here, "kind is missing").help(format!("write kind: {KIND}")));
+    }
+    if version.is_empty() {
+        let help = format!("write apiVersion: {API_VERSION}");
+        return Err(Problem::new(&here, "apiVersion is missing").help(help));
+    }
+    if version != API_VERSION {
+        let problem = Problem::new(&here.field("apiVersion"), format!("{version:?} is not served"));
+        return Err(problem.help(format!("kube-scheduler 1.36 takes {API_VERSION}")));
+    }
+    if kind != KIND {
+        let message = match has_args_kind(kind) {
+            true => format!("{kind:?} holds the arguments of a plugin, not a configuration"),
+            false => format!("there is no kind {kind:?} in {API_VERSION}"),
+        };
+        return Err(Problem::new(&here.field("kind"), message).help(format!("write {KIND}")));
+    }
+    Ok(())
+}
+
+/// `kind` or `apiVersion`; empty if absent.
+pub(super) fn type_field<'n>(
+    node: &'n Node,
+    name: &str,
+    path: &FieldPath,
+) -> Result<&'n str, Problem> {
+    match node.get(name) {
+        Some(Node::Text(text)) => Ok(text),
+        None | Some(Node::Null) => Ok(""),
+        Some(other) => {
+            let message = format!("expected text, got {}", other.describe());
+            Err(Problem::new(&path.field(name), message))
+        }
+    }
+}
+
+fn configuration(
+    reader: &mut Reader,
+    root: &Node,
+    gates: &FeatureGates,
+) -> KubeSchedulerConfiguration {
+    let path = FieldPath::root();
+    let mut f = reader.fields(root, &path);
+    f.raw("apiVersion");
+    f.raw("kind");
+    let parallelism = f.get("parallelism", Reader::int32);
+    let leader_election = f.get("leaderElection", leader_election);
+    let client_connection = f.get("clientConnection", client_connection);
+    let profiling = f.get("enableProfiling", Reader::boolean);
+    let contention = f.get("enableContentionProfiling", Reader::boolean);
+    let percentage = f.get("percentageOfNodesToScore", Reader::int32);
+    let initial = f.get("podInitialBackoffSeconds", Reader::int64);
+    let max = f.get("podMaxBackoffSeconds", Reader::int64);
+    let profiles = f.list("profiles", |r, node, path| profile(r, node, path, gates));
+    let extenders = f.list("extenders", extender);
+    let delay = f.or_zero("delayCacheUntilActive", Reader::boolean);
+    f.finish();
+    let default = defaults::document();
+    KubeSchedulerConfiguration {
+        parallelism: parallelism.unwrap_or(default.parallelism),
+        leader_election: leader_election.unwrap_or(default.leader_election),
+        client_connection: client_connection.unwrap_or(default.client_connection),
+        enable_profiling: profiling.unwrap_or(true),
+        // CFG-012: follows enableProfiling.
+        enable_contention_profiling: contention.unwrap_or(profiling.unwrap_or(true)),
+        percentage_of_nodes_to_score: percentage.or(default.percentage_of_nodes_to_score),
+        pod_initial_backoff_seconds: initial.unwrap_or(default.pod_initial_backoff_seconds),
+        pod_max_backoff_seconds: max.unwrap_or(default.pod_max_backoff_seconds),
+        profiles: defaults::name_profiles(profiles.unwrap_or_default()),
+        extenders: extenders.unwrap_or_default(),
+        delay_cache_until_active: delay,
+    }
+}
+
+fn leader_election(r: &mut Reader, node: &Node, path: &FieldPath) -> LeaderElectionConfiguration {
+    let default = defaults::leader_election();
+    let mut f = r.fields(node, path);
+    let duration = |f: &mut Fields<'_, '_>, name, default| {
+        f.get(name, Reader::duration).filter(|duration| duration.nanos != 0).unwrap_or(default)
+    };
+    let read = LeaderElectionConfiguration {
+        leader_elect: f.get("leaderElect", Reader::boolean).unwrap_or(true),
+        lease_duration: duration(&mut f, "leaseDuration", default.lease_duration),
+        renew_deadline: duration(&mut f, "renewDeadline", default.renew_deadline),
+        retry_period: duration(&mut f, "retryPeriod", default.retry_period),
+        resource_lock: text_or(&mut f, "resourceLock", default.resource_lock),
+        resource_name: text_or(&mut f, "resourceName", default.resource_name),
+        resource_namespace: text_or(&mut f, "resourceNamespace", default.resource_namespace),
+    };
+    f.finish();
+    read
+}
+
+fn text_or(f: &mut Fields<'_, '_>, name: &'static str, default: String) -> String {
+    f.get(name, Reader::text).filter(|text| !text.is_empty()).unwrap_or(default)
+}
+
+fn client_connection(
+    r: &mut Reader,
+    node: &Node,
+    path: &FieldPath,
+) -> ClientConnectionConfiguration {
+    let default = defaults::client_connection();
+    let mut f = r.fields(node, path);
+    let read = ClientConnectionConfiguration {
+        kubeconfig: f.or_zero("kubeconfig", Reader::text),
+        accept_content_types: f.or_zero("acceptContentTypes", Reader::text),
+        content_type: text_or(&mut f, "contentType", default.content_type),
+        // CFG-009, CFG-010: exactly zero is replaced.
+        qps: f.get("qps", Reader::float).filter(|qps| *qps != 0.0).unwrap_or(default.qps),
+        burst: f.get("burst", Reader::int32).filter(|n| *n != 0).unwrap_or(default.burst),
+    };
+    f.finish();
+    read
+}
+
+/// A profile, with its name as far as it is given.
+fn profile(
+    r: &mut Reader,
+    node: &Node,
+    path: &FieldPath,
+    gates: &FeatureGates,
+) -> (Option<Symbol>, KubeSchedulerProfile) {
+    let mut f = r.fields(node, path);
+    let name = f.get("schedulerName", Reader::symbol);
+    let profile = KubeSchedulerProfile {
+        scheduler_name: name.unwrap_or_default(),
+        percentage_of_nodes_to_score: f.get("percentageOfNodesToScore", Reader::int32),
+        plugins: f.or_zero("plugins", plugins),
+        plugin_config: f
+            .list("pluginConfig", |r, node, path| plugin_config(r, node, path, gates))
+            .unwrap_or_default(),
+    };
+    f.finish();
+    (name, profile)
+}
+
+fn plugins(r: &mut Reader, node: &Node, path: &FieldPath) -> Plugins {
+    let mut f = r.fields(node, path);
+    let mut plugins = Plugins::default();
+    for point in ExtensionPoint::ALL {
+        *plugins.at_mut(point) = f.or_zero(point.key(), plugin_set);
+    }
+    plugins.multi_point = f.or_zero("multiPoint", plugin_set);
+    f.finish();
+    plugins
+}
+
+fn plugin_set(r: &mut Reader, node: &Node, path: &FieldPath) -> PluginSet {
+    let mut f = r.fields(node, path);
+    let set = PluginSet {
+        enabled: f.list("enabled", plugin).unwrap_or_default(),
+        disabled: f.list("disabled", plugin).unwrap_or_default(),
+    };
+    f.finish();
+    set
+}
+
+fn plugin(r: &mut Reader, node: &Node, path: &FieldPath) -> Plugin {
+    let mut f = r.fields(node, path);
+    let plugin = Plugin {
+        name: f.or_zero("name", Reader::symbol),
+        weight: f.or_zero("weight", Reader::int32),
+    };
+    f.finish();
+    plugin
+}
+
+fn plugin_config(
+    r: &mut Reader,
+    node: &Node,
+    path: &FieldPath,
+    gates: &FeatureGates,
+) -> PluginConfig {
+    let mut f = r.fields(node, path);
+    let name = f.or_zero("name", Reader::symbol);
+    let args = f.raw("args").unwrap_or(&Node::Null);
+    f.finish();
+    PluginConfig { name, args: decode_args::args(r, name, args, &path.field("args"), gates) }
+}
+
+fn extender(r: &mut Reader, node: &Node, path: &FieldPath) -> Extender {
+    let mut f = r.fields(node, path);
+    let extender = Extender {
+        url_prefix: f.or_zero("urlPrefix", Reader::text),
+        filter_verb: f.or_zero("filterVerb", Reader::text),
+        preempt_verb: f.or_zero("preemptVerb", Reader::text),
+        prioritize_verb: f.or_zero("prioritizeVerb", Reader::text),
+        weight: f.or_zero("weight", Reader::int64),
+        bind_verb: f.or_zero("bindVerb", Reader::text),
+        enable_https: f.or_zero("enableHTTPS", Reader::boolean),
+        tls_config: f.get("tlsConfig", tls_config),
+        http_timeout: f.or_zero("httpTimeout", Reader::duration),
+        node_cache_capable: f.or_zero("nodeCacheCapable", Reader::boolean),
+        managed_resources: f.list("managedResources", managed_resource).unwrap_or_default(),
+        ignorable: f.or_zero("ignorable", Reader::boolean),
+    };
+    f.finish();
+    extender
+}
+
+fn managed_resource(r: &mut Reader, node: &Node, path: &FieldPath) -> ExtenderManagedResource {
+    let mut f = r.fields(node, path);
+    let resource = ExtenderManagedResource {
+        name: f.or_zero("name", Reader::symbol),
+        ignored_by_scheduler: f.or_zero("ignoredByScheduler", Reader::boolean),
+    };
+    f.finish();
+    resource
+}
+
+fn tls_config(r: &mut Reader, node: &Node, path: &FieldPath) -> ExtenderTlsConfig {
+    let mut f = r.fields(node, path);
+    let tls = ExtenderTlsConfig {
+        insecure: f.or_zero("insecure", Reader::boolean),
+        server_name: f.or_zero("serverName", Reader::text),
+        cert_file: f.or_zero("certFile", Reader::text),
+        key_file: f.or_zero("keyFile", Reader::text),
+        ca_file: f.or_zero("caFile", Reader::text),
+        cert_data: f.or_zero("certData", Reader::base64),
+        key_data: f.or_zero("keyData", Reader::base64),
+        ca_data: f.or_zero("caData", Reader::base64),
+    };
+    f.finish();
+    tls
+}

@@ -1,0 +1,295 @@
+//! A resolved configuration as text for people: tables of plugins, feature
+//! gates and limits, wrapped to a width.
+
+use std::fmt::Write;
+
+use super::encode_args;
+use super::features::{Feature, FeatureGates};
+use super::node::Node;
+use super::points::{ExtensionPoint, PluginDescriptor};
+use super::profile::{Origin, ResolvedPlugin, ResolvedProfile};
+use super::resolve::ResolvedConfig;
+use super::types::{Extender, KubeSchedulerProfile};
+
+/// The whole configuration, at most `width` columns wide where words allow.
+pub fn config(config: &ResolvedConfig, width: usize) -> String {
+    let mut text = String::new();
+    let backoff = format!(
+        "{}s, doubled up to {}s",
+        config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
+    );
+    let mut rows = vec![
+        row("Backoff", [backoff]),
+        row("Nodes searched", [percentage(config.percentage_of_nodes_to_score)]),
+        row("Parallelism", [config.parallelism.to_string()]),
+    ];
+    let gates: Vec<String> =
+        config.features.changed().map(|(feature, on)| format!("{feature}={on}")).collect();
+    if !gates.is_empty() {
+        rows.push(Row { label: "Feature gates".to_owned(), items: gates });
+    }
+    rows.extend(config.extenders.iter().map(extender));
+    table(&mut text, &rows, width);
+    for (resolved, written) in config.profiles.iter().zip(&config.document.profiles) {
+        text.push('\n');
+        text.push_str(&profile(resolved, width));
+        arguments(&mut text, written, width);
+    }
+    text
+}
+
+/// The plugins of a profile at each point, in the order they run, with weights
+/// (`×3`). `+` marks those the point's own set enabled, `!` those it re-configured.
+pub fn profile(profile: &ResolvedProfile, width: usize) -> String {
+    let mut text = format!("Profile {}\n", profile.scheduler_name);
+    let mut rows: Vec<Row> = Vec::new();
+    if let Some(own) = profile.percentage_of_nodes_to_score {
+        rows.push(row("Nodes searched", [percentage(own)]));
+    }
+    for point in ExtensionPoint::ALL {
+        let items = profile.at(point).iter().map(|entry| plugin(entry, point)).collect();
+        rows.push(Row { label: point.name().to_owned(), items });
+    }
+    table(&mut text, &rows, width);
+    text
+}
+
+/// All plugins with the points they run at and what they do.
+pub fn plugins(registry: &[PluginDescriptor], width: usize) -> String {
+    let rows: Vec<Row> = registry
+        .iter()
+        .map(|plugin| {
+            let points: Vec<_> = plugin.points.iter().map(ExtensionPoint::name).collect();
+            let text = format!("{} ({})", plugin.doc, points.join(", "));
+            Row { label: plugin.name.to_owned(), items: words(&text) }
+        })
+        .collect();
+    let mut text = String::new();
+    table(&mut text, &rows, width);
+    text
+}
+
+/// All feature gates: whether they are on, their stage, and what they change.
+pub fn features(gates: &FeatureGates, width: usize) -> String {
+    let rows: Vec<Row> = Feature::all()
+        .map(|feature| {
+            let state = if gates.enabled(feature) { "on" } else { "off" };
+            let stage = feature.stage().name();
+            let locked = if feature.locked() { ", locked" } else { "" };
+            let changed = match gates.enabled(feature) == feature.default() {
+                true => "",
+                false => ", not the default",
+            };
+            let text = format!("{state} ({stage}{locked}{changed}): {}", feature.effect());
+            Row { label: feature.name().to_owned(), items: words(&text) }
+        })
+        .collect();
+    let mut text = String::new();
+    table(&mut text, &rows, width);
+    text
+}
+
+/// A line of a table: a label and items, which are never broken.
+pub(super) struct Row {
+    pub(super) label: String,
+    pub(super) items: Vec<String>,
+}
+
+pub(super) fn row(label: &str, items: impl IntoIterator<Item = String>) -> Row {
+    Row { label: label.to_owned(), items: items.into_iter().collect() }
+}
+
+pub(super) fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// Labels in one column, items wrapped in a second; a row without items shows a dash.
+pub(super) fn table(text: &mut String, rows: &[Row], width: usize) {
+    let label_width = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(label_width + 4);
+    for row in rows {
+        let mut label = row.label.as_str();
+        for line in wrapped(&row.items, room) {
+            // Writing to a string cannot fail.
+            let _written = writeln!(text, "  {label:label_width$}  {line}");
+            label = "";
+        }
+    }
+}
+
+pub(super) fn wrapped(items: &[String], room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for item in items {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last > 0 && last + 1 + item.chars().count() > room {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(item);
+        }
+    }
+    if items.is_empty() {
+        lines = vec!["–".to_owned()];
+    }
+    lines
+}
+
+fn plugin(plugin: &ResolvedPlugin, point: ExtensionPoint) -> String {
+    let mark = match plugin.origin {
+        Origin::MultiPoint => "",
+        Origin::Specific => "+",
+        Origin::Override => "!",
+    };
+    match point.has_weights() {
+        true => format!("{mark}{}×{}", plugin.name, plugin.weight),
+        false => format!("{mark}{}", plugin.name),
+    }
+}
+
+pub(super) fn percentage(percentage: i32) -> String {
+    match percentage {
+        0 => "adaptive (50% less 1% per 125 nodes, at least 5%, at least 100 nodes)".to_owned(),
+        100 => "all".to_owned(),
+        some => format!("{some}%, at least 100 nodes"),
+    }
+}
+
+fn extender(extender: &Extender) -> Row {
+    let verbs = [
+        ("filter", &extender.filter_verb),
+        ("prioritize", &extender.prioritize_verb),
+        ("preempt", &extender.preempt_verb),
+        ("bind", &extender.bind_verb),
+    ];
+    let mut items = vec![extender.url_prefix.clone()];
+    let offered = verbs.iter().filter(|(_, verb)| !verb.is_empty());
+    items.extend(offered.map(|(what, _)| (*what).to_owned()));
+    items.push(format!("within {}", extender.http_timeout));
+    if extender.ignorable {
+        items.push("(ignorable)".to_owned());
+    }
+    Row { label: "Extender".to_owned(), items }
+}
+
+/// The arguments of every plugin that has some, as they would be written.
+fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
+    let mut rows = Vec::new();
+    for config in &profile.plugin_config {
+        let encoded = config.args.as_ref().map(|args| encode_args::args(&config.name, args));
+        let Some(Node::Map(fields)) = encoded else { continue };
+        let items = fields
+            .into_iter()
+            .filter(|(name, _)| name != "apiVersion" && name != "kind")
+            .flat_map(|(name, value)| words(&format!("{name}={}", compact(&value))))
+            .collect();
+        rows.push(Row { label: config.name.to_string(), items });
+    }
+    if !rows.is_empty() {
+        text.push_str("Arguments\n");
+        table(text, &rows, width);
+    }
+}
+
+/// A value as YAML writes it on one line.
+pub(super) fn compact(value: &Node) -> String {
+    match value {
+        Node::Null => "null".to_owned(),
+        Node::Bool(value) => value.to_string(),
+        Node::Int(value) => value.to_string(),
+        Node::Float(value) => value.to_string(),
+        Node::Text(text) => text.clone(),
+        Node::List(list) => {
+            let entries: Vec<_> = list.iter().map(compact).collect();
+            format!("[{}]", entries.join(", "))
+        }
+        Node::Map(fields) => {
+            let field = |(name, value): &(String, Node)| format!("{name}: {}", compact(value));
+            let entries: Vec<_> = fields.iter().map(field).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intree::PLUGINS;
+    use crate::resolve;
+
+    fn resolved(body: &str) -> ResolvedConfig {
+        let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+        let gates = FeatureGates::parse("OpportunisticBatching=false").unwrap();
+        resolve(Some(&format!("{head}{body}")), &gates, PLUGINS).unwrap()
+    }
+
+    #[test]
+    fn a_configuration_is_shown_as_it_runs() {
+        let body = "profiles:\n- percentageOfNodesToScore: 100\n  plugins:\n    \
+                    multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, \
+                    {name: DefaultBinder}, {name: NodeAffinity, weight: 2}]}\n    \
+                    score: {enabled: [{name: NodeAffinity, weight: 5}, {name: ImageLocality}]}\n  \
+                    pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [x.io/r]}}]\n\
+                    extenders: [{urlPrefix: 'http://x', filterVerb: f, bindVerb: b, ignorable: true}]\n";
+        assert_eq!(
+            config(&resolved(body), 60),
+            "  Backoff         1s, doubled up to 10s
+  Nodes searched  adaptive (50% less 1% per 125 nodes, at least 5%, at least 100 nodes)
+  Parallelism     16
+  Feature gates   OpportunisticBatching=false
+  Extender        http://x filter bind within 5s (ignorable)
+
+Profile default-scheduler
+  Nodes searched     all
+  PreEnqueue         –
+  QueueSort          PrioritySort
+  PreFilter          NodeAffinity
+  Filter             NodeAffinity
+  PostFilter         –
+  PreScore           NodeAffinity
+  Score              !NodeAffinity×5 +ImageLocality×1
+  Reserve            –
+  Permit             –
+  PreBind            –
+  Bind               DefaultBinder
+  PostBind           –
+  PlacementGenerate  –
+  PlacementScore     –
+Arguments
+  NodeResourcesFit  ignoredResources=[x.io/r]
+                    scoringStrategy={type: LeastAllocated,
+                    resources: [{name: cpu, weight: 1},
+                    {name: memory, weight: 1}]}
+  NodeAffinity      –
+"
+        );
+    }
+
+    #[test]
+    fn plugins_and_gates_are_listed() {
+        let text = plugins(&PLUGINS[1..3], 60);
+        assert_eq!(
+            text,
+            "  PrioritySort       orders the active queue by priority,
+                     then by time (QueueSort)
+  NodeUnschedulable  keeps pods off cordoned nodes (Filter)
+"
+        );
+        let gates = FeatureGates::default().with(Feature::GangScheduling, true);
+        let text = features(&gates, 200);
+        let line = |name: &str| {
+            let found = text.lines().find(|line| line.trim_start().starts_with(name));
+            found.and_then(|line| line.split_once("  o")).map(|(_, rest)| format!("o{rest}"))
+        };
+        assert_eq!(
+            line("GangScheduling").as_deref(),
+            Some(
+                "on (ALPHA, not the default): A pod group starts only when enough of its pods can."
+            )
+        );
+        assert_eq!(
+            line("SidecarContainers").as_deref(),
+            Some("on (GA, locked): Restartable init containers count as long as the pod runs.")
+        );
+    }
+}

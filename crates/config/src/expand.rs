@@ -1,0 +1,268 @@
+//! From the plugin sets of a profile to the plugins that run at each point
+//! (CFG-070…076), with upstream's errors.
+//!
+//! Upstream: updatePluginList, expandMultiPointPlugins and getValidScoreWeights in
+//! `pkg/scheduler/framework/runtime/framework.go`.
+
+use std::collections::BTreeSet;
+
+use kubestep_api::intern::Symbol;
+
+use super::path::FieldPath;
+use super::points::{ExtensionPoint, PluginDescriptor};
+use super::problem::Problem;
+use super::profile::{Origin, ResolvedPlugin};
+use super::suggest::closest;
+use super::types::{Plugin, Plugins};
+
+/// The plugins at each point, indexed by [`ExtensionPoint::index`].
+pub type Points = [Vec<ResolvedPlugin>; ExtensionPoint::COUNT];
+
+/// What expansion works on.
+struct Expansion<'a> {
+    plugins: &'a Plugins,
+    registry: &'a [PluginDescriptor],
+    /// Where the plugin sets are in the document.
+    path: &'a FieldPath,
+}
+
+/// Expands the sets in `plugins`, which are at `path` in the document.
+pub fn expand(
+    plugins: &Plugins,
+    registry: &[PluginDescriptor],
+    path: &FieldPath,
+) -> Result<Points, Problem> {
+    let expansion = Expansion { plugins, registry, path };
+    let mut points = Points::default();
+    for point in ExtensionPoint::BUILD_ORDER {
+        points[point.index()] = expansion.specific(point)?;
+    }
+    for point in ExtensionPoint::BUILD_ORDER {
+        let specific = std::mem::take(&mut points[point.index()]);
+        points[point.index()] = expansion.with_multi_point(point, specific)?;
+    }
+    Ok(points)
+}
+
+/// Fills in the weights of one point that has some; `Err` if their sum could overflow. CFG-074, CFG-075
+pub fn weigh(
+    points: &mut Points,
+    point: ExtensionPoint,
+    plugins: &Plugins,
+) -> Result<(), &'static str> {
+    /// Highest score of a node.
+    const MAX_SCORE: i64 = 100;
+    let mut total = 0_i64;
+    for plugin in &mut points[point.index()] {
+        // The point's own entries come before MultiPoint's; the first of a name counts.
+        let entries = plugins.at(point).enabled.iter().chain(&plugins.multi_point.enabled);
+        let weight = entries.into_iter().find(|entry| entry.name == plugin.name);
+        plugin.weight = weight.map(|entry| entry.weight).filter(|weight| *weight != 0).unwrap_or(1);
+        let most = i64::from(plugin.weight) * MAX_SCORE;
+        total = total.checked_add(most).ok_or("total score of Score plugins could overflow")?;
+    }
+    Ok(())
+}
+
+impl Expansion<'_> {
+    /// The point's own list. CFG-070
+    fn specific(&self, point: ExtensionPoint) -> Result<Vec<ResolvedPlugin>, Problem> {
+        let mut list: Vec<ResolvedPlugin> = Vec::new();
+        for (i, entry) in self.plugins.at(point).enabled.iter().enumerate() {
+            let path = self.path.field(point.key()).field("enabled").index(i);
+            let descriptor = self.find(entry.name, point, &path)?;
+            if !descriptor.implements(point) {
+                return Err(not_at(descriptor, point, &path));
+            }
+            if list.iter().any(|other| other.name == entry.name) {
+                return Err(twice(entry.name, point, &path));
+            }
+            list.push(resolved(entry, Origin::Specific));
+        }
+        Ok(list)
+    }
+
+    fn find(
+        &self,
+        name: Symbol,
+        point: ExtensionPoint,
+        path: &FieldPath,
+    ) -> Result<&PluginDescriptor, Problem> {
+        let known = || self.registry.iter().map(|plugin| plugin.name);
+        self.registry.iter().find(|plugin| plugin.name == name.as_str()).ok_or_else(|| {
+            let problem = Problem::new(path, format!("{point}Plugin {name:?} does not exist"));
+            problem.help(match closest(&name, known()) {
+                Some(other) => format!("did you mean {other:?}?"),
+                None => "plugins that are not part of kube-scheduler cannot run here".to_owned(),
+            })
+        })
+    }
+
+    /// MultiPoint's plugins merged into the point's own list. CFG-071…073
+    fn with_multi_point(
+        &self,
+        point: ExtensionPoint,
+        specific: Vec<ResolvedPlugin>,
+    ) -> Result<Vec<ResolvedPlugin>, Problem> {
+        let disabled = names(&self.plugins.at(point).disabled);
+        if disabled.contains("*") {
+            return Ok(specific);
+        }
+        let multi = self.multi_point(point, &disabled)?;
+        let own = |name| specific.iter().any(|plugin| plugin.name == name);
+        let overrides: BTreeSet<Symbol> =
+            multi.iter().map(|plugin| plugin.name).filter(|name| own(*name)).collect();
+        let (mut list, rest): (Vec<_>, Vec<_>) =
+            specific.iter().copied().partition(|plugin| overrides.contains(&plugin.name));
+        list.iter_mut().for_each(|plugin| plugin.origin = Origin::Override);
+        list.extend(multi.into_iter().filter(|plugin| !own(plugin.name)));
+        list.extend(rest);
+        Ok(list)
+    }
+
+    /// The plugins that MultiPoint enables at `point`.
+    fn multi_point(
+        &self,
+        point: ExtensionPoint,
+        disabled: &BTreeSet<&str>,
+    ) -> Result<Vec<ResolvedPlugin>, Problem> {
+        let own = &self.plugins.at(point).enabled;
+        let mut list: Vec<ResolvedPlugin> = Vec::new();
+        for (i, entry) in self.plugins.multi_point.enabled.iter().enumerate() {
+            let path = self.path.field("multiPoint").field("enabled").index(i);
+            let descriptor = self.find(entry.name, point, &path)?;
+            if !descriptor.implements(point) || disabled.contains(entry.name.as_str()) {
+                continue;
+            }
+            let repeated = list.iter().any(|other| other.name == entry.name);
+            if repeated && own.iter().all(|other| other.name != entry.name) {
+                return Err(twice(entry.name, point, &path));
+            }
+            list.push(resolved(entry, Origin::MultiPoint));
+        }
+        Ok(list)
+    }
+}
+
+fn resolved(entry: &Plugin, origin: Origin) -> ResolvedPlugin {
+    ResolvedPlugin { name: entry.name, weight: 0, origin }
+}
+
+fn names(plugins: &[Plugin]) -> BTreeSet<&'static str> {
+    plugins.iter().map(|plugin| plugin.name.as_str()).collect()
+}
+
+fn not_at(plugin: &PluginDescriptor, point: ExtensionPoint, path: &FieldPath) -> Problem {
+    let name = plugin.name;
+    let points: Vec<_> = plugin.points.iter().map(ExtensionPoint::name).collect();
+    Problem::new(path, format!("plugin {name:?} does not extend {point}Plugin plugin"))
+        .help(format!("{name} runs at {}", points.join(", ")))
+}
+
+fn twice(name: Symbol, point: ExtensionPoint, path: &FieldPath) -> Problem {
+    Problem::new(path, format!("plugin {name:?} already registered as \"{point}Plugin\""))
+        .help("remove one of the two entries")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intree::PLUGINS;
+    use crate::types::PluginSet;
+
+    fn set(enabled: &[(&str, i32)], disabled: &[&str]) -> PluginSet {
+        let plugin = |name: &str, weight| Plugin { name: name.into(), weight };
+        PluginSet {
+            enabled: enabled.iter().map(|(name, weight)| plugin(name, *weight)).collect(),
+            disabled: disabled.iter().map(|name| plugin(name, 0)).collect(),
+        }
+    }
+
+    fn plugins(multi: PluginSet, point: ExtensionPoint, specific: PluginSet) -> Plugins {
+        let mut plugins = Plugins::default();
+        plugins.multi_point = multi;
+        *plugins.at_mut(point) = specific;
+        plugins
+    }
+
+    /// `name:weight` of the plugins at `point`.
+    fn outcome(plugins: &Plugins, point: ExtensionPoint) -> Result<Vec<String>, String> {
+        let path = FieldPath::root().field("plugins");
+        let mut points = expand(plugins, PLUGINS, &path).map_err(|problem| problem.to_string())?;
+        weigh(&mut points, point, plugins)?;
+        let show = |plugin: &ResolvedPlugin| format!("{}:{}", plugin.name, plugin.weight);
+        Ok(points[point.index()].iter().map(show).collect())
+    }
+
+    use ExtensionPoint::{Filter, Score};
+
+    #[test]
+    fn overrides_come_first_then_multi_point_then_the_rest() {
+        let multi = set(&[("NodeAffinity", 2), ("TaintToleration", 3), ("ImageLocality", 0)], &[]);
+        let specific = set(&[("NodeResourcesFit", 0), ("ImageLocality", 7)], &[]);
+        let plugins = plugins(multi, Score, specific);
+        assert_eq!(
+            outcome(&plugins, Score).unwrap(),
+            ["ImageLocality:7", "NodeAffinity:2", "TaintToleration:3", "NodeResourcesFit:1"]
+        );
+        let points = expand(&plugins, PLUGINS, &FieldPath::root()).unwrap();
+        let origins: Vec<_> = points[Score.index()].iter().map(|plugin| plugin.origin).collect();
+        assert_eq!(
+            origins,
+            [Origin::Override, Origin::MultiPoint, Origin::MultiPoint, Origin::Specific]
+        );
+    }
+
+    #[test]
+    fn disabled_plugins_are_left_out_of_multi_point_only() {
+        let multi = || set(&[("NodeName", 0), ("NodePorts", 0)], &[]);
+        let one = plugins(multi(), Filter, set(&[], &["NodeName"]));
+        assert_eq!(outcome(&one, Filter).unwrap(), ["NodePorts:1"]);
+        let all = plugins(multi(), Filter, set(&[("VolumeZone", 0)], &["*"]));
+        assert_eq!(outcome(&all, Filter).unwrap(), ["VolumeZone:1"]);
+    }
+
+    #[test]
+    fn a_weight_of_the_point_wins_even_where_multi_point_repeats_it() {
+        let multi = set(&[("NodePorts", 0), ("NodeAffinity", 9), ("NodeAffinity", 8)], &[]);
+        let plugins = plugins(multi, Score, set(&[("NodeAffinity", 4)], &[]));
+        // NodeAffinity is repeated at PreFilter, where nothing overrides it.
+        assert_eq!(
+            outcome(&plugins, Score).unwrap_err(),
+            "plugins.multiPoint.enabled[2]: plugin \"NodeAffinity\" already registered as \
+             \"PreFilterPlugin\"; remove one of the two entries"
+        );
+    }
+
+    #[test]
+    fn wrong_entries_are_refused_in_upstreams_words() {
+        let at_filter =
+            |specific| outcome(&plugins(PluginSet::default(), Filter, specific), Filter);
+        assert_eq!(
+            at_filter(set(&[("NodeNam", 0)], &[])).unwrap_err(),
+            "plugins.filter.enabled[0]: FilterPlugin \"NodeNam\" does not exist; \
+             did you mean \"NodeName\"?"
+        );
+        assert_eq!(
+            at_filter(set(&[("Coscheduling", 0)], &[])).unwrap_err(),
+            "plugins.filter.enabled[0]: FilterPlugin \"Coscheduling\" does not exist; \
+             plugins that are not part of kube-scheduler cannot run here"
+        );
+        assert_eq!(
+            at_filter(set(&[("NodeName", 0), ("ImageLocality", 0)], &[])).unwrap_err(),
+            "plugins.filter.enabled[1]: plugin \"ImageLocality\" does not extend FilterPlugin \
+             plugin; ImageLocality runs at Score"
+        );
+        assert_eq!(
+            at_filter(set(&[("NodeName", 0), ("NodeName", 0)], &[])).unwrap_err(),
+            "plugins.filter.enabled[1]: plugin \"NodeName\" already registered as \
+             \"FilterPlugin\"; remove one of the two entries"
+        );
+        let multi = plugins(set(&[("Nope", 0)], &[]), Filter, PluginSet::default());
+        assert_eq!(
+            outcome(&multi, Filter).unwrap_err(),
+            "plugins.multiPoint.enabled[0]: PreFilterPlugin \"Nope\" does not exist; \
+             plugins that are not part of kube-scheduler cannot run here"
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! Line and column of a field in a YAML or JSON text.
+//!
+//! The YAML reader tells positions only in its errors. So the text is read once
+//! more by a visitor that goes down to the field and fails right there; the
+//! position in that failure is the answer. Only done when there is something to report.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::path::{FieldPath, Step};
+use super::problem::Location;
+use kubestep_api::yaml;
+
+/// Where `path` is written in `text` (its first document); for a field, where its name is.
+pub fn locate(text: &str, path: &FieldPath) -> Option<Location> {
+    locate_nth(text, path, 0)
+}
+
+/// Like [`locate`], for the occurrence number `nth` (from 0) of a field given more than once.
+pub fn locate_nth(text: &str, path: &FieldPath, nth: usize) -> Option<Location> {
+    let found = Cell::new(false);
+    let walk = Walk { steps: path.steps(), nth, found: &found };
+    let document = yaml::documents(text).ok()?.next()?;
+    let error = walk.deserialize(document).err()?;
+    let location = error.location().filter(|_| found.get())?;
+    Some(Location { line: location.line(), column: location.column() })
+}
+
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    steps: &'a [Step],
+    nth: usize,
+    found: &'a Cell<bool>,
+}
+
+impl Walk<'_> {
+    fn stop<T, E: Error>(self) -> Result<T, E> {
+        self.found.set(true);
+        Err(E::custom("found"))
+    }
+
+    /// A scalar: the goal, or nothing below it.
+    fn scalar<E: Error>(self) -> Result<(), E> {
+        if self.steps.is_empty() { self.stop() } else { Ok(()) }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.scalar()
+    }
+    fn visit_none<E: Error>(self) -> Result<(), E> {
+        self.scalar()
+    }
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        self.scalar()
+    }
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        self.scalar()
+    }
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        self.scalar()
+    }
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        self.scalar()
+    }
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        self.scalar()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let Some((step, rest)) = self.steps.split_first() else { return self.stop() };
+        let below = Walk { steps: rest, ..self };
+        for index in 0.. {
+            let here = *step == Step::Index(index);
+            let more = if here { list.next_element_seed(below)? } else { skip(&mut list)? };
+            if more.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let Some((step, rest)) = self.steps.split_first() else { return self.stop() };
+        while let Some(here) =
+            map.next_key_seed(Name { walk: self, step, last: rest.is_empty() })?
+        {
+            match here {
+                true if self.nth > 0 && rest.is_empty() => self.nth -= 1,
+                true => return map.next_value_seed(Walk { steps: rest, ..self }),
+                false => {}
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
+
+fn skip<'de, A: SeqAccess<'de>>(list: &mut A) -> Result<Option<()>, A::Error> {
+    Ok(list.next_element::<IgnoredAny>()?.map(|_| ()))
+}
+
+/// The name of a field: whether it is the one of `step`.
+struct Name<'a> {
+    walk: Walk<'a>,
+    step: &'a Step,
+    last: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = bool;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<bool, E> {
+        let here = matches!(self.step, Step::Field(step) | Step::Key(step) if step == name);
+        if here && self.last && self.walk.nth == 0 {
+            return self.walk.stop();
+        }
+        Ok(here)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str, path: &FieldPath, nth: usize) -> Option<(usize, usize)> {
+        locate_nth(text, path, nth).map(|location| (location.line, location.column))
+    }
+
+    #[test]
+    fn fields_are_found_in_yaml() {
+        let text = "a: 1\nlist:\n- x\n-   b:\n      c: [1, 2]\n";
+        let list = FieldPath::root().field("list");
+        assert_eq!(place(text, &list, 0), Some((2, 1)));
+        assert_eq!(place(text, &list.index(0), 0), Some((3, 3)));
+        assert_eq!(place(text, &list.index(1).field("b").field("c"), 0), Some((5, 7)));
+        assert_eq!(place(text, &list.index(1).field("b").field("c").index(1), 0), Some((5, 14)));
+        assert_eq!(place(text, &list.index(2), 0), None);
+        assert_eq!(place(text, &list.field("x"), 0), None);
+    }
+
+    #[test]
+    fn fields_are_found_in_json() {
+        let text = "{\"a\": 1,\n  \"b\": {\"c\": true}}";
+        let path = FieldPath::root().field("b").field("c");
+        assert_eq!(place(text, &path, 0), Some((2, 9)));
+    }
+
+    #[test]
+    fn the_second_of_two_equal_fields_is_found() {
+        let path = FieldPath::root().field("a");
+        assert_eq!(place("a: 1\nb: 2\na: 3\n", &path, 1), Some((3, 1)));
+        assert_eq!(place("a: 1\nb: 2\na: 3\n", &path, 2), None);
+    }
+
+    #[test]
+    fn a_broken_text_has_no_places() {
+        assert_eq!(place("a: [1\nb: }", &FieldPath::root().field("b"), 0), None);
+        assert_eq!(place("", &FieldPath::root().field("b"), 0), None);
+    }
+}

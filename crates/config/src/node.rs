@@ -1,0 +1,316 @@
+//! A document as a tree that keeps the order of fields and repeated fields, so
+//! that strict decoding can complain about them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde::{Deserialize, Serialize};
+
+use super::locate::locate_nth;
+use super::path::FieldPath;
+use super::problem::{Location, Problem};
+use kubestep_api::yaml;
+
+/// Every place costs a reading of the text, so no more repeated fields than this are told.
+const MOST_REPEATED: usize = 100;
+
+/// A value of a YAML or JSON document.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Node {
+    /// Nothing.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// Fields in the order written, repeated ones included.
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The last field of that name, if this has fields.
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        match self {
+            Node::Map(fields) => fields.iter().rev().find(|(key, _)| key == name).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+
+    /// What the value is, for error messages: `the text "x"`.
+    pub fn describe(&self) -> String {
+        match self {
+            Node::Null => "nothing".to_owned(),
+            Node::Bool(value) => format!("{value}"),
+            Node::Int(value) => format!("the number {value}"),
+            Node::Float(value) => format!("the number {value}"),
+            Node::Text(text) => format!("the text {text:?}"),
+            Node::List(_) => "a list".to_owned(),
+            Node::Map(_) => "a map".to_owned(),
+        }
+    }
+
+    /// Puts the fields of YAML's `<<` into the map that has it, behind its own.
+    fn merge(&mut self) {
+        match self {
+            Node::List(list) => list.iter_mut().for_each(Node::merge),
+            Node::Map(fields) => {
+                fields.iter_mut().for_each(|(_, value)| value.merge());
+                merge_fields(fields);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn merge_fields(fields: &mut Vec<(String, Node)>) {
+    let Some(position) = fields.iter().position(|(key, _)| key == "<<") else { return };
+    let sources = match &fields[position].1 {
+        Node::Map(source) => vec![source.clone()],
+        Node::List(list) => list.iter().filter_map(as_fields).collect(),
+        _ => return,
+    };
+    fields.remove(position);
+    for (key, value) in sources.into_iter().flatten() {
+        if fields.iter().all(|(other, _)| *other != key) {
+            fields.push((key, value));
+        }
+    }
+}
+
+fn as_fields(node: &Node) -> Option<Vec<(String, Node)>> {
+    match node {
+        Node::Map(fields) => Some(fields.clone()),
+        _ => None,
+    }
+}
+
+/// A text read into a tree.
+pub struct Parsed {
+    /// The first document.
+    pub root: Node,
+    /// Whether it was read as YAML, not as JSON.
+    pub yaml: bool,
+    /// Whether more documents follow; they are not looked at, as upstream does.
+    pub more: bool,
+}
+
+/// Reads `text`: JSON if it starts with `{` and is that, else YAML.
+pub fn parse(text: &str) -> Result<Parsed, Problem> {
+    if !text.trim_start().starts_with('{') {
+        return parse_yaml(text);
+    }
+    match (serde_json::from_str(text), parse_yaml(text)) {
+        (Ok(root), _) => Ok(Parsed { root, yaml: false, more: false }),
+        (Err(_), Ok(parsed)) => Ok(parsed),
+        (Err(error), Err(_)) => {
+            let location = Location { line: error.line(), column: error.column().max(1) };
+            Err(not_readable("JSON", &error.to_string(), Some(location)))
+        }
+    }
+}
+
+fn parse_yaml(text: &str) -> Result<Parsed, Problem> {
+    let documents = yaml::documents(text);
+    let mut documents =
+        documents.map_err(|error| not_readable("YAML", &error.to_string(), None))?;
+    let mut root = match documents.next() {
+        Some(document) => Node::deserialize(document).map_err(|error| {
+            let location = error
+                .location()
+                .map(|location| Location { line: location.line(), column: location.column() });
+            not_readable("YAML", &error.to_string(), location)
+        })?,
+        None => Node::Null,
+    };
+    root.merge();
+    let more = documents.any(|document| !matches!(Node::deserialize(document), Ok(Node::Null)));
+    Ok(Parsed { root, yaml: true, more })
+}
+
+fn not_readable(format: &str, message: &str, location: Option<Location>) -> Problem {
+    let message = without_places(message);
+    let mut problem = Problem::new(&FieldPath::root(), format!("this is not {format}: {message}"));
+    problem.location = location;
+    problem
+}
+
+/// The readers put positions (` at line 2 column 5`) into their messages; ours stand in front.
+fn without_places(message: &str) -> String {
+    let mut parts = message.split(" at line ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest.strip_prefix(" column ").unwrap_or(rest);
+        text.push_str(rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    text
+}
+
+/// Complains about every field that is given more than once in the same map.
+pub fn find_repeated(node: &Node, path: &FieldPath, text: &str, problems: &mut Vec<Problem>) {
+    match node {
+        Node::List(list) => {
+            for (i, entry) in list.iter().enumerate() {
+                find_repeated(entry, &path.index(i), text, problems);
+            }
+        }
+        Node::Map(fields) => {
+            let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+            for (name, value) in fields {
+                let path = path.field(name);
+                let times = seen.entry(name).or_default();
+                if *times > 0 && problems.len() < MOST_REPEATED {
+                    let mut problem = Problem::new(&path, "is given twice").help("remove one");
+                    problem.location = locate_nth(text, &path, *times);
+                    problems.push(problem);
+                }
+                *times += 1;
+                find_repeated(value, &path, text, problems);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Node::Null => serializer.serialize_unit(),
+            Node::Bool(value) => serializer.serialize_bool(*value),
+            Node::Int(value) => serializer.serialize_i64(*value),
+            Node::Float(value) => serializer.serialize_f64(*value),
+            Node::Text(text) => serializer.serialize_str(text),
+            Node::List(list) => {
+                let mut out = serializer.serialize_seq(Some(list.len()))?;
+                list.iter().try_for_each(|entry| out.serialize_element(entry))?;
+                out.end()
+            }
+            Node::Map(fields) => {
+                let mut out = serializer.serialize_map(Some(fields.len()))?;
+                fields.iter().try_for_each(|(key, value)| out.serialize_entry(key, value))?;
+                out.end()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a plain value, a list or a map")
+    }
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+    fn visit_none<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Bool(value))
+    }
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Int(value))
+    }
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
+        Ok(i64::try_from(value).map_or(Node::Float(value as f64), Node::Int))
+    }
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Float(value))
+    }
+    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = list.next_element()? {
+            entries.push(entry);
+        }
+        Ok(Node::List(entries))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut fields = Vec::new();
+        while let Some((key, value)) = map.next_entry::<Node, Node>()? {
+            let key = match key {
+                Node::Text(text) => text,
+                Node::Int(value) => value.to_string(),
+                Node::Float(value) => value.to_string(),
+                Node::Bool(value) => value.to_string(),
+                other => return Err(A::Error::custom(format!("{} as a key", other.describe()))),
+            };
+            fields.push((key, value));
+        }
+        Ok(Node::Map(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        parse(text).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn json_and_yaml_give_the_same_tree() {
+        let json = parse("{\"a\": [1, 2.5, null, true], \"b\": {\"c\": \"x\"}}").unwrap();
+        let yaml = parse("a: [1, 2.5, ~, true]\nb:\n  c: x\n").unwrap();
+        assert!(json.root == yaml.root && !json.yaml && yaml.yaml);
+        assert_eq!(json.root.get("b").and_then(|b| b.get("c")), Some(&Node::Text("x".into())));
+        assert!(parse("{a: 1}").unwrap().yaml);
+    }
+
+    #[test]
+    fn only_the_first_document_counts() {
+        let parsed = parse("a: 1\n---\nb: 2\n").unwrap();
+        assert!(parsed.more && parsed.root.get("b").is_none());
+        assert!(!parse("a: 1\n---\n").unwrap().more);
+        assert_eq!(parse("# nothing\n").unwrap().root, Node::Null);
+    }
+
+    #[test]
+    fn anchors_and_merge_keys_are_followed() {
+        let parsed = parse("base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  y: 3\n").unwrap();
+        let merged = parsed.root.get("use").unwrap();
+        assert_eq!(merged.get("x"), Some(&Node::Int(1)));
+        assert_eq!(merged.get("y"), Some(&Node::Int(3)));
+    }
+
+    #[test]
+    fn unreadable_text_is_told_with_its_place() {
+        assert_eq!(message("{\n  \"a\" 1}"), "line 2, column 7: this is not JSON: expected `:`");
+        assert_eq!(
+            message("a: [1\nb: 2\n"),
+            "line 2, column 2: this is not YAML: did not find expected ',' or ']', \
+             while parsing a flow sequence"
+        );
+    }
+
+    #[test]
+    fn repeated_fields_are_found_where_they_are() {
+        let text = "a:\n- x: 1\n  y: 2\n  x: 3\n";
+        let mut problems = Vec::new();
+        find_repeated(&parse(text).unwrap().root, &FieldPath::root(), text, &mut problems);
+        let told: Vec<_> = problems.iter().map(Problem::to_string).collect();
+        assert_eq!(told, ["a[0].x (line 4, column 3): is given twice; remove one"]);
+    }
+}

@@ -1,0 +1,258 @@
+//! Single changes on top of a document: a weight, a plugin switched on or off. They are made
+//! after defaulting, so that they mean the same whether a plugin is written or a default.
+
+use std::fmt;
+
+use super::path::FieldPath;
+use super::points::{ExtensionPoint, PluginDescriptor};
+use super::problem::Problem;
+use super::suggest::closest;
+use super::types::{KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, PluginSet};
+use kubestep_api::intern::Symbol;
+
+/// A change of one plugin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Overlay {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// What changes.
+    pub switch: Switch,
+    /// Only in the profile of that scheduler name; otherwise in all.
+    pub profile: Option<Symbol>,
+}
+
+/// What is changed of a plugin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switch {
+    /// The weight of its scores, at least 1.
+    Weight(i32),
+    /// It runs no more: at one point, or at all.
+    Off(Option<ExtensionPoint>),
+    /// It runs: at one point, or wherever it can.
+    On(Option<ExtensionPoint>),
+}
+
+impl Overlay {
+    /// Makes the change. The errors tell what to do.
+    pub(super) fn apply(
+        &self,
+        document: &mut KubeSchedulerConfiguration,
+        registry: &[PluginDescriptor],
+    ) -> Result<(), Problem> {
+        self.check(registry)?;
+        let mut profiles = 0;
+        let mut changed = false;
+        for profile in &mut document.profiles {
+            if self.profile.is_none_or(|name| name == profile.scheduler_name) {
+                profiles += 1;
+                changed |= self.change(profile);
+            }
+        }
+        match (profiles, changed, self.switch) {
+            (0, _, _) => Err(self.wrong("there is no such profile")),
+            (_, false, Switch::Weight(_)) => Err(self.wrong("it does not score in this profile")),
+            (_, false, Switch::Off(_)) => Err(self.wrong("it is not switched on")),
+            (_, false, Switch::On(_)) => Err(self.wrong("it is switched on already")),
+            (_, true, _) => Ok(()),
+        }
+    }
+
+    fn check(&self, registry: &[PluginDescriptor]) -> Result<(), Problem> {
+        let known = registry.iter().find(|descriptor| self.plugin == descriptor.name);
+        let Some(known) = known else {
+            let names = registry.iter().map(|descriptor| descriptor.name);
+            let near = closest(&self.plugin, names);
+            let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
+            return Err(self.wrong(&format!("there is no such plugin{near}")));
+        };
+        match self.switch {
+            Switch::Weight(weight) if weight < 1 => {
+                Err(self.wrong("a weight is at least 1; disable the plugin instead"))
+            }
+            Switch::Weight(_) if !known.implements(ExtensionPoint::Score) => {
+                Err(self.wrong("it gives no scores, so that a weight means nothing"))
+            }
+            Switch::On(Some(point)) if !known.implements(point) => {
+                Err(self.wrong(&format!("it does nothing at {point}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn wrong(&self, message: &str) -> Problem {
+        Problem::new(&FieldPath::root(), format!("{self}: {message}"))
+    }
+
+    /// Whether anything was to be changed.
+    fn change(&self, profile: &mut KubeSchedulerProfile) -> bool {
+        let plugins = &mut profile.plugins;
+        match self.switch {
+            Switch::Weight(weight) => {
+                let own = find(plugins.at_mut(ExtensionPoint::Score), self.plugin).is_some();
+                let set = match own {
+                    true => plugins.at_mut(ExtensionPoint::Score),
+                    false => &mut plugins.multi_point,
+                };
+                let found = find(set, self.plugin);
+                found.map(|plugin| plugin.weight = weight).is_some()
+            }
+            Switch::Off(None) => {
+                let mut there = remove(&mut plugins.multi_point, self.plugin);
+                for point in ExtensionPoint::ALL {
+                    there |= remove(plugins.at_mut(point), self.plugin);
+                }
+                there
+            }
+            Switch::Off(Some(point)) => {
+                let by_all = find(&mut plugins.multi_point, self.plugin).is_some();
+                let set = plugins.at_mut(point);
+                let own = remove(set, self.plugin);
+                let is_off = |off: &Plugin| off.name == self.plugin || off.name == "*";
+                let inherited = by_all && !set.disabled.iter().any(is_off);
+                if inherited {
+                    set.disabled.push(Plugin { name: self.plugin, weight: 0 });
+                }
+                own || inherited
+            }
+            Switch::On(None) => add(&mut plugins.multi_point, self.plugin),
+            Switch::On(Some(point)) => {
+                let by_all = find(&mut plugins.multi_point, self.plugin).is_some();
+                let set = plugins.at_mut(point);
+                let is_off = |off: &Plugin| off.name == self.plugin;
+                let was_off = set.disabled.iter().any(is_off);
+                set.disabled.retain(|off| !is_off(off));
+                if by_all && !set.disabled.iter().any(|off| off.name == "*") {
+                    return was_off;
+                }
+                add(set, self.plugin)
+            }
+        }
+    }
+}
+
+fn find(set: &mut PluginSet, name: Symbol) -> Option<&mut Plugin> {
+    set.enabled.iter_mut().find(|plugin| plugin.name == name)
+}
+
+fn remove(set: &mut PluginSet, name: Symbol) -> bool {
+    let before = set.enabled.len();
+    set.enabled.retain(|plugin| plugin.name != name);
+    set.enabled.len() < before
+}
+
+fn add(set: &mut PluginSet, name: Symbol) -> bool {
+    let new = find(set, name).is_none();
+    if new {
+        set.enabled.push(Plugin { name, weight: 0 });
+    }
+    new
+}
+
+/// `weight ImageLocality=5`, `disable NodeAffinity at Score in batch`.
+impl fmt::Display for Overlay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plugin = self.plugin;
+        match self.switch {
+            Switch::Weight(weight) => write!(f, "weight {plugin}={weight}")?,
+            Switch::Off(None) => write!(f, "disable {plugin}")?,
+            Switch::Off(Some(point)) => write!(f, "disable {plugin} at {point}")?,
+            Switch::On(None) => write!(f, "enable {plugin}")?,
+            Switch::On(Some(point)) => write!(f, "enable {plugin} at {point}")?,
+        }
+        self.profile.map_or(Ok(()), |profile| write!(f, " in {profile}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::intree::PLUGINS;
+    use super::super::{FeatureGates, resolve, resolve_with};
+    use super::*;
+
+    fn overlay(plugin: &str, switch: Switch) -> Overlay {
+        Overlay { plugin: plugin.into(), switch, profile: None }
+    }
+
+    fn at(text: Option<&str>, overlays: &[Overlay], point: ExtensionPoint) -> Vec<(String, i32)> {
+        let gates = FeatureGates::default();
+        let resolved = resolve_with(text, overlays.to_vec(), &gates, PLUGINS).unwrap();
+        let plugins = resolved.profiles[0].at(point).iter();
+        plugins.map(|plugin| (plugin.name.to_string(), plugin.weight)).collect()
+    }
+
+    fn error(overlays: &[Overlay]) -> String {
+        let gates = FeatureGates::default();
+        resolve_with(None, overlays.to_vec(), &gates, PLUGINS).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn weights_change_where_the_plugin_is_switched_on() {
+        let point = ExtensionPoint::Score;
+        let heavy = [overlay("ImageLocality", Switch::Weight(9))];
+        let own = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, \
+                   profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: 3}]}}}]}";
+        for text in [None, Some(own)] {
+            let before = at(text, &[], point);
+            let after = at(text, &heavy, point);
+            let names = |list: &[(String, i32)]| {
+                list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(names(&before), names(&after));
+            assert!(after.contains(&("ImageLocality".into(), 9)), "{after:?}");
+        }
+    }
+
+    #[test]
+    fn plugins_are_switched_off_and_on() {
+        let has = |overlays: &[Overlay], point| {
+            at(None, overlays, point).iter().any(|(name, _)| name == "NodeAffinity")
+        };
+        let (filter, score) = (ExtensionPoint::Filter, ExtensionPoint::Score);
+        let off = overlay("NodeAffinity", Switch::Off(None));
+        let off_at_score = overlay("NodeAffinity", Switch::Off(Some(score)));
+        let on = overlay("NodeAffinity", Switch::On(None));
+        let on_at_score = overlay("NodeAffinity", Switch::On(Some(score)));
+        for (overlays, at_filter, at_score) in [
+            (vec![], true, true),
+            (vec![off.clone()], false, false),
+            (vec![off_at_score.clone()], true, false),
+            (vec![off.clone(), on.clone()], true, true),
+            (vec![off.clone(), on_at_score.clone()], false, true),
+            (vec![off_at_score, on_at_score], true, true),
+        ] {
+            let found = (has(&overlays, filter), has(&overlays, score));
+            assert_eq!(found, (at_filter, at_score), "{overlays:?}");
+        }
+        assert!(error(&[off.clone(), off]).contains("disable NodeAffinity: it is not switched on"));
+        assert!(error(&[on]).contains("it is switched on already"));
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_told() {
+        for (plugin, switch, part) in [
+            ("NodeAfinity", Switch::Off(None), "no such plugin, did you mean \"NodeAffinity\"?"),
+            ("NodeName", Switch::Weight(2), "it gives no scores"),
+            ("ImageLocality", Switch::Weight(0), "a weight is at least 1"),
+            ("NodeName", Switch::On(Some(ExtensionPoint::Score)), "it does nothing at Score"),
+            ("ImageLocality", Switch::Weight(i32::MAX), ""),
+        ] {
+            let told = resolve_with(
+                None,
+                vec![overlay(plugin, switch)],
+                &FeatureGates::default(),
+                PLUGINS,
+            );
+            match part {
+                "" => assert!(told.is_ok()),
+                part => assert!(told.unwrap_err().to_string().contains(part)),
+            }
+        }
+        let elsewhere = Overlay {
+            profile: Some("batch".into()),
+            ..overlay("ImageLocality", Switch::Weight(2))
+        };
+        assert!(error(&[elsewhere]).contains("in batch: there is no such profile"));
+        let unchanged = resolve(None, &FeatureGates::default(), PLUGINS).unwrap();
+        assert_eq!(unchanged.overlays, []);
+    }
+}

@@ -1,0 +1,265 @@
+//! Extension points of the scheduling framework, and what a plugin tells about
+//! itself. Both the configuration and the engine's registry are built on these.
+//!
+//! Upstream: `staging/src/k8s.io/kube-scheduler/framework/interface.go` (the
+//! points) and the interface assertions of each plugin.
+
+use std::fmt;
+
+use super::features::Feature;
+
+/// A point of the scheduling framework at which plugins run.
+///
+/// The order is that of a pod's way through the scheduler, and of the keys of
+/// a profile's `plugins`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum ExtensionPoint {
+    /// Before a pod enters the active queue.
+    PreEnqueue,
+    /// The order of the active queue.
+    QueueSort,
+    /// Once per cycle, before the nodes are looked at.
+    PreFilter,
+    /// Once per node: can the pod run there?
+    Filter,
+    /// When no node was feasible.
+    PostFilter,
+    /// Once per cycle, before the feasible nodes are scored.
+    PreScore,
+    /// Once per feasible node: how good is it?
+    Score,
+    /// The chosen node's resources are claimed.
+    Reserve,
+    /// Last chance to delay or refuse the binding.
+    Permit,
+    /// Work that must be done before the binding.
+    PreBind,
+    /// The binding itself.
+    Bind,
+    /// After the binding.
+    PostBind,
+    /// Candidate placements of a pod group.
+    PlacementGenerate,
+    /// How good is a placement of a pod group?
+    PlacementScore,
+}
+
+use ExtensionPoint::*;
+
+impl ExtensionPoint {
+    /// How many points there are.
+    pub const COUNT: usize = 14;
+
+    /// All points, in the order of the enum.
+    pub const ALL: [ExtensionPoint; Self::COUNT] = [
+        PreEnqueue,
+        QueueSort,
+        PreFilter,
+        Filter,
+        PostFilter,
+        PreScore,
+        Score,
+        Reserve,
+        Permit,
+        PreBind,
+        Bind,
+        PostBind,
+        PlacementGenerate,
+        PlacementScore,
+    ];
+
+    /// The order in which the framework fills its plugin lists, which decides
+    /// the error that is reported first (getExtensionPoints in `framework.go`).
+    pub const BUILD_ORDER: [ExtensionPoint; Self::COUNT] = [
+        PreFilter,
+        Filter,
+        PostFilter,
+        Reserve,
+        PreScore,
+        Score,
+        PreBind,
+        Bind,
+        PostBind,
+        Permit,
+        PreEnqueue,
+        QueueSort,
+        PlacementGenerate,
+        PlacementScore,
+    ];
+
+    /// Position in [`ExtensionPoint::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name as people write it: `PreFilter`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PreEnqueue => "PreEnqueue",
+            QueueSort => "QueueSort",
+            PreFilter => "PreFilter",
+            Filter => "Filter",
+            PostFilter => "PostFilter",
+            PreScore => "PreScore",
+            Score => "Score",
+            Reserve => "Reserve",
+            Permit => "Permit",
+            PreBind => "PreBind",
+            Bind => "Bind",
+            PostBind => "PostBind",
+            PlacementGenerate => "PlacementGenerate",
+            PlacementScore => "PlacementScore",
+        }
+    }
+
+    /// The key in a profile's `plugins`: `preFilter`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            PreEnqueue => "preEnqueue",
+            QueueSort => "queueSort",
+            PreFilter => "preFilter",
+            Filter => "filter",
+            PostFilter => "postFilter",
+            PreScore => "preScore",
+            Score => "score",
+            Reserve => "reserve",
+            Permit => "permit",
+            PreBind => "preBind",
+            Bind => "bind",
+            PostBind => "postBind",
+            PlacementGenerate => "placementGenerate",
+            PlacementScore => "placementScore",
+        }
+    }
+
+    /// The point whose key or name this is.
+    pub fn from_key(text: &str) -> Option<ExtensionPoint> {
+        Self::ALL.into_iter().find(|point| point.key() == text || point.name() == text)
+    }
+
+    /// Whether plugins have a weight here.
+    pub const fn has_weights(self) -> bool {
+        matches!(self, Score | PlacementScore)
+    }
+}
+
+impl fmt::Display for ExtensionPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A set of extension points.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PointSet(u16);
+
+impl PointSet {
+    /// The points in `points`.
+    pub const fn of(points: &[ExtensionPoint]) -> PointSet {
+        let (mut bits, mut i) = (0, 0);
+        while i < points.len() {
+            bits |= 1 << points[i].index();
+            i += 1;
+        }
+        PointSet(bits)
+    }
+
+    /// Whether `point` is in the set.
+    pub const fn contains(self, point: ExtensionPoint) -> bool {
+        self.0 & (1 << point.index()) != 0
+    }
+
+    /// The points of the set, in the order of [`ExtensionPoint::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = ExtensionPoint> {
+        ExtensionPoint::ALL.into_iter().filter(move |point| self.contains(*point))
+    }
+}
+
+/// What a plugin is: everything that configuration and documentation need to
+/// know of it. The in-tree ones are in [`super::intree::PLUGINS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PluginDescriptor {
+    /// The name as written in a configuration.
+    pub name: &'static str,
+    /// The extension points it implements.
+    pub points: PointSet,
+    /// Weight of its scores in the default profile; `None` where none is written (it then counts 1).
+    pub default_weight: Option<i32>,
+    /// Whether it says itself which cluster events may make a pod schedulable
+    /// (upstream's EnqueueExtensions). One that does not is asked at every event.
+    pub registers_events: bool,
+    /// Whether it takes part in pod signatures (upstream's SignPlugin).
+    pub signs: bool,
+    /// Its argument kind, if it takes arguments: `NodeResourcesFitArgs`.
+    pub args_kind: Option<&'static str>,
+    /// The gate that puts it into the default profile; `None`: always there.
+    pub gate: Option<Feature>,
+    /// What it does, in one line.
+    pub doc: &'static str,
+    /// What it does, in a paragraph.
+    pub long_doc: &'static str,
+    /// A case in which it decides, in a sentence or two.
+    pub example: &'static str,
+    /// Its arguments, in the order in which a configuration is written out.
+    pub args: &'static [ArgumentDoc],
+}
+
+/// What is to be known about an argument of a plugin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArgumentDoc {
+    /// The field in the plugin's `args`.
+    pub name: &'static str,
+    /// What it takes, in a few words.
+    pub takes: &'static str,
+    /// What it changes, in a sentence.
+    pub doc: &'static str,
+}
+
+impl PluginDescriptor {
+    /// A plugin at these points, without arguments, weight, gate and texts, that registers its events
+    /// and takes part in signatures.
+    pub const fn new(name: &'static str, points: &[ExtensionPoint]) -> PluginDescriptor {
+        PluginDescriptor {
+            name,
+            points: PointSet::of(points),
+            default_weight: None,
+            registers_events: true,
+            signs: true,
+            args_kind: None,
+            gate: None,
+            doc: "",
+            long_doc: "",
+            example: "",
+            args: &[],
+        }
+    }
+
+    /// Whether the plugin implements `point`.
+    pub const fn implements(&self, point: ExtensionPoint) -> bool {
+        self.points.contains(point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_point_is_found_by_key_and_name() {
+        for (i, point) in ExtensionPoint::ALL.into_iter().enumerate() {
+            assert_eq!(point.index(), i);
+            assert_eq!(ExtensionPoint::from_key(point.key()), Some(point));
+            assert_eq!(ExtensionPoint::from_key(point.name()), Some(point));
+            assert!(ExtensionPoint::BUILD_ORDER.contains(&point));
+        }
+        assert_eq!(ExtensionPoint::from_key("multiPoint"), None);
+    }
+
+    #[test]
+    fn a_point_set_holds_what_it_was_made_of() {
+        let set = PointSet::of(&[Score, PreFilter]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [PreFilter, Score]);
+        assert!(!set.contains(Filter));
+    }
+}

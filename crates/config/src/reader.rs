@@ -1,0 +1,302 @@
+//! Strict reading of a tree into typed values: collects every problem instead
+//! of stopping at the first, with the path of the field and what was expected.
+//!
+//! The rules are those of the Go decoder upstream uses: names match exactly,
+//! `null` and absent are the same, unknown names are errors, numbers must fit.
+
+use kubestep_api::intern::Symbol;
+
+use super::duration::Duration;
+use super::node::Node;
+use super::path::FieldPath;
+use super::problem::Problem;
+use super::suggest::closest;
+
+/// Collects problems while a tree is read.
+pub struct Reader {
+    /// What was found so far.
+    pub problems: Vec<Problem>,
+    /// Whether `yes` and `off` are booleans, as YAML 1.1 (upstream's reader) has it.
+    pub yaml: bool,
+}
+
+/// The fields of one map, being read.
+pub struct Fields<'r, 'n> {
+    reader: &'r mut Reader,
+    path: &'r FieldPath,
+    entries: &'n [(String, Node)],
+    known: Vec<&'static str>,
+}
+
+impl Reader {
+    /// Opens a map; anything else is a problem and read as an empty map.
+    pub fn fields<'r, 'n>(&'r mut self, node: &'n Node, path: &'r FieldPath) -> Fields<'r, 'n> {
+        let entries = match node {
+            Node::Map(entries) => entries.as_slice(),
+            Node::Null => &[],
+            other => {
+                self.expected(path, "a map of fields", other);
+                &[]
+            }
+        };
+        Fields { reader: self, path, entries, known: Vec::new() }
+    }
+
+    /// Reads a list, entry by entry.
+    pub fn list<T>(
+        &mut self,
+        node: &Node,
+        path: &FieldPath,
+        read: impl Fn(&mut Reader, &Node, &FieldPath) -> T,
+    ) -> Vec<T> {
+        match node {
+            Node::List(list) => {
+                let entries = list.iter().enumerate();
+                entries.map(|(i, entry)| read(self, entry, &path.index(i))).collect()
+            }
+            Node::Null => Vec::new(),
+            other => {
+                self.expected(path, "a list", other);
+                Vec::new()
+            }
+        }
+    }
+
+    fn expected(&mut self, path: &FieldPath, what: &str, got: &Node) {
+        let problem = Problem::new(path, format!("expected {what}, got {}", got.describe()));
+        self.problems.push(match (what, got) {
+            ("text", Node::Int(_) | Node::Float(_) | Node::Bool(_)) => {
+                problem.help("put it in quotes")
+            }
+            ("a list", _) => problem.help("start each entry with a dash"),
+            _ => problem,
+        });
+    }
+
+    /// Reads text.
+    pub fn text(&mut self, node: &Node, path: &FieldPath) -> String {
+        match node {
+            Node::Text(text) => text.clone(),
+            Node::Null => String::new(),
+            other => {
+                self.expected(path, "text", other);
+                String::new()
+            }
+        }
+    }
+
+    /// Reads text and interns it.
+    pub fn symbol(&mut self, node: &Node, path: &FieldPath) -> Symbol {
+        Symbol::from(self.text(node, path))
+    }
+
+    /// Reads true or false.
+    pub fn boolean(&mut self, node: &Node, path: &FieldPath) -> bool {
+        match node {
+            Node::Bool(value) => *value,
+            Node::Null => false,
+            Node::Text(text) if self.yaml && is_yaml_bool(text, "yes", "on", "y") => true,
+            Node::Text(text) if self.yaml && is_yaml_bool(text, "no", "off", "n") => false,
+            other => {
+                self.expected(path, "true or false", other);
+                false
+            }
+        }
+    }
+
+    /// Reads a whole number of 64 bits.
+    pub fn int64(&mut self, node: &Node, path: &FieldPath) -> i64 {
+        self.int(node, path, i64::MIN, i64::MAX)
+    }
+
+    /// Reads a whole number of 32 bits.
+    pub fn int32(&mut self, node: &Node, path: &FieldPath) -> i32 {
+        self.int(node, path, i32::MIN.into(), i32::MAX.into()) as i32
+    }
+
+    fn int(&mut self, node: &Node, path: &FieldPath, min: i64, max: i64) -> i64 {
+        match node {
+            Node::Int(value) if (min..=max).contains(value) => *value,
+            Node::Null => 0,
+            // YAML's 1.0 is 1 by the time upstream decodes it.
+            Node::Float(value) if self.yaml && value.fract() == 0.0 && value.abs() < 1e15 => {
+                self.int(&Node::Int(*value as i64), path, min, max)
+            }
+            Node::Int(_) | Node::Float(_) => {
+                self.expected(path, &format!("a whole number from {min} to {max}"), node);
+                0
+            }
+            other => {
+                self.expected(path, "a whole number", other);
+                0
+            }
+        }
+    }
+
+    /// Reads any number.
+    pub fn float(&mut self, node: &Node, path: &FieldPath) -> f32 {
+        match node {
+            Node::Int(value) => *value as f32,
+            Node::Float(value) => *value as f32,
+            Node::Null => 0.0,
+            other => {
+                self.expected(path, "a number", other);
+                0.0
+            }
+        }
+    }
+
+    /// Reads a duration.
+    pub fn duration(&mut self, node: &Node, path: &FieldPath) -> Duration {
+        let parsed = match node {
+            Node::Text(text) => Duration::parse(text),
+            Node::Null => Some(Duration::default()),
+            _ => None,
+        };
+        parsed.unwrap_or_else(|| {
+            self.expected(path, "a duration such as 30s or 1m30s", node);
+            Duration::default()
+        })
+    }
+
+    /// Reads base64, which is kept as it is but for line breaks.
+    pub fn base64(&mut self, node: &Node, path: &FieldPath) -> String {
+        let mut text = self.text(node, path);
+        text.retain(|c| c != '\n' && c != '\r');
+        let body = text.trim_end_matches('=');
+        let is_code = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
+        let good = text.len().is_multiple_of(4)
+            && text.len() - body.len() <= 2
+            && body.chars().all(is_code);
+        if !good {
+            self.problems.push(Problem::new(path, "expected base64"));
+        }
+        text
+    }
+}
+
+fn is_yaml_bool(text: &str, long: &str, middle: &str, short: &str) -> bool {
+    [long, middle, short].iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+impl<'n> Fields<'_, 'n> {
+    /// The value of a field as it is, `null` included.
+    pub fn raw(&mut self, name: &'static str) -> Option<&'n Node> {
+        self.known.push(name);
+        self.entries.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// Reads a field; `None` where it is absent or `null`.
+    pub fn get<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Reader, &Node, &FieldPath) -> T,
+    ) -> Option<T> {
+        let value = self.raw(name).filter(|value| **value != Node::Null)?;
+        Some(read(self.reader, value, &self.path.field(name)))
+    }
+
+    /// Reads a field, or takes the zero value.
+    pub fn or_zero<T: Default>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Reader, &Node, &FieldPath) -> T,
+    ) -> T {
+        self.get(name, read).unwrap_or_default()
+    }
+
+    /// Reads a list of things; `None` where the field is absent or `null`.
+    pub fn list<T>(
+        &mut self,
+        name: &'static str,
+        read: impl Fn(&mut Reader, &Node, &FieldPath) -> T,
+    ) -> Option<Vec<T>> {
+        self.get(name, |reader, node, path| reader.list(node, path, read))
+    }
+
+    /// Complains about every field that nothing asked for.
+    pub fn finish(self) {
+        for (name, _) in self.entries.iter().filter(|(name, _)| !self.known.contains(&&**name)) {
+            let problem = Problem::new(&self.path.field(name), format!("unknown field {name:?}"));
+            let help = match closest(name, self.known.iter().copied()) {
+                Some(other) => format!("did you mean {other:?}?"),
+                None => format!("known here: {}", self.known.join(", ")),
+            };
+            self.reader.problems.push(problem.help(help));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(read: impl FnOnce(&mut Reader, &FieldPath)) -> Vec<String> {
+        let mut reader = Reader { problems: Vec::new(), yaml: true };
+        read(&mut reader, &FieldPath::root().field("x"));
+        reader.problems.iter().map(Problem::to_string).collect()
+    }
+
+    #[test]
+    fn wrong_values_are_told_with_what_was_expected() {
+        let text = Node::Text("sixteen".into());
+        let told = problems(|reader, path| {
+            reader.int32(&text, path);
+            reader.int32(&Node::Int(1 << 40), path);
+            reader.int64(&Node::Float(1.5), path);
+            reader.boolean(&text, path);
+            reader.text(&Node::Int(5), path);
+            reader.float(&text, path);
+            reader.duration(&Node::Int(5), path);
+            reader.base64(&Node::Text("a?".into()), path);
+            reader.list(&text, path, Reader::text);
+            reader.fields(&text, path).finish();
+        });
+        assert_eq!(
+            told,
+            [
+                "x: expected a whole number, got the text \"sixteen\"",
+                "x: expected a whole number from -2147483648 to 2147483647, got the number 1099511627776",
+                "x: expected a whole number from -9223372036854775808 to 9223372036854775807, \
+             got the number 1.5",
+                "x: expected true or false, got the text \"sixteen\"",
+                "x: expected text, got the number 5; put it in quotes",
+                "x: expected a number, got the text \"sixteen\"",
+                "x: expected a duration such as 30s or 1m30s, got the number 5",
+                "x: expected base64",
+                "x: expected a list, got the text \"sixteen\"; start each entry with a dash",
+                "x: expected a map of fields, got the text \"sixteen\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn good_values_are_read() {
+        let told = problems(|reader, path| {
+            assert_eq!(reader.int32(&Node::Float(16.0), path), 16);
+            assert!(reader.boolean(&Node::Text("Yes".into()), path));
+            assert!(!reader.boolean(&Node::Text("off".into()), path));
+            assert_eq!(reader.base64(&Node::Text("YWJj\nZA==".into()), path), "YWJjZA==");
+            assert_eq!(reader.int64(&Node::Null, path), 0);
+        });
+        assert_eq!(told, [""; 0]);
+    }
+
+    #[test]
+    fn unknown_fields_are_told_with_what_was_meant() {
+        let node = Node::Map(vec![("wieght".into(), Node::Null), ("zzz".into(), Node::Null)]);
+        let told = problems(|reader, path| {
+            let mut fields = reader.fields(&node, path);
+            assert_eq!(fields.get("weight", Reader::int32), None);
+            assert_eq!(fields.or_zero("name", Reader::text), "");
+            fields.finish();
+        });
+        assert_eq!(
+            told,
+            [
+                "x.wieght: unknown field \"wieght\"; did you mean \"weight\"?",
+                "x.zzz: unknown field \"zzz\"; known here: weight, name",
+            ]
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! What plugins remember during one scheduling cycle.
+//!
+//! Every plugin has at most one value per slot, found by its type. Cloning a
+//! state is cheap (values are shared until written), because preemption and
+//! nominated pods try every node on a copy. Upstream:
+//! `pkg/scheduler/framework/cycle_state.go`.
+
+use std::any::{Any, TypeId};
+use std::sync::Arc;
+
+use crate::pod::NamespacedName;
+use crate::record::intervention::FAULT;
+use crate::status::Status;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+
+/// A value a plugin keeps in the cycle state.
+pub trait StateData: Any + Send + Sync {
+    /// A deep copy, made when a shared value is about to be written.
+    fn clone_data(&self) -> Arc<dyn StateData>;
+    /// The value for downcasting.
+    fn as_any(&self) -> &dyn Any;
+    /// The value for downcasting, writable.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+impl<T: Any + Clone + Send + Sync> StateData for T {
+    fn clone_data(&self) -> Arc<dyn StateData> {
+        Arc::new(self.clone())
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// The state of one scheduling cycle (FW-020).
+#[derive(Clone, Default)]
+pub struct CycleState {
+    /// One value per type; a handful of entries, so a list beats a map.
+    values: Vec<(TypeId, Arc<dyn StateData>)>,
+    /// Plugins whose Filter (and AddPod/RemovePod) are skipped.
+    pub skip_filter: Vec<Symbol>,
+    /// Plugins whose Score is skipped.
+    pub skip_score: Vec<Symbol>,
+    /// Plugins whose PreBind is skipped.
+    pub skip_pre_bind: Vec<Symbol>,
+    /// Whether no PostFilter plugin is to be asked (FW-130).
+    pub skip_post_filters: bool,
+    /// Pods that a plugin wants in the active queue after this cycle, as (namespace, name) (FW-021).
+    pub pods_to_activate: Vec<(Symbol, Symbol)>,
+    /// Pods that a Permit plugin wants in the active queue right now.
+    pub activate_at_once: Vec<NamespacedName>,
+    /// Plugins that are made to fail, and where.
+    pub faults: Vec<(ExtensionPoint, Symbol)>,
+    /// In how many microseconds PreBind wants to look again, where it is not the usual time.
+    pub look_again: Option<i64>,
+    /// Whether PreBindPreFlight ran, which allows plugins to PreBind side by side.
+    pub pre_flight_done: bool,
+    /// Extenders that were to bind the pod, did not, and may be ignored.
+    pub binders_ignored: usize,
+    /// Waiting pods, by UID, that a Permit plugin allows right now, with the plugin's name.
+    pub allow_at_once: Vec<(Symbol, Symbol)>,
+}
+
+impl CycleState {
+    /// What `plugin` answers at `point` if it is made to fail there.
+    pub fn fault(&self, point: ExtensionPoint, plugin: Symbol) -> Option<Status> {
+        self.faults.contains(&(point, plugin)).then(|| Status::error(FAULT))
+    }
+
+    /// Lets PreBind look again in that many microseconds at most.
+    pub fn look_again_within(&mut self, micros: i64) {
+        self.look_again = Some(self.look_again.map_or(micros, |other| other.min(micros)));
+    }
+
+    /// Stores `value`, replacing an earlier one of the same type.
+    pub fn write<T: Any + Clone + Send + Sync>(&mut self, value: T) {
+        let (id, value) = (TypeId::of::<T>(), Arc::new(value) as Arc<dyn StateData>);
+        match self.values.iter_mut().find(|(other, _)| *other == id) {
+            Some(entry) => entry.1 = value,
+            None => self.values.push((id, value)),
+        }
+    }
+
+    /// The value of type `T`, if one was written.
+    pub fn read<T: Any + Clone + Send + Sync>(&self) -> Option<&T> {
+        let (_, value) = self.values.iter().find(|(id, _)| *id == TypeId::of::<T>())?;
+        (**value).as_any().downcast_ref()
+    }
+
+    /// The value of type `T` for writing; other clones of the state keep theirs.
+    pub fn read_mut<T: Any + Clone + Send + Sync>(&mut self) -> Option<&mut T> {
+        let (_, value) = self.values.iter_mut().find(|(id, _)| *id == TypeId::of::<T>())?;
+        if Arc::get_mut(value).is_none() {
+            *value = (**value).clone_data();
+        }
+        Arc::get_mut(value)?.as_any_mut().downcast_mut()
+    }
+
+    /// Whether Filter of `plugin` is skipped in this cycle (FW-101).
+    pub fn skips_filter(&self, plugin: Symbol) -> bool {
+        self.skip_filter.contains(&plugin)
+    }
+
+    /// Whether Score of `plugin` is skipped in this cycle (FW-140).
+    pub fn skips_score(&self, plugin: Symbol) -> bool {
+        self.skip_score.contains(&plugin)
+    }
+
+    /// Whether PreBind of `plugin` is skipped in this cycle (FW-171).
+    pub fn skips_pre_bind(&self, plugin: Symbol) -> bool {
+        self.skip_pre_bind.contains(&plugin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, PartialEq, Debug)]
+    struct Counts(Vec<u32>);
+
+    #[test]
+    fn a_clone_is_written_without_touching_the_original() {
+        let mut state = CycleState::default();
+        state.write(Counts(vec![1]));
+        let mut copy = state.clone();
+        copy.read_mut::<Counts>().unwrap().0.push(2);
+        assert_eq!(state.read::<Counts>(), Some(&Counts(vec![1])));
+        assert_eq!(copy.read::<Counts>(), Some(&Counts(vec![1, 2])));
+    }
+
+    #[test]
+    fn a_type_that_was_never_written_is_absent() {
+        assert!(CycleState::default().read::<Counts>().is_none());
+    }
+
+    #[test]
+    fn writing_again_replaces() {
+        let mut state = CycleState::default();
+        state.write(Counts(vec![1]));
+        state.write(Counts(vec![9]));
+        assert_eq!(state.read::<Counts>(), Some(&Counts(vec![9])));
+    }
+}

@@ -1,0 +1,37 @@
+//! Dynamic resource allocation, as far as the scheduler itself keeps account of it: the resource
+//! claims with what was decided on and not written yet ([`tracker`]), the devices that are
+//! allocated ([`allocated`]), and the slices with the taints that rules add ([`taint_rules`]).
+//! The search for devices belongs to the plugin DynamicResources.
+
+pub mod allocated;
+pub mod taint_rules;
+pub mod tracker;
+
+use std::fmt;
+
+use kubestep_api::intern::Symbol;
+use kubestep_config::{Feature, FeatureGates};
+
+pub use allocated::AllocatedDevices;
+
+/// A device of the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct DeviceId {
+    /// The driver.
+    pub driver: Symbol,
+    /// The driver's pool.
+    pub pool: Symbol,
+    /// The device's name in the pool.
+    pub device: Symbol,
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.driver, self.pool, self.device)
+    }
+}
+
+/// Whether shares of a device count one by one.
+pub fn counts_shares(gates: &FeatureGates) -> bool {
+    gates.enabled(Feature::DRAConsumableCapacity)
+}

@@ -1,0 +1,238 @@
+//! The resource claims as the scheduler believes they are: the listed ones, those it has just
+//! written itself, and the allocations it has decided on but not written yet (DRA-001…004).
+//!
+//! Upstream: `claimTracker` in
+//! `pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go` and the assume cache.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::dra::AllocatedDevices;
+use crate::objects::Objects;
+use crate::pod::NamespacedName;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{AllocationResult, ResourceClaim};
+
+/// What is known of claims beside the listed objects.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct ClaimTracker {
+    /// Claims as written by the scheduler, until the list is as new.
+    assumed: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
+    /// Allocations that are decided but not written, by the claim's UID.
+    in_flight: BTreeMap<Symbol, InFlight>,
+    /// The claims that have been seen, as they were last.
+    seen: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
+    /// What became allocated and was not given back, as far as that was seen.
+    allocated: AllocatedDevices,
+}
+
+/// An allocation that is decided but not written.
+#[derive(Clone, PartialEq, Debug)]
+struct InFlight {
+    claim: Arc<ResourceClaim>,
+    /// How many pods of a group rely on it.
+    sharers: usize,
+}
+
+impl ClaimTracker {
+    /// The claim of that name.
+    pub fn get(&self, objects: &Objects, key: NamespacedName) -> Option<Arc<ResourceClaim>> {
+        objects.resource_claims.get(&key).map(|listed| self.newest(key, listed).clone())
+    }
+
+    /// All claims, by namespace and name.
+    pub fn all<'a>(&'a self, objects: &'a Objects) -> impl Iterator<Item = &'a Arc<ResourceClaim>> {
+        objects.resource_claims.iter().map(|(key, listed)| self.newest(*key, listed))
+    }
+
+    fn newest<'a>(
+        &'a self,
+        key: NamespacedName,
+        listed: &'a Arc<ResourceClaim>,
+    ) -> &'a Arc<ResourceClaim> {
+        let assumed = self.assumed.get(&key);
+        assumed.filter(|assumed| version(assumed) > version(listed)).unwrap_or(listed)
+    }
+
+    /// All devices that are allocated, written or not. Without `shares` a shared device counts
+    /// as taken whole.
+    pub fn allocated(&self, objects: &Objects, shares: bool) -> AllocatedDevices {
+        let mut allocated = self.allocated.clone();
+        for (key, listed) in objects.resource_claims.iter() {
+            if !self.seen.contains_key(key) {
+                allocated.add(self.newest(*key, listed), shares);
+            }
+        }
+        for in_flight in self.in_flight.values() {
+            allocated.add(&in_flight.claim, shares);
+        }
+        allocated
+    }
+
+    /// Looks whether the claim got an allocation or lost it. Another allocation in the place of
+    /// the one that it had is not noticed, as it cannot be: allocations do not change (DRA-003).
+    pub fn observe(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
+        let new = self.get(objects, key);
+        let old = match &new {
+            Some(new) => self.seen.insert(key, new.clone()),
+            None => self.seen.remove(&key),
+        };
+        let has_devices = |claim: &Arc<ResourceClaim>| claim.status.allocation.is_some();
+        match (old.filter(has_devices), new.filter(has_devices)) {
+            (None, Some(new)) => self.allocated.add(&new, shares),
+            (Some(old), None) => self.allocated.remove(&old, shares),
+            _ => {}
+        }
+    }
+
+    /// Forgets what was seen and looks at all claims anew, as after a start.
+    pub fn observe_all(&mut self, objects: &Objects, shares: bool) {
+        self.seen.clear();
+        self.allocated = AllocatedDevices::default();
+        for key in objects.resource_claims.keys() {
+            self.observe(objects, *key, shares);
+        }
+    }
+
+    /// The allocation that is decided for the claim but not written.
+    pub fn pending(&self, uid: Symbol) -> Option<&AllocationResult> {
+        self.in_flight.get(&uid)?.claim.status.allocation.as_ref()
+    }
+
+    /// The claims whose allocation is decided but not written.
+    pub fn unwritten(&self) -> impl Iterator<Item = NamespacedName> {
+        let claims = self.in_flight.values().map(|in_flight| &in_flight.claim.metadata);
+        claims.map(|claim| NamespacedName::new(claim.namespace, claim.name))
+    }
+
+    /// An allocation was decided, or another pod relies on it.
+    pub fn signal_pending(&mut self, uid: Symbol, claim: Arc<ResourceClaim>) {
+        let known = self.in_flight.entry(uid).or_insert(InFlight { claim, sharers: 0 });
+        known.sharers += 1;
+    }
+
+    /// A pod no longer relies on a decided allocation. `true` if it was the last, or if with
+    /// `force` nothing is left to be decided.
+    pub fn remove_pending(&mut self, uid: Symbol, force: bool) -> bool {
+        let Some(known) = self.in_flight.get_mut(&uid) else { return false };
+        if force || known.sharers <= 1 {
+            self.in_flight.remove(&uid);
+            return true;
+        }
+        known.sharers -= 1;
+        false
+    }
+
+    /// Remembers a claim as the API server gave it back. `false` if the list knows better.
+    pub fn assume(&mut self, objects: &Objects, claim: Arc<ResourceClaim>, shares: bool) -> bool {
+        let newer = |key: &NamespacedName, claim: &ResourceClaim| {
+            let listed = objects.resource_claims.get(key);
+            listed.is_none_or(|listed| version(claim) >= version(listed))
+        };
+        self.assumed.retain(|key, claim| newer(key, claim));
+        let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+        if !newer(&key, &claim) {
+            return false;
+        }
+        self.assumed.insert(key, claim);
+        self.observe(objects, key, shares);
+        true
+    }
+
+    /// Forgets what was assumed of a claim.
+    pub fn restore(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
+        if self.assumed.remove(&key).is_some() {
+            self.observe(objects, key, shares);
+        }
+    }
+}
+
+fn version(claim: &ResourceClaim) -> u64 {
+    claim.metadata.resource_version.number().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use kubestep_api::Object;
+
+    fn claim(version: &str, devices: &[&str]) -> Arc<ResourceClaim> {
+        let results: Vec<_> = devices
+            .iter()
+            .map(|name| json!({"driver": "d", "pool": "p", "device": name}))
+            .collect();
+        let allocation = (!results.is_empty()).then(|| json!({"devices": {"results": results}}));
+        let json = json!({
+            "metadata": {"namespace": "n", "name": "c", "uid": "u", "resourceVersion": version},
+            "status": {"allocation": allocation},
+        });
+        Arc::new(serde_json::from_value(json).unwrap())
+    }
+
+    fn key() -> NamespacedName {
+        NamespacedName::new("n".into(), "c".into())
+    }
+
+    #[test]
+    fn an_allocation_is_pending_until_the_last_sharer_gives_it_up() {
+        let mut tracker = ClaimTracker::default();
+        assert!(!tracker.remove_pending("u".into(), false));
+        tracker.signal_pending("u".into(), claim("1", &["a"]));
+        tracker.signal_pending("u".into(), claim("1", &["b"]));
+        // The first one decides.
+        let pending = tracker.pending("u".into()).unwrap();
+        assert_eq!(pending.devices.results[0].device, "a");
+        assert!(!tracker.remove_pending("u".into(), false));
+        assert!(tracker.remove_pending("u".into(), false));
+        assert_eq!(tracker.pending("u".into()), None);
+        tracker.signal_pending("u".into(), claim("1", &["a"]));
+        tracker.signal_pending("u".into(), claim("1", &["a"]));
+        assert!(tracker.remove_pending("u".into(), true));
+        assert_eq!(tracker.pending("u".into()), None);
+    }
+
+    #[test]
+    fn what_was_written_counts_until_the_list_is_as_new() {
+        let mut objects = Objects::default();
+        objects.insert(Object::ResourceClaim(claim("5", &[])));
+        let mut tracker = ClaimTracker::default();
+        assert!(!tracker.assume(&objects, claim("4", &["old"]), true));
+        assert!(tracker.assume(&objects, claim("6", &["a"]), true));
+        assert_eq!(tracker.get(&objects, key()), Some(claim("6", &["a"])));
+        assert_eq!(tracker.allocated(&objects, true).dedicated.len(), 1);
+        objects.insert(Object::ResourceClaim(claim("7", &[])));
+        assert_eq!(tracker.get(&objects, key()), Some(claim("7", &[])));
+        tracker.assume(&objects, claim("8", &["a"]), true);
+        tracker.restore(&objects, key(), true);
+        assert_eq!(tracker.get(&objects, key()), Some(claim("7", &[])));
+    }
+
+    #[test]
+    fn pending_allocations_count_as_allocated() {
+        let mut tracker = ClaimTracker::default();
+        tracker.signal_pending("u".into(), claim("1", &["a", "b"]));
+        assert_eq!(tracker.allocated(&Objects::default(), true).dedicated.len(), 2);
+    }
+
+    /// allocatedDevices.onUpdate and onDelete
+    #[test]
+    fn only_getting_and_losing_an_allocation_counts() {
+        let (mut objects, mut tracker) = (Objects::default(), ClaimTracker::default());
+        let mut see = |claim: Arc<ResourceClaim>| {
+            objects.insert(Object::ResourceClaim(claim));
+            tracker.observe(&objects, key(), true);
+            let allocated = tracker.allocated(&objects, true);
+            let mut names: Vec<_> = allocated.dedicated.iter().map(|id| id.device).collect();
+            names.sort_unstable();
+            names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(see(claim("1", &[])), "");
+        assert_eq!(see(claim("2", &["a"])), "a");
+        assert_eq!(see(claim("3", &["b"])), "a");
+        assert_eq!(see(claim("4", &[])), "a");
+        assert_eq!(see(claim("5", &["a"])), "a");
+        assert_eq!(see(claim("6", &[])), "");
+    }
+}

@@ -1,0 +1,320 @@
+//! Cluster events: what can change in a cluster, and which changes a plugin wants to hear of.
+//!
+//! Upstream: `pkg/scheduler/framework/events.go` and
+//! `staging/src/k8s.io/kube-scheduler/framework/types.go` (FW-260…265).
+
+use std::ops::BitOr;
+
+use kubestep_api::Object;
+
+/// A set of kinds of change, as bits from low to high (FW-260).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Action(pub u32);
+
+impl Action {
+    /// The object appeared.
+    pub const ADD: Action = Action(1);
+    /// The object is gone.
+    pub const DELETE: Action = Action(1 << 1);
+    /// A node's allocatable changed.
+    pub const UPDATE_NODE_ALLOCATABLE: Action = Action(1 << 2);
+    /// A node's labels changed.
+    pub const UPDATE_NODE_LABEL: Action = Action(1 << 3);
+    /// A node's taints changed, or it was uncordoned.
+    pub const UPDATE_NODE_TAINT: Action = Action(1 << 4);
+    /// The status of a node condition changed.
+    pub const UPDATE_NODE_CONDITION: Action = Action(1 << 5);
+    /// A node's annotations changed.
+    pub const UPDATE_NODE_ANNOTATION: Action = Action(1 << 6);
+    /// A node's declared features changed.
+    pub const UPDATE_NODE_DECLARED_FEATURE: Action = Action(1 << 7);
+    /// A pod's labels changed.
+    pub const UPDATE_POD_LABEL: Action = Action(1 << 8);
+    /// A pod requests less of something.
+    pub const UPDATE_POD_SCALE_DOWN: Action = Action(1 << 9);
+    /// A pod's tolerations changed.
+    pub const UPDATE_POD_TOLERATION: Action = Action(1 << 10);
+    /// A pod's last scheduling gate was removed.
+    pub const UPDATE_POD_SCHEDULING_GATES_ELIMINATED: Action = Action(1 << 11);
+    /// A claim was generated for a pod.
+    pub const UPDATE_POD_GENERATED_RESOURCE_CLAIM: Action = Action(1 << 12);
+    /// Every change.
+    pub const ALL: Action = Action((1 << 13) - 1);
+    /// Every update.
+    pub const UPDATE: Action = Action(((1 << 13) - 1) & !3);
+
+    /// Whether both sets share a change.
+    pub fn overlaps(self, other: Action) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Action {
+    type Output = Action;
+    fn bitor(self, other: Action) -> Action {
+        Action(self.0 | other.0)
+    }
+}
+
+const ACTION_NAMES: [(Action, &str); 15] = [
+    (Action::ADD, "Add"),
+    (Action::DELETE, "Delete"),
+    (Action::UPDATE_NODE_ALLOCATABLE, "UpdateNodeAllocatable"),
+    (Action::UPDATE_NODE_LABEL, "UpdateNodeLabel"),
+    (Action::UPDATE_NODE_TAINT, "UpdateNodeTaint"),
+    (Action::UPDATE_NODE_CONDITION, "UpdateNodeCondition"),
+    (Action::UPDATE_NODE_ANNOTATION, "UpdateNodeAnnotation"),
+    (Action::UPDATE_NODE_DECLARED_FEATURE, "UpdateNodeDeclaredFeature"),
+    (Action::UPDATE_POD_LABEL, "UpdatePodLabel"),
+    (Action::UPDATE_POD_SCALE_DOWN, "UpdatePodScaleDown"),
+    (Action::UPDATE_POD_TOLERATION, "UpdatePodToleration"),
+    (Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED, "UpdatePodSchedulingGatesEliminated"),
+    (Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM, "UpdatePodGeneratedResourceClaim"),
+    (Action::ALL, "All"),
+    (Action::UPDATE, "Update"),
+];
+
+/// What an event is about (FW-261).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum EventResource {
+    /// Any pod, in a registration; `AssignedPod` and `UnschedulablePod` match it.
+    Pod,
+    /// A pod that has a node.
+    AssignedPod,
+    /// A pod that has none.
+    UnschedulablePod,
+    /// A node.
+    Node,
+    /// A persistent volume.
+    PersistentVolume,
+    /// A claim of a persistent volume.
+    PersistentVolumeClaim,
+    /// The CSI drivers of a node.
+    CsiNode,
+    /// A CSI driver.
+    CsiDriver,
+    /// The attachment of a volume to a node.
+    VolumeAttachment,
+    /// Free storage of a class.
+    CsiStorageCapacity,
+    /// A storage class.
+    StorageClass,
+    /// A resource claim.
+    ResourceClaim,
+    /// A slice of devices.
+    ResourceSlice,
+    /// A device class.
+    DeviceClass,
+    /// A group of pods.
+    PodGroup,
+    /// Anything.
+    Wildcard,
+}
+
+impl EventResource {
+    /// The name as in an event's label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EventResource::Pod => "Pod",
+            EventResource::AssignedPod => "AssignedPod",
+            EventResource::UnschedulablePod => "UnschedulablePod",
+            EventResource::Node => "Node",
+            EventResource::PersistentVolume => "PersistentVolume",
+            EventResource::PersistentVolumeClaim => "PersistentVolumeClaim",
+            EventResource::CsiNode => "storage.k8s.io/CSINode",
+            EventResource::CsiDriver => "storage.k8s.io/CSIDriver",
+            EventResource::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
+            EventResource::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
+            EventResource::StorageClass => "storage.k8s.io/StorageClass",
+            EventResource::ResourceClaim => "resource.k8s.io/ResourceClaim",
+            EventResource::ResourceSlice => "resource.k8s.io/ResourceSlice",
+            EventResource::DeviceClass => "resource.k8s.io/DeviceClass",
+            EventResource::PodGroup => "scheduling.k8s.io/PodGroup",
+            EventResource::Wildcard => "*",
+        }
+    }
+}
+
+/// A change in the cluster, or a class of changes that a plugin registers for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ClusterEvent {
+    /// What changed.
+    pub resource: EventResource,
+    /// How.
+    pub action: Action,
+    /// A name of its own (`UnschedulableTimeout`, `ForceActivate`), empty for the usual one.
+    pub custom_label: &'static str,
+}
+
+impl ClusterEvent {
+    /// The five-minute flush of leftovers: matches every registration.
+    pub const UNSCHEDULABLE_TIMEOUT: ClusterEvent = ClusterEvent {
+        resource: EventResource::Wildcard,
+        action: Action::ALL,
+        custom_label: "UnschedulableTimeout",
+    };
+    /// Activation by a plugin or by hand.
+    pub const FORCE_ACTIVATE: ClusterEvent = ClusterEvent {
+        resource: EventResource::Wildcard,
+        action: Action::ALL,
+        custom_label: "ForceActivate",
+    };
+    /// The scheduler was given another configuration.
+    pub const RECONFIGURED: ClusterEvent = ClusterEvent {
+        resource: EventResource::Wildcard,
+        action: Action::ALL,
+        custom_label: "Reconfigured",
+    };
+    /// A person wants a pod tried again.
+    pub const BY_HAND: ClusterEvent = ClusterEvent {
+        resource: EventResource::Wildcard,
+        action: Action::ALL,
+        custom_label: "ByHand",
+    };
+
+    /// An event without a name of its own.
+    pub const fn new(resource: EventResource, action: Action) -> ClusterEvent {
+        ClusterEvent { resource, action, custom_label: "" }
+    }
+
+    /// Whether it matches everything.
+    pub fn is_wildcard(&self) -> bool {
+        self.resource == EventResource::Wildcard && self.action == Action::ALL
+    }
+
+    /// Whether a registration of `self` covers `incoming` (FW-263).
+    pub fn matches(&self, incoming: &ClusterEvent) -> bool {
+        let pod_kinds = [EventResource::AssignedPod, EventResource::UnschedulablePod];
+        let resource = self.resource == EventResource::Wildcard
+            || self.resource == incoming.resource
+            || (self.resource == EventResource::Pod && pod_kinds.contains(&incoming.resource));
+        self.is_wildcard()
+            || (resource
+                && self.action.overlaps(incoming.action)
+                && incoming.action.0 <= self.action.0)
+    }
+
+    /// The label, as upstream's metrics and logs show it (FW-262).
+    pub fn label(&self) -> String {
+        if !self.custom_label.is_empty() {
+            return self.custom_label.to_owned();
+        }
+        let action = ACTION_NAMES.iter().find(|(action, _)| *action == self.action);
+        format!("{}{}", self.resource.as_str(), action.map_or("", |(_, name)| name))
+    }
+}
+
+/// What a hint function says of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hint {
+    /// The event may make the pod schedulable.
+    Queue,
+    /// It cannot.
+    Skip,
+}
+
+impl Hint {
+    /// What a hint function answers that has found out whether an event may help.
+    pub const fn queue_if(helps: bool) -> Hint {
+        if helps { Hint::Queue } else { Hint::Skip }
+    }
+}
+
+/// The objects of an event: the old one for updates and deletions, the new one for
+/// additions and updates.
+#[derive(Clone, Default, Debug)]
+pub struct EventObjects {
+    /// Before the change.
+    pub old: Option<Object>,
+    /// After the change.
+    pub new: Option<Object>,
+}
+
+/// Accessors of both objects as one kind, for hint functions: `(old, new)`.
+macro_rules! typed_accessors {
+    ($($method:ident => $variant:ident as $type:ty),* $(,)?) => {
+        impl EventObjects {$(
+            #[doc = concat!("Old and new object, which must be of kind `", stringify!($variant), "`.")]
+            pub fn $method(&self) -> Result<(Option<&$type>, Option<&$type>), String> {
+                let typed = |object: &'_ Option<Object>| match object {
+                    None | Some(Object::$variant(_)) => Ok(()),
+                    Some(other) => Err(format!(
+                        "expected {}, but got {}", stringify!($variant), other.kind().as_str()
+                    )),
+                };
+                typed(&self.new)?;
+                typed(&self.old)?;
+                let old = match &self.old { Some(Object::$variant(old)) => Some(&**old), _ => None };
+                let new = match &self.new { Some(Object::$variant(new)) => Some(&**new), _ => None };
+                Ok((old, new))
+            }
+        )*}
+    };
+}
+
+typed_accessors! {
+    pods => Pod as kubestep_api::Pod,
+    nodes => Node as kubestep_api::Node,
+    device_classes => DeviceClass as kubestep_api::DeviceClass,
+    persistent_volumes => PersistentVolume as kubestep_api::PersistentVolume,
+    persistent_volume_claims => PersistentVolumeClaim as kubestep_api::PersistentVolumeClaim,
+    storage_classes => StorageClass as kubestep_api::StorageClass,
+    csi_nodes => CsiNode as kubestep_api::CsiNode,
+    csi_drivers => CsiDriver as kubestep_api::CsiDriver,
+    csi_storage_capacities => CsiStorageCapacity as kubestep_api::CsiStorageCapacity,
+    volume_attachments => VolumeAttachment as kubestep_api::VolumeAttachment,
+    resource_claims => ResourceClaim as kubestep_api::ResourceClaim,
+    pod_groups => PodGroup as kubestep_api::PodGroup,
+}
+
+/// A registration: an event and whether the plugin's hint function is asked, or every such
+/// event is worth a retry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Registration {
+    /// The class of events.
+    pub event: ClusterEvent,
+    /// `true`: ask `Plugin::hint`. `false`: always worth a retry.
+    pub hinted: bool,
+}
+
+impl Registration {
+    /// A registration whose events are each judged by the plugin's hint function.
+    pub const fn hinted(resource: EventResource, action: Action) -> Registration {
+        Registration { event: ClusterEvent::new(resource, action), hinted: true }
+    }
+
+    /// A registration whose events are always worth a retry.
+    pub const fn always(resource: EventResource, action: Action) -> Registration {
+        Registration { event: ClusterEvent::new(resource, action), hinted: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels() {
+        let event = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
+        assert_eq!(event.label(), "AssignedPodDelete");
+        let event = ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE);
+        assert_eq!(event.label(), "UnschedulablePodUpdate");
+        assert_eq!(ClusterEvent::FORCE_ACTIVATE.label(), "ForceActivate");
+        let mixed = ClusterEvent::new(EventResource::Node, Action::ADD | Action::UPDATE_NODE_LABEL);
+        assert_eq!(mixed.label(), "Node");
+    }
+
+    #[test]
+    fn matching() {
+        let pod_delete = ClusterEvent::new(EventResource::Pod, Action::DELETE);
+        let assigned = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
+        assert!(pod_delete.matches(&assigned));
+        assert!(!assigned.matches(&pod_delete));
+        let node = ClusterEvent::new(EventResource::Node, Action::ADD | Action::UPDATE_NODE_LABEL);
+        assert!(node.matches(&ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_LABEL)));
+        assert!(!node.matches(&ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT)));
+        // A coarse incoming mask counts only against a registration at least as coarse.
+        assert!(!node.matches(&ClusterEvent::new(EventResource::Node, Action::UPDATE)));
+        assert!(ClusterEvent::UNSCHEDULABLE_TIMEOUT.matches(&assigned));
+    }
+}

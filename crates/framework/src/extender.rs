@@ -1,0 +1,251 @@
+//! HTTP extenders: what they are asked, and what their answers mean (X-001…053).
+//!
+//! The engine makes no call itself; [`Host::call_extender`] does. Upstream:
+//! `pkg/scheduler/extender.go` and `staging/src/k8s.io/kube-scheduler/extender/v1/types.go`.
+
+pub(crate) mod decode;
+
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+use serde_json::{Map, Value, json};
+
+use crate::host::{ExtenderCall, Host};
+use crate::node::{NodeId, NodeInfo};
+use crate::pod::NamespacedName;
+use crate::snapshot::Snapshot;
+use crate::status::Status;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Node, Pod};
+use kubestep_config::types::Extender;
+
+/// The highest score an extender should give; scores are scaled to the scheduler's 100.
+const MAX_EXTENDER_PRIORITY: i64 = 10;
+
+/// The slot of a node that an extender made up.
+pub const STRANGER: NodeId = NodeId(u32::MAX);
+
+/// What an extender left of the nodes.
+#[derive(Default, Debug)]
+pub struct Filtered {
+    /// The nodes that passed, in the extender's order.
+    pub nodes: Vec<Arc<NodeInfo>>,
+    /// The nodes that did not, with their statuses.
+    pub refused: Vec<(Symbol, Status)>,
+}
+
+/// Whether the extender is asked about `pod`: it manages nothing in particular, or something
+/// that a container names.
+pub fn is_interested(extender: &Extender, pod: &Pod) -> bool {
+    let managed = |name: Symbol| extender.managed_resources.iter().any(|m| m.name == name);
+    let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
+    extender.managed_resources.is_empty()
+        || containers.into_iter().any(|container| {
+            let resources = &container.resources;
+            let lists = [&resources.requests, &resources.limits];
+            lists.into_iter().flatten().any(|list| list.keys().any(managed))
+        })
+}
+
+/// Asks an extender which of `nodes` can take the pod (X-020…024).
+///
+/// # Errors
+/// The call failed, or the answer says so, or it names a node that was not asked about.
+pub fn filter(
+    (index, extender): (usize, &Extender),
+    pod: &Pod,
+    nodes: &[Arc<NodeInfo>],
+    host: &mut dyn Host,
+) -> Result<Filtered, String> {
+    if extender.filter_verb.is_empty() {
+        return Ok(Filtered { nodes: nodes.to_vec(), refused: Vec::new() });
+    }
+    let body = node_args(extender, pod, nodes);
+    let verb = Symbol::new(&extender.filter_verb);
+    let answer = host.call_extender(ExtenderCall { extender: index, verb, body })?;
+    decode::FILTER_RESULT.check(&answer)?;
+    if let Some(text) = error_text(&answer) {
+        return Err(text);
+    }
+    let nodes = match (names_field(&answer), field(&answer, "Nodes")) {
+        (Some(names), _) if extender.node_cache_capable => by_name(extender, &names, nodes)?,
+        (_, Some(list)) => fresh_nodes(list, nodes)?,
+        _ => Vec::new(),
+    };
+    Ok(Filtered { nodes, refused: refused(&answer) })
+}
+
+/// Scores of one extender by node name, already scaled and weighted.
+///
+/// # Errors
+/// The call failed or the answer cannot be read.
+pub fn prioritize(
+    (index, extender): (usize, &Extender),
+    pod: &Pod,
+    nodes: &[Arc<NodeInfo>],
+    host: &mut dyn Host,
+) -> Result<Vec<(Symbol, i64)>, String> {
+    if extender.prioritize_verb.is_empty() {
+        return Ok(nodes.iter().map(|node| (node.name, 0)).collect());
+    }
+    let body = node_args(extender, pod, nodes);
+    let verb = Symbol::new(&extender.prioritize_verb);
+    let answer = host.call_extender(ExtenderCall { extender: index, verb, body })?;
+    decode::PRIORITIES.check(&answer)?;
+    let list = answer.as_array().cloned().unwrap_or_default();
+    let scale = extender
+        .weight
+        .wrapping_mul(crate::runtime::scoring::MAX_NODE_SCORE / MAX_EXTENDER_PRIORITY);
+    Ok(list
+        .iter()
+        .filter_map(|entry| {
+            let host = field(entry, "Host")?.as_str()?;
+            let score = field(entry, "Score").and_then(Value::as_i64).unwrap_or(0);
+            Some((Symbol::new(host), score.wrapping_mul(scale)))
+        })
+        .collect())
+}
+
+/// Binds a pod through an extender.
+///
+/// # Errors
+/// The call failed, or the answer says so.
+pub fn bind(
+    (index, extender): (usize, &Extender),
+    pod: &Pod,
+    node: Symbol,
+    host: &mut dyn Host,
+) -> Poll<Result<(), String>> {
+    let metadata = &pod.metadata;
+    let body = json!({
+        "PodName": metadata.name, "PodNamespace": metadata.namespace,
+        "PodUID": metadata.uid, "Node": node,
+    });
+    let verb = Symbol::new(&extender.bind_verb);
+    let answer = ready!(host.bind_by_extender(ExtenderCall { extender: index, verb, body }))?;
+    decode::BINDING_RESULT.check(&answer)?;
+    Poll::Ready(error_text(&answer).map_or(Ok(()), Err))
+}
+
+/// The pod, its UID and the node of a call to bind (`ExtenderBindingArgs`); `None` for any
+/// other call.
+pub fn binding_in(call: &ExtenderCall) -> Option<(NamespacedName, Symbol, Symbol)> {
+    let text = |name| Some(Symbol::new(field(&call.body, name)?.as_str()?));
+    let pod = NamespacedName::new(text("PodNamespace")?, text("PodName")?);
+    Some((pod, text("PodUID")?, text("Node")?))
+}
+
+/// `ExtenderArgs`: names for an extender that knows the nodes, whole nodes otherwise.
+fn node_args(extender: &Extender, pod: &Pod, nodes: &[Arc<NodeInfo>]) -> Value {
+    let mut args = Map::new();
+    args.insert("Pod".into(), serde_json::to_value(pod).unwrap_or_default());
+    let (names, whole) = match extender.node_cache_capable {
+        true => (nodes.iter().map(|node| Value::from(node.name.as_str())).collect(), Value::Null),
+        false => {
+            let items: Vec<Value> = nodes
+                .iter()
+                .filter_map(|node| serde_json::to_value(node.node.as_deref()?).ok())
+                .collect();
+            (Value::Null, json!({ "metadata": {}, "items": items }))
+        }
+    };
+    args.insert("Nodes".into(), whole);
+    args.insert("NodeNames".into(), names);
+    Value::Object(args)
+}
+
+/// A field by its Go name, whatever the case.
+pub(crate) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let (_, found) = value.as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+    (!found.is_null()).then_some(found)
+}
+
+/// What went wrong, as the extender itself says.
+pub fn error_text(answer: &Value) -> Option<String> {
+    field(answer, "Error")?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn names_field(answer: &Value) -> Option<Vec<Symbol>> {
+    let names = field(answer, "NodeNames")?.as_array()?;
+    Some(names.iter().map(|name| Symbol::new(name.as_str().unwrap_or_default())).collect())
+}
+
+fn by_name(
+    extender: &Extender,
+    names: &[Symbol],
+    nodes: &[Arc<NodeInfo>],
+) -> Result<Vec<Arc<NodeInfo>>, String> {
+    let find = |name: &Symbol| {
+        nodes.iter().find(|node| node.name == *name).cloned().ok_or_else(|| {
+            let url = &extender.url_prefix;
+            format!(
+                "extender {url:?} claims a filtered node {:?} which is not found in the input node list",
+                name.as_str()
+            )
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Whole nodes come back as fresh infos without pods, as upstream makes them.
+fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo>>, String> {
+    let items = field(list, "items").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut nodes = Vec::new();
+    for item in items {
+        let node: Node = serde_json::from_value(item).map_err(|err| err.to_string())?;
+        let slot = asked.iter().find(|info| info.name == node.metadata.name).map(|info| info.id);
+        let mut info = NodeInfo::new(slot.unwrap_or(STRANGER), node.metadata.name);
+        info.set_node(Arc::new(node));
+        nodes.push(Arc::new(info));
+    }
+    Ok(nodes)
+}
+
+/// The refused nodes; unresolvable ones take precedence (S-015).
+fn refused(answer: &Value) -> Vec<(Symbol, Status)> {
+    let map =
+        |name: &str| field(answer, name).and_then(Value::as_object).cloned().unwrap_or_default();
+    let (unresolvable, failed) = (map("FailedAndUnresolvableNodes"), map("FailedNodes"));
+    let mut refused = Vec::new();
+    for (node, message) in &unresolvable {
+        refused.push((Symbol::new(node), Status::unresolvable(message.as_str().unwrap_or(""))));
+    }
+    for (node, message) in failed.iter().filter(|(node, _)| !unresolvable.contains_key(*node)) {
+        refused.push((Symbol::new(node), Status::unschedulable(message.as_str().unwrap_or(""))));
+    }
+    refused
+}
+
+/// The infos of `ids` in `snapshot`.
+pub fn infos(snapshot: &Snapshot, ids: &[NodeId]) -> Vec<Arc<NodeInfo>> {
+    ids.iter().filter_map(|id| snapshot.get(*id).cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{PodBuilder, pod};
+    use kubestep_config::types::ExtenderManagedResource;
+
+    #[test]
+    fn interest_follows_managed_resources() {
+        let mut extender = Extender::default();
+        assert!(is_interested(&extender, &pod("any")));
+        extender.managed_resources =
+            vec![ExtenderManagedResource { name: "example.com/fpga".into(), ..Default::default() }];
+        assert!(!is_interested(&extender, &pod("a").requests("cpu", "1")));
+        assert!(is_interested(&extender, &pod("a").requests("example.com/fpga", "0")));
+        let limits = json!({"limits": {"example.com/fpga": "1"}});
+        let init = json!({"initContainers": [{"name": "i", "resources": limits}]});
+        assert!(is_interested(&extender, &pod("a").spec(init)));
+    }
+
+    #[test]
+    fn fields_are_found_whatever_their_case() {
+        let answer = json!({"nodenames": ["n1"], "Error": ""});
+        assert_eq!(field(&answer, "NodeNames"), Some(&json!(["n1"])));
+        assert_eq!(field(&answer, "FailedNodes"), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! A node as the scheduler sees it: the object, its pods and the running sums.
+//!
+//! Upstream: `NodeInfo` in `pkg/scheduler/framework/types.go`.
+
+pub mod ports;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::node::ports::HostPorts;
+use crate::pod::{NamespacedName, PodInfo};
+use crate::resource::Resource;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Node, Pod};
+
+/// A node's slot: a small number that stays the same while the node exists, so that
+/// columns of verdicts and scores can be indexed by it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The slot as an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of an image name on a node (C-010).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ImageState {
+    /// The name.
+    pub name: Symbol,
+    /// Nodes that had the image when this node was last refreshed (C-011).
+    pub num_nodes: u32,
+    /// Bytes, as the first node reported that had it.
+    pub size: i64,
+}
+
+/// A node, its pods and the sums over them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeInfo {
+    /// The slot.
+    pub id: NodeId,
+    /// The name, kept also when the object is gone.
+    pub name: Symbol,
+    /// The object; `None` for a ghost: a node that has pods but no object (C-009).
+    pub node: Option<Arc<Node>>,
+    /// The pods on it, in upstream's order (FW-032).
+    pub pods: Vec<Arc<PodInfo>>,
+    /// Those of `pods` with any pod affinity or anti-affinity.
+    pub pods_with_affinity: Vec<Arc<PodInfo>>,
+    /// Those of `pods` with required anti-affinity terms.
+    pub pods_with_required_anti_affinity: Vec<Arc<PodInfo>>,
+    /// Host ports in use.
+    pub used_ports: HostPorts,
+    /// Sum of the pods' requests.
+    pub requested: Resource,
+    /// The same for CPU and memory, with defaults for containers that request none.
+    pub non_zero_requested: Resource,
+    /// What the node offers.
+    pub allocatable: Resource,
+    /// Images on the node, sorted by name.
+    pub image_states: Arc<[ImageState]>,
+    /// How many pods use each claim.
+    pub pvc_ref_counts: BTreeMap<NamespacedName, u32>,
+    /// Which pods use a claim that takes of the node's own resources, by UID (DRA-051).
+    pub claim_users: BTreeMap<NamespacedName, BTreeSet<Symbol>>,
+    /// Changes whenever anything above changes; never repeats (FW-030).
+    pub generation: u64,
+}
+
+impl NodeInfo {
+    /// An empty node without an object.
+    pub fn new(id: NodeId, name: Symbol) -> NodeInfo {
+        NodeInfo {
+            id,
+            name,
+            node: None,
+            pods: Vec::new(),
+            pods_with_affinity: Vec::new(),
+            pods_with_required_anti_affinity: Vec::new(),
+            used_ports: HostPorts::default(),
+            requested: Resource::default(),
+            non_zero_requested: Resource::default(),
+            allocatable: Resource::default(),
+            image_states: Arc::default(),
+            pvc_ref_counts: BTreeMap::new(),
+            claim_users: BTreeMap::new(),
+            generation: 0,
+        }
+    }
+
+    /// The value of a label of the node's object.
+    pub fn label(&self, key: Symbol) -> Option<Symbol> {
+        self.node.as_ref()?.metadata.labels.get(key).copied()
+    }
+
+    /// Takes over a (new) object of the node.
+    pub fn set_node(&mut self, node: Arc<Node>) {
+        self.allocatable =
+            node.status.allocatable.as_ref().map(Resource::from_list).unwrap_or_default();
+        self.node = Some(node);
+    }
+
+    /// Adds a pod (FW-031).
+    pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
+        if pod.has_affinity() {
+            self.pods_with_affinity.push(pod.clone());
+        }
+        if !pod.class.terms.required_anti_affinity.is_empty() {
+            self.pods_with_required_anti_affinity.push(pod.clone());
+        }
+        self.account(&pod, 1);
+        self.pods.push(pod);
+    }
+
+    /// Removes the pod with that UID and gives it back, `None` if it is not here. The last pod
+    /// takes its place in each list, as upstream (FW-032).
+    pub fn remove_pod(&mut self, uid: Symbol) -> Option<Arc<PodInfo>> {
+        swap_out(&mut self.pods_with_affinity, uid);
+        swap_out(&mut self.pods_with_required_anti_affinity, uid);
+        let pod = swap_out(&mut self.pods, uid)?;
+        self.account(&pod, -1);
+        Some(pod)
+    }
+
+    fn account(&mut self, pod: &PodInfo, sign: i64) {
+        self.requested.accumulate(&pod.resource.resource, sign);
+        self.non_zero_requested.milli_cpu += sign * pod.resource.non_zero_milli_cpu;
+        self.non_zero_requested.memory += sign * pod.resource.non_zero_memory;
+        for port in &pod.host_ports {
+            match sign > 0 {
+                true => self.used_ports.add(*port),
+                false => self.used_ports.remove(*port),
+            }
+        }
+        for claim in claim_keys(&pod.pod) {
+            self.count_claim(claim, sign > 0);
+        }
+        for status in &pod.pod.status.node_allocatable_resource_claim_statuses {
+            let namespace = pod.pod.metadata.namespace;
+            let claim = NamespacedName::new(namespace, status.resource_claim_name);
+            self.note_claim_user(claim, pod.uid(), sign > 0);
+        }
+    }
+
+    fn note_claim_user(&mut self, claim: NamespacedName, pod: Symbol, added: bool) {
+        let users = self.claim_users.entry(claim).or_default();
+        if added {
+            users.insert(pod);
+        } else {
+            users.remove(&pod);
+        }
+        if users.is_empty() {
+            self.claim_users.remove(&claim);
+        }
+    }
+
+    fn count_claim(&mut self, claim: NamespacedName, added: bool) {
+        let count = self.pvc_ref_counts.entry(claim).or_insert(0);
+        *count = if added { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            self.pvc_ref_counts.remove(&claim);
+        }
+    }
+}
+
+/// Takes the pod with `uid` out of `pods`; the last one fills the hole.
+fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Symbol) -> Option<Arc<PodInfo>> {
+    let at = pods.iter().position(|pod| pod.uid() == uid)?;
+    Some(pods.swap_remove(at))
+}
+
+/// The claims a pod names directly; ephemeral volumes do not count (FW-033).
+pub fn claim_keys(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
+    pod.spec
+        .volumes
+        .iter()
+        .filter_map(|volume| volume.persistent_volume_claim.as_ref())
+        .map(|claim| NamespacedName::new(pod.metadata.namespace, claim.claim_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{PodBuilder, info, pod};
+
+    #[test]
+    fn the_last_pod_takes_the_place_of_a_removed_one() {
+        let mut node = NodeInfo::new(NodeId(0), "n".into());
+        for name in ["a", "b", "c", "d"] {
+            node.add_pod(info(pod(name).on("n").requests("cpu", "1")));
+        }
+        let names = |node: &NodeInfo| -> Vec<&'static str> {
+            node.pods.iter().map(|pod| pod.key().name.as_str()).collect()
+        };
+        let uid = |name: &str| pod(name).metadata.uid;
+        assert!(node.remove_pod(uid("b")).is_some());
+        assert_eq!(names(&node), ["a", "d", "c"]);
+        assert!(node.remove_pod(uid("a")).is_some());
+        assert_eq!(names(&node), ["c", "d"]);
+        assert!(node.remove_pod(uid("a")).is_none());
+        assert_eq!(node.requested.milli_cpu, 2000);
+    }
+}

@@ -1,0 +1,111 @@
+//! Host ports in use on a node (FW-042).
+//!
+//! It is a set, not a counter, as upstream: when one of two pods that use the
+//! same port leaves, the port is free. Upstream: `HostPortInfo` in
+//! `staging/src/k8s.io/kube-scheduler/framework/types.go`.
+
+use crate::pod::requests::is_sidecar;
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
+
+/// One host port: address, protocol and number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct HostPort {
+    /// The address; `0.0.0.0` when the pod names none.
+    pub ip: Symbol,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: Symbol,
+    /// 1 to 65535.
+    pub port: i32,
+}
+
+impl HostPort {
+    /// A host port with upstream's defaults for an empty address or protocol.
+    pub fn new(ip: Symbol, protocol: Symbol, port: i32) -> HostPort {
+        let or =
+            |text: Symbol, other: &str| if text.is_empty() { Symbol::new(other) } else { text };
+        HostPort { ip: or(ip, "0.0.0.0"), protocol: or(protocol, "TCP"), port }
+    }
+
+    /// Whether both cannot be held on one node: same protocol and port, and the same
+    /// address or one of them on all addresses.
+    pub fn conflicts_with(&self, other: &HostPort) -> bool {
+        self.port == other.port
+            && self.protocol == other.protocol
+            && (self.ip == other.ip || self.ip == "0.0.0.0" || other.ip == "0.0.0.0")
+    }
+}
+
+/// The host ports in use on a node, sorted.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct HostPorts(Vec<HostPort>);
+
+impl HostPorts {
+    /// Adds a port; one that is there already stays one.
+    pub fn add(&mut self, port: HostPort) {
+        if port.port > 0
+            && let Err(at) = self.0.binary_search(&port)
+        {
+            self.0.insert(at, port);
+        }
+    }
+
+    /// Removes a port, whoever else uses it.
+    pub fn remove(&mut self, port: HostPort) {
+        if let Ok(at) = self.0.binary_search(&port) {
+            self.0.remove(at);
+        }
+    }
+
+    /// Whether `port` clashes with one in use.
+    pub fn conflicts_with(&self, port: &HostPort) -> bool {
+        port.port > 0 && self.0.iter().any(|used| used.conflicts_with(port))
+    }
+
+    /// The ports in use.
+    pub fn iter(&self) -> impl Iterator<Item = &HostPort> {
+        self.0.iter()
+    }
+}
+
+/// The host ports that a pod holds: those of sidecars, then of app containers, in order (NP-001).
+pub fn container_host_ports(pod: &Pod) -> Vec<HostPort> {
+    let sidecars = pod.spec.init_containers.iter().filter(|container| is_sidecar(container));
+    sidecars
+        .chain(&pod.spec.containers)
+        .flat_map(|container| &container.ports)
+        .filter(|port| port.host_port > 0)
+        .map(|port| {
+            HostPort::new(port.host_ip, Symbol::new(port.protocol.as_str()), port.host_port)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(ip: &str, protocol: &str, port: i32) -> HostPort {
+        HostPort::new(ip.into(), protocol.into(), port)
+    }
+
+    #[test]
+    fn the_wildcard_address_clashes_with_every_address() {
+        let mut used = HostPorts::default();
+        used.add(port("127.0.0.1", "TCP", 80));
+        assert!(used.conflicts_with(&port("", "", 80)));
+        assert!(used.conflicts_with(&port("127.0.0.1", "TCP", 80)));
+        assert!(!used.conflicts_with(&port("10.0.0.1", "TCP", 80)));
+        assert!(!used.conflicts_with(&port("", "UDP", 80)));
+        assert!(!used.conflicts_with(&port("", "", 81)));
+    }
+
+    #[test]
+    fn it_is_a_set_so_one_removal_frees_the_port() {
+        let mut used = HostPorts::default();
+        used.add(port("", "", 80));
+        used.add(port("0.0.0.0", "TCP", 80));
+        used.remove(port("", "TCP", 80));
+        assert_eq!(used, HostPorts::default());
+    }
+}

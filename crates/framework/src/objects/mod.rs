@@ -1,0 +1,193 @@
+//! The objects of the cluster that plugins look up: the engine's listers.
+//!
+//! Kept current by the scheduler's event handlers before anything else hears of a change.
+//! Maps are ordered, so that walking one never depends on arrival or hashing.
+
+pub mod extended_resources;
+pub mod shards;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::objects::extended_resources::ExtendedResources;
+use crate::objects::shards::Shards;
+use crate::pod::NamespacedName;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
+    CsiDriver, CsiNode, CsiStorageCapacity, DeviceClass, DeviceTaintRule, Kind, Labels, Namespace,
+    Object, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup,
+    PriorityClass, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
+    ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment, Workload,
+};
+
+/// Calls `$do` with the table of kinds and their fields.
+macro_rules! for_each_kind {
+    ($do:ident) => {
+        $do! {
+            Pod => pods,
+            Namespace => namespaces,
+            Service => services,
+            ReplicationController => replication_controllers,
+            ReplicaSet => replica_sets,
+            StatefulSet => stateful_sets,
+            PodDisruptionBudget => pod_disruption_budgets,
+            PriorityClass => priority_classes,
+            PersistentVolume => persistent_volumes,
+            PersistentVolumeClaim => persistent_volume_claims,
+            StorageClass => storage_classes,
+            CsiNode => csi_nodes,
+            CsiDriver => csi_drivers,
+            CsiStorageCapacity => csi_storage_capacities,
+            VolumeAttachment => volume_attachments,
+            ResourceClaim => resource_claims,
+            ResourceClaimTemplate => resource_claim_templates,
+            ResourceSlice => resource_slices,
+            DeviceClass => device_classes,
+            DeviceTaintRule => device_taint_rules,
+            PodGroup => pod_groups,
+            Workload => workloads,
+        }
+    };
+}
+
+/// Objects of one kind by namespace and name.
+pub type ByKey<T> = Arc<BTreeMap<NamespacedName, Arc<T>>>;
+
+/// Every object that plugins look up, except nodes, which live in the cache.
+///
+/// A copy shares everything until one side changes.
+#[derive(Clone, Default, Debug)]
+pub struct Objects {
+    /// All pods, bound or not.
+    pub pods: Arc<Shards<NamespacedName, Arc<Pod>>>,
+    /// Namespaces (without a namespace themselves).
+    pub namespaces: ByKey<Namespace>,
+    /// Services, for the default spread selector.
+    pub services: ByKey<Service>,
+    /// Replication controllers.
+    pub replication_controllers: ByKey<ReplicationController>,
+    /// Replica sets.
+    pub replica_sets: ByKey<ReplicaSet>,
+    /// Stateful sets.
+    pub stateful_sets: ByKey<StatefulSet>,
+    /// Disruption budgets.
+    pub pod_disruption_budgets: ByKey<PodDisruptionBudget>,
+    /// Priority classes.
+    pub priority_classes: ByKey<PriorityClass>,
+    /// Persistent volumes.
+    pub persistent_volumes: ByKey<PersistentVolume>,
+    /// Claims of persistent volumes.
+    pub persistent_volume_claims: ByKey<PersistentVolumeClaim>,
+    /// Storage classes.
+    pub storage_classes: ByKey<StorageClass>,
+    /// CSI drivers by node.
+    pub csi_nodes: ByKey<CsiNode>,
+    /// CSI drivers.
+    pub csi_drivers: ByKey<CsiDriver>,
+    /// Free storage by class and topology.
+    pub csi_storage_capacities: ByKey<CsiStorageCapacity>,
+    /// Volume attachments.
+    pub volume_attachments: ByKey<VolumeAttachment>,
+    /// Resource claims.
+    pub resource_claims: ByKey<ResourceClaim>,
+    /// Templates of resource claims.
+    pub resource_claim_templates: ByKey<ResourceClaimTemplate>,
+    /// Slices of devices.
+    pub resource_slices: ByKey<ResourceSlice>,
+    /// Device classes.
+    pub device_classes: ByKey<DeviceClass>,
+    /// Rules that taint devices.
+    pub device_taint_rules: ByKey<DeviceTaintRule>,
+    /// Pod groups.
+    pub pod_groups: ByKey<PodGroup>,
+    /// Workloads.
+    pub workloads: ByKey<Workload>,
+    /// Which device class serves which extended resource; follows `device_classes`.
+    pub extended_resources: Arc<ExtendedResources>,
+}
+
+impl Objects {
+    /// The pod of that name.
+    pub fn pod(&self, key: NamespacedName) -> Option<&Arc<Pod>> {
+        self.pods.get(&key)
+    }
+
+    /// The labels of a namespace; none if it is not there (IPA-008).
+    pub fn namespace_labels(&self, namespace: Symbol) -> Labels {
+        let key = NamespacedName::new(Symbol::EMPTY, namespace);
+        self.namespaces.get(&key).map(|ns| ns.metadata.labels.clone()).unwrap_or_default()
+    }
+
+    /// The objects of one kind in one namespace, by name.
+    pub fn in_namespace<T>(map: &ByKey<T>, namespace: Symbol) -> impl Iterator<Item = &Arc<T>> {
+        let first = NamespacedName::new(namespace, Symbol::EMPTY);
+        map.range(first..)
+            .take_while(move |(key, _)| key.namespace == namespace)
+            .map(|(_, object)| object)
+    }
+
+    /// Adds or replaces an object. Nodes are not kept here. Gives back what it replaced.
+    pub fn insert(&mut self, object: Object) -> Option<Object> {
+        let key = NamespacedName::of(&object);
+        if let Object::DeviceClass(class) = &object {
+            let old = self.device_classes.get(&key).cloned();
+            Arc::make_mut(&mut self.extended_resources).update(old.as_deref(), class);
+        }
+        macro_rules! put {
+            ($($variant:ident => $field:ident),* $(,)?) => {
+                match object {
+                    Object::Node(_) => None,
+                    $(Object::$variant(object) => {
+                        Arc::make_mut(&mut self.$field).insert(key, object).map(Object::$variant)
+                    })*
+                }
+            };
+        }
+        for_each_kind!(put)
+    }
+
+    /// The object of that kind and name. Nodes are not kept here.
+    pub fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
+        macro_rules! find {
+            ($($variant:ident => $field:ident),* $(,)?) => {
+                match kind {
+                    Kind::Node => None,
+                    $(Kind::$variant => self.$field.get(&key).cloned().map(Object::$variant),)*
+                }
+            };
+        }
+        for_each_kind!(find)
+    }
+
+    /// The keys of all objects of a kind; none for nodes, which are not kept here.
+    pub fn keys(&self, kind: Kind) -> Vec<NamespacedName> {
+        macro_rules! list {
+            ($($variant:ident => $field:ident),* $(,)?) => {
+                match kind {
+                    Kind::Node => Vec::new(),
+                    $(Kind::$variant => self.$field.keys().copied().collect(),)*
+                }
+            };
+        }
+        for_each_kind!(list)
+    }
+
+    /// Removes an object by kind and key. Gives back what was there.
+    pub fn remove(&mut self, object: &Object) -> Option<Object> {
+        let key = NamespacedName::of(object);
+        if let Object::DeviceClass(class) = object {
+            Arc::make_mut(&mut self.extended_resources).remove(class);
+        }
+        macro_rules! take {
+            ($($variant:ident => $field:ident),* $(,)?) => {
+                match object {
+                    Object::Node(_) => None,
+                    $(Object::$variant(_) => {
+                        Arc::make_mut(&mut self.$field).remove(&key).map(Object::$variant)
+                    })*
+                }
+            };
+        }
+        for_each_kind!(take)
+    }
+}

@@ -1,0 +1,468 @@
+//! A pod as the scheduler sees it: the object and all that is parsed from it once.
+//!
+//! Upstream: `PodInfo` and `QueuedPodInfo` in `pkg/scheduler/framework/types.go`.
+
+pub mod class;
+pub mod conditions;
+pub mod nominated;
+pub mod requests;
+
+use std::sync::Arc;
+
+use crate::node::ports::{HostPort, container_host_ports};
+use crate::pod::class::{AffinityTerms, PodClass};
+use crate::pod::requests::PodResource;
+use kubestep_api::WeightedPodAffinityTerm;
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::{Selector, join_errors};
+use kubestep_api::{Labels, Object, ObjectMeta, Pod, PodAffinityTerm, Time};
+use kubestep_config::FeatureGates;
+
+/// Namespace and name of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct NamespacedName {
+    /// The namespace; empty for objects of the whole cluster.
+    pub namespace: Symbol,
+    /// The name.
+    pub name: Symbol,
+}
+
+impl NamespacedName {
+    /// The key of `namespace/name`.
+    pub fn new(namespace: Symbol, name: Symbol) -> NamespacedName {
+        NamespacedName { namespace, name }
+    }
+
+    /// The key of an object; without a namespace for kinds of the whole cluster.
+    pub fn of(object: &Object) -> NamespacedName {
+        let key = object.key();
+        NamespacedName::new(key.namespace, key.name)
+    }
+}
+
+/// As text: `namespace/name`.
+impl serde::Serialize for NamespacedName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl std::fmt::Display for NamespacedName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.namespace.is_empty(), f.width().or(f.precision())) {
+            (true, _) => f.pad(&self.name),
+            (false, None) => {
+                f.write_str(&self.namespace)?;
+                f.write_str("/")?;
+                f.write_str(&self.name)
+            }
+            (false, Some(_)) => f.pad(&format!("{}/{}", self.namespace, self.name)),
+        }
+    }
+}
+
+/// A pod (anti-)affinity term, compiled (FW-041).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AffinityTerm {
+    /// Namespaces named by the term; the pod's own when it names none and has no selector.
+    pub namespaces: Vec<Symbol>,
+    /// Which namespaces by their labels; `Nothing` when the term has no such selector.
+    pub namespace_selector: Selector,
+    /// Which pods by their labels.
+    pub selector: Selector,
+    /// The node label whose value makes the domain.
+    pub topology_key: Symbol,
+}
+
+/// A preferred term with its weight.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct WeightedTerm {
+    /// The term.
+    pub term: AffinityTerm,
+    /// 1 to 100.
+    pub weight: i64,
+}
+
+impl AffinityTerm {
+    fn new(pod: &Pod, term: &PodAffinityTerm) -> Result<AffinityTerm, String> {
+        let own = term.namespaces.is_empty() && term.namespace_selector.is_none();
+        Ok(AffinityTerm {
+            namespaces: if own { vec![pod.metadata.namespace] } else { term.namespaces.clone() },
+            namespace_selector: Selector::new(term.namespace_selector.as_ref())?,
+            selector: Selector::new(term.label_selector.as_ref())?,
+            topology_key: term.topology_key,
+        })
+    }
+
+    /// Whether `pod` is meant, given the labels of its namespace (FW-041).
+    pub fn matches(&self, pod: &Pod, namespace_labels: &Labels) -> bool {
+        let ObjectMeta { namespace, labels, .. } = &pod.metadata;
+        self.selects(*namespace, labels, namespace_labels)
+    }
+
+    /// Whether pods with these labels in that namespace are meant.
+    pub fn selects(&self, namespace: Symbol, labels: &Labels, namespace_labels: &Labels) -> bool {
+        let namespace_fits = self.namespaces.contains(&namespace)
+            || self.namespace_selector.matches(namespace_labels);
+        namespace_fits && self.selector.matches(labels)
+    }
+}
+
+/// A pod with everything that is parsed from it once.
+///
+/// Shared as `Arc<PodInfo>` between cache, snapshot, queue and trace; never changed in place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PodInfo {
+    /// The object.
+    pub pod: Arc<Pod>,
+    /// What other pods' terms and constraints can tell of it, and its own terms.
+    pub class: Arc<PodClass>,
+    /// What it counts for on a node.
+    pub resource: PodResource,
+    /// Host ports it holds on a node.
+    pub host_ports: Vec<HostPort>,
+    /// Its images by their full names: init containers, containers, image volumes (IL-001).
+    pub images: Box<[Symbol]>,
+    /// Its affinity terms as they are written now, where those of its class are not all of
+    /// them: some cannot be parsed, or they were changed.
+    pub(crate) parsed: Option<Arc<ParsedTerms>>,
+}
+
+/// A pod's affinity terms, and what cannot be parsed of them.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(crate) struct ParsedTerms {
+    /// A list with a term that cannot be parsed is empty.
+    terms: AffinityTerms,
+    errors: Vec<(TermList, String)>,
+}
+
+/// A list of affinity terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TermList {
+    /// Required affinity.
+    RequiredAffinity,
+    /// Required anti-affinity.
+    RequiredAntiAffinity,
+    /// Preferred affinity.
+    PreferredAffinity,
+    /// Preferred anti-affinity.
+    PreferredAntiAffinity,
+}
+
+impl PodInfo {
+    /// Parses `pod`. A list of terms with a term that cannot be parsed counts as empty, and
+    /// [`PodInfo::parse_error`] says why (FW-037). The pod counts for what it does with the default
+    /// feature gates.
+    pub fn new(pod: Arc<Pod>) -> PodInfo {
+        PodInfo::with_features(pod, &FeatureGates::default())
+    }
+
+    /// The same pod with another state of its object, in which nothing differs that is parsed: neither
+    /// requests nor labels nor affinity.
+    pub fn with_object(&self, pod: Arc<Pod>) -> PodInfo {
+        PodInfo { pod, ..self.clone() }
+    }
+
+    /// As [`PodInfo::new`], with what the pod counts for under these feature gates.
+    pub fn with_features(pod: Arc<Pod>, features: &FeatureGates) -> PodInfo {
+        let parsed = ParsedTerms::of(&pod);
+        PodInfo {
+            class: PodClass::of(&pod, parsed.terms.clone()),
+            resource: requests::accounted(&pod, features),
+            host_ports: container_host_ports(&pod),
+            images: images(&pod),
+            parsed: (!parsed.errors.is_empty()).then(|| Arc::new(parsed)),
+            pod,
+        }
+    }
+
+    /// The same pod after a change of its object. With the same UID, upstream keeps the terms
+    /// it parsed from the old object (FW-037), and so do we: by those other pods know this one.
+    /// Where it is placed itself, its terms are parsed anew: see [`PodInfo::own_terms`]. What it
+    /// requests is read from the new object, as upstream does when it is put on a node.
+    pub fn updated(&self, pod: Arc<Pod>, features: &FeatureGates) -> PodInfo {
+        if self.pod.metadata.uid != pod.metadata.uid {
+            return PodInfo::with_features(pod, features);
+        }
+        let class = PodClass::of(&pod, self.class.terms.clone());
+        let resource = requests::accounted(&pod, features);
+        let host_ports = container_host_ports(&pod);
+        let parsed = match self.pod.spec.affinity == pod.spec.affinity {
+            true => self.parsed.clone(),
+            false => Some(Arc::new(ParsedTerms::of(&pod))),
+        };
+        PodInfo { class, resource, host_ports, images: images(&pod), parsed, pod }
+    }
+
+    /// The affinity terms by which the pod itself is placed.
+    pub fn own_terms(&self) -> &AffinityTerms {
+        self.parsed.as_ref().map_or(&self.class.terms, |parsed| &parsed.terms)
+    }
+
+    /// What cannot be parsed of one list of its own terms.
+    pub fn error_in(&self, list: TermList) -> Option<&str> {
+        let errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
+        errors.filter(|(other, _)| *other == list).map(|(_, error)| error.as_str()).next()
+    }
+
+    /// What cannot be parsed of its own terms, as upstream's `NewPodInfo` says it.
+    pub fn parse_error(&self) -> Option<String> {
+        let errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
+        let errors: Vec<String> =
+            errors.map(|(list, error)| format!("{}: {error}", list.label())).collect();
+        (!errors.is_empty()).then(|| join_errors(&errors))
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> NamespacedName {
+        NamespacedName::new(self.pod.metadata.namespace, self.pod.metadata.name)
+    }
+
+    /// The UID.
+    pub fn uid(&self) -> Symbol {
+        self.pod.metadata.uid
+    }
+
+    /// The priority; 0 when none is set.
+    pub fn priority(&self) -> i32 {
+        self.pod.spec.priority.unwrap_or(0)
+    }
+
+    /// Whether the pod has any pod affinity or anti-affinity object, even an empty one (FW-031).
+    pub fn has_affinity(&self) -> bool {
+        let affinity = self.pod.spec.affinity.as_ref();
+        affinity.is_some_and(|a| a.pod_affinity.is_some() || a.pod_anti_affinity.is_some())
+    }
+}
+
+fn images(pod: &Pod) -> Box<[Symbol]> {
+    let spec = &pod.spec;
+    let containers = spec.init_containers.iter().chain(&spec.containers).map(|c| c.image);
+    let volumes = spec.volumes.iter().filter_map(|volume| volume.image.as_ref());
+    containers.chain(volumes.map(|image| image.reference)).map(normalized_image_name).collect()
+}
+
+/// The image's name as nodes report it: with the tag `latest` if it has none (IL-004).
+pub fn normalized_image_name(name: Symbol) -> Symbol {
+    match name.rfind(':') {
+        Some(colon) if name.rfind('/').is_none_or(|slash| slash < colon) => name,
+        _ => Symbol::new(&format!("{name}:latest")),
+    }
+}
+
+impl TermList {
+    fn label(self) -> &'static str {
+        match self {
+            TermList::RequiredAffinity => "requiredAffinityTerms",
+            TermList::RequiredAntiAffinity => "requiredAntiAffinityTerms",
+            TermList::PreferredAffinity => "preferredAffinityTerms",
+            TermList::PreferredAntiAffinity => "preferredAntiAffinityTerms",
+        }
+    }
+}
+
+impl ParsedTerms {
+    fn of(pod: &Pod) -> ParsedTerms {
+        let Some(affinity) = &pod.spec.affinity else { return ParsedTerms::default() };
+        let (attract, repel) = (&affinity.pod_affinity, &affinity.pod_anti_affinity);
+        let mut errors = Vec::new();
+        let parse = |term: &PodAffinityTerm| AffinityTerm::new(pod, term);
+        let weigh = |term: &WeightedPodAffinityTerm| weighted(pod, term);
+        let mut terms = AffinityTerms::default();
+        if let Some(written) = attract {
+            let required = &written.required_during_scheduling_ignored_during_execution;
+            let preferred = &written.preferred_during_scheduling_ignored_during_execution;
+            terms.required_affinity =
+                parse_list(TermList::RequiredAffinity, required, &mut errors, parse);
+            terms.preferred_affinity =
+                parse_list(TermList::PreferredAffinity, preferred, &mut errors, weigh);
+        }
+        if let Some(written) = repel {
+            let required = &written.required_during_scheduling_ignored_during_execution;
+            let preferred = &written.preferred_during_scheduling_ignored_during_execution;
+            terms.required_anti_affinity =
+                parse_list(TermList::RequiredAntiAffinity, required, &mut errors, parse);
+            terms.preferred_anti_affinity =
+                parse_list(TermList::PreferredAntiAffinity, preferred, &mut errors, weigh);
+        }
+        errors.sort_by_key(|(list, _)| *list as u8);
+        ParsedTerms { terms, errors }
+    }
+}
+
+fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, String> {
+    let weight = i64::from(term.weight);
+    Ok(WeightedTerm { term: AffinityTerm::new(pod, &term.pod_affinity_term)?, weight })
+}
+
+/// Parses a list of terms; one bad term empties the list.
+fn parse_list<T, U>(
+    list: TermList,
+    written: &[T],
+    errors: &mut Vec<(TermList, String)>,
+    parse: impl Fn(&T) -> Result<U, String>,
+) -> Vec<U> {
+    written.iter().map(parse).collect::<Result<_, _>>().unwrap_or_else(|error| {
+        errors.push((list, error));
+        Vec::new()
+    })
+}
+
+/// A pod in the scheduling queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueuedPod {
+    /// The pod.
+    pub info: Arc<PodInfo>,
+    /// When it was last added to a queue.
+    pub timestamp: Time,
+    /// How often it was popped.
+    pub attempts: u32,
+    /// When it first entered the active queue.
+    pub initial_attempt: Option<Time>,
+    /// When its backoff ends, once computed (Q-042).
+    pub backoff_expiration: Option<Time>,
+    /// Attempts that ended unschedulable, for the backoff (Q-040).
+    pub unschedulable_count: u32,
+    /// Errors in a row, for the backoff (Q-040).
+    pub consecutive_errors: u32,
+    /// Plugins that rejected it in the last attempt.
+    pub unschedulable_plugins: Vec<Symbol>,
+    /// Plugins that said Pending in the last attempt.
+    pub pending_plugins: Vec<Symbol>,
+    /// The PreEnqueue plugin that holds it, if one does.
+    pub gating_plugin: Option<Symbol>,
+    /// What that plugin said.
+    pub gating_message: Option<Symbol>,
+    /// Whether the five-minute flush moved it (Q-063).
+    pub flushed: bool,
+    /// What its placement depends on, as of when it entered the queue or changed there
+    /// (FW-225); `None` where that cannot be said, or nobody asks for it.
+    pub signature: Option<Arc<String>>,
+}
+
+impl QueuedPod {
+    /// A pod that enters the queue at `now`.
+    pub fn new(info: Arc<PodInfo>, now: Time) -> QueuedPod {
+        QueuedPod {
+            info,
+            timestamp: now,
+            attempts: 0,
+            initial_attempt: None,
+            backoff_expiration: None,
+            unschedulable_count: 0,
+            consecutive_errors: 0,
+            unschedulable_plugins: Vec::new(),
+            pending_plugins: Vec::new(),
+            gating_plugin: None,
+            gating_message: None,
+            flushed: false,
+            signature: None,
+        }
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> NamespacedName {
+        self.info.key()
+    }
+
+    /// The UID.
+    pub fn uid(&self) -> Symbol {
+        self.info.uid()
+    }
+
+    /// Whether a PreEnqueue plugin holds it.
+    pub fn is_gated(&self) -> bool {
+        self.gating_plugin.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{PodBuilder, pod};
+
+    #[test]
+    fn a_changed_pod_keeps_the_terms_of_the_first() {
+        let terms = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "zone"}]}});
+        let gates = FeatureGates::default();
+        let first = PodInfo::new(Arc::new(pod("p").requests("cpu", "1")));
+        let changed = pod("p").requests("cpu", "2").label("app", "web");
+        let changed = changed.spec(json!({"affinity": terms}));
+        let same = first.updated(Arc::new(changed.clone()), &gates);
+        assert_eq!(same.resource.resource.milli_cpu, 2000);
+        assert!(same.class.terms.required_affinity.is_empty());
+        assert!(same.pod.metadata.labels.get("app".into()).is_some());
+        let mut anew = changed;
+        anew.metadata.uid = "anew".into();
+        let other = first.updated(Arc::new(anew), &gates);
+        assert_eq!(other.resource.resource.milli_cpu, 2000);
+        assert_eq!(other.class.terms.required_affinity.len(), 1);
+    }
+
+    /// InterPodAffinity makes a PodInfo of its own of the pod that it places.
+    #[test]
+    fn a_changed_pod_is_placed_by_the_terms_of_the_second() {
+        let near = |app: &str| {
+            let term = json!({"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "k"});
+            let terms = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});
+            Arc::new(pod("p").spec(json!({"affinity": {"podAffinity": terms}})))
+        };
+        let gates = FeatureGates::default();
+        let (first, second) = (PodInfo::new(near("a")), PodInfo::new(near("b")));
+        let changed = first.updated(near("b"), &gates);
+        assert_eq!(changed.own_terms(), second.own_terms());
+        assert_eq!(changed.class.terms, first.class.terms);
+        assert_eq!(changed.updated(near("b"), &gates).own_terms(), second.own_terms());
+        assert_eq!(first.updated(near("a"), &gates), first);
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_is_said_list_by_list() {
+        let bad = json!({"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]},
+            "topologyKey": "k"});
+        let lists = json!({
+            "requiredDuringSchedulingIgnoredDuringExecution": [bad],
+            "preferredDuringSchedulingIgnoredDuringExecution":
+                [{"weight": 1, "podAffinityTerm": bad}]});
+        let both = json!({"affinity": {"podAffinity": lists, "podAntiAffinity": lists}});
+        let info = PodInfo::new(Arc::new(pod("p").spec(both)));
+        let reason = "\"Is\" is not a valid label selector operator";
+        assert_eq!(
+            info.parse_error().unwrap(),
+            format!(
+                "[requiredAffinityTerms: {reason}, requiredAntiAffinityTerms: {reason}, \
+                 preferredAffinityTerms: {reason}, preferredAntiAffinityTerms: {reason}]"
+            )
+        );
+        assert_eq!(info.error_in(TermList::RequiredAntiAffinity), Some(reason));
+        assert_eq!(PodInfo::new(Arc::new(pod("p"))).parse_error(), None);
+    }
+
+    #[test]
+    fn a_changed_pod_has_the_host_ports_of_the_second() {
+        let ports = json!([{"containerPort": 80, "hostPort": 80}]);
+        let with = pod("p").spec(json!({"containers": [{"name": "c", "ports": ports}]}));
+        let without = pod("p").spec(json!({"containers": [{"name": "c"}]}));
+        let gates = FeatureGates::default();
+        let first = PodInfo::new(Arc::new(without.clone()));
+        let second = first.updated(Arc::new(with), &gates);
+        assert_eq!((first.host_ports.len(), second.host_ports.len()), (0, 1));
+        assert!(second.updated(Arc::new(without), &gates).host_ports.is_empty());
+    }
+
+    #[test]
+    fn an_image_without_a_tag_is_the_latest() {
+        for (name, full) in [
+            ("root", "root:latest"),
+            ("root:tag", "root:tag"),
+            ("gcr.io:5000/root", "gcr.io:5000/root:latest"),
+            ("root@sha256:4f", "root@sha256:4f"),
+            ("", ":latest"),
+        ] {
+            assert_eq!(normalized_image_name(name.into()), full);
+        }
+    }
+}

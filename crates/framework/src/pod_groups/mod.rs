@@ -1,0 +1,196 @@
+//! Which pods belong to which pod group, and how far each is (alpha, behind GenericWorkload).
+//!
+//! Upstream: `pkg/scheduler/backend/cache/podgroupstate.go`.
+
+pub mod placement;
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use crate::pod::NamespacedName;
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
+
+/// How far a pod is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Unscheduled,
+    Assumed,
+    Assigned,
+}
+
+/// A pod of a group.
+#[derive(Clone, PartialEq, Debug)]
+struct Member {
+    pod: NamespacedName,
+    /// Whether the object has a node.
+    bound: bool,
+    place: Place,
+    /// The node it is bound to or assumed on.
+    node: Symbol,
+}
+
+impl Member {
+    fn new(pod: &Pod) -> Member {
+        let bound = !pod.spec.node_name.is_empty();
+        let place = if bound { Place::Assigned } else { Place::Unscheduled };
+        let node = pod.spec.node_name;
+        let pod = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+        Member { pod, bound, place, node }
+    }
+}
+
+/// The pods of one group, by UID, in the order in which they came.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct PodGroupState {
+    members: IndexMap<Symbol, Member>,
+}
+
+impl PodGroupState {
+    /// Number of pods, wherever they are.
+    pub fn all(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Number of pods that are assumed or bound.
+    pub fn scheduled(&self) -> usize {
+        self.members.values().filter(|member| member.place != Place::Unscheduled).count()
+    }
+
+    /// The pods that are assumed or bound, with their nodes.
+    pub fn scheduled_on(&self) -> impl Iterator<Item = (NamespacedName, Symbol)> {
+        let scheduled = self.members.values().filter(|member| member.place != Place::Unscheduled);
+        scheduled.map(|member| (member.pod, member.node))
+    }
+
+    /// The pods that are neither assumed nor bound.
+    pub fn unscheduled(&self) -> impl Iterator<Item = NamespacedName> {
+        self.in_place(Place::Unscheduled).map(|(_, member)| member.pod)
+    }
+
+    /// The UIDs of the pods that are assumed.
+    pub fn assumed(&self) -> impl Iterator<Item = Symbol> {
+        self.in_place(Place::Assumed).map(|(uid, _)| *uid)
+    }
+
+    fn in_place(&self, place: Place) -> impl Iterator<Item = (&Symbol, &Member)> {
+        self.members.iter().filter(move |(_, member)| member.place == place)
+    }
+}
+
+/// The group that a pod names.
+pub fn group_of(pod: &Pod) -> Option<NamespacedName> {
+    let group = pod.spec.scheduling_group.as_ref()?;
+    Some(NamespacedName::new(pod.metadata.namespace, group.pod_group_name.unwrap_or_default()))
+}
+
+/// All groups that have pods. Pods without a group are passed over.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct PodGroups {
+    groups: BTreeMap<NamespacedName, PodGroupState>,
+}
+
+impl PodGroups {
+    /// The group of that name, if it has pods.
+    ///
+    /// # Errors
+    /// It has none, in upstream's words.
+    pub fn get(&self, group: NamespacedName) -> Result<&PodGroupState, String> {
+        let missing = || format!("pod group state not found for pod group {group}");
+        self.groups.get(&group).ok_or_else(missing)
+    }
+
+    /// A pod appeared, or what is known of it is replaced.
+    pub fn add(&mut self, pod: &Pod) {
+        let Some(group) = group_of(pod) else { return };
+        let members = &mut self.groups.entry(group).or_default().members;
+        members.insert(pod.metadata.uid, Member::new(pod));
+    }
+
+    /// A pod that waits was changed.
+    pub fn update(&mut self, pod: &Pod) {
+        let Some(member) = self.member(pod) else { return };
+        let bound = !pod.spec.node_name.is_empty();
+        if bound && !member.bound {
+            member.place = Place::Assigned;
+            member.node = pod.spec.node_name;
+        }
+        member.bound = bound;
+    }
+
+    /// A pod is gone; a group without pods goes with it.
+    pub fn remove(&mut self, pod: &Pod) {
+        let Some(group) = group_of(pod) else { return };
+        let Some(state) = self.groups.get_mut(&group) else { return };
+        state.members.shift_remove(&pod.metadata.uid);
+        if state.members.is_empty() {
+            self.groups.remove(&group);
+        }
+    }
+
+    /// The scheduler chose a node for the pod.
+    pub fn assume(&mut self, pod: &Pod) {
+        if let Some(member) = self.member(pod) {
+            member.place = if member.bound { Place::Assigned } else { Place::Assumed };
+            member.node = pod.spec.node_name;
+        }
+    }
+
+    /// The scheduler takes its choice back.
+    pub fn forget(&mut self, pod: &Pod) {
+        if let Some(member) = self.member(pod) {
+            member.place = if member.bound { Place::Assigned } else { Place::Unscheduled };
+        }
+    }
+
+    fn member(&mut self, pod: &Pod) -> Option<&mut Member> {
+        self.groups.get_mut(&group_of(pod)?)?.members.get_mut(&pod.metadata.uid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{PodBuilder, key, pod};
+
+    fn member(name: &str) -> Pod {
+        pod(name).spec(json!({"schedulingGroup": {"podGroupName": "g"}}))
+    }
+
+    #[test]
+    fn a_pod_goes_from_unscheduled_to_assumed_to_assigned_and_back() {
+        let (a, b) = (member("a"), member("b"));
+        let mut groups = PodGroups::default();
+        groups.add(&a);
+        groups.add(&b);
+        groups.add(&pod("alone"));
+        groups.assume(&a);
+        let state = groups.get(key("g")).unwrap();
+        assert_eq!((state.all(), state.scheduled()), (2, 1));
+        assert_eq!(state.unscheduled().collect::<Vec<_>>(), [key("b")]);
+        assert_eq!(state.assumed().collect::<Vec<_>>(), [a.metadata.uid]);
+        groups.forget(&a);
+        assert_eq!(groups.get(key("g")).unwrap().scheduled(), 0);
+        groups.assume(&b.clone().on("n2"));
+        let nodes: Vec<_> = groups.get(key("g")).unwrap().scheduled_on().collect();
+        assert_eq!(nodes, [(key("b"), "n2".into())]);
+        groups.forget(&b);
+        groups.add(&a.clone().on("n1"));
+        groups.forget(&a);
+        assert_eq!(groups.get(key("g")).unwrap().scheduled(), 1, "bound, so not to be forgotten");
+    }
+
+    #[test]
+    fn a_group_lasts_as_long_as_its_pods() {
+        let mut groups = PodGroups::default();
+        groups.add(&member("a"));
+        groups.remove(&member("a"));
+        let missing = "pod group state not found for pod group default/g".to_owned();
+        assert_eq!(groups.get(key("g")), Err(missing));
+        groups.update(&member("a"));
+        assert!(groups.get(key("g")).is_err());
+    }
+}

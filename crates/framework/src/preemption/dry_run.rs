@@ -1,0 +1,153 @@
+//! The search for candidates: nodes where evicting pods would make the pod fit.
+//!
+//! Upstream: `findCandidates` and `DryRunPreemption` in
+//! `pkg/scheduler/framework/preemption/preemption.go`.
+
+use crate::node::NodeId;
+use crate::preemption::NodeVictims;
+use crate::preemption::victims::Search;
+use crate::status::node_statuses::NodeStatuses;
+use crate::status::{Code, Status};
+use kubestep_config::types::DefaultPreemptionArgs;
+
+/// What a search over nodes found.
+#[derive(Default, Debug)]
+pub struct DryRun {
+    /// Nodes without a violated budget, then those with one, each in node order.
+    pub candidates: Vec<NodeVictims>,
+    /// Why the other nodes that were looked at are none.
+    pub statuses: NodeStatuses,
+    /// What went wrong inside on some of them.
+    pub errors: Vec<String>,
+}
+
+/// How many candidates are enough among `nodes` nodes (PR-020).
+pub fn wanted_candidates(args: &DefaultPreemptionArgs, nodes: usize) -> usize {
+    // Upstream computes in 32 bits and lets them wrap.
+    let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
+    let share = nodes.wrapping_mul(args.min_candidate_nodes_percentage) / 100;
+    let wanted = share.max(args.min_candidate_nodes_absolute).min(nodes);
+    usize::try_from(wanted).unwrap_or(0)
+}
+
+/// Looks at `nodes` in order until `wanted` candidates are found, at least one of them without
+/// a violated budget (PR-021).
+pub fn dry_run(search: &Search<'_>, nodes: &[NodeId], wanted: usize) -> DryRun {
+    let mut found = DryRun::default();
+    let (mut clean, mut violating) = (Vec::new(), Vec::new());
+    for id in nodes {
+        let Some(node) = search.cx.snapshot.get(*id) else { continue };
+        let status = match search.select_victims(node) {
+            Ok((pods, pdb_violations)) if !pods.is_empty() => {
+                let list = if pdb_violations == 0 { &mut clean } else { &mut violating };
+                if list.len() < wanted {
+                    list.push(NodeVictims { node: node.name, pods, pdb_violations });
+                }
+                if !clean.is_empty() && clean.len() + violating.len() >= wanted {
+                    break;
+                }
+                continue;
+            }
+            Ok(_) => no_victims(&node.name), // PR-022
+            Err(status) => status,
+        };
+        if status.code() == Code::Error {
+            found.errors.push(status.message());
+        }
+        found.statuses.set(*id, status);
+    }
+    found.candidates = clean;
+    found.candidates.append(&mut violating);
+    found
+}
+
+/// A candidate must have somebody to evict.
+pub fn no_victims(node: &str) -> Status {
+    Status::error(&format!("expected at least one victim pod on node {node:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cycle_state::CycleState;
+    use crate::preemption::budgets::Budgets;
+    use crate::registry::Registry;
+    use crate::testing::{Cluster, PodBuilder, cpu_fit, framework_of, info, node, object, pod};
+
+    #[test]
+    fn how_many_are_enough() {
+        let wanted = |percentage, absolute, nodes| {
+            let args = DefaultPreemptionArgs {
+                min_candidate_nodes_percentage: percentage,
+                min_candidate_nodes_absolute: absolute,
+            };
+            wanted_candidates(&args, nodes)
+        };
+        assert_eq!(wanted(10, 100, 7), 7);
+        assert_eq!(wanted(10, 100, 500), 100);
+        assert_eq!(wanted(10, 100, 5000), 500);
+        assert_eq!(wanted(0, 1, 5000), 1);
+        assert_eq!(wanted(33, 0, 10), 3);
+        assert_eq!(wanted(100, 0, i32::MAX as usize), 0, "wraps below zero as upstream");
+    }
+
+    /// Five full nodes; on those in `guarded` the victim has a budget that allows nothing. The
+    /// candidates for `wanted`, with their violations.
+    fn run(guarded: &[&str], wanted: usize) -> (Vec<(String, i64)>, DryRun) {
+        let nodes = ["n1", "n2", "n3", "n4", "n5"];
+        let victim = |name: &&str| {
+            let victim = pod(&format!("on-{name}")).requests("cpu", "4").on(name);
+            if guarded.contains(name) { victim.label("app", "web") } else { victim }
+        };
+        let cluster = Cluster::new(nodes.map(node), nodes.iter().map(victim)).with(object(json!({
+            "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        })));
+        let preemptor = info(pod("p").priority(1).requests("cpu", "1"));
+        let framework = cpu_fit();
+        let (cx, mut state) = (cluster.cx(&preemptor), CycleState::default());
+        framework.run_pre_filter(&cx, &mut state);
+        let budgets = Budgets::new(cx.objects);
+        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+        let found = dry_run(&search, cluster.snapshot.order(), wanted);
+        let named =
+            |candidate: &NodeVictims| (candidate.node.to_string(), candidate.pdb_violations);
+        (found.candidates.iter().map(named).collect(), found)
+    }
+
+    fn named(candidates: &[(&str, i64)]) -> Vec<(String, i64)> {
+        candidates.iter().map(|(node, violations)| (node.to_string(), *violations)).collect()
+    }
+
+    #[test]
+    fn the_search_ends_with_enough_candidates() {
+        assert_eq!(run(&[], 2).0, named(&[("n1", 0), ("n2", 0)]));
+        // Those without a violation come first, whatever the order of nodes.
+        let (candidates, _) = run(&["n1", "n3"], 4);
+        assert_eq!(candidates, named(&[("n2", 0), ("n4", 0), ("n1", 1), ("n3", 1)]));
+    }
+
+    #[test]
+    fn at_least_one_candidate_keeps_the_budgets() {
+        let (candidates, _) = run(&["n1", "n2", "n3"], 2);
+        assert_eq!(candidates, named(&[("n4", 0), ("n1", 1), ("n2", 1)]));
+        let (candidates, found) = run(&["n1", "n2", "n3", "n4", "n5"], 1);
+        assert_eq!(candidates, named(&[("n1", 1)]));
+        assert!(found.statuses.is_empty() && found.errors.is_empty());
+    }
+
+    #[test]
+    fn a_node_where_nobody_has_to_go_is_an_error() {
+        let cluster = Cluster::new([node("n1")], [pod("v").on("n1")]);
+        let preemptor = info(pod("p").priority(1));
+        let framework = framework_of(&Registry::default());
+        let (cx, state, budgets) =
+            (cluster.cx(&preemptor), CycleState::default(), Budgets::default());
+        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+        let found = dry_run(&search, cluster.snapshot.order(), 1);
+        assert_eq!(found.errors, ["expected at least one victim pod on node \"n1\""]);
+        assert_eq!(found.statuses.get(NodeId(0)).code(), Code::Error);
+    }
+}

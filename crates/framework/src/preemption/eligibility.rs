@@ -1,0 +1,112 @@
+//! May a pod preempt others at all? And may it preempt this one?
+//!
+//! Upstream: `PodEligibleToPreemptOthers` and `isPreemptionAllowed` in
+//! `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`.
+
+use crate::plugin::CycleContext;
+use crate::pod::PodInfo;
+use crate::status::Code;
+use crate::status::node_statuses::NodeStatuses;
+use kubestep_api::{ConditionStatus, Pod, PreemptionPolicy, find_condition};
+
+/// The type of the condition that marks a pod as a victim.
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+/// The reason in that condition when the scheduler did it.
+pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
+
+const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
+const VICTIM_TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";
+
+/// Why the pod may not preempt others; `None` if it may (PR-005).
+pub fn refusal(cx: &CycleContext<'_>, statuses: &NodeStatuses) -> Option<&'static str> {
+    let pod = &cx.pod.pod;
+    if pod.spec.preemption_policy == Some(PreemptionPolicy::Never) {
+        return Some(NEVER);
+    }
+    if pod.status.nominated_node_name.is_empty() {
+        return None;
+    }
+    let node = cx.snapshot.by_name(pod.status.nominated_node_name);
+    let status = node.map_or(statuses.absent(), |node| statuses.get(node.id));
+    if status.code() == Code::UnschedulableAndUnresolvable {
+        return None;
+    }
+    let leaving =
+        |victim: &PodInfo| may_preempt(cx.pod, victim) && is_terminating_by_preemption(&victim.pod);
+    let waits = node.is_some_and(|node| node.pods.iter().any(|pod| leaving(pod)));
+    waits.then_some(VICTIM_TERMINATING)
+}
+
+/// Whether `preemptor` may evict `victim`: only lower priorities.
+pub fn may_preempt(preemptor: &PodInfo, victim: &PodInfo) -> bool {
+    victim.priority() < preemptor.priority()
+}
+
+/// Whether the pod is on its way out because the scheduler preempted it.
+fn is_terminating_by_preemption(pod: &Pod) -> bool {
+    let condition = find_condition(&pod.status.conditions, DISRUPTION_TARGET.into());
+    pod.is_terminating()
+        && condition.is_some_and(|condition| {
+            condition.status == ConditionStatus::True && condition.reason == PREEMPTION_BY_SCHEDULER
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::node::NodeId;
+    use crate::status::Status;
+    use crate::testing::{Cluster, PodBuilder, info, node, pod};
+    use kubestep_api::{Condition, Time};
+
+    fn leaving(name: &str) -> Pod {
+        let mut victim = pod(name).priority(1).on("n1");
+        victim.metadata.deletion_timestamp = Some(Time(5));
+        victim.status.conditions = vec![Condition {
+            type_: DISRUPTION_TARGET.into(),
+            status: ConditionStatus::True,
+            reason: PREEMPTION_BY_SCHEDULER.into(),
+            ..Condition::default()
+        }];
+        victim
+    }
+
+    fn judge(preemptor: Pod, victim: Pod, status: Option<Status>) -> Option<&'static str> {
+        let cluster = Cluster::new([node("n1")], [victim]);
+        let mut statuses = NodeStatuses::default();
+        if let Some(status) = status {
+            statuses.set(NodeId(0), status);
+        }
+        refusal(&cluster.cx(&info(preemptor)), &statuses)
+    }
+
+    #[test]
+    fn a_policy_of_never_forbids() {
+        let preemptor = pod("p").priority(9).spec(json!({"preemptionPolicy": "Never"}));
+        assert_eq!(judge(preemptor, pod("v"), None), Some(NEVER));
+        assert_eq!(judge(pod("p"), pod("v"), None), None);
+    }
+
+    #[test]
+    fn a_nominated_pod_waits_while_a_victim_leaves() {
+        let refused = || Some(Status::unschedulable("Insufficient cpu"));
+        let preemptor = || pod("p").priority(9).nominated("n1");
+        assert_eq!(judge(preemptor(), leaving("v"), refused()), Some(VICTIM_TERMINATING));
+        // A node where no eviction helps (the absent status says so, too) is given up.
+        let hopeless = Status::unresolvable("node(s) had untolerated taint(s)");
+        assert_eq!(judge(preemptor(), leaving("v"), Some(hopeless)), None);
+        assert_eq!(judge(preemptor(), leaving("v"), None), None);
+        // Not a victim of its own: as important, on its way out for another reason, or staying.
+        assert_eq!(judge(preemptor(), leaving("v").priority(9), refused()), None);
+        let mut other = leaving("v");
+        other.status.conditions[0].reason = "DeletionByTaintManager".into();
+        assert_eq!(judge(preemptor(), other, refused()), None);
+        let mut staying = leaving("v");
+        staying.metadata.deletion_timestamp = None;
+        assert_eq!(judge(preemptor(), staying, refused()), None);
+        let elsewhere = pod("p").priority(9).nominated("gone");
+        assert_eq!(judge(elsewhere, leaving("v"), refused()), None);
+    }
+}

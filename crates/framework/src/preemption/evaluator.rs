@@ -1,0 +1,121 @@
+//! One look for a place by preemption, from the question whether the pod may to the choice.
+//!
+//! Upstream: `Evaluator.Preempt` in `pkg/scheduler/framework/preemption/preemption.go`.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+
+use crate::cycle_state::CycleState;
+use crate::plugin::{CycleContext, PostFilterAnswer, PostFilterContext, Preemption};
+use crate::pod::PodInfo;
+use crate::preemption::budgets::Budgets;
+use crate::preemption::dry_run::{DryRun, dry_run, wanted_candidates};
+use crate::preemption::pick::pick;
+use crate::preemption::victims::Search;
+use crate::preemption::{NodeVictims, eligibility, extenders};
+use crate::status::node_statuses::NodeStatuses;
+use crate::status::{Code, Status};
+use crate::tie_break::place;
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::DefaultPreemptionArgs;
+
+/// Looks for a node where evicting pods lets the cycle's pod fit, on behalf of `plugin`. The
+/// status is upstream's, without the plugin's prefix.
+pub fn preempt(
+    args: &DefaultPreemptionArgs,
+    plugin: Symbol,
+    cx: &mut PostFilterContext<'_>,
+    state: &CycleState,
+) -> PostFilterAnswer {
+    let pod = match latest(&cx.cycle) {
+        Ok(pod) => pod,
+        Err(status) => return refused(status),
+    };
+    let cycle = CycleContext { pod: &pod, ..cx.cycle };
+    if let Some(reason) = eligibility::refusal(&cycle, cx.statuses) {
+        return refused(Status::unschedulable(reason));
+    }
+    if cycle.snapshot.is_empty() {
+        return refused(Status::error("no nodes available")); // PR-006
+    }
+    let found = find_candidates(args, cycle, cx, state);
+    if found.candidates.is_empty() {
+        return no_candidates(found, &cycle);
+    }
+    let recorded = found.candidates.iter().map(NodeVictims::record).collect();
+    let candidates = match extenders::restrict(cx, &cycle, found.candidates) {
+        Ok(candidates) => candidates,
+        Err(text) => {
+            return PostFilterAnswer { candidates: recorded, ..refused(Status::error(&text)) };
+        }
+    };
+    let answer = match pick(&candidates, cycle.now) {
+        Some(best) => nominate(plugin, best),
+        None => refused(Status::unschedulable("no candidate node for preemption")), // PR-010
+    };
+    PostFilterAnswer { candidates: recorded, ..answer }
+}
+
+/// An answer that leaves the pod's nomination as it is.
+fn refused(status: Status) -> PostFilterAnswer {
+    PostFilterAnswer { status, ..PostFilterAnswer::default() }
+}
+
+/// The pod as the API has it now (PR-004).
+fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
+    let key = cx.pod.key();
+    match cx.objects.pod(key) {
+        Some(pod) if Arc::ptr_eq(pod, &cx.pod.pod) => Ok(cx.pod.clone()),
+        Some(pod) => Ok(Arc::new(cx.pod.updated(pod.clone(), cx.features))),
+        None => Err(Status::error(&format!("pod {:?} not found", key.name.as_str()))),
+    }
+}
+
+/// Only nodes that refused with plain Unschedulable are worth a look (PR-007).
+fn find_candidates(
+    args: &DefaultPreemptionArgs,
+    cycle: CycleContext<'_>,
+    cx: &PostFilterContext<'_>,
+    state: &CycleState,
+) -> DryRun {
+    let mut nodes = cx.statuses.with_code(Code::Unschedulable, cycle.snapshot);
+    let first = place(cycle.chance, nodes.len()); // PR-020
+    nodes.rotate_left(first);
+    let budgets = Budgets::new(cycle.objects);
+    let search = Search { cx: cycle, framework: cx.framework, state, budgets: &budgets };
+    dry_run(&search, &nodes, wanted_candidates(args, nodes.len()))
+}
+
+/// Nothing helps: the nomination is cleared, and the reasons are counted (PR-008, PR-009).
+fn no_candidates(found: DryRun, cx: &CycleContext<'_>) -> PostFilterAnswer {
+    if !found.errors.is_empty() {
+        return refused(Status::error(&aggregate(&found.errors)));
+    }
+    let mut statuses: NodeStatuses = found.statuses;
+    statuses.set_absent(Status::unresolvable("Preemption is not helpful for scheduling"));
+    let message = statuses.fit_message(cx.snapshot.len());
+    PostFilterAnswer { nominate: Some(Symbol::EMPTY), ..refused(Status::unschedulable(&message)) }
+}
+
+/// Several errors as one text: each once, in brackets if they differ.
+fn aggregate(errors: &[String]) -> String {
+    let distinct: IndexSet<&str> = errors.iter().map(String::as_str).collect();
+    let joined = distinct.iter().copied().collect::<Vec<_>>().join(", ");
+    if distinct.len() == 1 { joined } else { format!("[{joined}]") }
+}
+
+/// The best candidate is taken (PR-011).
+fn nominate(plugin: Symbol, best: &NodeVictims) -> PostFilterAnswer {
+    PostFilterAnswer {
+        status: Status::SUCCESS,
+        nominate: Some(best.node),
+        candidates: Vec::new(),
+        preemption: Some(Preemption {
+            plugin,
+            node: best.node,
+            victims: best.pods.clone(),
+            candidate: best.record(),
+        }),
+    }
+}

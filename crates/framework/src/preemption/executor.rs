@@ -1,0 +1,340 @@
+//! Carrying a preemption out: nominations of less important pods are cleared, victims are
+//! marked and deleted, and meanwhile the preemptor stays out of the queue.
+//!
+//! With the SchedulerAsyncPreemption gate (the default) upstream does it beside the scheduling
+//! cycle, and events reach the queue in between. So an [`Eviction`] goes in steps, and the
+//! caller delivers events after each. Without the gate, [`evict_at_once`] does it all within
+//! PostFilter.
+//!
+//! Upstream: `pkg/scheduler/framework/preemption/executor.go`.
+
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+use crate::host::{ApiEvent, Host, PodStatusPatch};
+use crate::objects::Objects;
+use crate::plugin::Preemption;
+use crate::pod::conditions;
+use crate::pod::nominated::NominatedPods;
+use crate::pod::{NamespacedName, PodInfo};
+use crate::preemption::eligibility::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER};
+use crate::preemption::group_victims::group_priority;
+use crate::shared::{Preempting, Shared};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Condition, ConditionStatus, PodGroup, Time};
+
+/// What the scheduler can do about a victim that is not bound yet.
+pub trait VictimHooks {
+    /// Rejects the pod if it waits at Permit, in the name of `plugin` and with `message`.
+    /// Whether it did wait and was rejected; `None` if it does not wait.
+    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool>;
+
+    /// Cancels the pod's binding if it is in PreBind, with `cause`. Whether that was still
+    /// possible; `None` if the pod is not in PreBind.
+    fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool>;
+}
+
+/// What evicting works with.
+pub struct EvictionContext<'a> {
+    /// The world outside.
+    pub host: &'a mut dyn Host,
+    /// Victims that wait at Permit or are being bound.
+    pub hooks: &'a mut dyn VictimHooks,
+    /// Nominated pods, as of now.
+    pub nominated: &'a NominatedPods,
+    /// The time.
+    pub now: Time,
+}
+
+/// For whom a place is made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Preemptor {
+    /// `pod` or `podgroup`, as texts have it.
+    kind: &'static str,
+    /// Its UID.
+    pub uid: Symbol,
+    scheduler: Symbol,
+    priority: i32,
+    /// The pod, or the pods of the group.
+    pub pods: Vec<NamespacedName>,
+    /// The group, if it is one.
+    group: Option<NamespacedName>,
+}
+
+impl Preemptor {
+    /// A pod by itself.
+    pub fn pod(pod: &PodInfo) -> Preemptor {
+        Preemptor {
+            kind: "pod",
+            uid: pod.uid(),
+            scheduler: pod.pod.spec.scheduler_name,
+            priority: pod.priority(),
+            pods: vec![pod.key()],
+            group: None,
+        }
+    }
+
+    /// A group with those of its pods that have no place (PR-074).
+    pub fn group(group: &PodGroup, pods: &[Arc<PodInfo>]) -> Preemptor {
+        let scheduler = pods.first().map(|pod| pod.pod.spec.scheduler_name);
+        Preemptor {
+            kind: "podgroup",
+            uid: group.metadata.uid,
+            scheduler: scheduler.unwrap_or_default(),
+            priority: group_priority(group),
+            pods: pods.iter().map(|pod| pod.key()).collect(),
+            group: Some(NamespacedName::new(group.metadata.namespace, group.metadata.name)),
+        }
+    }
+}
+
+/// How far an eviction is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Nothing was evicted yet.
+    Begun,
+    /// All victims but the last were evicted.
+    LastPending,
+    /// All victims were evicted.
+    Done,
+    /// All victims were evicted within the cycle, and some answers are not there yet.
+    Answering,
+    /// A victim could not be evicted, or a nomination not be cleared. The preemptor is to be
+    /// activated, because no event may ever come for it.
+    Failed,
+}
+
+/// A preemption that is carried out beside the scheduling cycle (PR-050).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Eviction {
+    preemptor: Preemptor,
+    preemption: Preemption,
+    /// The victims that were not terminating when the eviction began.
+    victims: Vec<Arc<PodInfo>>,
+    stage: Stage,
+    /// The outcome of clearing nominations, once that was done.
+    nominations_cleared: Option<bool>,
+    /// Which victims are evicted.
+    evicted: Vec<bool>,
+}
+
+impl Eviction {
+    /// The eviction that a preemption asks for. `None`: all victims are terminating already.
+    pub fn new(preemptor: Preemptor, preemption: Preemption) -> Option<Eviction> {
+        let staying = |victim: &&Arc<PodInfo>| !victim.pod.is_terminating();
+        let victims: Vec<_> = preemption.victims.iter().filter(staying).cloned().collect();
+        let (stage, evicted) = (Stage::Begun, vec![false; victims.len()]);
+        let nominations_cleared = None;
+        let eviction =
+            Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted };
+        (!eviction.victims.is_empty()).then_some(eviction)
+    }
+
+    /// What is left of a preemption within the cycle: `victims` whose answers are not there yet.
+    pub fn unanswered(
+        preemptor: Preemptor,
+        preemption: Preemption,
+        victims: Vec<Arc<PodInfo>>,
+    ) -> Eviction {
+        let (stage, evicted) = (Stage::Answering, vec![false; victims.len()]);
+        let nominations_cleared = Some(true);
+        Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted }
+    }
+
+    /// For whom a place is made.
+    pub fn preemptor(&self) -> &Preemptor {
+        &self.preemptor
+    }
+
+    /// The node and the victims.
+    pub fn preemption(&self) -> &Preemption {
+        &self.preemption
+    }
+
+    /// Whether there is nothing more to evict.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Done | Stage::Failed)
+    }
+
+    /// Whether a victim stayed, or a nomination.
+    pub fn has_failed(&self) -> bool {
+        self.stage == Stage::Failed
+    }
+
+    /// Goes one step on: first nominations are cleared and all victims but the last evicted,
+    /// then the last. If one of the former fails, the last is spared. Pending while the host has
+    /// no answer about a victim.
+    pub fn step(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
+        self.stage = match self.stage {
+            Stage::Begun => ready!(self.evict_all_but_last(cx)),
+            Stage::LastPending => ready!(self.evict_last(cx)),
+            Stage::Answering => ready!(self.evict_up_to(self.victims.len(), Stage::Done, cx)),
+            ended => ended,
+        };
+        Poll::Ready(self.stage)
+    }
+
+    /// Notes how far the eviction is, which keeps the preemptor out of the queue until the last
+    /// victim goes (PR-051).
+    pub fn mark(&self, shared: &mut Shared) {
+        let uid = self.preemptor.uid;
+        let last = self.victims.last().filter(|_| self.stage == Stage::LastPending);
+        match self.stage {
+            Stage::Begun | Stage::LastPending => {
+                let last_victim = last.map(|victim| victim.key());
+                shared.preempting.insert(uid, Preempting { last_victim })
+            }
+            Stage::Done | Stage::Failed => shared.preempting.remove(&uid),
+            Stage::Answering => None,
+        };
+    }
+
+    fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
+        if self.nominations_cleared.is_none() {
+            // Not critical for the preemption itself.
+            let cleared = clear_nominations(cx, &self.preemptor, self.preemption.node).is_ok();
+            self.nominations_cleared = Some(cleared);
+        }
+        let others = self.victims.len().saturating_sub(1);
+        self.evict_up_to(others, Stage::LastPending, cx)
+    }
+
+    /// Evicts the first victims, which ends in `stage`.
+    fn evict_up_to(
+        &mut self,
+        count: usize,
+        stage: Stage,
+        cx: &mut EvictionContext<'_>,
+    ) -> Poll<Stage> {
+        let mut answered = Poll::Ready(stage);
+        for at in 0..count {
+            match self.evict(cx, at) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) => return Poll::Ready(Stage::Failed),
+                Poll::Pending => answered = Poll::Pending,
+            }
+        }
+        answered
+    }
+
+    fn evict_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
+        let last = self.victims.len().saturating_sub(1);
+        Poll::Ready(match ready!(self.evict(cx, last)) {
+            Ok(()) if self.nominations_cleared == Some(true) => Stage::Done,
+            _ => Stage::Failed,
+        })
+    }
+
+    fn evict(&mut self, cx: &mut EvictionContext<'_>, at: usize) -> Poll<Result<(), String>> {
+        if !self.evicted[at] {
+            ready!(evict(cx, &self.preemptor, &self.preemption, &self.victims[at]))?;
+            self.evicted[at] = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Carries out a preemption within PostFilter, when SchedulerAsyncPreemption is off (PR-054).
+///
+/// # Errors
+/// A victim could not be evicted: PostFilter then answers with this error.
+pub fn evict_at_once(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &Preemptor,
+    preemption: &Preemption,
+) -> Result<Vec<Arc<PodInfo>>, String> {
+    let mut unanswered = Vec::new();
+    for victim in preemption.victims.iter().filter(|victim| !victim.pod.is_terminating()) {
+        match evict(cx, preemptor, preemption, victim) {
+            Poll::Ready(evicted) => evicted?,
+            Poll::Pending => unanswered.push(victim.clone()),
+        }
+    }
+    // Pods that keep their nomination only find a place later, so this may fail.
+    let _not_critical = clear_nominations(cx, preemptor, preemption.node);
+    Ok(unanswered)
+}
+
+/// Whether a preemption of the pod (or pod group) is under way, so that it must not enter the
+/// queue. Once the last victim is gone or going, the deletion's event may requeue it (PR-051).
+pub fn is_preempting(shared: &Shared, objects: &Objects, uid: Symbol) -> bool {
+    let Some(preempting) = shared.preempting.get(&uid) else { return false };
+    let Some(last) = preempting.last_victim else { return true };
+    objects.pod(last).is_some_and(|pod| !pod.is_terminating())
+}
+
+/// Clears the nominations of less important pods to the node. Pods in flight are stubs without
+/// a nomination of their own and stay as they are (PR-057).
+fn clear_nominations(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &Preemptor,
+    node: Symbol,
+) -> Result<(), String> {
+    let mut outcome = Ok(());
+    for pod in cx.nominated.for_node(node) {
+        let has_nomination = !pod.pod.status.nominated_node_name.is_empty();
+        if pod.priority() < preemptor.priority && has_nomination {
+            let patch = PodStatusPatch { nominated_node: Some(Symbol::EMPTY), condition: None };
+            outcome = outcome.and(cx.host.patch_pod_status(pod.key(), patch));
+        }
+    }
+    outcome
+}
+
+/// Evicts one victim: in memory where that is possible, otherwise through the API (PR-052).
+fn evict(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &Preemptor,
+    preemption: &Preemption,
+    victim: &PodInfo,
+) -> Poll<Result<(), String>> {
+    let Preemptor { kind, uid, .. } = preemptor;
+    let mut note = format!("Preempted by {kind} {uid} on node {}", preemption.node);
+    if evict_in_memory(cx, preemption.plugin, victim) {
+        note.push_str(" (in kube-scheduler memory).");
+    } else if !ready!(evict_through_api(cx, preemptor, victim))? {
+        return Poll::Ready(Ok(())); // Gone already: no event.
+    }
+    cx.host.event(ApiEvent {
+        regarding: victim.key(),
+        uid: victim.uid(),
+        related: preemptor.group.map(|group| (group, *uid)),
+        reporter: preemptor.scheduler,
+        kind: "Normal",
+        reason: "Preempted",
+        action: "Preempting",
+        note,
+    });
+    Poll::Ready(Ok(()))
+}
+
+fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInfo) -> bool {
+    let uid = victim.uid();
+    let waited = cx.hooks.preempt_waiting(uid, plugin, "preempted");
+    let cancel = || {
+        let cause = format!("preempted by {plugin}");
+        cx.hooks.cancel_binding(uid, &cause).unwrap_or(false)
+    };
+    waited.unwrap_or_else(cancel)
+}
+
+/// Marks the victim and deletes it; `false` if it was gone already.
+fn evict_through_api(
+    cx: &mut EvictionContext<'_>,
+    preemptor: &Preemptor,
+    victim: &PodInfo,
+) -> Poll<Result<bool, String>> {
+    let Preemptor { kind, scheduler, .. } = preemptor;
+    let condition = Condition {
+        type_: DISRUPTION_TARGET.into(),
+        status: ConditionStatus::True,
+        reason: PREEMPTION_BY_SCHEDULER.into(),
+        message: format!("{scheduler}: preempting to accommodate a higher priority {kind}"),
+        ..Condition::default()
+    };
+    let condition = conditions::updated(&victim.pod, condition, cx.now);
+    cx.host.evict(victim.key(), victim.uid(), condition)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! Who must go on one node: take all lower-priority pods off, see whether the pod then fits,
+//! and put back as many as possible, the most important first.
+//!
+//! Upstream: `SelectVictimsOnNode` in
+//! `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`, `MoreImportantPod`
+//! in `pkg/scheduler/util/utils.go`.
+
+use std::sync::Arc;
+
+use crate::cycle_state::CycleState;
+use crate::go_sort;
+use crate::node::NodeInfo;
+use crate::plugin::CycleContext;
+use crate::pod::PodInfo;
+use crate::preemption::budgets::Budgets;
+use crate::preemption::eligibility::may_preempt;
+use crate::runtime::Framework;
+use crate::status::Status;
+use kubestep_api::Time;
+
+/// When a pod started; `now` for one that has not.
+pub fn start_time(pod: &PodInfo, now: Time) -> Time {
+    pod.pod.status.start_time.unwrap_or(now)
+}
+
+/// Whether `a` is more important than `b`: higher priority, then the older one (PR-032).
+pub fn is_more_important(a: &PodInfo, b: &PodInfo, now: Time) -> bool {
+    let (first, second) = (a.priority(), b.priority());
+    first > second || (first == second && is_older(a, b, now))
+}
+
+/// Whether `a` started before `b`. Upstream reads the clock once for each pod that has not
+/// started, and first for `a`: of two such pods, the one asked about first is always the older.
+fn is_older(a: &PodInfo, b: &PodInfo, now: Time) -> bool {
+    let neither = a.pod.status.start_time.is_none() && b.pod.status.start_time.is_none();
+    neither || start_time(a, now) < start_time(b, now)
+}
+
+/// What a search works with on every node.
+#[derive(Clone, Copy)]
+pub struct Search<'a> {
+    /// The cycle, for the pod that wants a place.
+    pub cx: CycleContext<'a>,
+    /// The profile.
+    pub framework: &'a Framework,
+    /// The cycle's state; each node is tried on a copy.
+    pub state: &'a CycleState,
+    /// The disruption budgets.
+    pub budgets: &'a Budgets,
+}
+
+/// The pods that must go, the most important first, and how many evictions violate a budget.
+pub type Victims = (Vec<Arc<PodInfo>>, i64);
+
+impl Search<'_> {
+    /// The smallest set of victims on `node` that this greedy search finds. An empty set means
+    /// that the pod fits as it is.
+    ///
+    /// # Errors
+    /// Why evicting pods does not help on this node (PR-030, PR-031).
+    pub fn select_victims(&self, node: &NodeInfo) -> Result<Victims, Status> {
+        let lower = |pod: &&Arc<PodInfo>| may_preempt(self.cx.pod, pod);
+        let mut potential: Vec<Arc<PodInfo>> = node.pods.iter().filter(lower).cloned().collect();
+        if potential.is_empty() {
+            return Err(Status::unresolvable("No preemption victims found for incoming pod"));
+        }
+        let mut trial = Trial { search: self, state: self.state.clone(), node: node.clone() };
+        for pod in &potential {
+            trial.remove(pod)?;
+        }
+        let status = trial.filter();
+        if !status.is_success() {
+            return Err(status);
+        }
+        self.sort_by_importance(&mut potential);
+        let (violating, others) = self.budgets.split(potential);
+        let both = !violating.is_empty() && !others.is_empty();
+        let mut victims = trial.reprieve(violating)?;
+        let violations = victims.len() as i64;
+        victims.extend(trial.reprieve(others)?);
+        if both {
+            self.sort_by_importance(&mut victims); // PR-035
+        }
+        Ok((victims, violations))
+    }
+
+    fn sort_by_importance(&self, pods: &mut [Arc<PodInfo>]) {
+        go_sort::sort(pods, |a, b| is_more_important(a, b, self.cx.now));
+    }
+}
+
+/// A copy of a node, and of the cycle's state, on which pods come and go.
+struct Trial<'a> {
+    search: &'a Search<'a>,
+    state: CycleState,
+    node: NodeInfo,
+}
+
+impl Trial<'_> {
+    fn filter(&self) -> Status {
+        let Search { cx, framework, .. } = self.search;
+        framework.run_filter_with_nominated(cx, &self.state, &self.node)
+    }
+
+    fn remove(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
+        self.node.remove_pod(pod.uid());
+        let Search { cx, framework, .. } = self.search;
+        succeeded(framework.run_remove_pod(cx, &mut self.state, pod, &self.node))
+    }
+
+    fn add(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
+        self.node.add_pod(pod.clone());
+        let Search { cx, framework, .. } = self.search;
+        succeeded(framework.run_add_pod(cx, &mut self.state, pod, &self.node))
+    }
+
+    /// Puts the pods back one by one and gives back those that cannot stay (PR-034).
+    fn reprieve(&mut self, pods: Vec<Arc<PodInfo>>) -> Result<Vec<Arc<PodInfo>>, Status> {
+        let mut victims = Vec::new();
+        for pod in pods {
+            self.add(&pod)?;
+            if !self.filter().is_success() {
+                self.remove(&pod)?;
+                victims.push(pod);
+            }
+        }
+        Ok(victims)
+    }
+}
+
+fn succeeded(status: Status) -> Result<(), Status> {
+    if status.is_success() { Ok(()) } else { Err(Status::error(&status.message())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::status::Code;
+    use crate::testing::{Cluster, NodeBuilder, PodBuilder, cpu_fit, info, node, object, pod};
+    use kubestep_api::Pod;
+
+    fn on_node(name: &str, priority: i32, cpu: &str) -> Pod {
+        pod(name).priority(priority).requests("cpu", cpu).on("n1")
+    }
+
+    /// The victims for a preemptor of priority 9 on a node with 4 CPU, and the violations.
+    fn select(cluster: &Cluster, cpu: &str) -> Result<(Vec<String>, i64), Status> {
+        let preemptor = info(pod("p").priority(9).requests("cpu", cpu));
+        let framework = cpu_fit();
+        let (cx, mut state) = (cluster.cx(&preemptor), CycleState::default());
+        assert!(framework.run_pre_filter(&cx, &mut state).status.is_success());
+        let budgets = Budgets::new(cx.objects);
+        let search = Search { cx, framework: &framework, state: &state, budgets: &budgets };
+        let (pods, violations) = search.select_victims(cluster.node("n1"))?;
+        Ok((pods.iter().map(|pod| pod.key().name.to_string()).collect(), violations))
+    }
+
+    fn three() -> Cluster {
+        let pods = [on_node("a", 1, "1"), on_node("b", 2, "1"), on_node("c", 3, "2")];
+        Cluster::new([node("n1")], pods.map(|pod| pod.label("app", "web")))
+    }
+
+    /// A budget for the pods with these labels that allows `allowed` disruptions.
+    fn budget(cluster: &mut Cluster, allowed: i32, labels: serde_json::Value) {
+        cluster.objects.insert(object(json!({
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "budget", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": labels}},
+            "status": {"disruptionsAllowed": allowed},
+        })));
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn the_most_important_are_put_back_first() {
+        assert_eq!(select(&three(), "1"), Ok((names(&["a"]), 0)));
+        assert_eq!(select(&three(), "2"), Ok((names(&["b", "a"]), 0)));
+        // With c there, nothing else would fit; without it, both others do.
+        let pods = [on_node("a", 1, "1"), on_node("b", 2, "1"), on_node("c", 3, "3")];
+        let cluster = Cluster::new([node("n1").offers("cpu", "5")], pods);
+        assert_eq!(select(&cluster, "2"), Ok((names(&["b", "a"]), 0)));
+        assert_eq!(select(&cluster, "3"), Ok((names(&["c"]), 0)));
+    }
+
+    #[test]
+    fn of_pods_that_have_not_started_the_last_on_the_node_are_put_back_first() {
+        let pods = ["a", "b", "c"].map(|name| on_node(name, 1, "1"));
+        let cluster = Cluster::new([node("n1")], pods);
+        assert_eq!(select(&cluster, "3"), Ok((names(&["b", "a"]), 0)));
+    }
+
+    #[test]
+    fn equal_priorities_go_by_age() {
+        let pods = [
+            on_node("old", 1, "2").started(100),
+            on_node("new", 1, "2").started(200),
+            on_node("unstarted", 1, "1"),
+        ];
+        let mut cluster = Cluster::new([node("n1").offers("cpu", "5")], pods);
+        cluster.now = Time(300_000_000);
+        assert_eq!(select(&cluster, "3"), Ok((names(&["new", "unstarted"]), 0)));
+        assert_eq!(select(&cluster, "1"), Ok((names(&["unstarted"]), 0)));
+    }
+
+    #[test]
+    fn pods_that_violate_a_budget_are_put_back_before_others() {
+        let mut cluster = Cluster::new(
+            [node("n1")],
+            [on_node("a", 1, "1").label("app", "web"), on_node("b", 2, "1"), on_node("c", 3, "2")],
+        );
+        budget(&mut cluster, 0, json!({"app": "web"}));
+        assert_eq!(select(&cluster, "1"), Ok((names(&["b"]), 0)));
+        // Both kinds: the victims are sorted again.
+        assert_eq!(select(&cluster, "4"), Ok((names(&["c", "b", "a"]), 1)));
+    }
+
+    #[test]
+    fn the_budget_is_counted_down_over_all_pods_not_over_the_victims() {
+        let mut cluster = three();
+        budget(&mut cluster, 1, json!({"app": "web"}));
+        // c uses the budget up, so b and a are put back before it.
+        assert_eq!(select(&cluster, "1"), Ok((names(&["c"]), 0)));
+        assert_eq!(select(&cluster, "3"), Ok((names(&["c", "a"]), 1)));
+    }
+
+    #[test]
+    fn why_no_eviction_helps() {
+        let cluster = Cluster::new([node("n1")], [on_node("as-important", 9, "4")]);
+        let status = select(&cluster, "1").unwrap_err();
+        assert_eq!(status.code(), Code::UnschedulableAndUnresolvable);
+        assert_eq!(status.message(), "No preemption victims found for incoming pod");
+        let pods = [on_node("as-important", 9, "3"), on_node("a", 1, "1")];
+        let status = select(&Cluster::new([node("n1")], pods), "2").unwrap_err();
+        assert_eq!((status.code(), status.plugin()), (Code::Unschedulable, "CpuFit".into()));
+        assert_eq!(status.message(), "Insufficient cpu");
+    }
+
+    #[test]
+    fn pods_nominated_to_the_node_count_in() {
+        let mut cluster = three();
+        let nominated = |priority| info(pod("other").priority(priority).requests("cpu", "1"));
+        cluster.nominated.push("n1".into(), nominated(8));
+        assert_eq!(select(&cluster, "1"), Ok((names(&["a"]), 0)));
+        cluster.nominated.push("n1".into(), nominated(9));
+        assert_eq!(select(&cluster, "1"), Ok((names(&["b", "a"]), 0)));
+    }
+
+    #[test]
+    fn a_pod_that_fits_as_it_is_needs_no_victims() {
+        let cluster = Cluster::new([node("n1")], [on_node("a", 1, "1")]);
+        assert_eq!(select(&cluster, "3"), Ok((names(&[]), 0)));
+    }
+}

@@ -1,0 +1,441 @@
+//! What one scheduling cycle did, completely: the engine fills a [`CycleRecord`] while it
+//! works, and every view, report and test reads it.
+//!
+//! Recording is always on. Filter verdicts are columns of small numbers that share what did
+//! not change since the cycle before.
+
+pub mod column;
+pub mod intervention;
+pub mod scores;
+
+use std::sync::Arc;
+
+use crate::events::ClusterEvent;
+use crate::node::NodeId;
+use crate::pod::{NamespacedName, PodInfo};
+use crate::record::column::Column;
+use crate::record::intervention::Intervention;
+use crate::record::scores::Scores;
+use crate::status::Status;
+use crate::tie_break::TieBreak;
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+
+/// A filter verdict as a number: an index into the [`VerdictTable`] of the record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct VerdictId(pub u32);
+
+impl VerdictId {
+    /// The plugin let the node pass.
+    pub const PASS: VerdictId = VerdictId(0);
+    /// The plugin skipped this cycle: it has nothing to say for this pod.
+    pub const SKIPPED: VerdictId = VerdictId(1);
+    /// Not evaluated: enough feasible nodes were found before this one's turn.
+    pub const ENOUGH_FOUND: VerdictId = VerdictId(2);
+    /// Not evaluated: a PreFilter plugin narrowed the nodes to others.
+    pub const NARROWED: VerdictId = VerdictId(3);
+    /// Not evaluated: the nominated (or hinted) node was feasible and taken.
+    pub const NOMINATED_TAKEN: VerdictId = VerdictId(4);
+    /// Not evaluated: the cycle ended before or during Filter.
+    pub const CYCLE_ENDED: VerdictId = VerdictId(5);
+    /// Not evaluated: the pod's group was tried on other nodes.
+    pub const OUTSIDE_PLACEMENT: VerdictId = VerdictId(6);
+    /// The first number that stands for a status in the table.
+    const FIRST_STATUS: u32 = 7;
+
+    /// Whether the node was not evaluated, for whatever reason.
+    #[inline]
+    pub fn is_not_evaluated(self) -> bool {
+        (VerdictId::ENOUGH_FOUND.0..=VerdictId::OUTSIDE_PLACEMENT.0).contains(&self.0)
+    }
+
+    /// Whether the number stands for a status: a refusal or an error.
+    #[inline]
+    pub fn is_status(self) -> bool {
+        self.0 >= VerdictId::FIRST_STATUS
+    }
+}
+
+/// The distinct statuses behind the verdict numbers. It only grows, so that columns of
+/// different cycles can be compared number by number.
+#[derive(Clone, Default, Debug)]
+pub struct VerdictTable {
+    statuses: Vec<Status>,
+    index: hashbrown::HashMap<Status, u32>,
+}
+
+impl VerdictTable {
+    /// The number of a status, given out on first use.
+    pub fn id_of(&mut self, status: &Status) -> VerdictId {
+        if status.is_success() {
+            return VerdictId::PASS;
+        }
+        if let Some(id) = self.index.get(status) {
+            return VerdictId(*id);
+        }
+        let id = VerdictId::FIRST_STATUS + self.statuses.len() as u32;
+        self.statuses.push(status.clone());
+        self.index.insert(status.clone(), id);
+        VerdictId(id)
+    }
+
+    /// The number of a status that was numbered before.
+    pub fn find(&self, status: &Status) -> Option<VerdictId> {
+        if status.is_success() {
+            return Some(VerdictId::PASS);
+        }
+        self.index.get(status).map(|id| VerdictId(*id))
+    }
+
+    /// The status behind a number; `None` for passes, skips and nodes never evaluated.
+    pub fn get(&self, id: VerdictId) -> Option<&Status> {
+        self.statuses.get(id.0.checked_sub(VerdictId::FIRST_STATUS)? as usize)
+    }
+}
+
+/// The nodes of a cycle: slots in node order with their names. Shared between cycles while
+/// the set of nodes stays the same.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct NodeNames {
+    /// Slots in upstream's node order.
+    pub order: Vec<NodeId>,
+    /// Names by slot; empty where a slot is free.
+    pub names: Vec<Symbol>,
+}
+
+impl NodeNames {
+    /// The name of the node in a slot.
+    pub fn name(&self, node: NodeId) -> Symbol {
+        self.names.get(node.index()).copied().unwrap_or_default()
+    }
+}
+
+/// A plugin's answer at an extension point.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PluginStatus {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// Its answer.
+    pub status: Status,
+    /// PreFilter: the nodes it narrowed to, sorted. PostFilter: empty.
+    pub nodes: Option<Vec<Symbol>>,
+    /// PostFilter: the node it nominated.
+    pub nominated: Option<Symbol>,
+}
+
+impl PluginStatus {
+    /// An answer without more.
+    pub fn new(plugin: Symbol, status: Status) -> PluginStatus {
+        PluginStatus { plugin, status, nodes: None, nominated: None }
+    }
+}
+
+/// One filter plugin on all nodes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FilterColumn {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// By slot: its verdict, run alone, nominated pods not counted in.
+    pub verdicts: Column<VerdictId>,
+}
+
+/// What Filter did, node by node.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct FilterRecord {
+    /// Every filter plugin of the profile on every node, in the order run. Empty when the
+    /// cycle ended before Filter.
+    pub plugins: Vec<FilterColumn>,
+    /// By slot: the official verdict, that of the first plugin that failed, nominated pods
+    /// counted in; or why the node was not evaluated.
+    pub official: Column<VerdictId>,
+    /// The nodes evaluated, in order.
+    pub evaluated: Arc<[NodeId]>,
+    /// By what extenders said of nodes that passed the plugins.
+    pub extender: Vec<(NodeId, Status)>,
+}
+
+/// One score plugin on all feasible nodes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ScoreColumn {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// Its weight.
+    pub weight: i64,
+    /// What it said, by position in [`CycleRecord::feasible`].
+    pub raw: Scores,
+    /// The same after normalizing: 0 to 100.
+    pub normalized: Scores,
+}
+
+impl ScoreColumn {
+    /// The normalized score times the weight.
+    pub fn weighted(&self, position: usize) -> Option<i64> {
+        Some(self.normalized.get(position)? * self.weight)
+    }
+}
+
+/// What the score phase did. All lists run parallel to [`CycleRecord::feasible`].
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct ScoreRecord {
+    /// The answers of PreScore, in the order run.
+    pub pre_score: Vec<PluginStatus>,
+    /// The plugins that scored, in the order run; skipped ones are absent.
+    pub plugins: Vec<ScoreColumn>,
+    /// Weighted scores of extenders, for nodes that got any.
+    pub extenders: Vec<Option<i64>>,
+    /// Total scores.
+    pub totals: Vec<i64>,
+}
+
+impl ScoreRecord {
+    /// Positions of the nodes with the highest total.
+    pub fn tied_best(&self) -> Vec<usize> {
+        let Some(best) = self.totals.iter().copied().max() else { return Vec::new() };
+        let places = self.totals.iter().enumerate();
+        places.filter(|(_, total)| **total == best).map(|(at, _)| at).collect()
+    }
+}
+
+/// A node that preemption considered, and whom it would evict there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// The node.
+    pub node: Symbol,
+    /// The victims, in upstream's order.
+    pub victims: Vec<NamespacedName>,
+    /// Disruption budgets that the evictions would violate.
+    pub pdb_violations: i64,
+}
+
+/// A set of nodes on which a pod group was tried (PG-006).
+#[derive(Clone, PartialEq, Debug)]
+pub struct PlacementRecord {
+    /// What it is called: the value of the topology key; empty for all nodes.
+    pub name: Symbol,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// How many pods of the group found a place there.
+    pub placed: usize,
+    /// Whether the group could start there; if not, why.
+    pub status: Status,
+    /// Its score, where several placements would do.
+    pub total: Option<i64>,
+}
+
+/// What became of the pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Outcome {
+    /// It was bound.
+    Scheduled,
+    /// It waits at Permit.
+    Waiting,
+    /// It was refused.
+    #[default]
+    Unschedulable,
+    /// Something went wrong.
+    SchedulerError,
+    /// It was not worth a cycle: deleted, or assumed already (S-002).
+    Dropped,
+}
+
+impl Outcome {
+    /// The name as in the pod's condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Scheduled => "Scheduled",
+            Outcome::Waiting => "Waiting",
+            Outcome::Unschedulable => "Unschedulable",
+            Outcome::SchedulerError => "SchedulerError",
+            Outcome::Dropped => "Dropped",
+        }
+    }
+}
+
+/// What can still be told of the lists that a record lost to save memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeftOut {
+    /// How many nodes were feasible.
+    pub feasible: usize,
+    /// Whether several nodes shared the best total.
+    pub tied: bool,
+}
+
+/// One scheduling cycle with its binding cycle.
+#[derive(Clone, Default, Debug)]
+pub struct CycleRecord {
+    /// Counts the cycles from 1.
+    pub cycle: u64,
+    /// The pod.
+    pub pod: NamespacedName,
+    /// Its UID.
+    pub uid: Symbol,
+    /// The pod as it was popped; `None` in records made by hand.
+    pub info: Option<Arc<PodInfo>>,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// The profile's scheduler name.
+    pub profile: Symbol,
+    /// When the cycle ran.
+    pub time: Time,
+    /// The nodes of the snapshot.
+    pub nodes: Arc<NodeNames>,
+    /// What the verdict numbers stand for.
+    pub verdicts: Arc<VerdictTable>,
+    /// The answers of PreFilter, in the order run.
+    pub pre_filter: Vec<PluginStatus>,
+    /// The node that batching proposed.
+    pub node_hint: Option<Symbol>,
+    /// The nominated node that was tried first.
+    pub nominated_first: Option<Symbol>,
+    /// Filter.
+    pub filter: FilterRecord,
+    /// The nodes that passed filters and extenders, in order.
+    pub feasible: Arc<[NodeId]>,
+    /// PreScore and Score; empty when one node or none was feasible.
+    pub score: ScoreRecord,
+    /// The answers of PostFilter, in the order run.
+    pub post_filter: Vec<PluginStatus>,
+    /// The candidates of preemption.
+    pub candidates: Vec<Candidate>,
+    /// The node where preemption decided to evict, with the victims.
+    pub preemption: Option<Candidate>,
+    /// The placements on which the pod's group was tried, in that order.
+    pub placements: Vec<PlacementRecord>,
+    /// Which of them was chosen.
+    pub placement: Option<usize>,
+    /// The answers of Reserve, in the order run.
+    pub reserve: Vec<PluginStatus>,
+    /// The answers of Permit, in the order run.
+    pub permit: Vec<PluginStatus>,
+    /// What ended the wait at Permit, if the pod waited.
+    pub permit_wait: Option<Status>,
+    /// The answers of PreBind, in the order run.
+    pub pre_bind: Vec<PluginStatus>,
+    /// The answers of Bind, in the order run.
+    pub bind: Vec<PluginStatus>,
+    /// The answer of the extender that bound the pod in place of the Bind plugins, with its
+    /// URL as the name.
+    pub extender_bind: Option<PluginStatus>,
+    /// What became of the pod.
+    pub outcome: Outcome,
+    /// The whole message, as it goes into the pod's condition.
+    pub message: String,
+    /// The node chosen.
+    pub node: Option<Symbol>,
+    /// The node nominated by this cycle.
+    pub nominated_node: Option<Symbol>,
+    /// Nodes that shared the best total, when there were several.
+    pub tie: Vec<NodeId>,
+    /// How a tie is broken in this cycle, whether or not there was one.
+    pub tie_break: TieBreak,
+    /// Nodes evaluated, as upstream counts them (S-020).
+    pub evaluated_nodes: usize,
+    /// Index in node order where the search started.
+    pub start_index: usize,
+    /// Set when the lists by node were left out to save memory: verdicts, feasible nodes,
+    /// scores, candidates, ties.
+    pub left_out: Option<LeftOut>,
+    /// What a person decided in the scheduler's place, as far as it was in force.
+    pub interventions: Vec<Intervention>,
+}
+
+impl CycleRecord {
+    /// What plugins answered at a point where each answers once a cycle; nothing for Filter and
+    /// Score.
+    pub fn answers(&self, point: ExtensionPoint) -> &[PluginStatus] {
+        match point {
+            ExtensionPoint::PreFilter => &self.pre_filter,
+            ExtensionPoint::PostFilter => &self.post_filter,
+            ExtensionPoint::PreScore => &self.score.pre_score,
+            ExtensionPoint::Reserve => &self.reserve,
+            ExtensionPoint::Permit => &self.permit,
+            ExtensionPoint::PreBind => &self.pre_bind,
+            ExtensionPoint::Bind => &self.bind,
+            _ => &[],
+        }
+    }
+
+    /// How a tie was broken, if there was one and upstream's way was not taken.
+    pub fn other_tie_break(&self) -> Option<TieBreak> {
+        let tied = self.left_out.map_or(!self.tie.is_empty(), |left_out| left_out.tied);
+        (tied && self.tie_break != TieBreak::Upstream).then_some(self.tie_break)
+    }
+
+    /// How many nodes were feasible.
+    pub fn feasible_count(&self) -> usize {
+        self.left_out.map_or(self.feasible.len(), |left_out| left_out.feasible)
+    }
+
+    /// Whether nothing was left out of it.
+    pub fn is_whole(&self) -> bool {
+        self.left_out.is_none()
+    }
+}
+
+/// A place a pod can be in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum QueueName {
+    /// In no queue: new, bound, or deleted.
+    None,
+    /// Ready to be popped.
+    Active,
+    /// Waiting for its backoff to end.
+    Backoff,
+    /// Waiting for an event that could help.
+    Unschedulable,
+    /// Held by a PreEnqueue plugin.
+    Gated,
+    /// In a scheduling or binding cycle.
+    InFlight,
+}
+
+impl QueueName {
+    /// The name for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            QueueName::None => "none",
+            QueueName::Active => "active",
+            QueueName::Backoff => "backoff",
+            QueueName::Unschedulable => "unschedulable",
+            QueueName::Gated => "gated",
+            QueueName::InFlight => "in flight",
+        }
+    }
+}
+
+/// A pod that moved between queues, and why.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueueMove {
+    /// When.
+    pub time: Time,
+    /// The pod.
+    pub pod: NamespacedName,
+    /// From where.
+    pub from: QueueName,
+    /// To where.
+    pub to: QueueName,
+    /// The label of the event that moved it, as upstream's metrics have it
+    /// (`UnschedulablePodAdd`, `BackoffComplete`, `AssignedPodDelete`, …).
+    pub event: Symbol,
+    /// The plugin whose hint or whose gate decided, if one did.
+    pub plugin: Option<Symbol>,
+    /// What the order was chosen by in which pods were moved together, where it was not
+    /// upstream's likeliest one.
+    pub order: Option<TieBreak>,
+}
+
+/// A cluster event that the queue looked at, and what each hint said.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HintRecord {
+    /// When.
+    pub time: Time,
+    /// The event.
+    pub event: ClusterEvent,
+    /// The pod that was considered.
+    pub pod: NamespacedName,
+    /// The plugin that was asked.
+    pub plugin: Symbol,
+    /// What it said: `Queue`, `QueueSkip` or `Error`.
+    pub answer: Symbol,
+}

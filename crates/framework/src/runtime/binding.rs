@@ -1,0 +1,222 @@
+//! Running Reserve, Permit, PreBind, Bind and PostBind (FW-150…181).
+//!
+//! Upstream: `pkg/scheduler/framework/runtime/framework.go`.
+
+use crate::cycle_state::CycleState;
+use crate::plugin::{BindContext, PermitAnswer};
+use crate::record::PluginStatus;
+use crate::runtime::{Framework, wrap};
+use crate::status::{Code, Status};
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+
+/// The longest that Permit may hold a pod: 15 minutes, in microseconds (FW-160).
+pub const MAX_PERMIT_TIMEOUT: i64 = 15 * 60 * 1_000_000;
+
+/// What all Permit plugins together say.
+#[derive(Default, Debug)]
+pub struct PermitOutcome {
+    /// Success, Wait or the failure.
+    pub status: Status,
+    /// The plugins that wait, with their timeouts in microseconds.
+    pub waits: Vec<(Symbol, i64)>,
+    /// Each plugin's answer.
+    pub answers: Vec<PluginStatus>,
+}
+
+impl PermitOutcome {
+    /// Adds a wait of at most `timeout` microseconds to what the plugins answered, unless one of
+    /// them rejected the pod or failed. `name` stands where a plugin's name is expected.
+    pub fn add_wait(&mut self, name: Symbol, reason: &str, timeout: i64) {
+        if !self.status.is_success() && !self.status.is_wait() {
+            return;
+        }
+        let status = Status::new(Code::Wait, reason).by(name);
+        self.answers.push(PluginStatus::new(name, status.clone()));
+        self.waits.push((name, timeout));
+        if self.status.is_success() {
+            self.status = status;
+        }
+    }
+}
+
+impl Framework {
+    /// Runs Reserve until one fails (FW-150). The caller unreserves.
+    pub fn run_reserve(
+        &self,
+        cx: &mut BindContext<'_>,
+        state: &mut CycleState,
+    ) -> (Vec<PluginStatus>, Status) {
+        let mut answers = Vec::new();
+        for plugin in self.at(ExtensionPoint::Reserve) {
+            let name = plugin.name();
+            let status = state.fault(ExtensionPoint::Reserve, name).unwrap_or_else(|| {
+                let timer = cx.shared.timer.clone();
+                timer.time(ExtensionPoint::Reserve, name, || plugin.reserve(cx, state))
+            });
+            let status = status.by(name);
+            answers.push(PluginStatus::new(name, status.clone()));
+            if !status.is_success() {
+                return (answers, failure("Reserve", status, name));
+            }
+        }
+        (answers, Status::SUCCESS)
+    }
+
+    /// Runs Unreserve of all Reserve plugins, last first (FW-151).
+    pub fn run_unreserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
+        for plugin in self.at(ExtensionPoint::Reserve).iter().rev() {
+            plugin.unreserve(cx, state);
+        }
+    }
+
+    /// Runs Permit (FW-160, FW-161).
+    pub fn run_permit(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> PermitOutcome {
+        let mut outcome = PermitOutcome::default();
+        let mut last_wait = Status::SUCCESS;
+        for plugin in self.at(ExtensionPoint::Permit) {
+            let name = plugin.name();
+            let answer = match state.fault(ExtensionPoint::Permit, name) {
+                Some(status) => PermitAnswer { status, timeout: 0 },
+                None => {
+                    let timer = cx.shared.timer.clone();
+                    timer.time(ExtensionPoint::Permit, name, || plugin.permit(cx, state))
+                }
+            };
+            let status = answer.status.by(name);
+            outcome.answers.push(PluginStatus::new(name, status.clone()));
+            match status.code() {
+                Code::Success => {}
+                Code::Wait => {
+                    outcome.waits.push((name, answer.timeout.min(MAX_PERMIT_TIMEOUT)));
+                    last_wait = status;
+                }
+                code => {
+                    outcome.waits.clear();
+                    outcome.status = match code.is_rejected() {
+                        true => status,
+                        false => wrap(&format!("running Permit plugin {name:?}"), &status, name),
+                    };
+                    return outcome;
+                }
+            }
+        }
+        if !outcome.waits.is_empty() {
+            let mut reasons = last_wait.reasons().to_vec();
+            reasons.push("one or more plugins asked to wait and no plugin rejected pod".into());
+            outcome.status = Status::with_reasons(Code::Wait, reasons).by(last_wait.plugin());
+        }
+        outcome
+    }
+
+    /// Asks every PreBind plugin whether it will do something (FW-170, FW-171).
+    pub fn run_pre_bind_pre_flight(&self, cx: &BindContext<'_>, state: &mut CycleState) -> Status {
+        let mut answer = Status::skip();
+        let mut skipping = Vec::new();
+        for plugin in self.at(ExtensionPoint::PreBind) {
+            let name = plugin.name();
+            let status = plugin.pre_bind_pre_flight(cx, state);
+            match status.code() {
+                Code::Success => answer = Status::SUCCESS,
+                Code::Skip => skipping.push(name),
+                Code::Error => {
+                    return wrap(&format!("running PreBindPreFlight {name:?}"), &status, name);
+                }
+                code => {
+                    return Status::error(&format!(
+                        "PreBindPreFlight {name} returned {:?}, which is unsupported. It is \
+                         supposed to return Success, Skip, or Error status",
+                        code.as_str()
+                    ));
+                }
+            }
+        }
+        state.skip_pre_bind = skipping;
+        state.pre_flight_done = true;
+        answer
+    }
+
+    /// Runs PreBind of the plugins that did not skip (FW-172…174). Wait means that a plugin
+    /// wants to be asked again later. Neighbours that allow it run beside it meanwhile, as in
+    /// upstream's `getPreBindPluginGroups`; what is done is not run again.
+    pub fn run_pre_bind(
+        &self,
+        cx: &mut BindContext<'_>,
+        state: &mut CycleState,
+    ) -> (Vec<PluginStatus>, Status) {
+        let mut answers = Vec::new();
+        let mut waits: Option<Status> = None;
+        for plugin in self.at(ExtensionPoint::PreBind) {
+            let name = plugin.name();
+            let beside = state.pre_flight_done && plugin.pre_binds_in_parallel();
+            if waits.is_some() && !beside {
+                break;
+            }
+            let fault = state.fault(ExtensionPoint::PreBind, name);
+            if fault.is_none() && state.skips_pre_bind(name) {
+                continue;
+            }
+            let status = fault.unwrap_or_else(|| {
+                let timer = cx.shared.timer.clone();
+                timer.time(ExtensionPoint::PreBind, name, || plugin.pre_bind(cx, state))
+            });
+            let status = status.by(name);
+            answers.push(PluginStatus::new(name, status.clone()));
+            match status.code() {
+                Code::Success => state.skip_pre_bind.push(name),
+                Code::Wait if beside => waits = waits.or(Some(status)),
+                Code::Wait => return (answers, status),
+                _ => return (answers, failure("PreBind", status, name)),
+            }
+        }
+        (answers, waits.unwrap_or(Status::SUCCESS))
+    }
+
+    /// Runs Bind until a plugin does not skip (FW-180). Wait means that it is to be run again.
+    pub fn run_bind(
+        &self,
+        cx: &mut BindContext<'_>,
+        state: &mut CycleState,
+    ) -> (Vec<PluginStatus>, Status) {
+        let mut answers = Vec::new();
+        let mut last = Status::skip();
+        for plugin in self.at(ExtensionPoint::Bind) {
+            let name = plugin.name();
+            let status = match state.fault(ExtensionPoint::Bind, name) {
+                Some(fault) => fault.by(name),
+                None => {
+                    let timer = cx.shared.timer.clone();
+                    timer.time(ExtensionPoint::Bind, name, || plugin.bind(cx, state)).by(name)
+                }
+            };
+            answers.push(PluginStatus::new(name, status.clone()));
+            last = match status.code() {
+                Code::Skip | Code::Success => status,
+                // The answer is not there yet: the plugin is to be asked again.
+                Code::Wait => return (Vec::new(), status),
+                code if code.is_rejected() => status,
+                _ => wrap(&format!("running Bind plugin {name:?}"), &status, name),
+            };
+            if !last.is_skip() {
+                break;
+            }
+        }
+        (answers, last)
+    }
+
+    /// Runs PostBind of all plugins (FW-181).
+    pub fn run_post_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
+        for plugin in self.at(ExtensionPoint::PostBind) {
+            let timer = cx.shared.timer.clone();
+            timer.time(ExtensionPoint::PostBind, plugin.name(), || plugin.post_bind(cx, state));
+        }
+    }
+}
+
+/// A refusal as it is, anything else as an error of the point's.
+fn failure(point: &str, status: Status, plugin: Symbol) -> Status {
+    match status.is_rejected() {
+        true => status,
+        false => wrap(&format!("running {point} plugin {plugin:?}"), &status, plugin),
+    }
+}

@@ -1,0 +1,266 @@
+//! A profile at work: its plugins by extension point, and the rules for running them.
+//!
+//! This file builds the profile and runs what comes before the nodes are looked at;
+//! [`crate::runtime::filter`], [`crate::runtime::scoring`] and [`crate::runtime::binding`] hold the other points.
+//! Upstream: `pkg/scheduler/framework/runtime/framework.go`.
+
+pub mod binding;
+pub mod filter;
+pub mod scoring;
+pub mod stopwatch;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::cycle_state::CycleState;
+use crate::host::Host;
+use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer};
+use crate::record::PluginStatus;
+use crate::registry::Registry;
+use crate::status::node_statuses::{NodeStatuses, add_once};
+use crate::status::{Code, Status};
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::Extender;
+use kubestep_config::{
+    ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs, ResolvedProfile,
+};
+
+/// A profile with its plugins.
+#[derive(Clone)]
+pub struct Framework {
+    profile: ResolvedProfile,
+    points: [Vec<Arc<dyn Plugin>>; ExtensionPoint::COUNT],
+    instances: Vec<Arc<dyn Plugin>>,
+    descriptors: Vec<PluginDescriptor>,
+    extenders: Arc<[Extender]>,
+}
+
+/// What all PreFilter plugins together say.
+#[derive(Default, Debug)]
+pub struct PreFilterOutcome {
+    /// Success or the failure that ends the cycle.
+    pub status: Status,
+    /// The only nodes worth a look, sorted; `None` for all.
+    pub nodes: Option<Vec<Symbol>>,
+    /// The plugins that narrowed the nodes.
+    pub narrowed_by: Vec<Symbol>,
+    /// Each plugin's answer.
+    pub answers: Vec<PluginStatus>,
+}
+
+impl PreFilterOutcome {
+    /// The end of the cycle: only the status and the answers so far count.
+    fn failed(self, status: Status) -> PreFilterOutcome {
+        PreFilterOutcome { status, answers: self.answers, ..PreFilterOutcome::default() }
+    }
+}
+
+/// What all PostFilter plugins together say.
+#[derive(Default, Debug)]
+pub struct PostFilterOutcome {
+    /// The combined status.
+    pub status: Status,
+    /// The answer that counts.
+    pub answer: PostFilterAnswer,
+    /// Each plugin's answer.
+    pub answers: Vec<PluginStatus>,
+}
+
+impl Framework {
+    /// Builds every plugin of `profile`.
+    ///
+    /// # Errors
+    /// A plugin that is not in the registry or refuses its arguments, in upstream's words.
+    pub fn new(
+        profile: ResolvedProfile,
+        registry: &Registry,
+        features: &FeatureGates,
+    ) -> Result<Framework, String> {
+        let mut instances = Vec::new();
+        let filters = profile.at(ExtensionPoint::Filter);
+        let others =
+            profile.instances.iter().filter(|name| filters.iter().all(|p| p.name != **name));
+        let args =
+            ProfileArgs { without_filter: others.copied().collect(), ..profile.args.clone() };
+        for name in &profile.instances {
+            let built = registry.build(*name, &args, features);
+            let plugin = built.map_err(|err| format!("initializing plugin {name:?}: {err}"))?;
+            instances.push(plugin);
+        }
+        let find = |name: Symbol| instances.iter().find(|plugin| plugin.name() == name).cloned();
+        let points = ExtensionPoint::ALL
+            .map(|point| profile.at(point).iter().filter_map(|plugin| find(plugin.name)).collect());
+        let (descriptors, extenders) = (registry.descriptors(), Arc::new([]) as Arc<[Extender]>);
+        Ok(Framework { profile, points, instances, descriptors, extenders })
+    }
+
+    /// The same profile with these extenders, in their effective order (CFG-151).
+    pub fn with_extenders(self, extenders: Arc<[Extender]>) -> Framework {
+        Framework { extenders, ..self }
+    }
+
+    /// The extenders, in their effective order: an index here is one for
+    /// [`Host::call_extender`].
+    pub fn extenders(&self) -> &Arc<[Extender]> {
+        &self.extenders
+    }
+
+    /// The scheduler name.
+    pub fn name(&self) -> Symbol {
+        self.profile.scheduler_name
+    }
+
+    /// The profile as resolved from the configuration.
+    pub fn profile(&self) -> &ResolvedProfile {
+        &self.profile
+    }
+
+    /// The plugins at a point, in order.
+    pub fn at(&self, point: ExtensionPoint) -> &[Arc<dyn Plugin>] {
+        &self.points[point.index()]
+    }
+
+    /// Every plugin that was built.
+    pub fn instances(&self) -> &[Arc<dyn Plugin>] {
+        &self.instances
+    }
+
+    /// What a plugin that was built implements.
+    pub fn descriptor(&self, plugin: Symbol) -> Option<&PluginDescriptor> {
+        self.descriptors.iter().find(|descriptor| plugin == descriptor.name)
+    }
+
+    /// The weight of a score plugin; at least 1 (CFG-074).
+    pub fn score_weight(&self, plugin: Symbol) -> i64 {
+        let entries = self.profile.at(ExtensionPoint::Score);
+        entries.iter().find(|entry| entry.name == plugin).map_or(1, |entry| i64::from(entry.weight))
+    }
+
+    /// Runs PreFilter (FW-100…107).
+    pub fn run_pre_filter(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+    ) -> PreFilterOutcome {
+        let mut outcome = PreFilterOutcome::default();
+        let mut refused = Status::SUCCESS;
+        for plugin in self.at(ExtensionPoint::PreFilter) {
+            let name = plugin.name();
+            let answer = match state.fault(ExtensionPoint::PreFilter, name) {
+                Some(status) => PreFilterAnswer { status, ..PreFilterAnswer::default() },
+                None => {
+                    let turn = || plugin.pre_filter(cx, state);
+                    cx.shared.timer.time(ExtensionPoint::PreFilter, name, turn)
+                }
+            };
+            let status = answer.status.by(name);
+            let recorded = PluginStatus::new(name, status.clone());
+            outcome.answers.push(PluginStatus { nodes: answer.nodes.clone(), ..recorded });
+            match status.code() {
+                Code::Skip => state.skip_filter.push(name), // FW-101
+                Code::Success => {
+                    let Some(nodes) = answer.nodes else { continue };
+                    narrow(&mut outcome, name, nodes);
+                    if let Some(empty) = empty_intersection(&outcome) {
+                        outcome.status = empty;
+                        return outcome;
+                    }
+                }
+                Code::UnschedulableAndUnresolvable => {
+                    return outcome.failed(status); // FW-102
+                }
+                Code::Unschedulable => refused = status, // FW-103
+                _ => {
+                    let status = wrap(&format!("running PreFilter plugin {name:?}"), &status, name);
+                    return outcome.failed(status);
+                }
+            }
+        }
+        outcome.status = refused;
+        outcome
+    }
+
+    /// Runs PostFilter (FW-130…131).
+    pub fn run_post_filter(
+        &self,
+        cycle: CycleContext<'_>,
+        state: &CycleState,
+        statuses: &NodeStatuses,
+        host: &mut dyn Host,
+    ) -> PostFilterOutcome {
+        let mut outcome = PostFilterOutcome::default();
+        if state.skip_post_filters {
+            outcome.status = Status::unschedulable("All PostFilter plugins are skipped");
+            return outcome;
+        }
+        let mut reasons = Vec::new();
+        let mut rejector = Symbol::EMPTY;
+        for plugin in self.at(ExtensionPoint::PostFilter) {
+            let name = plugin.name();
+            let mut cx = PostFilterContext { cycle, framework: self, statuses, host: &mut *host };
+            let answer = match state.fault(ExtensionPoint::PostFilter, name) {
+                Some(status) => PostFilterAnswer { status, ..PostFilterAnswer::default() },
+                None => {
+                    let turn = || plugin.post_filter(&mut cx, state);
+                    cycle.shared.timer.time(ExtensionPoint::PostFilter, name, turn)
+                }
+            };
+            let status = answer.status.clone().by(name);
+            let nominated = answer.nominate.filter(|node| !node.is_empty());
+            let recorded = PluginStatus::new(name, status.clone());
+            outcome.answers.push(PluginStatus { nominated, ..recorded });
+            let ends = match status.code() {
+                Code::Success | Code::UnschedulableAndUnresolvable => true,
+                Code::Unschedulable | Code::Pending => false,
+                _ => {
+                    let status = Status::error(&status.message()).by(name);
+                    let candidates = answer.candidates;
+                    let answer = PostFilterAnswer { candidates, ..PostFilterAnswer::default() };
+                    return PostFilterOutcome { status, answer, answers: outcome.answers };
+                }
+            };
+            if ends {
+                return PostFilterOutcome { status, answer, answers: outcome.answers };
+            }
+            if answer.nominate.is_some() {
+                outcome.answer = answer;
+            } else if !answer.candidates.is_empty() {
+                outcome.answer.candidates = answer.candidates;
+            }
+            if rejector.is_empty() {
+                rejector = name;
+            }
+            reasons.extend_from_slice(status.reasons());
+        }
+        outcome.status = Status::with_reasons(Code::Unschedulable, reasons).by(rejector);
+        outcome
+    }
+}
+
+/// An error status with what was being done in front of the message.
+pub(super) fn wrap(doing: &str, status: &Status, plugin: Symbol) -> Status {
+    Status::error(&format!("{doing}: {}", status.message())).by(plugin)
+}
+
+/// Keeps of the nodes so far only those in `nodes` (FW-105).
+fn narrow(outcome: &mut PreFilterOutcome, plugin: Symbol, nodes: Vec<Symbol>) {
+    add_once(&mut outcome.narrowed_by, plugin);
+    outcome.nodes = Some(match outcome.nodes.take() {
+        Some(so_far) => so_far.into_iter().filter(|name| nodes.contains(name)).collect(),
+        None => nodes,
+    });
+}
+
+/// The refusal when plugins left no node (FW-105).
+fn empty_intersection(outcome: &PreFilterOutcome) -> Option<Status> {
+    if !outcome.nodes.as_ref()?.is_empty() {
+        return None;
+    }
+    let mut names: Vec<&str> = outcome.narrowed_by.iter().map(|name| name.as_str()).collect();
+    names.sort_unstable();
+    Some(Status::unresolvable(&match names.as_slice() {
+        [one] => format!("node(s) didn't satisfy plugin {one}"),
+        _ => format!("node(s) didn't satisfy plugin(s) [{}] simultaneously", names.join(" ")),
+    }))
+}

@@ -1,0 +1,147 @@
+//! Running PreScore, Score and Normalize, and adding up (FW-140…144).
+//!
+//! Upstream: `RunPreScorePlugins` and `RunScorePlugins` in
+//! `pkg/scheduler/framework/runtime/framework.go`.
+
+use crate::cycle_state::CycleState;
+use crate::node::NodeId;
+use crate::plugin::{CycleContext, Plugin};
+use crate::record::scores::Scores;
+use crate::record::{PluginStatus, ScoreColumn, ScoreRecord};
+use crate::runtime::{Framework, wrap};
+use crate::status::{Code, Status};
+use kubestep_config::ExtensionPoint;
+
+/// The highest score after normalizing (FW-006).
+pub const MAX_NODE_SCORE: i64 = 100;
+
+impl Framework {
+    /// Runs PreScore; plugins that skip are left out of Score (FW-140).
+    pub fn run_pre_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        nodes: &[NodeId],
+    ) -> (Vec<PluginStatus>, Status) {
+        let mut answers = Vec::new();
+        for plugin in self.at(ExtensionPoint::PreScore) {
+            let name = plugin.name();
+            let status = match state.fault(ExtensionPoint::PreScore, name) {
+                Some(fault) => fault.by(name),
+                None => {
+                    let turn = || plugin.pre_score(cx, state, nodes).by(name);
+                    cx.shared.timer.time(ExtensionPoint::PreScore, name, turn)
+                }
+            };
+            answers.push(PluginStatus::new(name, status.clone()));
+            match status.code() {
+                Code::Success => {}
+                Code::Skip => state.skip_score.push(name),
+                _ => {
+                    let doing = format!("running PreScore plugin {name:?}");
+                    return (answers, wrap(&doing, &status, name));
+                }
+            }
+        }
+        (answers, Status::SUCCESS)
+    }
+
+    /// Runs Score and Normalize and adds up the totals into `record`. `ids` are the
+    /// slots of the nodes; `raw` gives the raw scores of a plugin.
+    pub fn run_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        ids: &[NodeId],
+        mut raw: impl FnMut(&dyn Plugin) -> Result<Vec<i64>, Status>,
+        record: &mut ScoreRecord,
+    ) -> Status {
+        record.totals = vec![0; ids.len()];
+        let plugins = self.at(ExtensionPoint::Score);
+        for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
+            let (point, name) = (ExtensionPoint::Score, plugin.name());
+            let fault = state.fault(point, name);
+            let scored = cx.shared.timer.time(point, name, || {
+                fault
+                    .map_or_else(|| raw(plugin.as_ref()), Err)
+                    .map_err(|status| failed("running Score plugins", plugin.as_ref(), &status))
+                    .and_then(|raw| self.score_column(plugin.as_ref(), (cx, state), ids, raw))
+            });
+            cx.shared.timer.nodes(point, name, ids.len(), 0);
+            let (column, normalized) = match scored {
+                Ok(scored) => scored,
+                Err(status) => {
+                    record.totals.clear(); // there are none, rather than parts of sums
+                    return status;
+                }
+            };
+            for (total, score) in record.totals.iter_mut().zip(&normalized) {
+                *total += *score * column.weight;
+            }
+            record.plugins.push(column);
+        }
+        Status::SUCCESS
+    }
+
+    /// The column, and once more its normalized scores.
+    fn score_column(
+        &self,
+        plugin: &dyn Plugin,
+        (cx, state): (&CycleContext<'_>, &CycleState),
+        ids: &[NodeId],
+        raw: Vec<i64>,
+    ) -> Result<(ScoreColumn, Vec<i64>), Status> {
+        let name = plugin.name();
+        let mut scores = raw.clone();
+        let status = plugin.normalize(cx, state, ids, &mut scores);
+        if !status.is_success() {
+            return Err(failed("running Normalize on Score plugins", plugin, &status));
+        }
+        if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
+            return Err(out_of_range(plugin, *score));
+        }
+        let weight = self.score_weight(name);
+        let column = Scores::from(raw.as_slice());
+        // Plugins that do not normalize have one list for both.
+        let normalized = match scores == raw {
+            true => column.clone(),
+            false => Scores::from(scores.as_slice()),
+        };
+        Ok((ScoreColumn { plugin: name, weight, raw: column, normalized }, scores))
+    }
+}
+
+fn failed(doing: &str, plugin: &dyn Plugin, status: &Status) -> Status {
+    let name = plugin.name();
+    Status::error(&format!("{doing}: plugin {name:?} failed with: {}", status.message()))
+}
+
+/// Upstream's complaint about a score (FW-143).
+fn out_of_range(plugin: &dyn Plugin, score: i64) -> Status {
+    Status::error(&format!(
+        "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score \
+         {score}, it should in the range of [0, {MAX_NODE_SCORE}] after normalizing",
+        plugin.name()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_api::intern::Symbol;
+
+    struct Loud;
+
+    impl Plugin for Loud {
+        fn name(&self) -> Symbol {
+            "Loud".into()
+        }
+    }
+
+    #[test]
+    fn the_complaint_names_plugin_score_and_bounds() {
+        let text = "applying score defaultWeights on Score plugins: plugin \"Loud\" returns an \
+                    invalid score 101, it should in the range of [0, 100] after normalizing";
+        assert_eq!(out_of_range(&Loud, 101), Status::error(text));
+    }
+}

@@ -1,0 +1,185 @@
+//! Where the pods of each class are: for plugins that count pods over the whole cluster.
+//!
+//! Kept along with the snapshot, change by change, so that counting costs as much as there are
+//! classes and nodes with such pods, however many pods there are.
+
+use std::sync::Arc;
+
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexMap;
+
+use crate::node::{NodeId, NodeInfo};
+use crate::pod::PodInfo;
+use crate::pod::class::PodClass;
+
+/// The pods of one class by node.
+#[derive(Clone, Debug)]
+pub struct ClassPods {
+    /// The class.
+    pub class: Arc<PodClass>,
+    /// Nodes with how many of the pods each has, by slot; never 0.
+    pub nodes: Arc<Vec<(NodeId, u32)>>,
+}
+
+/// Classes by the address of their shared part, in no particular order.
+type Classes = Arc<IndexMap<usize, ClassPods, DefaultHashBuilder>>;
+
+/// Which of the lists of pods with terms a node takes part in.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Listed {
+    /// The one of pods with any terms.
+    pub with_affinity: bool,
+    /// The one of pods with required anti-affinity terms.
+    pub with_required_anti_affinity: bool,
+}
+
+impl Listed {
+    /// In both.
+    pub const BOTH: Listed = Listed { with_affinity: true, with_required_anti_affinity: true };
+
+    /// Those that the pods of a node put it into.
+    pub fn of(node: &NodeInfo) -> Listed {
+        Listed {
+            with_affinity: !node.pods_with_affinity.is_empty(),
+            with_required_anti_affinity: !node.pods_with_required_anti_affinity.is_empty(),
+        }
+    }
+}
+
+/// The classes of all pods on nodes.
+#[derive(Clone, Default, Debug)]
+pub struct PodIndex {
+    all: Classes,
+    with_affinity: Classes,
+    with_required_anti_affinity: Classes,
+}
+
+impl PodIndex {
+    /// The index of these nodes.
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a NodeInfo>) -> PodIndex {
+        let mut index = PodIndex::default();
+        nodes.into_iter().for_each(|node| index.replace(None, Some(node), Listed::BOTH));
+        index
+    }
+
+    /// All classes. The order means nothing.
+    pub fn classes(&self) -> impl Iterator<Item = &ClassPods> {
+        self.all.values()
+    }
+
+    /// Those with any affinity terms.
+    pub fn with_affinity(&self) -> impl Iterator<Item = &ClassPods> {
+        self.with_affinity.values()
+    }
+
+    /// Those with required anti-affinity terms.
+    pub fn with_required_anti_affinity(&self) -> impl Iterator<Item = &ClassPods> {
+        self.with_required_anti_affinity.values()
+    }
+
+    /// A node takes the place of its former state; `None` is a node that is not there.
+    pub fn replace(&mut self, before: Option<&NodeInfo>, after: Option<&NodeInfo>, listed: Listed) {
+        let (old, new) = (pods_of(before), pods_of(after));
+        let Some(node) = before.or(after).map(|node| node.id) else { return };
+        for (at, pod) in old.iter().enumerate() {
+            if !is_same(new.get(at), pod) {
+                self.count(node, &pod.class, -1, listed);
+            }
+        }
+        for (at, pod) in new.iter().enumerate() {
+            if !is_same(old.get(at), pod) {
+                self.count(node, &pod.class, 1, listed);
+            }
+        }
+    }
+
+    fn count(&mut self, node: NodeId, class: &Arc<PodClass>, change: i32, listed: Listed) {
+        count_in(&mut self.all, node, class, change);
+        if listed.with_affinity && !class.terms.is_empty() {
+            count_in(&mut self.with_affinity, node, class, change);
+        }
+        let repels = !class.terms.required_anti_affinity.is_empty();
+        if listed.with_required_anti_affinity && repels {
+            count_in(&mut self.with_required_anti_affinity, node, class, change);
+        }
+    }
+}
+
+fn pods_of(node: Option<&NodeInfo>) -> &[Arc<PodInfo>] {
+    node.map_or(&[], |node| &node.pods)
+}
+
+fn is_same(there: Option<&Arc<PodInfo>>, pod: &Arc<PodInfo>) -> bool {
+    there.is_some_and(|there| Arc::ptr_eq(&there.class, &pod.class))
+}
+
+fn count_in(classes: &mut Classes, node: NodeId, class: &Arc<PodClass>, change: i32) {
+    let address = Arc::as_ptr(class).addr();
+    let classes = Arc::make_mut(classes);
+    let pods = classes
+        .entry(address)
+        .or_insert_with(|| ClassPods { class: class.clone(), nodes: Arc::default() });
+    let nodes = Arc::make_mut(&mut pods.nodes);
+    match nodes.binary_search_by_key(&node, |(id, _)| *id) {
+        Ok(at) => {
+            nodes[at].1 = nodes[at].1.saturating_add_signed(change);
+            if nodes[at].1 == 0 {
+                nodes.remove(at);
+            }
+        }
+        Err(at) if change > 0 => nodes.insert(at, (node, change.unsigned_abs())),
+        Err(_) => {}
+    }
+    if nodes.is_empty() {
+        classes.swap_remove(&address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{PodBuilder, info, pod};
+
+    fn node(slot: u32, pods: &[Arc<PodInfo>]) -> NodeInfo {
+        let mut node = NodeInfo::new(NodeId(slot), "n".into());
+        pods.iter().for_each(|pod| node.add_pod(pod.clone()));
+        node
+    }
+
+    fn found(index: &PodIndex, app: &str) -> Vec<(u32, u32)> {
+        let mut classes = index.classes();
+        let class = classes.find(|pods| pods.class.labels.get_str("app") == Some(&app.into()));
+        class.map_or(Vec::new(), |pods| pods.nodes.iter().map(|(id, n)| (id.0, *n)).collect())
+    }
+
+    #[test]
+    fn pods_are_counted_by_class_and_node() {
+        let web = |name: &str| info(pod(name).label("app", "web"));
+        let db = info(pod("db").label("app", "db"));
+        let first = node(0, &[web("a"), db.clone(), web("b")]);
+        let second = node(1, &[web("c")]);
+        let mut index = PodIndex::of([&first, &second]);
+        assert_eq!(found(&index, "web"), [(0, 2), (1, 1)]);
+        assert_eq!(found(&index, "db"), [(0, 1)]);
+        let changed = node(0, &[web("a"), web("b")]);
+        index.replace(Some(&first), Some(&changed), Listed::BOTH);
+        assert_eq!(found(&index, "web"), [(0, 2), (1, 1)]);
+        assert_eq!(index.classes().count(), 1);
+        index.replace(Some(&changed), None, Listed::BOTH);
+        assert_eq!(found(&index, "web"), [(1, 1)]);
+    }
+
+    #[test]
+    fn classes_with_terms_are_kept_apart() {
+        let term = json!([{"labelSelector": {}, "topologyKey": "zone"}]);
+        let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": term});
+        let away = pod("a").spec(json!({"affinity": {"podAntiAffinity": required}}));
+        let near = pod("b").spec(json!({"affinity": {"podAffinity": required}}));
+        let index = PodIndex::of([&node(0, &[info(away), info(near), info(pod("c"))])]);
+        assert_eq!(index.classes().count(), 3);
+        assert_eq!(index.with_affinity().count(), 2);
+        assert_eq!(index.with_required_anti_affinity().count(), 1);
+    }
+}

@@ -1,0 +1,230 @@
+//! The answer of a plugin: a code, the reasons, and who gave it.
+//!
+//! Success is the common case and costs nothing: a [`Status`] is one nullable
+//! pointer. Upstream: `staging/src/k8s.io/kube-scheduler/framework/interface.go`.
+
+pub mod node_statuses;
+
+use std::fmt;
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+
+/// A status code, in upstream's numeric order (FW-001).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Code {
+    /// The plugin agrees.
+    #[default]
+    Success = 0,
+    /// Something went wrong inside; the pod is retried with error backoff.
+    Error = 1,
+    /// Refused, but evicting pods could help.
+    Unschedulable = 2,
+    /// Refused, and no eviction helps.
+    UnschedulableAndUnresolvable = 3,
+    /// Permit: hold the pod.
+    Wait = 4,
+    /// The plugin has nothing to do in this cycle.
+    Skip = 5,
+    /// Refused for now; the plugin will ask for the pod again by itself.
+    Pending = 6,
+}
+
+impl Code {
+    /// The name as upstream prints it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Code::Success => "Success",
+            Code::Error => "Error",
+            Code::Unschedulable => "Unschedulable",
+            Code::UnschedulableAndUnresolvable => "UnschedulableAndUnresolvable",
+            Code::Wait => "Wait",
+            Code::Skip => "Skip",
+            Code::Pending => "Pending",
+        }
+    }
+
+    /// Whether the code is a refusal, as opposed to an error or an agreement (FW-003).
+    pub fn is_rejected(self) -> bool {
+        matches!(self, Code::Unschedulable | Code::UnschedulableAndUnresolvable | Code::Pending)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[derive(PartialEq, Eq, Hash, Debug, Clone)]
+struct Refusal {
+    code: Code,
+    reasons: Vec<Symbol>,
+    plugin: Symbol,
+}
+
+/// The answer of a plugin at an extension point.
+///
+/// Cloning is cheap. Two successes are equal whoever gave them (FW-005).
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Status(Option<Arc<Refusal>>);
+
+impl Status {
+    /// Agreement, without a message.
+    pub const SUCCESS: Status = Status(None);
+
+    /// A status with one reason. `Code::Success` gives [`Status::SUCCESS`].
+    pub fn new(code: Code, reason: &str) -> Status {
+        Status::with_reasons(code, vec![Symbol::new(reason)])
+    }
+
+    /// A status with any number of reasons, in order.
+    pub fn with_reasons(code: Code, reasons: Vec<Symbol>) -> Status {
+        if code == Code::Success {
+            return Status::SUCCESS;
+        }
+        Status(Some(Arc::new(Refusal { code, reasons, plugin: Symbol::EMPTY })))
+    }
+
+    /// `Unschedulable` with one reason.
+    pub fn unschedulable(reason: &str) -> Status {
+        Status::new(Code::Unschedulable, reason)
+    }
+
+    /// `UnschedulableAndUnresolvable` with one reason.
+    pub fn unresolvable(reason: &str) -> Status {
+        Status::new(Code::UnschedulableAndUnresolvable, reason)
+    }
+
+    /// `Error` with its text.
+    pub fn error(text: &str) -> Status {
+        Status::new(Code::Error, text)
+    }
+
+    /// `Skip`: nothing to do for this pod.
+    pub fn skip() -> Status {
+        Status::with_reasons(Code::Skip, Vec::new())
+    }
+
+    /// `Wait` without a reason: what was asked for is under way.
+    pub fn wait() -> Status {
+        Status::with_reasons(Code::Wait, Vec::new())
+    }
+
+    /// The same status, said by `plugin`. A success stays anonymous. Costs nothing where the
+    /// plugin is recorded already, as in the refusals that plugins build once.
+    pub fn by(self, plugin: Symbol) -> Status {
+        if self.plugin() == plugin {
+            return self;
+        }
+        Status(self.0.map(|refusal| {
+            let mut refusal = Arc::unwrap_or_clone(refusal);
+            refusal.plugin = plugin;
+            Arc::new(refusal)
+        }))
+    }
+
+    /// Whether it is the other one, and not only the same. `false` does not say that they differ.
+    pub fn is_shared_with(&self, other: &Status) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    /// The code.
+    pub fn code(&self) -> Code {
+        self.0.as_ref().map_or(Code::Success, |refusal| refusal.code)
+    }
+
+    /// The reasons, in the order given. Empty for a success.
+    pub fn reasons(&self) -> &[Symbol] {
+        self.0.as_ref().map_or(&[], |refusal| &refusal.reasons)
+    }
+
+    /// The plugin that gave the status, empty if none is recorded.
+    pub fn plugin(&self) -> Symbol {
+        self.0.as_ref().map_or(Symbol::EMPTY, |refusal| refusal.plugin)
+    }
+
+    /// The reasons joined with `, ` (FW-002).
+    pub fn message(&self) -> String {
+        let reasons: Vec<&str> = self.reasons().iter().map(|reason| reason.as_str()).collect();
+        reasons.join(", ")
+    }
+
+    /// Whether the code is Success.
+    pub fn is_success(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether the code is Skip.
+    pub fn is_skip(&self) -> bool {
+        self.code() == Code::Skip
+    }
+
+    /// Whether the code is Error.
+    pub fn is_error(&self) -> bool {
+        self.code() == Code::Error
+    }
+
+    /// Whether the code is Wait.
+    pub fn is_wait(&self) -> bool {
+        self.code() == Code::Wait
+    }
+
+    /// Whether the code is a refusal (FW-003).
+    pub fn is_rejected(&self) -> bool {
+        self.code().is_rejected()
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.code())?;
+        if !self.plugin().is_empty() {
+            write!(f, " by {}", self.plugin())?;
+        }
+        if self.reasons().is_empty() { Ok(()) } else { write!(f, ": {}", self.message()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn success_is_free_and_anonymous() {
+        assert_eq!(size_of::<Status>(), size_of::<usize>());
+        assert_eq!(Status::new(Code::Success, "ignored"), Status::SUCCESS);
+        assert_eq!(Status::SUCCESS.by("NodeName".into()).plugin(), "");
+    }
+
+    #[test]
+    fn message_joins_reasons_in_order() {
+        let reasons = vec![Symbol::new("Too many pods"), Symbol::new("Insufficient cpu")];
+        let status =
+            Status::with_reasons(Code::Unschedulable, reasons).by("NodeResourcesFit".into());
+        assert_eq!(status.message(), "Too many pods, Insufficient cpu");
+        assert_eq!(
+            format!("{status:?}"),
+            "Unschedulable by NodeResourcesFit: Too many pods, Insufficient cpu"
+        );
+    }
+
+    #[test]
+    fn only_three_codes_reject() {
+        let rejected = [Code::Unschedulable, Code::UnschedulableAndUnresolvable, Code::Pending];
+        let others = [Code::Success, Code::Error, Code::Wait, Code::Skip];
+        assert!(rejected.iter().all(|code| code.is_rejected()));
+        assert!(!others.iter().any(|code| code.is_rejected()));
+    }
+}

@@ -1,0 +1,255 @@
+//! Why each node was refused: explicit statuses, and one for all other nodes (FW-010).
+//!
+//! Also the text that comes of it: `0/3 nodes are available: …` (FW-280…283).
+//! Upstream: `NodeToStatus`, `Diagnosis` and `FitError` in `pkg/scheduler/framework/types.go`.
+
+use indexmap::IndexMap;
+
+use crate::node::NodeId;
+use crate::snapshot::Snapshot;
+use crate::status::{Code, Status};
+use kubestep_api::intern::Symbol;
+
+/// A status per node; nodes without one share the absent status.
+///
+/// Thousands of nodes share a few statuses, so each distinct one is kept once and counted.
+#[derive(Clone, Debug)]
+pub struct NodeStatuses {
+    /// By slot: 0 for the absent status, else 1 + the place in `distinct`.
+    places: Vec<u16>,
+    distinct: Vec<Distinct>,
+    /// Names that are no nodes of the snapshot, with their places.
+    strangers: Vec<(Symbol, u16)>,
+    explicit: usize,
+    absent: Status,
+}
+
+/// A status that some nodes have.
+#[derive(Clone, Debug)]
+struct Distinct {
+    status: Status,
+    nodes: usize,
+}
+
+impl Default for NodeStatuses {
+    fn default() -> NodeStatuses {
+        let absent = Status::with_reasons(Code::UnschedulableAndUnresolvable, Vec::new());
+        let (places, distinct, strangers) = (Vec::new(), Vec::new(), Vec::new());
+        NodeStatuses { places, distinct, strangers, explicit: 0, absent }
+    }
+}
+
+impl NodeStatuses {
+    /// Sets the status of a node.
+    pub fn set(&mut self, node: NodeId, status: Status) {
+        let place = self.place_of(&status);
+        self.set_place(node, place);
+    }
+
+    /// The place of a status among the distinct ones, for [`NodeStatuses::set_place`].
+    pub fn place_of(&mut self, status: &Status) -> u16 {
+        let known = self.distinct.iter().position(|known| known.status == *status);
+        let at = known.unwrap_or_else(|| {
+            self.distinct.push(Distinct { status: status.clone(), nodes: 0 });
+            self.distinct.len() - 1
+        });
+        // More distinct statuses than a u16 holds would need as many nodes, each with its own.
+        u16::try_from(at + 1).unwrap_or(u16::MAX)
+    }
+
+    /// Gives a node the status at `place`.
+    pub fn set_place(&mut self, node: NodeId, place: u16) {
+        if self.places.len() <= node.index() {
+            self.places.resize(node.index() + 1, 0);
+        }
+        let before = std::mem::replace(&mut self.places[node.index()], place);
+        self.recount(before, place);
+    }
+
+    /// Sets the status of a node that only an extender knows: it counts like any other (S-015).
+    pub fn set_stranger(&mut self, name: Symbol, status: &Status) {
+        let place = self.place_of(status);
+        let known = self.strangers.iter_mut().find(|(stranger, _)| *stranger == name);
+        let before = known.map(|(_, known)| std::mem::replace(known, place));
+        if before.is_none() {
+            self.strangers.push((name, place));
+        }
+        self.recount(before.unwrap_or(0), place);
+    }
+
+    fn recount(&mut self, before: u16, place: u16) {
+        match self.at_mut(before) {
+            Some(distinct) => distinct.nodes -= 1,
+            None => self.explicit += 1,
+        }
+        if let Some(distinct) = self.at_mut(place) {
+            distinct.nodes += 1;
+        }
+    }
+
+    fn at_mut(&mut self, place: u16) -> Option<&mut Distinct> {
+        self.distinct.get_mut(usize::from(place).checked_sub(1)?)
+    }
+
+    /// Sets the status of all nodes without their own.
+    pub fn set_absent(&mut self, status: Status) {
+        self.absent = status;
+    }
+
+    /// The status of all nodes without their own.
+    pub fn absent(&self) -> &Status {
+        &self.absent
+    }
+
+    /// The status of a node.
+    pub fn get(&self, node: NodeId) -> &Status {
+        let place = self.places.get(node.index()).copied().unwrap_or(0);
+        let distinct = usize::from(place).checked_sub(1).and_then(|at| self.distinct.get(at));
+        distinct.map_or(&self.absent, |distinct| &distinct.status)
+    }
+
+    /// Number of explicit statuses.
+    pub fn len(&self) -> usize {
+        self.explicit
+    }
+
+    /// Whether no node has a status of its own.
+    pub fn is_empty(&self) -> bool {
+        self.explicit == 0
+    }
+
+    /// The nodes whose status has `code`, in node order (FW-011).
+    pub fn with_code(&self, code: Code, snapshot: &Snapshot) -> Vec<NodeId> {
+        let possible = self.distinct.iter().any(|known| known.status.code() == code);
+        if !possible && self.absent.code() != code {
+            return Vec::new();
+        }
+        let has_code = |node: &NodeId| self.get(*node).code() == code;
+        snapshot.order().iter().copied().filter(has_code).collect()
+    }
+
+    /// The text about all `nodes` nodes, without what PostFilter adds (FW-280, FW-282).
+    pub fn fit_message(&self, nodes: usize) -> String {
+        let mut counts: IndexMap<Symbol, usize> = IndexMap::new();
+        for distinct in self.distinct.iter().filter(|distinct| distinct.nodes > 0) {
+            for reason in distinct.status.reasons() {
+                *counts.entry(*reason).or_default() += distinct.nodes;
+            }
+        }
+        if self.len() < nodes {
+            for reason in self.absent.reasons() {
+                *counts.entry(*reason).or_default() += nodes - self.len();
+            }
+        }
+        // Sorted as strings, so "10 x" comes before "2 y".
+        let mut entries: Vec<String> =
+            counts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        entries.sort();
+        match entries.is_empty() {
+            true => fit_prefix(nodes),
+            false => format!("{} {}.", fit_prefix(nodes), entries.join(", ")),
+        }
+    }
+}
+
+/// `0/N nodes are available:`
+fn fit_prefix(nodes: usize) -> String {
+    format!("0/{nodes} nodes are available:")
+}
+
+/// Why a pod did not fit: everything the failure handler needs (FW-280…283).
+#[derive(Clone, Default, Debug)]
+pub struct Diagnosis {
+    /// Why each node was refused.
+    pub statuses: NodeStatuses,
+    /// The plugins that refused, in the order they first did.
+    pub unschedulable_plugins: Vec<Symbol>,
+    /// Those of them that said Pending.
+    pub pending_plugins: Vec<Symbol>,
+    /// What PreFilter said, when it refused the pod.
+    pub pre_filter_message: String,
+    /// What PostFilter said.
+    pub post_filter_message: String,
+}
+
+impl Diagnosis {
+    /// Remembers the plugin of a refusal.
+    pub fn add_plugin_status(&mut self, status: &Status) {
+        if status.plugin().is_empty() {
+            return;
+        }
+        if status.is_rejected() {
+            add_once(&mut self.unschedulable_plugins, status.plugin());
+        }
+        if status.code() == Code::Pending {
+            add_once(&mut self.pending_plugins, status.plugin());
+        }
+    }
+
+    /// The message about `nodes` nodes, as it goes into the pod's condition.
+    pub fn message(&self, nodes: usize) -> String {
+        let mut message = match self.pre_filter_message.is_empty() {
+            true => self.statuses.fit_message(nodes),
+            false => format!("{} {}.", fit_prefix(nodes), self.pre_filter_message),
+        };
+        if !self.post_filter_message.is_empty() {
+            message.push(' ');
+            message.push_str(&self.post_filter_message);
+        }
+        message
+    }
+}
+
+/// Appends `plugin` unless it is there.
+pub fn add_once(plugins: &mut Vec<Symbol>, plugin: Symbol) {
+    if !plugins.contains(&plugin) {
+        plugins.push(plugin);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(reasons: &[&str]) -> Status {
+        let reasons = reasons.iter().map(|reason| Symbol::new(reason)).collect();
+        Status::with_reasons(Code::Unschedulable, reasons)
+    }
+
+    #[test]
+    fn reasons_are_counted_and_sorted_as_text() {
+        let mut statuses = NodeStatuses::default();
+        for node in 0..10 {
+            statuses.set(NodeId(node), refusal(&["x"]));
+        }
+        statuses.set(NodeId(10), refusal(&["y", "x"]));
+        assert_eq!(statuses.fit_message(11), "0/11 nodes are available: 1 y, 11 x.");
+        statuses.set_absent(refusal(&["z"]));
+        assert_eq!(statuses.fit_message(13), "0/13 nodes are available: 1 y, 11 x, 2 z.");
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_counts_once() {
+        let mut statuses = NodeStatuses::default();
+        statuses.set_stranger("s".into(), &refusal(&["x"]));
+        statuses.set_stranger("s".into(), &refusal(&["y"]));
+        statuses.set(NodeId(0), refusal(&["y"]));
+        assert_eq!(statuses.len(), 2);
+        assert_eq!(statuses.fit_message(1), "0/1 nodes are available: 2 y.");
+    }
+
+    #[test]
+    fn without_reasons_nothing_follows() {
+        assert_eq!(NodeStatuses::default().fit_message(2), "0/2 nodes are available:");
+    }
+
+    #[test]
+    fn what_pre_filter_said_replaces_the_counts() {
+        let diagnosis = Diagnosis {
+            pre_filter_message: "not today".into(),
+            post_filter_message: "not found".into(),
+            ..Diagnosis::default()
+        };
+        assert_eq!(diagnosis.message(3), "0/3 nodes are available: not today. not found");
+    }
+}

@@ -1,0 +1,219 @@
+//! A cluster at rest: what a cycle or the queue sees of it, and one plugin's extension points run
+//! over all of its nodes.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use serde_json::Value;
+
+use super::{decoded, info};
+use crate::cycle_state::CycleState;
+use crate::events::{ClusterEvent, EventObjects, Hint};
+use crate::node::{ImageState, NodeId, NodeInfo};
+use crate::objects::Objects;
+use crate::plugin::{CycleContext, Plugin, QueueContext};
+use crate::pod::PodInfo;
+use crate::pod::nominated::NominatedPods;
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+use crate::status::Status;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Node, Object, Pod, Time};
+use kubestep_config::FeatureGates;
+
+/// Everything a cycle's context is made of.
+#[derive(Default)]
+pub struct Cluster {
+    /// The nodes with their pods, in the order given.
+    pub snapshot: Snapshot,
+    /// All other objects, pods included.
+    pub objects: Objects,
+    /// The feature gates.
+    pub features: FeatureGates,
+    /// Nominated pods.
+    pub nominated: NominatedPods,
+    /// What plugins keep between cycles.
+    pub shared: Shared,
+    /// The time.
+    pub now: Time,
+}
+
+impl Cluster {
+    /// A cluster of these nodes (in this order) and pods; those without a node are pending.
+    pub fn new(
+        nodes: impl IntoIterator<Item = Node>,
+        pods: impl IntoIterator<Item = Pod>,
+    ) -> Cluster {
+        let pods: Vec<Arc<PodInfo>> = pods.into_iter().map(info).collect();
+        let nodes = nodes.into_iter().enumerate();
+        let nodes = nodes.map(|(slot, node)| filled(slot, node, &pods)).collect();
+        let mut cluster = Cluster { snapshot: snapshot(nodes), ..Cluster::default() };
+        for pod in pods {
+            cluster.objects.insert(Object::Pod(pod.pod.clone()));
+        }
+        cluster
+    }
+
+    /// The same cluster with one more object (not a node, not a pod on a node).
+    pub fn with(mut self, object: impl Into<Object>) -> Cluster {
+        self.objects.insert(object.into());
+        self
+    }
+
+    /// The context of a cycle for `pod`.
+    pub fn cx<'a>(&'a self, pod: &'a Arc<PodInfo>) -> CycleContext<'a> {
+        CycleContext {
+            pod,
+            snapshot: &self.snapshot,
+            objects: &self.objects,
+            features: &self.features,
+            nominated: &self.nominated,
+            shared: &self.shared,
+            now: self.now,
+            chance: 0,
+        }
+    }
+
+    /// A cluster of nodes and pods as the API writes them.
+    pub fn of(nodes: Vec<Value>, pods: Vec<Value>) -> Cluster {
+        Cluster::new(nodes.into_iter().map(decoded), pods.into_iter().map(decoded))
+    }
+
+    /// Changes one node.
+    pub fn edit_node(&mut self, slot: u32, change: impl FnOnce(&mut NodeInfo)) {
+        let mut infos: Vec<NodeInfo> = self.snapshot.iter().map(|node| (**node).clone()).collect();
+        change(&mut infos[slot as usize]);
+        self.snapshot = Snapshot::of(infos);
+    }
+
+    /// What the queue sees.
+    pub fn queue(&self) -> QueueContext<'_> {
+        QueueContext {
+            objects: &self.objects,
+            features: &self.features,
+            shared: &self.shared,
+            now: self.now,
+        }
+    }
+
+    /// PreFilter's status, or else Filter's status on every node.
+    pub fn filter(
+        &self,
+        plugin: &Arc<dyn Plugin>,
+        pod: &Arc<PodInfo>,
+    ) -> Result<Vec<Status>, Status> {
+        let (cx, mut state) = (self.cx(pod), CycleState::default());
+        let answer = plugin.pre_filter(&cx, &mut state);
+        if !answer.status.is_success() {
+            return Err(answer.status);
+        }
+        Ok(self.snapshot.iter().map(|node| plugin.filter(&cx, &state, node)).collect())
+    }
+
+    /// Filter's messages, one for each node; empty where the node passed.
+    pub fn refusals(&self, plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> Vec<String> {
+        let statuses = self.filter(plugin, pod).expect("PreFilter succeeds");
+        statuses.iter().map(Status::message).collect()
+    }
+
+    /// PreScore's status, or else the raw scores of all nodes.
+    pub fn raw_scores(
+        &self,
+        plugin: &Arc<dyn Plugin>,
+        pod: &Arc<PodInfo>,
+    ) -> Result<Vec<i64>, Status> {
+        let (cx, mut state) = (self.cx(pod), CycleState::default());
+        let status = plugin.pre_score(&cx, &mut state, self.snapshot.order());
+        if !status.is_success() {
+            return Err(status);
+        }
+        self.snapshot.iter().map(|node| plugin.score(&cx, &state, node)).collect()
+    }
+
+    /// PreScore's status, or else the normalized scores of all nodes.
+    pub fn scores(&self, plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> Result<Vec<i64>, Status> {
+        let (cx, mut state) = (self.cx(pod), CycleState::default());
+        let status = plugin.pre_score(&cx, &mut state, self.snapshot.order());
+        if !status.is_success() {
+            return Err(status);
+        }
+        let mut scores = self
+            .snapshot
+            .iter()
+            .map(|node| plugin.score(&cx, &state, node))
+            .collect::<Result<Vec<_>, _>>()?;
+        let status = plugin.normalize(&cx, &state, self.snapshot.order(), &mut scores);
+        if status.is_success() { Ok(scores) } else { Err(status) }
+    }
+
+    /// The hint of `plugin` on a change from `old` to `new`.
+    pub fn hint(
+        &self,
+        plugin: &Arc<dyn Plugin>,
+        pod: &PodInfo,
+        event: ClusterEvent,
+        old: Option<Object>,
+        new: Option<Object>,
+    ) -> Hint {
+        let objects = EventObjects { old, new };
+        plugin.hint(&self.queue(), pod, &event, &objects).unwrap_or(Hint::Queue)
+    }
+
+    /// The node of that name.
+    pub fn node(&self, name: &str) -> &Arc<NodeInfo> {
+        self.snapshot.by_name(name.into()).unwrap()
+    }
+}
+
+fn filled(slot: usize, node: Node, pods: &[Arc<PodInfo>]) -> NodeInfo {
+    let mut info = NodeInfo::new(NodeId(slot as u32), node.metadata.name);
+    info.generation = slot as u64 + 1;
+    info.set_node(Arc::new(node));
+    let name = info.name;
+    for pod in pods.iter().filter(|pod| pod.pod.spec.node_name == name) {
+        info.add_pod(pod.clone());
+    }
+    info
+}
+
+/// A snapshot of these nodes, in this order; slots as in the nodes' ids.
+pub fn snapshot(mut nodes: Vec<NodeInfo>) -> Snapshot {
+    set_image_states(&mut nodes);
+    Snapshot::of(nodes)
+}
+
+/// Fills in image states as the cache would after all nodes were added (C-010).
+fn set_image_states(nodes: &mut [NodeInfo]) {
+    let images = |node: &NodeInfo| -> Vec<(Symbol, i64)> {
+        let images = node.node.iter().flat_map(|node| node.status.images.clone());
+        images
+            .flat_map(|image| image.names.clone().into_iter().map(move |n| (n, image.size_bytes)))
+            .collect()
+    };
+    let mut all: HashMap<Symbol, ImageState> = HashMap::new();
+    for (name, size) in nodes.iter().flat_map(images) {
+        all.entry(name).or_insert(ImageState { name, size, num_nodes: 0 }).num_nodes += 1;
+    }
+    for node in nodes {
+        let mut states: Vec<_> = images(node).iter().map(|(name, _)| all[name]).collect();
+        states.sort_by_key(|image| image.name);
+        node.image_states = states.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NodeBuilder, PodBuilder, key, node, pod};
+
+    #[test]
+    fn a_cluster_has_its_pods_on_its_nodes() {
+        let pods = [pod("a").requests("cpu", "1").on("n2"), pod("shop/b")];
+        let cluster = Cluster::new([node("n1"), node("n2").offers("cpu", "2")], pods);
+        assert_eq!(cluster.node("n2").requested.milli_cpu, 1000);
+        assert_eq!(cluster.node("n2").allocatable.milli_cpu, 2000);
+        assert_eq!(cluster.node("n1").pods.len(), 0);
+        assert!(cluster.objects.pod(key("shop/b")).is_some());
+        assert_eq!(cluster.snapshot.order().as_slice(), [NodeId(0), NodeId(1)]);
+    }
+}

@@ -1,0 +1,162 @@
+//! A host that writes down what it is asked and answers as it was told.
+
+use std::task::Poll;
+
+use serde_json::Value;
+
+use crate::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, UpdateError};
+use crate::pod::NamespacedName;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
+    Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
+    ResourceClaim,
+};
+
+/// What a [`FakeHost`] was asked.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Asked {
+    /// To bind a pod to a node.
+    Bind(NamespacedName, Symbol),
+    /// To change a pod's status.
+    Patch(NamespacedName, PodStatusPatch),
+    /// To delete a pod.
+    Delete(NamespacedName),
+    /// To delete a claim.
+    DeleteClaim(NamespacedName),
+    /// To remove the user of that UID from a claim.
+    ReleaseClaim(NamespacedName, Symbol),
+    /// To set a condition of a pod group.
+    GroupCondition(NamespacedName, Condition),
+    /// To say which claim stands for a pod's extended resources.
+    SetExtendedResourceClaim(NamespacedName, PodExtendedResourceClaimStatus),
+    /// To say what a pod's claims take of the node's own resources.
+    SetNodeResourceClaims(NamespacedName, Vec<NodeAllocatableResourceClaimStatus>),
+    /// To update an object.
+    Update(Object),
+    /// To create an object.
+    Create(Object),
+    /// To record an event.
+    Event(ApiEvent),
+    /// To call an extender.
+    Extender(ExtenderCall),
+}
+
+/// A host that writes down what it is asked and agrees, but for what it was told to refuse.
+#[derive(Default)]
+pub struct FakeHost {
+    /// What was asked, in order.
+    pub asked: Vec<Asked>,
+    /// Names of pods and objects for which every request fails with `refused`.
+    pub refuse: Vec<Symbol>,
+    /// Names of pods that are gone: deleting one answers `false`.
+    pub gone: Vec<Symbol>,
+    /// What the server has, later entries in place of earlier ones.
+    pub stored: Vec<Object>,
+    /// Answers of extenders, used up from the front; without one the call fails.
+    pub extender_answers: Vec<Result<Value, String>>,
+}
+
+impl FakeHost {
+    fn answer(&mut self, name: Symbol, asked: Asked) -> Result<(), String> {
+        self.asked.push(asked);
+        if self.refuse.contains(&name) { Err("refused".into()) } else { Ok(()) }
+    }
+}
+
+impl Host for FakeHost {
+    fn bind(
+        &mut self,
+        pod: NamespacedName,
+        _uid: Symbol,
+        node: Symbol,
+    ) -> Poll<Result<(), String>> {
+        Poll::Ready(self.answer(pod.name, Asked::Bind(pod, node)))
+    }
+
+    fn patch_pod_status(
+        &mut self,
+        pod: NamespacedName,
+        patch: PodStatusPatch,
+    ) -> Result<(), String> {
+        self.answer(pod.name, Asked::Patch(pod, patch))
+    }
+
+    fn evict(
+        &mut self,
+        pod: NamespacedName,
+        _uid: Symbol,
+        condition: Option<Condition>,
+    ) -> Poll<Result<bool, String>> {
+        if condition.is_some() {
+            let patch = PodStatusPatch { condition, nominated_node: None };
+            self.answer(pod.name, Asked::Patch(pod, patch))?;
+        }
+        self.answer(pod.name, Asked::Delete(pod))?;
+        Poll::Ready(Ok(!self.gone.contains(&pod.name)))
+    }
+
+    fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
+        let same = |other: &&Object| other.kind() == kind && NamespacedName::of(other) == key;
+        self.stored.iter().rev().find(same).cloned()
+    }
+
+    fn update(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>> {
+        self.answer(object.metadata().name, Asked::Update(object.clone()))?;
+        Poll::Ready(Ok(object))
+    }
+
+    fn send(&mut self, object: Object) -> Result<(), String> {
+        self.answer(object.metadata().name, Asked::Update(object))
+    }
+
+    fn create(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, String>> {
+        self.answer(object.metadata().name, Asked::Create(object.clone()))?;
+        Poll::Ready(Ok(object))
+    }
+
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String> {
+        let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+        self.answer(key.name, Asked::ReleaseClaim(key, user))
+    }
+
+    fn delete_claim(&mut self, claim: &ResourceClaim, _finalizer: Symbol) -> Result<(), String> {
+        let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
+        self.answer(key.name, Asked::DeleteClaim(key))
+    }
+
+    fn set_group_condition(
+        &mut self,
+        group: NamespacedName,
+        condition: Condition,
+    ) -> Result<(), String> {
+        self.answer(group.name, Asked::GroupCondition(group, condition))
+    }
+
+    fn set_extended_resource_claim(
+        &mut self,
+        pod: NamespacedName,
+        status: PodExtendedResourceClaimStatus,
+    ) -> Poll<Result<(), String>> {
+        Poll::Ready(self.answer(pod.name, Asked::SetExtendedResourceClaim(pod, status)))
+    }
+
+    fn set_node_resource_claims(
+        &mut self,
+        pod: NamespacedName,
+        statuses: Vec<NodeAllocatableResourceClaimStatus>,
+    ) -> Result<(), String> {
+        self.answer(pod.name, Asked::SetNodeResourceClaims(pod, statuses))
+    }
+
+    fn event(&mut self, event: ApiEvent) {
+        self.asked.push(Asked::Event(event));
+    }
+
+    fn call_extender(&mut self, call: ExtenderCall) -> Result<Value, String> {
+        self.asked.push(Asked::Extender(call));
+        match self.extender_answers.is_empty() {
+            true => Err("no answer".into()),
+            false => self.extender_answers.remove(0),
+        }
+    }
+}

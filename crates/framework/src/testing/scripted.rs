@@ -1,0 +1,192 @@
+//! Plugins whose answers a test writes down, for what no plugin in tree does at the right
+//! moment: fail at a point, narrow the nodes, ask for other pods.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
+
+use crate::cycle_state::CycleState;
+use crate::node::{NodeId, NodeInfo};
+use crate::plugin::{
+    BindContext, CycleContext, PermitAnswer, Plugin, PostFilterAnswer, PostFilterContext,
+    PreFilterAnswer,
+};
+use crate::pod::{NamespacedName, PodInfo};
+use crate::registry::{Entry, Factory, Registry};
+use crate::status::Status;
+use kubestep_api::intern::Symbol;
+use kubestep_config::{ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs};
+
+/// A plugin that succeeds at all its points, but where it is told otherwise.
+#[derive(Clone, Default)]
+pub struct Scripted {
+    /// The name.
+    pub name: &'static str,
+    /// The points at which it runs.
+    pub points: Vec<ExtensionPoint>,
+    /// What it says at points where it does not succeed.
+    pub answers: Vec<(ExtensionPoint, Status)>,
+    /// The nodes that PreFilter narrows to.
+    pub narrows_to: Option<Vec<Symbol>>,
+    /// Whether what Filter says of a node may be kept for all pods.
+    pub has_key: bool,
+    /// What Normalize says.
+    pub normalize: Status,
+    /// What PreBindPreFlight says; Skip unless it is set.
+    pub pre_flight: Option<Status>,
+    /// Whether PreBind may run beside that of others.
+    pub parallel: bool,
+    /// What AddPod says.
+    pub add_pod: Status,
+    /// The pod that it wants to be active, at every point from Reserve on.
+    pub activates: Option<NamespacedName>,
+    /// Where it was asked, as `Point pod`.
+    pub log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scripted {
+    /// A plugin at these points.
+    pub fn new(name: &'static str, points: &[ExtensionPoint]) -> Scripted {
+        Scripted { name, points: points.to_vec(), ..Scripted::default() }
+    }
+
+    /// Answers so at a point.
+    pub fn says(mut self, point: ExtensionPoint, status: Status) -> Scripted {
+        self.answers.push((point, status));
+        self
+    }
+
+    /// Where it was asked since the last call.
+    pub fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.log.lock().unwrap())
+    }
+
+    fn answer(&self, point: ExtensionPoint, pod: &PodInfo) -> Status {
+        self.log.lock().unwrap().push(format!("{point} {}", pod.key().name));
+        let said = self.answers.iter().find(|(at, _)| *at == point);
+        said.map(|(_, status)| status.clone()).unwrap_or_default()
+    }
+
+    fn answer_and_activate(
+        &self,
+        point: ExtensionPoint,
+        cx: &BindContext<'_>,
+        state: &mut CycleState,
+    ) -> Status {
+        let wanted = self.activates.map(|key| (key.namespace, key.name));
+        state.pods_to_activate.extend(wanted);
+        self.answer(point, cx.pod)
+    }
+}
+
+impl Plugin for Scripted {
+    fn name(&self) -> Symbol {
+        self.name.into()
+    }
+
+    fn pre_filter(&self, cx: &CycleContext<'_>, _state: &mut CycleState) -> PreFilterAnswer {
+        let status = self.answer(ExtensionPoint::PreFilter, cx.pod);
+        PreFilterAnswer { status, nodes: self.narrows_to.clone() }
+    }
+
+    fn add_pod(
+        &self,
+        _cx: &CycleContext<'_>,
+        _state: &mut CycleState,
+        _added: &PodInfo,
+        _node: &NodeInfo,
+    ) -> Status {
+        self.add_pod.clone()
+    }
+
+    fn filter_key(&self, _pod: &PodInfo) -> Option<String> {
+        self.has_key.then(String::new)
+    }
+
+    fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, _node: &NodeInfo) -> Status {
+        self.answer(ExtensionPoint::Filter, cx.pod)
+    }
+
+    fn post_filter(&self, cx: &mut PostFilterContext<'_>, _state: &CycleState) -> PostFilterAnswer {
+        let status = self.answer(ExtensionPoint::PostFilter, cx.cycle.pod);
+        PostFilterAnswer { status, ..PostFilterAnswer::default() }
+    }
+
+    fn pre_score(
+        &self,
+        cx: &CycleContext<'_>,
+        _state: &mut CycleState,
+        _nodes: &[NodeId],
+    ) -> Status {
+        self.answer(ExtensionPoint::PreScore, cx.pod)
+    }
+
+    fn score(
+        &self,
+        cx: &CycleContext<'_>,
+        _state: &CycleState,
+        _node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        let status = self.answer(ExtensionPoint::Score, cx.pod);
+        if status.is_success() { Ok(1) } else { Err(status) }
+    }
+
+    fn normalize(
+        &self,
+        _cx: &CycleContext<'_>,
+        _state: &CycleState,
+        _nodes: &[NodeId],
+        _scores: &mut [i64],
+    ) -> Status {
+        self.normalize.clone()
+    }
+
+    fn reserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        self.answer_and_activate(ExtensionPoint::Reserve, cx, state)
+    }
+
+    fn permit(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> PermitAnswer {
+        let status = self.answer_and_activate(ExtensionPoint::Permit, cx, state);
+        PermitAnswer { status, timeout: 10_000_000 }
+    }
+
+    fn pre_bind_pre_flight(&self, _cx: &BindContext<'_>, _state: &CycleState) -> Status {
+        self.pre_flight.clone().unwrap_or_else(Status::skip)
+    }
+
+    fn pre_binds_in_parallel(&self) -> bool {
+        self.parallel
+    }
+
+    fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        self.answer_and_activate(ExtensionPoint::PreBind, cx, state)
+    }
+
+    fn bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        self.answer_and_activate(ExtensionPoint::Bind, cx, state)
+    }
+
+    fn post_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
+        self.answer_and_activate(ExtensionPoint::PostBind, cx, state);
+    }
+}
+
+thread_local! {
+    /// The plugins of the test that runs on this thread: factories cannot carry them.
+    static PLUGINS: RefCell<Vec<Scripted>> = const { RefCell::new(Vec::new()) };
+}
+
+fn nth<const N: usize>(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    PLUGINS.with_borrow(|plugins| Ok(Arc::new(plugins[N].clone()) as Arc<dyn Plugin>))
+}
+
+const FACTORIES: [Factory; 3] = [nth::<0>, nth::<1>, nth::<2>];
+
+/// Adds these plugins, which may be built on this thread until the next call.
+pub fn register(registry: &mut Registry, plugins: &[&Scripted]) {
+    PLUGINS.set(plugins.iter().map(|plugin| (*plugin).clone()).collect());
+    for (plugin, factory) in plugins.iter().zip(FACTORIES) {
+        let descriptor = PluginDescriptor::new(plugin.name, &plugin.points);
+        let descriptor = PluginDescriptor { signs: false, ..descriptor };
+        registry.register(Entry { descriptor, factory }).unwrap();
+    }
+}

@@ -1,0 +1,65 @@
+//! DefaultBinder: binds a pod through the API.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/defaultbinder/default_binder.go`.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use kubestep_api::intern::Symbol;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::plugin::{BindContext, Plugin};
+use kubestep_framework::status::Status;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(DefaultBinder))
+}
+
+struct DefaultBinder;
+
+impl Plugin for DefaultBinder {
+    fn name(&self) -> Symbol {
+        "DefaultBinder".into()
+    }
+
+    /// DB-001
+    fn bind(&self, cx: &mut BindContext<'_>, _state: &mut CycleState) -> Status {
+        match cx.host.bind(cx.pod.key(), cx.pod.uid(), cx.node) {
+            Poll::Pending => Status::wait(),
+            Poll::Ready(Ok(())) => Status::SUCCESS,
+            Poll::Ready(Err(text)) => Status::error(&text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_api::Time;
+    use kubestep_framework::testing::{Asked, Cluster, FakeHost, info, key, node, pod};
+
+    #[test]
+    fn binds_through_the_host_and_passes_its_refusal_on() {
+        let mut cluster = Cluster::new([node("n1")], [pod("web")]);
+        let pod = info(pod("web"));
+        let mut host = FakeHost::default();
+        let mut bind = |host: &mut FakeHost| {
+            let mut cx = BindContext {
+                pod: &pod,
+                node: "n1".into(),
+                snapshot: &cluster.snapshot,
+                objects: &cluster.objects,
+                features: &cluster.features,
+                shared: &mut cluster.shared,
+                host,
+                now: Time(0),
+            };
+            DefaultBinder.bind(&mut cx, &mut CycleState::default())
+        };
+        assert_eq!(bind(&mut host), Status::SUCCESS);
+        host.refuse.push("web".into());
+        assert_eq!(bind(&mut host), Status::error("refused"));
+        assert_eq!(host.asked[0], Asked::Bind(key("web"), "n1".into()));
+    }
+}

@@ -1,0 +1,125 @@
+//! Conditions that devices have to meet before the pod is bound (DRA-021, DRA-029).
+
+use crate::dynamic_resources::structured::binding_conditions;
+use kubestep_api::{
+    AllocatedDeviceStatus, ConditionStatus, DeviceRequestAllocationResult, ResourceClaim, Time,
+    find_condition,
+};
+use kubestep_framework::host::ApiEvent;
+use kubestep_framework::plugin::BindContext;
+use kubestep_framework::status::Status;
+
+use super::post_filter::key;
+use super::state::ClaimState;
+
+/// How far the devices of a claim are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Readiness {
+    /// All conditions are met, or there are none.
+    Ready,
+    /// Not all are met.
+    Waiting,
+    /// A device failed; how.
+    Failed(String),
+}
+
+/// Whether all devices of an allocated claim are ready to be bound.
+pub fn readiness(claim: &ResourceClaim) -> Readiness {
+    let Some(allocation) = &claim.status.allocation else { return Readiness::Waiting };
+    let results = allocation.devices.results.iter();
+    for result in results.filter(|result| !result.binding_conditions.is_empty()) {
+        let Some(status) = status_of(claim, result) else { return Readiness::Waiting };
+        let is_true = |type_| {
+            find_condition(&status.conditions, type_)
+                .filter(|condition| condition.status == ConditionStatus::True)
+        };
+        if let Some(failed) = result.binding_failure_conditions.iter().find_map(|c| is_true(*c)) {
+            return Readiness::Failed(format!(
+                "device binding failed: claim={}, reason={}, message={:?}",
+                claim.metadata.name, failed.reason, failed.message
+            ));
+        }
+        if !result.binding_conditions.iter().all(|condition| is_true(*condition).is_some()) {
+            return Readiness::Waiting;
+        }
+    }
+    Readiness::Ready
+}
+
+/// What the driver reports on the device.
+fn status_of<'a>(
+    claim: &'a ResourceClaim,
+    result: &DeviceRequestAllocationResult,
+) -> Option<&'a AllocatedDeviceStatus> {
+    claim.status.devices.iter().find(|status| {
+        (status.driver, status.pool, status.device) == (result.driver, result.pool, result.device)
+    })
+}
+
+/// Whether any device of the claim has conditions.
+pub fn has_conditions(claim: &ResourceClaim) -> bool {
+    let allocation = claim.status.allocation.iter();
+    let mut results = allocation.flat_map(|allocation| &allocation.devices.results);
+    results.any(|result| !result.binding_conditions.is_empty())
+}
+
+/// Whether the claim waits for its devices since more than `timeout` microseconds.
+pub fn is_timed_out(claim: &ResourceClaim, timeout: i64, now: Time) -> bool {
+    let allocated = claim.status.allocation.as_ref();
+    let since = allocated.and_then(|allocation| allocation.allocation_timestamp);
+    since.is_some_and(|since| has_conditions(claim) && since.0 + timeout < now.0)
+}
+
+/// Success once all devices are ready, Wait before; an error after `timeout` microseconds.
+pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> Status {
+    let waits = state.claims.iter().any(|claim| has_conditions(&claim.claim));
+    if !binding_conditions(cx.features) || !waits {
+        return Status::SUCCESS;
+    }
+    if state.waiting_since.is_none() {
+        cx.host.event(ApiEvent {
+            regarding: cx.pod.key(),
+            uid: cx.pod.uid(),
+            related: None,
+            reporter: cx.pod.pod.spec.scheduler_name,
+            kind: "Normal",
+            reason: "BindingConditionsPending",
+            action: "Scheduling",
+            note: format!("waiting for binding conditions for device on node {}", cx.node),
+        });
+    }
+    let since = *state.waiting_since.get_or_insert(cx.now);
+    match pod_readiness(cx, state, timeout) {
+        Ok(Readiness::Ready) => Status::SUCCESS,
+        Ok(Readiness::Waiting) if cx.now.0 < since.0 + timeout => Status::wait(),
+        Ok(Readiness::Waiting) => {
+            Status::error("device binding timeout: context deadline exceeded")
+        }
+        Ok(Readiness::Failed(text)) | Err(text) => Status::error(&text),
+    }
+}
+
+/// How far the devices of all claims are, as they are now.
+fn pod_readiness(
+    cx: &BindContext<'_>,
+    state: &mut ClaimState,
+    timeout: i64,
+) -> Result<Readiness, String> {
+    for of_pod in &mut state.claims {
+        let name = key(&of_pod.claim);
+        let listed = cx.shared.claims.get(cx.objects, name);
+        of_pod.unlisted &= listed.is_none();
+        // A claim that was just made may take a while to be listed: it is waited for (ER-005).
+        let claim = listed.or_else(|| of_pod.unlisted.then(|| of_pod.claim.clone()));
+        let claim = claim.ok_or_else(|| format!("could not find ResourceClaim \"{name}\""))?;
+        let found = readiness(&claim);
+        if found == Readiness::Waiting && is_timed_out(&claim, timeout, cx.now) {
+            return Err(format!("device binding timeout: claim={}", claim.metadata.name));
+        }
+        of_pod.claim = claim;
+        if found != Readiness::Ready {
+            return Ok(found);
+        }
+    }
+    Ok(Readiness::Ready)
+}

@@ -1,0 +1,333 @@
+//! Extended resources that devices stand in for: the claim that is made for them (ER-002…006).
+//!
+//! Upstream: `extendeddynamicresources.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kubestep_api::admission::made_up_uid;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
+    Container, ContainerExtendedResourceRequest, ContainerRestartPolicy, DeviceAllocationMode,
+    DeviceRequest, ExactDeviceRequest, ObjectMeta, OwnerReference, Pod, ResourceClaim,
+};
+use kubestep_config::Feature;
+use kubestep_framework::host::Host;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::objects::extended_resources::DEVICE_CLASS_PREFIX;
+use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
+use kubestep_framework::resource::{Resource, is_extended_name};
+use kubestep_framework::status::Status;
+
+use super::post_filter::key;
+use super::reserve::FINALIZER;
+use super::state::ClaimState;
+
+/// The name of the claim until it is created; no claim can really be called that.
+pub const IN_MEMORY_NAME: &str = "<extended-resources>";
+/// What marks such a claim.
+const ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
+
+/// Which request of the claim is for which container.
+pub type Mappings = Vec<ContainerExtendedResourceRequest>;
+
+/// A claim, with all scalars that the pod requests.
+pub type ClaimWithScalars = (Arc<ResourceClaim>, Vec<(Symbol, i64)>);
+
+/// The claim for the pod's extended resources, with all scalars that it requests, if a device
+/// class serves any of them: one that an earlier attempt created, or one without requests
+/// that is only in memory.
+pub fn claim_for(cx: &CycleContext<'_>) -> Option<ClaimWithScalars> {
+    if !cx.features.enabled(Feature::DRAExtendedResource)
+        || cx.objects.extended_resources.is_empty()
+    {
+        return None;
+    }
+    let pod = &cx.pod.pod;
+    let requests = pod_requests(pod, &RequestOptions::default());
+    let served = requests.iter().any(|(name, amount)| {
+        !amount.is_zero()
+            && is_device_resource(name)
+            && cx.objects.extended_resources.class_for(name).is_some()
+    });
+    if !served {
+        return None;
+    }
+    let existing = cx.shared.claims.all(cx.objects).find(|claim| is_claim_of(claim, pod)).cloned();
+    let claim = existing.unwrap_or_else(|| Arc::new(in_memory_claim(pod)));
+    Some((claim, Resource::from_list(&requests).scalars.to_vec()))
+}
+
+fn is_device_resource(name: Symbol) -> bool {
+    is_extended_name(&name) || name.starts_with(DEVICE_CLASS_PREFIX)
+}
+
+fn is_claim_of(claim: &ResourceClaim, pod: &Pod) -> bool {
+    let marked = claim.metadata.annotations.get(ANNOTATION.into());
+    let is_owner = |owner: &OwnerReference| {
+        owner.name == pod.metadata.name
+            && owner.controller == Some(true)
+            && owner.uid == pod.metadata.uid
+    };
+    marked.is_some_and(|value| *value == *"true")
+        && claim.metadata.owner_references.iter().any(is_owner)
+}
+
+fn in_memory_claim(pod: &Pod) -> ResourceClaim {
+    let owner = OwnerReference {
+        api_version: "v1".into(),
+        kind: "Pod".into(),
+        name: pod.metadata.name,
+        uid: pod.metadata.uid,
+        controller: Some(true),
+        ..OwnerReference::default()
+    };
+    let prefix = format!("{}-extended-resources-", pod.metadata.name);
+    let mut metadata = ObjectMeta {
+        namespace: pod.metadata.namespace,
+        name: IN_MEMORY_NAME.into(),
+        // Upstream's is random; it only has to differ from all others.
+        uid: made_up_uid(&format!("{IN_MEMORY_NAME}/{}", pod.metadata.uid)),
+        generate_name: Symbol::new(&prefix),
+        owner_references: vec![owner].into(),
+        ..ObjectMeta::default()
+    };
+    metadata.annotations.insert(ANNOTATION.into(), "true".into());
+    ResourceClaim { metadata, ..ResourceClaim::default() }
+}
+
+/// The claim as the node needs it: with requests for what the node does not offer by itself.
+/// `None` if there is nothing to do for it on this node (ER-003).
+///
+/// # Errors
+/// The node cannot serve a resource, or the claim is one that an earlier attempt left behind.
+pub fn claim_on(
+    cx: &CycleContext<'_>,
+    state: &ClaimState,
+    node: &NodeInfo,
+) -> Result<Option<(Arc<ResourceClaim>, Mappings)>, Status> {
+    let Some(claim) = state.extended() else { return Ok(None) };
+    if !claim.spec.devices.requests.is_empty() {
+        return Err(Status::unresolvable("cannot schedule extended resource claim"));
+    }
+    let mut by_devices = Vec::new();
+    for (name, amount) in &state.scalars {
+        if *amount == 0 || !is_device_resource(*name) {
+            continue;
+        }
+        let offered = node.allocatable.scalars.iter().find(|(other, _)| other == name);
+        let served = cx.objects.extended_resources.class_for(*name).is_some();
+        if served && offered.is_none_or(|(_, amount)| *amount == 0) {
+            by_devices.push(*name);
+        } else if offered.is_none() {
+            return Err(Status::unresolvable("cannot fit resource"));
+        }
+    }
+    if (state.has_no_user_claims() && by_devices.is_empty()) || claim.status.allocation.is_some() {
+        return Ok(None);
+    }
+    let (requests, mappings) = requests_and_mappings(cx, &by_devices);
+    let mut claim = ResourceClaim::clone(claim);
+    claim.spec.devices.requests = requests;
+    Ok(Some((Arc::new(claim), mappings)))
+}
+
+/// The requests for `resources` (sorted), and which container they are for (ER-004).
+fn requests_and_mappings(
+    cx: &CycleContext<'_>,
+    resources: &[Symbol],
+) -> (Vec<DeviceRequest>, Mappings) {
+    let (mut requests, mut mappings) = (Vec::new(), Vec::new());
+    for resource in resources {
+        if let Some(class) = cx.objects.extended_resources.class_for(*resource) {
+            let of = Wanted { resource: *resource, class: class.metadata.name };
+            let (more, mapped) = of.requests(&cx.pod.pod);
+            requests.extend(more);
+            mappings.extend(mapped);
+        }
+    }
+    requests.sort_by_key(|request| request.name);
+    (requests, mappings)
+}
+
+/// A resource and the class that serves it.
+struct Wanted {
+    resource: Symbol,
+    class: Symbol,
+}
+
+impl Wanted {
+    /// Containers that stay get devices of their own. Init containers that end use devices of
+    /// later containers, and share one request for what they need beyond that.
+    fn requests(&self, pod: &Pod) -> (Vec<DeviceRequest>, Mappings) {
+        let init = pod.spec.init_containers.len();
+        let containers: Vec<&Container> =
+            pod.spec.init_containers.iter().chain(&pod.spec.containers).collect();
+        let ends = |at: &usize| {
+            let policy = containers[*at].restart_policy;
+            *at < init && policy != Some(ContainerRestartPolicy::Always)
+        };
+        let (short, long): (Vec<usize>, Vec<usize>) = (0..containers.len()).partition(ends);
+        let mut lasting: Vec<Option<DeviceRequest>> = vec![None; containers.len()];
+        let mut mappings = Vec::new();
+        for at in long {
+            let (request, mapped) = self.of_container(at, containers[at], &[]);
+            lasting[at] = request;
+            mappings.extend(mapped);
+        }
+        let mut largest: Option<DeviceRequest> = None;
+        let (mut names, mut passing) = (BTreeSet::new(), Vec::new());
+        for at in short {
+            let (request, mapped) = self.of_container(at, containers[at], &lasting[at..]);
+            passing.extend(mapped);
+            let Some(request) = request else { continue };
+            names.insert(request.name);
+            if largest.as_ref().is_none_or(|largest| count(largest) < count(&request)) {
+                largest = Some(request);
+            }
+        }
+        if let Some(largest) = &largest {
+            let merged = passing.iter_mut().filter(|mapping| names.contains(&mapping.request_name));
+            merged.for_each(|mapping| mapping.request_name = largest.name);
+        }
+        mappings.extend(passing);
+        (largest.into_iter().chain(lasting.into_iter().flatten()).collect(), mappings)
+    }
+
+    /// What a container needs beyond the `reusable` requests, and what it uses.
+    fn of_container(
+        &self,
+        at: usize,
+        container: &Container,
+        reusable: &[Option<DeviceRequest>],
+    ) -> (Option<DeviceRequest>, Mappings) {
+        let requests = container.resources.requests.as_ref();
+        let wanted = requests.and_then(|requests| requests.get(self.resource)?.as_i64());
+        let (Some(requests), Some(wanted)) = (requests, wanted.filter(|wanted| *wanted != 0))
+        else {
+            return (None, Vec::new());
+        };
+        let mapping = |request: Symbol| ContainerExtendedResourceRequest {
+            container_name: container.name,
+            resource_name: self.resource,
+            request_name: request,
+        };
+        let (mut sum, mut mappings) = (0, Vec::new());
+        for request in reusable.iter().flatten() {
+            sum += count(request);
+            mappings.push(mapping(request.name));
+            if sum >= wanted {
+                return (None, mappings);
+            }
+        }
+        let mut names: Vec<Symbol> = requests.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        let place = names.iter().position(|name| *name == self.resource).unwrap_or(0);
+        let name = Symbol::new(&format!("container-{at}-request-{place}"));
+        mappings.push(mapping(name));
+        let exactly = ExactDeviceRequest {
+            device_class_name: self.class,
+            allocation_mode: DeviceAllocationMode::ExactCount,
+            count: wanted - sum,
+            ..ExactDeviceRequest::default()
+        };
+        let request = DeviceRequest { name, exactly: Some(exactly), first_available: Vec::new() };
+        (Some(request), mappings)
+    }
+}
+
+fn count(request: &DeviceRequest) -> i64 {
+    request.exactly.as_ref().map_or(0, |exactly| exactly.count)
+}
+
+/// Deletes a claim that is really there, its finalizer first (ER-006).
+///
+/// # Errors
+/// The host says so.
+pub fn delete_claim(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), String> {
+    let deleted = host.delete_claim(claim, Symbol::new(FINALIZER));
+    deleted.map_err(|error| format!("update resourceclaim {}: {error}", key(claim)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Containers as `name=amount` of example.com/gpu; init containers first, sidecars with `*`.
+    fn requests(init: &[&str], main: &[&str]) -> (Vec<String>, Vec<String>) {
+        let container = |text: &&str| -> Value {
+            let (name, amount) = text.split_once('=').unwrap();
+            let mut json = json!({
+                "name": name.trim_end_matches('*'),
+                "resources": {"requests": {"cpu": "1", "example.com/gpu": amount}},
+            });
+            if name.ends_with('*') {
+                json["restartPolicy"] = json!("Always");
+            }
+            json
+        };
+        let list = |texts: &[&str]| texts.iter().map(container).collect::<Value>();
+        let spec = json!({"initContainers": list(init), "containers": list(main)});
+        let pod: Pod = serde_json::from_value(json!({"spec": spec})).unwrap();
+        let wanted = Wanted { resource: "example.com/gpu".into(), class: "gpu".into() };
+        let (mut requests, mappings) = wanted.requests(&pod);
+        requests.sort_by_key(|request| request.name);
+        (
+            requests.iter().map(|request| format!("{}={}", request.name, count(request))).collect(),
+            mappings.iter().map(|m| format!("{}: {}", m.container_name, m.request_name)).collect(),
+        )
+    }
+
+    #[test]
+    fn containers_that_stay_have_requests_of_their_own() {
+        let (requests, mappings) = requests(&["side*=1"], &["a=2", "b=0", "c=1"]);
+        assert_eq!(
+            requests,
+            ["container-0-request-1=1", "container-1-request-1=2", "container-3-request-1=1"]
+        );
+        assert_eq!(
+            mappings,
+            ["side: container-0-request-1", "a: container-1-request-1", "c: container-3-request-1"]
+        );
+    }
+
+    #[test]
+    fn init_containers_use_what_later_containers_have() {
+        let (requests, mappings) = requests(&["init=3"], &["a=2", "b=2"]);
+        assert_eq!(requests, ["container-1-request-1=2", "container-2-request-1=2"]);
+        assert_eq!(
+            mappings,
+            [
+                "a: container-1-request-1",
+                "b: container-2-request-1",
+                "init: container-1-request-1",
+                "init: container-2-request-1",
+            ]
+        );
+    }
+
+    #[test]
+    fn init_containers_share_what_they_need_beyond_that() {
+        // The sidecar comes too early for the second init container.
+        let (requests, mappings) = requests(&["first=4", "side*=1", "second=4"], &["a=1"]);
+        assert_eq!(
+            requests,
+            ["container-1-request-1=1", "container-2-request-1=3", "container-3-request-1=1"]
+        );
+        assert_eq!(
+            mappings,
+            [
+                "side: container-1-request-1",
+                "a: container-3-request-1",
+                "first: container-1-request-1",
+                "first: container-3-request-1",
+                "first: container-2-request-1",
+                "second: container-3-request-1",
+                "second: container-2-request-1",
+            ]
+        );
+    }
+}

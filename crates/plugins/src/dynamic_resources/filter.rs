@@ -1,0 +1,137 @@
+//! Filter: whether the claims can be used, or allocated, on a node (DRA-020…023).
+
+use std::sync::Arc;
+
+use crate::dynamic_resources::structured::{Allocator, binding_conditions};
+use kubestep_api::{Node, ResourceClaim};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::status::Status;
+
+use super::conditions::{Readiness, is_timed_out, readiness};
+use super::extended;
+use super::node_resources;
+use super::reason::{Reason, Unavailable, Wanted, WhyUnavailable};
+use super::state::{ClaimState, NodeAllocation};
+
+/// The verdict on a node; what it found is kept in the state.
+pub fn filter(
+    cx: &CycleContext<'_>,
+    state: &ClaimState,
+    node: &NodeInfo,
+    binding_timeout: i64,
+) -> Status {
+    // What claims take of a node's own resources depends on the pods there, which nominated pods
+    // and preemption change.
+    let is_known = !node_resources::is_on(cx.features);
+    if let Some(known) = state.found().statuses.get(&node.name).filter(|_| is_known) {
+        return known.clone();
+    }
+    let status = match evaluate(cx, state, node, binding_timeout) {
+        Ok(allocation) => {
+            let allocation = allocation.map(|allocation| (node.name, Arc::new(allocation)));
+            state.found().allocations.extend(allocation);
+            Status::SUCCESS
+        }
+        Err((reason, _)) => {
+            if let Reason::Unavailable(claims) = &reason {
+                let claims = claims.iter().map(|claim| claim.index).collect();
+                state.found().unavailable.insert(node.name, claims);
+            }
+            reason.refusal(node.name)
+        }
+    };
+    state.found().statuses.insert(node.name, status.clone());
+    status
+}
+
+/// What the pod gets on a node, or why it cannot; the second reason comes on top of the one that
+/// decides.
+pub(super) fn evaluate(
+    cx: &CycleContext<'_>,
+    state: &ClaimState,
+    node: &NodeInfo,
+    binding_timeout: i64,
+) -> Result<Option<NodeAllocation>, (Reason, Option<Reason>)> {
+    let Some(object) = &node.node else { return Ok(None) };
+    let said = |status| (Reason::Said(status), None);
+    let extended = extended::claim_on(cx, state, node).map_err(said)?;
+    if extended.is_none() && state.has_no_user_claims() {
+        return Ok(None);
+    }
+    let unavailable = unavailable_claims(cx, state, object, binding_timeout);
+    let unavailable = (!unavailable.is_empty()).then_some(Reason::Unavailable(unavailable));
+    let counts_on_nodes = node_resources::is_on(cx.features);
+    if counts_on_nodes {
+        node_resources::check_sharing(cx, state, node).map_err(said)?;
+    }
+    let mut allocation = None;
+    if let Some(allocator) = &state.allocator {
+        let found = allocate(allocator, state, object, extended);
+        let mut found = match found {
+            Ok(found) => found,
+            Err(reason) => return Err((reason, unavailable)),
+        };
+        if counts_on_nodes {
+            found.node_resources = node_resources::demand(cx, state, node, &found).map_err(said)?;
+        }
+        allocation = Some(found);
+    }
+    match unavailable {
+        Some(reason) => Err((reason, None)),
+        None => Ok(allocation),
+    }
+}
+
+/// The allocated claims that cannot be used on the node (DRA-021).
+fn unavailable_claims(
+    cx: &CycleContext<'_>,
+    state: &ClaimState,
+    node: &Node,
+    binding_timeout: i64,
+) -> Vec<Unavailable> {
+    let checks_conditions = binding_conditions(cx.features);
+    let why = |at: usize| {
+        let claim = &state.claims[at];
+        if claim.available_on.as_ref().is_some_and(|matcher| !matcher.matches_node(node)) {
+            return Some(WhyUnavailable::OutOfReach);
+        }
+        if claim.is_unallocated() || !checks_conditions {
+            return None;
+        }
+        match readiness(&claim.claim) {
+            Readiness::Ready => None,
+            Readiness::Failed(text) => Some(WhyUnavailable::Failed(text)),
+            Readiness::Waiting => is_timed_out(&claim.claim, binding_timeout, cx.now)
+                .then_some(WhyUnavailable::TimedOut),
+        }
+    };
+    let unavailable = |index: usize| {
+        let claim = state.claims[index].claim.clone();
+        why(index).map(|why| Unavailable { index, claim, why })
+    };
+    (0..state.claims.len()).filter_map(unavailable).collect()
+}
+
+/// Allocates what is not allocated yet (DRA-022).
+fn allocate(
+    allocator: &Allocator,
+    state: &ClaimState,
+    node: &Node,
+    extended: Option<(Arc<ResourceClaim>, extended::Mappings)>,
+) -> Result<NodeAllocation, Reason> {
+    let (extended, mappings) = extended.map_or((None, Vec::new()), |(claim, m)| (Some(claim), m));
+    let (pending, fresh): (Vec<usize>, Vec<usize>) =
+        state.to_allocate().into_iter().partition(|at| state.claims[*at].allocation.is_some());
+    let own = fresh.into_iter().map(|at| match &extended {
+        Some(claim) if Some(at) == state.extended_index() => claim.clone(),
+        _ => state.claims[at].claim.clone(),
+    });
+    let claims: Vec<Arc<ResourceClaim>> = own.collect();
+    let Some(mut results) = allocator.allocate(node, &claims).map_err(Reason::Failed)? else {
+        return Err(Reason::NotAllocated(Wanted { claims, mappings }));
+    };
+    // What the group has already comes last, whatever the order of the claims (DRA-023).
+    results.extend(pending.into_iter().filter_map(|at| state.claims[at].allocation.clone()));
+    Ok(NodeAllocation { results, extended, mappings, node_resources: Vec::new() })
+}

@@ -1,0 +1,288 @@
+//! DynamicResources: pods with resource claims run where the claims' devices are.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use crate::dynamic_resources::structured::Shortage;
+use crate::normalize::relative_to_highest;
+use kubestep_api::Node;
+use kubestep_api::NodeAllocatableResourceClaimStatus;
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::DynamicResourcesArgs;
+use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{
+    BindContext, CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer,
+    QueueContext,
+};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+mod claims;
+mod conditions;
+mod extended;
+mod filter;
+mod hints;
+mod node_resources;
+mod post_filter;
+mod pre_bind;
+mod pre_filter;
+mod reason;
+mod reserve;
+mod score;
+mod state;
+pub mod structured;
+mod workload;
+
+pub use reason::{Reason, Unavailable, Wanted, WhyUnavailable};
+
+use state::ClaimState;
+
+/// How long PreBind waits for binding conditions unless the arguments say: 10 minutes, in
+/// microseconds (CFG-119).
+const BINDING_TIMEOUT: i64 = 600_000_000;
+
+/// Builds the plugin.
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let args = &args.dynamic_resources;
+    let limited = features.enabled(Feature::DRASchedulerFilterTimeout);
+    let timeout = args.filter_timeout.filter(|_| limited).map_or(0, |timeout| timeout.nanos);
+    // A part of a second counts as a whole one.
+    let filter_seconds = u64::try_from(timeout).unwrap_or(0).div_ceil(1_000_000_000);
+    Ok(Arc::new(DynamicResources {
+        name: "DynamicResources".into(),
+        filter_seconds,
+        binding_timeout: binding_timeout(args),
+    }))
+}
+
+/// How long PreBind waits for binding conditions, in microseconds.
+fn binding_timeout(args: &DynamicResourcesArgs) -> i64 {
+    args.binding_timeout.map_or(BINDING_TIMEOUT, |timeout| timeout.as_micros())
+}
+
+/// The devices that Filter found for the pod's claims on a node, by request.
+pub fn found_devices(state: &CycleState, node: Symbol) -> Vec<(Symbol, String)> {
+    let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
+    let results = found.iter().flat_map(|found| &found.results);
+    let devices = results.flat_map(|allocation| &allocation.devices.results);
+    let name = |device: &kubestep_api::DeviceRequestAllocationResult| {
+        format!("{}/{}/{}", device.driver, device.pool, device.device)
+    };
+    devices.map(|device| (device.request, name(device))).collect()
+}
+
+/// Why the pod's claims cannot be had on a node: what Filter evaluates there. The first reason
+/// decides what it says.
+pub fn reasons(
+    cx: &CycleContext<'_>,
+    state: &CycleState,
+    node: &NodeInfo,
+    args: &DynamicResourcesArgs,
+) -> Vec<Reason> {
+    let Some(state) = state.read::<ClaimState>().filter(|state| !state.is_empty()) else {
+        return Vec::new();
+    };
+    let Err((reason, more)) = filter::evaluate(cx, state, node, binding_timeout(args)) else {
+        return Vec::new();
+    };
+    std::iter::once(reason).chain(more).collect()
+}
+
+/// What is short on a node where `wanted` cannot be allocated.
+pub fn shortage(state: &CycleState, node: &Node, wanted: &Wanted) -> Shortage {
+    let allocator = state.read::<ClaimState>().and_then(|state| state.allocator.clone());
+    allocator.map(|allocator| allocator.shortage(node, &wanted.claims)).unwrap_or_default()
+}
+
+struct DynamicResources {
+    name: Symbol,
+    /// How long the search on a node may take; 0: as long as it needs.
+    filter_seconds: u64,
+    /// In microseconds.
+    binding_timeout: i64,
+}
+
+/// What reading the state says when PreFilter never ran.
+fn not_found() -> Status {
+    Status::error("not found")
+}
+
+impl Plugin for DynamicResources {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let node = Action::ADD | Action::UPDATE_NODE_LABEL | Action::UPDATE_NODE_ALLOCATABLE;
+        let change = Action::ADD | Action::UPDATE;
+        let generated = Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM;
+        Some(vec![
+            Registration::always(EventResource::Node, node),
+            Registration::hinted(EventResource::ResourceClaim, change),
+            Registration::hinted(EventResource::Pod, generated),
+            Registration::always(EventResource::DeviceClass, change),
+            Registration::always(EventResource::ResourceSlice, change),
+        ])
+    }
+
+    fn node_resource_claims(
+        &self,
+        state: &CycleState,
+        node: Symbol,
+    ) -> Vec<NodeAllocatableResourceClaimStatus> {
+        node_resources::claimed_on(state, node)
+    }
+
+    fn hint(
+        &self,
+        cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        Ok(Hint::queue_if(hints::helps(cx, pod, objects)?))
+    }
+
+    /// DRA-011
+    fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
+        match claims::resolve(&pod.pod, cx) {
+            Ok(_) => Status::SUCCESS,
+            Err(text) => Status::unresolvable(&text),
+        }
+    }
+
+    /// DRA-012
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        state.write(ClaimState::default());
+        match pre_filter::prepare(cx, self.filter_seconds) {
+            Ok(prepared) => {
+                state.write(prepared);
+                PreFilterAnswer::default()
+            }
+            Err(status) => status.into(),
+        }
+    }
+
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        match state.read::<ClaimState>() {
+            None => not_found(),
+            Some(state) if state.is_empty() => Status::SUCCESS,
+            Some(state) => filter::filter(cx, state, node, self.binding_timeout),
+        }
+    }
+
+    fn filters(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<Status>> {
+        let nothing = state.read::<ClaimState>()?.is_empty();
+        nothing.then(|| vec![Status::SUCCESS; nodes.len()])
+    }
+
+    /// DRA-030, DRA-033
+    fn post_filter(&self, cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
+        let status = match state.read::<ClaimState>() {
+            None => not_found(),
+            Some(state) => post_filter::post_filter(cx, state, self.name),
+        };
+        PostFilterAnswer { status, ..PostFilterAnswer::default() }
+    }
+
+    fn score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        if !cx.features.enabled(Feature::DRAPrioritizedList) {
+            return Ok(0);
+        }
+        score::score(state.read::<ClaimState>().ok_or_else(not_found)?, node.name)
+    }
+
+    fn scores(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<i64>> {
+        let counts = cx.features.enabled(Feature::DRAPrioritizedList);
+        let nothing = !counts || state.read::<ClaimState>()?.is_empty();
+        nothing.then(|| vec![0; nodes.len()])
+    }
+
+    fn normalize(
+        &self,
+        _cx: &CycleContext<'_>,
+        _state: &CycleState,
+        _nodes: &[NodeId],
+        scores: &mut [i64],
+    ) -> Status {
+        relative_to_highest(scores, false);
+        Status::SUCCESS
+    }
+
+    fn reserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        match state.read_mut::<ClaimState>() {
+            None => not_found(),
+            Some(state) => reserve::reserve(cx, state),
+        }
+    }
+
+    fn unreserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
+        if let Some(state) = state.read_mut::<ClaimState>() {
+            reserve::unreserve(cx, state);
+        }
+    }
+
+    /// DRA-027
+    fn pre_bind_pre_flight(&self, _cx: &BindContext<'_>, state: &CycleState) -> Status {
+        match state.read::<ClaimState>() {
+            None => not_found(),
+            Some(state) if state.is_empty() => Status::skip(),
+            Some(_) => Status::SUCCESS,
+        }
+    }
+
+    fn pre_binds_in_parallel(&self) -> bool {
+        true
+    }
+
+    fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        let Some(claims) = state.read_mut::<ClaimState>() else { return not_found() };
+        match pre_bind::bind_claims(cx, claims) {
+            Poll::Pending => {
+                if let Some(pause) = claims.until_retry(cx.now) {
+                    state.look_again_within(pause);
+                }
+                Status::wait()
+            }
+            Poll::Ready(Ok(())) => conditions::wait(cx, claims, self.binding_timeout),
+            Poll::Ready(Err(text)) => Status::error(&text),
+        }
+    }
+
+    /// DRA-032
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        match pod.pod.spec.resource_claims.is_empty() {
+            true => Ok(Vec::new()),
+            false => Err("pods with dra resource claims are not signable".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

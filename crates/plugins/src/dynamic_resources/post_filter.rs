@@ -1,0 +1,80 @@
+//! PostFilter: gives up what keeps the pod from every node (DRA-030).
+
+use std::collections::BTreeSet;
+
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, ResourceClaim};
+use kubestep_framework::host::Host;
+use kubestep_framework::plugin::PostFilterContext;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::status::Status;
+
+use super::extended::{IN_MEMORY_NAME, delete_claim};
+use super::state::ClaimState;
+use super::workload;
+
+/// Deallocates one claim that only this pod could use, or deletes the claim for extended
+/// resources that an earlier attempt left behind.
+pub fn post_filter(cx: &mut PostFilterContext<'_>, state: &ClaimState, plugin: Symbol) -> Status {
+    if state.is_empty() {
+        return Status::unschedulable("no new claims to deallocate");
+    }
+    let extended = state.extended().filter(|claim| claim.metadata.name != IN_MEMORY_NAME);
+    for at in unavailable(cx, state, plugin) {
+        if Some(at) == state.extended_index() {
+            if extended.is_some() {
+                break;
+            }
+            continue;
+        }
+        let claim = &state.claims[at].claim;
+        if is_only_for(claim, cx.cycle.pod.uid()) {
+            return match deallocate(claim, cx.host) {
+                Ok(()) => Status::unschedulable("deallocation of ResourceClaim completed"),
+                Err(text) => Status::error(&text),
+            };
+        }
+    }
+    match extended.map(|claim| delete_claim(claim, cx.host)) {
+        None => {
+            let freed = workload::unreserve_group(cx);
+            freed.unwrap_or_else(|| Status::unschedulable("still not schedulable"))
+        }
+        Some(Ok(())) => Status::unschedulable("deletion of ResourceClaim completed"),
+        Some(Err(text)) => Status::error(&text),
+    }
+}
+
+/// The claims that were unavailable on a node that the plugin refused. Upstream walks them in
+/// no particular order.
+fn unavailable(cx: &PostFilterContext<'_>, state: &ClaimState, plugin: Symbol) -> BTreeSet<usize> {
+    let found = state.found();
+    let refused = |name: Symbol| {
+        let node = cx.cycle.snapshot.by_name(name);
+        node.is_some_and(|node| cx.statuses.get(node.id).plugin() == plugin)
+    };
+    let nodes = found.unavailable.iter().filter(|(node, _)| refused(**node));
+    nodes.flat_map(|(_, claims)| claims.iter().copied()).collect()
+}
+
+fn is_only_for(claim: &ResourceClaim, pod: Symbol) -> bool {
+    match claim.status.reserved_for.as_slice() {
+        [] => true,
+        [only] => only.uid == pod,
+        _ => false,
+    }
+}
+
+fn deallocate(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), String> {
+    let mut claim = claim.clone();
+    claim.status = Default::default();
+    host.send(claim.into())
+}
+
+/// The key of a claim.
+pub fn key(claim: &ResourceClaim) -> NamespacedName {
+    NamespacedName::new(claim.metadata.namespace, claim.metadata.name)
+}
+
+/// The kind, for the host.
+pub const CLAIM: Kind = Kind::ResourceClaim;

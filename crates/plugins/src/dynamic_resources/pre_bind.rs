@@ -1,0 +1,292 @@
+//! PreBind: allocations and reservations are written into the claims (DRA-028).
+
+use std::sync::Arc;
+use std::task::{Poll, ready};
+
+use crate::dynamic_resources::structured::binding_conditions;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
+    AllocationResult, Object, PodExtendedResourceClaimStatus, ResourceClaim,
+    ResourceClaimConsumerReference, Time,
+};
+use kubestep_framework::dra::counts_shares;
+use kubestep_framework::host::{Host, UpdateError};
+use kubestep_framework::plugin::BindContext;
+
+use super::extended::IN_MEMORY_NAME;
+use super::node_resources;
+use super::post_filter::{CLAIM, key};
+use super::reserve::add_finalizer;
+use super::state::{ClaimOfPod, ClaimState, Writing};
+use super::workload::is_reserved_for_pod_or_group;
+
+/// How often a claim is written that others keep changing, and the pause before it is written
+/// again, in microseconds: client-go's `DefaultRetry`, whose jitter is left out.
+const MOST_TRIES: u32 = 5;
+const RETRY_PAUSE: i64 = 10_000;
+/// Microseconds.
+const SECOND: i64 = 1_000_000;
+
+/// Writes every claim that is not reserved for the pod yet.
+///
+/// # Errors
+/// A claim is not as it was, or cannot be written.
+pub fn bind_claims(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Poll<Result<(), String>> {
+    for at in 0..state.claims.len() {
+        let claim = &state.claims[at].claim;
+        if state.claims[at].writing.is_some()
+            || !is_reserved_for_pod_or_group(claim, &cx.pod.pod, cx.features)
+        {
+            ready!(bind_claim(cx, state, at))?;
+        }
+    }
+    if let Some(claim) = state.to_announce() {
+        ready!(announce(cx, state, &claim))?;
+    }
+    Poll::Ready(node_resources::write(cx, state))
+}
+
+fn bind_claim(
+    cx: &mut BindContext<'_>,
+    state: &mut ClaimState,
+    at: usize,
+) -> Poll<Result<(), String>> {
+    let is_extended = Some(at) == state.extended_index();
+    let claim = state.claims[at].claim.clone();
+    let allocation = state.claims[at].allocation.clone();
+    if is_extended && allocation.is_none() && claim.spec.devices.requests.is_empty() {
+        return Poll::Ready(Ok(()));
+    }
+    if !may_write(cx, &state.claims[at]) {
+        return Poll::Pending;
+    }
+    let written = ready!(write_claim(cx, state, at, is_extended, allocation.as_ref()));
+    state.claims[at].writing = None;
+    if written.as_ref().is_err_and(|failure| failure.is_conflict)
+        && state.claims[at].may_try_again(cx.now)
+    {
+        return Poll::Pending;
+    }
+    let mut assumed = false;
+    if let Ok(written) = &written {
+        let shares = counts_shares(cx.features);
+        assumed = cx.shared.claims.assume(cx.objects, written.clone(), shares);
+    }
+    if allocation.is_some() {
+        cx.shared.claims.remove_pending(claim.metadata.uid, assumed && !is_extended);
+    }
+    state.claims[at].claim = written.map_err(|failure| failure.text)?;
+    state.announces |= is_extended;
+    Poll::Ready(Ok(()))
+}
+
+/// Whether the claim may be written now: not within the pause after a conflict, and not while
+/// another pod's update of it is not answered, whose result this one is to be based on.
+fn may_write(cx: &BindContext<'_>, claim: &ClaimOfPod) -> bool {
+    claim.writing.is_some()
+        || (claim.retry_at.is_none_or(|at| at <= cx.now)
+            && !cx.host.is_being_updated(CLAIM, key(&claim.claim)))
+}
+
+impl ClaimOfPod {
+    /// Whether a write that others were faster than is tried again on what they left, as by
+    /// client-go's `RetryOnConflict`.
+    fn may_try_again(&mut self, now: Time) -> bool {
+        self.conflicts += 1;
+        let again = self.conflicts < MOST_TRIES;
+        self.retry_at = again.then_some(Time(now.0 + RETRY_PAUSE));
+        again
+    }
+}
+
+/// Why a claim was not written.
+struct WriteFailure {
+    text: String,
+    /// Whether others were faster.
+    is_conflict: bool,
+}
+
+impl WriteFailure {
+    fn of(what: &str, error: &UpdateError) -> WriteFailure {
+        WriteFailure { text: format!("{what}: {error}"), is_conflict: error.is_conflict() }
+    }
+}
+
+impl From<String> for WriteFailure {
+    fn from(text: String) -> WriteFailure {
+        WriteFailure { text, is_conflict: false }
+    }
+}
+
+fn write_claim(
+    cx: &mut BindContext<'_>,
+    state: &mut ClaimState,
+    at: usize,
+    is_extended: bool,
+    allocation: Option<&AllocationResult>,
+) -> Poll<Result<Arc<ResourceClaim>, WriteFailure>> {
+    let claim = match state.claims[at].writing.clone() {
+        Some(Writing::Status(claim)) => claim,
+        _ => {
+            let claim = ready!(protected(cx, state, at, is_extended, allocation.is_some()))?;
+            with_reservation(cx, state, at, claim, allocation)?
+        }
+    };
+    let name = key(&claim);
+    let what = match allocation {
+        Some(_) => "add allocation and reservation",
+        None => "add reservation",
+    };
+    state.claims[at].writing = Some(Writing::Status(claim.clone()));
+    let written = ready!(update(cx, claim));
+    let failed = |error| WriteFailure::of(&format!("{what} to claim {name}"), &error);
+    Poll::Ready(written.map_err(failed))
+}
+
+/// The claim as it is now, made if it has to be, and with the finalizer if it is to be
+/// allocated.
+fn protected(
+    cx: &mut BindContext<'_>,
+    state: &mut ClaimState,
+    at: usize,
+    is_extended: bool,
+    to_allocate: bool,
+) -> Poll<Result<ResourceClaim, WriteFailure>> {
+    let mut claim = match state.claims[at].writing.clone() {
+        Some(Writing::Finalizer(claim)) => claim,
+        _ => {
+            let mut claim = state.claims[at].claim.clone();
+            if is_extended && claim.metadata.name == IN_MEMORY_NAME {
+                claim = ready!(create(cx, state))?;
+                state.claims[at].claim = claim.clone();
+                state.claims[at].unlisted = true;
+            }
+            let claim = current(cx.host, claim);
+            let name = key(&claim);
+            if claim.metadata.deletion_timestamp.is_some() {
+                return failed(format!("claim {name} got deleted in the meantime"));
+            }
+            if to_allocate && claim.status.allocation.is_some() {
+                return failed(format!("claim {name} got allocated elsewhere in the meantime"));
+            }
+            claim
+        }
+    };
+    let under_way = state.claims[at].writing.is_some();
+    if under_way || (to_allocate && add_finalizer(&mut claim)) {
+        let name = key(&claim);
+        state.claims[at].writing = Some(Writing::Finalizer(claim.clone()));
+        let updated = ready!(update(cx, claim));
+        let failed = |error| WriteFailure::of(&format!("add finalizer to claim {name}"), &error);
+        let updated = updated.map_err(failed)?;
+        claim = Arc::unwrap_or_clone(updated);
+    }
+    Poll::Ready(Ok(claim))
+}
+
+fn failed<T, E: From<String>>(text: String) -> Poll<Result<T, E>> {
+    Poll::Ready(Err(text.into()))
+}
+
+/// The claim as it will be.
+fn with_reservation(
+    cx: &BindContext<'_>,
+    state: &ClaimState,
+    at: usize,
+    mut claim: ResourceClaim,
+    allocation: Option<&AllocationResult>,
+) -> Result<ResourceClaim, String> {
+    if let Some(allocation) = allocation {
+        claim.status.allocation = Some(allocation.clone());
+    }
+    let group = state.bind_to.get(at).cloned().flatten();
+    claim.status.reserved_for.push(group.unwrap_or_else(|| reference(cx)));
+    if binding_conditions(cx.features) {
+        let Some(allocation) = &mut claim.status.allocation else {
+            let name = key(&claim);
+            return Err(format!("claim {name} got deallocated elsewhere in the meantime"));
+        };
+        // The API keeps whole seconds.
+        let now = Time(cx.now.0 - cx.now.0.rem_euclid(SECOND));
+        allocation.allocation_timestamp.get_or_insert(now);
+    }
+    Ok(claim)
+}
+
+/// The claim as the server has it. Upstream finds out that its own is outdated when it writes.
+pub fn current(host: &dyn Host, claim: Arc<ResourceClaim>) -> ResourceClaim {
+    let claim = match host.get(CLAIM, key(&claim)) {
+        Some(Object::ResourceClaim(current)) => current,
+        _ => claim,
+    };
+    Arc::unwrap_or_clone(claim)
+}
+
+/// The pod as a user of claims.
+fn reference(cx: &BindContext<'_>) -> ResourceClaimConsumerReference {
+    let metadata = &cx.pod.pod.metadata;
+    ResourceClaimConsumerReference {
+        api_group: Symbol::EMPTY,
+        resource: "pods".into(),
+        name: metadata.name,
+        uid: metadata.uid,
+    }
+}
+
+fn update(
+    cx: &mut BindContext<'_>,
+    claim: ResourceClaim,
+) -> Poll<Result<Arc<ResourceClaim>, UpdateError>> {
+    let updated = ready!(cx.host.update(cx.pod.uid(), claim.into()));
+    Poll::Ready(updated.and_then(|object| Ok(claim_of(object)?)))
+}
+
+fn claim_of(object: Object) -> Result<Arc<ResourceClaim>, String> {
+    match object {
+        Object::ResourceClaim(claim) => Ok(claim),
+        other => Err(format!("got a {} for a ResourceClaim", other.kind().plural())),
+    }
+}
+
+/// Creates the claim for extended resources as the chosen node needs it (ER-005).
+fn create(
+    cx: &mut BindContext<'_>,
+    state: &ClaimState,
+) -> Poll<Result<Arc<ResourceClaim>, String>> {
+    let node = cx.node;
+    let wanted = state.allocation_on(node).and_then(|found| found.extended.clone());
+    let wanted =
+        wanted.ok_or_else(|| format!("extended resource claim not found for node {node}"))?;
+    let mut claim = Arc::unwrap_or_clone(wanted);
+    let namespace = claim.metadata.namespace;
+    claim.status.allocation = None;
+    claim.metadata.name = Symbol::EMPTY;
+    claim.metadata.uid = Symbol::EMPTY;
+    let created = ready!(cx.host.create(cx.pod.uid(), claim.into()));
+    let failed = |error| format!("create claim for extended resources {namespace}/: {error}");
+    Poll::Ready(created.map_err(failed).and_then(claim_of))
+}
+
+/// Says in the pod's status which claim stands for its extended resources.
+fn announce(
+    cx: &mut BindContext<'_>,
+    state: &mut ClaimState,
+    claim: &ResourceClaim,
+) -> Poll<Result<(), String>> {
+    let found = state.allocation_on(cx.node);
+    let mappings = found.map(|found| found.mappings.clone()).unwrap_or_default();
+    let pod = cx.pod.key();
+    if mappings.is_empty() {
+        return failed(format!(
+            "nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus"
+        ));
+    }
+    let status = PodExtendedResourceClaimStatus {
+        request_mappings: mappings,
+        resource_claim_name: claim.metadata.name,
+    };
+    let set = ready!(cx.host.set_extended_resource_claim(pod, status));
+    state.announces = false;
+    let failed = |error| format!("update pod {pod} ExtendedResourceClaimStatus: {error}");
+    Poll::Ready(set.map_err(failed))
+}

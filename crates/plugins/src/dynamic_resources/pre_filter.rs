@@ -1,0 +1,76 @@
+//! PreFilter: the claims of the pod, and what is there to allocate from (DRA-012…015).
+
+use std::sync::Arc;
+
+use crate::dynamic_resources::structured::{Allocator, Features};
+use kubestep_api::selector::NodeMatcher;
+use kubestep_framework::dra::counts_shares;
+use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::status::Status;
+
+use super::claims::{check_requests, resolve};
+use super::extended;
+use super::state::{ClaimOfPod, ClaimState};
+use super::workload;
+
+/// The state for the pod. The error is a refusal, or Skip if there is nothing to do. A search
+/// for devices on a node may take `seconds`.
+pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status> {
+    let claims = resolve(&cx.pod.pod, &cx.queue()).map_err(|text| Status::unresolvable(&text))?;
+    let mut state = ClaimState::default();
+    state.user_owned = claims.len();
+    state.claims = claims.into_iter().map(ClaimOfPod::new).collect();
+    if let Some((claim, scalars)) = extended::claim_for(cx) {
+        state.initial_uid = claim.metadata.uid;
+        state.claims.push(ClaimOfPod::new(claim));
+        state.scalars = scalars;
+    }
+    state.bind_to = workload::bindings(cx).map_err(|text| Status::unresolvable(&text))?;
+    if state.is_empty() {
+        return Err(Status::skip());
+    }
+    let extended = state.extended_index();
+    for (at, claim) in state.claims.iter_mut().enumerate() {
+        prepare_claim(cx, claim, Some(at) == extended)?;
+    }
+    if state.claims.iter().any(ClaimOfPod::is_unallocated) {
+        let shares = counts_shares(cx.features);
+        let allocated = cx.shared.claims.allocated(cx.objects, shares);
+        let features = Features::of(cx.features);
+        state.allocator = Some(Arc::new(Allocator::new(features, allocated, cx.objects, seconds)));
+    }
+    Ok(state)
+}
+
+/// DRA-013
+fn prepare_claim(
+    cx: &CycleContext<'_>,
+    claim: &mut ClaimOfPod,
+    is_extended: bool,
+) -> Result<(), Status> {
+    if let Some(allocation) = &claim.claim.status.allocation {
+        if let Some(selector) = &allocation.node_selector {
+            let matcher = NodeMatcher::new(selector, "");
+            matcher.check().map_err(|errors| Status::error(&errors.to_string()))?;
+            claim.available_on = Some(matcher);
+        }
+        return Ok(());
+    }
+    let metadata = &claim.claim.metadata;
+    let group = cx.shared.group_cycle.as_ref();
+    let pending = cx.shared.claims.pending(metadata.uid);
+    if group.is_some_and(|group| group.pending_claims.contains(&metadata.uid)) && pending.is_some()
+    {
+        // Another pod of the group got it a moment ago.
+        claim.allocation = pending.cloned();
+        return Ok(());
+    }
+    if pending.is_some() {
+        return Err(Status::unresolvable(&format!(
+            "resource claim {}/{} is in the process of being allocated",
+            metadata.namespace, metadata.name
+        )));
+    }
+    // What the claim for extended resources requests depends on the node.
+    if is_extended { Ok(()) } else { check_requests(&claim.claim, cx) }
+}

@@ -1,0 +1,309 @@
+//! The allocator of one scheduling cycle: what is there, what is taken, and the search for a
+//! node (AL-010, AL-011, AL-021).
+//!
+//! Upstream: `Allocator` and `Allocate` in `allocator_incubating.go`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
+use thiserror::Error;
+
+use crate::dynamic_resources::structured::constraint::Constraint;
+use crate::dynamic_resources::structured::counters::{self, Counters};
+use crate::dynamic_resources::structured::device::DeviceRef;
+use crate::dynamic_resources::structured::pools::{Pool, PoolState, Slices};
+use crate::dynamic_resources::structured::request::{Alternatives, RequestData, RequestView};
+use crate::dynamic_resources::structured::search::{At, Search, Stop, full_name};
+use crate::dynamic_resources::structured::{Features, MAX_DEVICES_PER_CLAIM};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{AllocationResult, DeviceAllocationMode, DeviceClass, Node, ResourceClaim};
+use kubestep_cel as cel;
+use kubestep_cel::Expression;
+use kubestep_framework::dra::AllocatedDevices;
+use kubestep_framework::objects::{ByKey, Objects};
+use kubestep_framework::pod::NamespacedName;
+
+/// Devices that a search looks at in a second. The engine has no clock; so much is what
+/// upstream manages on common hardware before its time limit.
+const LOOKS_PER_SECOND: u64 = 300_000;
+
+/// Why the search on a node has no answer.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum AllocationError {
+    /// Only this node is affected.
+    #[error("{0}")]
+    OnNode(String),
+    /// The time limit was reached.
+    #[error("filter operation aborted: context deadline exceeded")]
+    TimedOut,
+    /// The claims cannot be allocated anywhere as things are.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What can be allocated, for all nodes of a scheduling cycle.
+#[derive(Debug)]
+pub struct Allocator {
+    features: Features,
+    allocated: AllocatedDevices,
+    classes: ByKey<DeviceClass>,
+    pub(super) slices: Slices,
+    pub(super) look_limit: u64,
+    /// What is left of the counters, by the pool's name alone: as upstream, pools of the same
+    /// name are taken for one (AL-018).
+    counters: Mutex<HashMap<Symbol, Arc<Counters>>>,
+}
+
+impl Allocator {
+    /// The devices and classes as they are now, less what is `allocated`. The search on a node
+    /// may take `seconds`; 0: as long as it needs.
+    pub fn new(
+        features: Features,
+        allocated: AllocatedDevices,
+        objects: &Objects,
+        seconds: u64,
+    ) -> Allocator {
+        Allocator {
+            features,
+            allocated,
+            classes: objects.device_classes.clone(),
+            slices: Slices::new(objects, features.taint_rules),
+            look_limit: if seconds == 0 { u64::MAX } else { seconds * LOOKS_PER_SECOND },
+            counters: Mutex::default(),
+        }
+    }
+
+    /// Allocates all claims on the node: one result for each, or `None` if they do not fit.
+    ///
+    /// # Errors
+    /// A claim, class or pool is not as it should be, or the search took too long.
+    pub fn allocate(
+        &self,
+        node: &Node,
+        claims: &[Arc<ResourceClaim>],
+    ) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
+        self.allocate_counting(node, claims).0
+    }
+
+    /// As [`Allocator::allocate`], with the number of steps it took (AL-033).
+    pub fn allocate_counting(
+        &self,
+        node: &Node,
+        claims: &[Arc<ResourceClaim>],
+    ) -> (Result<Option<Vec<AllocationResult>>, AllocationError>, u64) {
+        let pools = match self.slices.pools(node, self.features.partitionable) {
+            Ok(pools) => pools,
+            Err(text) => {
+                let text = format!("gather pool information: {text}");
+                return (Err(AllocationError::Failed(text)), 0);
+            }
+        };
+        let mut search = Search::new(self, node, claims, &pools);
+        let found = search.prepare().and_then(|()| search.run());
+        (finish(&search, found, &pools), search.steps)
+    }
+
+    pub(super) fn features(&self) -> Features {
+        self.features
+    }
+
+    pub(super) fn allocated(&self) -> &AllocatedDevices {
+        &self.allocated
+    }
+
+    pub(super) fn look_limit(&self) -> u64 {
+        self.look_limit
+    }
+
+    /// What the allocated devices have left of the pool's counters.
+    pub(super) fn available_counters(&self, pool: &Pool<'_>) -> Arc<Counters> {
+        let mut known = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let compute = || Arc::new(counters::available(pool, &self.allocated));
+        known.entry(pool.id.name).or_insert_with(compute).clone()
+    }
+
+    fn class(&self, name: Symbol) -> Option<&Arc<DeviceClass>> {
+        self.classes.get(&NamespacedName::new(Symbol::EMPTY, name))
+    }
+}
+
+fn finish(
+    search: &Search<'_>,
+    found: Result<bool, Stop>,
+    pools: &[Pool<'_>],
+) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
+    match found {
+        Ok(true) => search.outcome().map(Some).map_err(AllocationError::Failed),
+        Ok(false) if pools.iter().any(|pool| matches!(pool.state, PoolState::Invalid(_))) => {
+            Err(AllocationError::OnNode("invalid resource pools were encountered".to_owned()))
+        }
+        Ok(false) => Ok(None),
+        Err(Stop::TooMany) => {
+            Err(AllocationError::Failed("allocation max size exceeded".to_owned()))
+        }
+        Err(Stop::TimedOut) => Err(AllocationError::TimedOut),
+        Err(Stop::Failed(text)) => Err(AllocationError::Failed(text)),
+    }
+}
+
+impl<'a> Search<'a> {
+    /// Checks all requests and counts what they need at least.
+    pub(super) fn prepare(&mut self) -> Result<(), Stop> {
+        let claims = self.claims;
+        for (claim_at, claim) in claims.iter().enumerate() {
+            let mut least = 0;
+            let mut requests = Vec::new();
+            for (request_at, request) in claim.spec.devices.requests.iter().enumerate() {
+                let at = At { claim: claim_at, request: request_at, ..At::default() };
+                let is_list = !request.first_available.is_empty();
+                let views = RequestView::all(request);
+                self.check_features(claim, request.name, is_list, &views)?;
+                let data = self.prepare_request(at, views)?;
+                least += data.iter().map(|data| data.wanted).min().unwrap_or(0);
+                requests.push(Alternatives { data, taken: 0, is_list });
+            }
+            if least > MAX_DEVICES_PER_CLAIM {
+                return Err(Stop::Failed(format!(
+                    "claim {}: number of requested devices {least} exceeds the claim limit of \
+                     {MAX_DEVICES_PER_CLAIM}",
+                    full_name(claim)
+                )));
+            }
+            self.requests.push(requests);
+            self.constraints.push(constraints(claim, self.allocator.features())?);
+        }
+        Ok(())
+    }
+
+    /// Refuses what needs a feature that is off.
+    fn check_features(
+        &self,
+        claim: &ResourceClaim,
+        request: Symbol,
+        is_list: bool,
+        views: &[RequestView<'_>],
+    ) -> Result<(), Stop> {
+        let features = self.allocator.features();
+        let claim = full_name(claim);
+        if is_list && !features.prioritized_list {
+            return Err(Stop::Failed(format!(
+                "claim {claim}, request {request}: has subrequests, but the DRAPrioritizedList \
+                 feature is disabled"
+            )));
+        }
+        let asks = views.iter().find(|view| view.capacity.is_some());
+        let refuses = !features.consumable_capacity && !features.is_stable();
+        match asks.filter(|_| refuses) {
+            None => Ok(()),
+            Some(view) => Err(Stop::Failed(format!(
+                "claim {claim}, {} {}: has capacity requests, but the DRAConsumableCapacity \
+                 feature is disabled",
+                if is_list { "subrequest" } else { "request" },
+                view.short_name()
+            ))),
+        }
+    }
+
+    fn prepare_request(
+        &mut self,
+        at: At,
+        views: Vec<RequestView<'a>>,
+    ) -> Result<Vec<RequestData<'a>>, Stop> {
+        let views = views.into_iter().enumerate();
+        views.map(|(sub, view)| self.prepare_view(At { sub, ..at }, view)).collect()
+    }
+
+    /// AL-010
+    fn prepare_view(&mut self, at: At, view: RequestView<'a>) -> Result<RequestData<'a>, Stop> {
+        let claims = self.claims;
+        let fail = |text: String| {
+            let (claim, request) = (full_name(&claims[at.claim]), view.short_name());
+            Stop::Failed(format!("claim {claim}, request {request}{text}"))
+        };
+        if let Some(at) = view.selectors.iter().position(|selector| selector.cel.is_none()) {
+            let text = "CEL expression empty (unsupported selector type?)";
+            return Err(fail(format!(", selector #{at}: {text}")));
+        }
+        let name = view.class;
+        if name.is_empty() {
+            return Err(fail(": missing device class name (unsupported request type?)".into()));
+        }
+        let allocator = self.allocator;
+        let class = allocator.class(name).ok_or_else(|| {
+            let missing = format!("deviceclass.resource.k8s.io {:?} not found", name.as_str());
+            fail(format!(": could not retrieve device class {name}: {missing}"))
+        })?;
+        let options = allocator.features.cel();
+        let mut data = RequestData {
+            view,
+            class,
+            class_selectors: compile(&class.spec.selectors, options),
+            selectors: compile(view.selectors, options),
+            wanted: usize::try_from(view.count).unwrap_or(0),
+            all: Vec::new().into(),
+        };
+        match view.mode {
+            DeviceAllocationMode::ExactCount => {}
+            DeviceAllocationMode::All => {
+                data.all = self.selectable_devices(at, &data, &fail)?.into();
+                data.wanted = data.all.len();
+            }
+            other => return Err(fail(format!(": unsupported count mode {other}"))),
+        }
+        Ok(data)
+    }
+
+    /// All devices that the request could have.
+    fn selectable_devices(
+        &mut self,
+        at: At,
+        data: &RequestData<'a>,
+        fail: &impl Fn(String) -> Stop,
+    ) -> Result<Vec<DeviceRef<'a>>, Stop> {
+        let pools = self.pools;
+        let mut devices = Vec::new();
+        for (pool, known) in pools.iter().enumerate() {
+            unusable(known).map_or(Ok(()), |text| Err(fail(text)))?;
+            for slice in &known.slices {
+                for (index, device) in slice.slice.spec.devices.iter().enumerate() {
+                    let device = DeviceRef { id: slice.id(device), device, slice, index, pool };
+                    if self.is_selectable(at, data, device)? && self.has_capacity(data, device) {
+                        devices.push(device);
+                    }
+                }
+            }
+        }
+        Ok(devices)
+    }
+}
+
+/// Who asks for all devices must know all pools.
+fn unusable(pool: &Pool<'_>) -> Option<String> {
+    let state = match pool.state {
+        PoolState::Usable => return None,
+        PoolState::Incomplete => "being updated",
+        PoolState::Invalid(_) => "invalid",
+    };
+    Some(format!(": asks for all devices, but resource pool {} is currently {state}", pool.id))
+}
+
+fn compile(
+    selectors: &[kubestep_api::DeviceSelector],
+    options: cel::Options,
+) -> std::rc::Rc<[Arc<Expression>]> {
+    let texts = selectors.iter().filter_map(|selector| selector.cel.as_ref());
+    texts.map(|cel| cel::compile(cel.expression, options)).collect()
+}
+
+fn constraints(claim: &ResourceClaim, features: Features) -> Result<Vec<Constraint>, Stop> {
+    let written = claim.spec.devices.constraints.iter().enumerate();
+    written
+        .map(|(at, constraint)| {
+            Constraint::new(constraint, !features.is_stable()).ok_or_else(|| {
+                let claim = full_name(claim);
+                let text = "empty constraint (unsupported constraint type?)";
+                Stop::Failed(format!("claim {claim}, constraint #{at}: {text}"))
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,105 @@
+//! Counters that devices of a pool draw on together (AL-018).
+//!
+//! Upstream: `checkAvailableCounters` in `allocator_incubating.go`.
+
+use std::collections::BTreeMap;
+
+use crate::dynamic_resources::structured::pools::Pool;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Device, Quantity};
+use kubestep_framework::dra::AllocatedDevices;
+
+/// Amounts by counter set and counter.
+pub type Counters = BTreeMap<Symbol, BTreeMap<Symbol, Quantity>>;
+
+/// What the allocated devices of a pool have left of its counters; may be less than nothing.
+pub fn available(pool: &Pool<'_>, allocated: &AllocatedDevices) -> Counters {
+    let sets = pool.counters.iter();
+    let mut left: Counters = sets
+        .map(|(name, set)| {
+            let counters = set.counters.iter();
+            (*name, counters.map(|(name, counter)| (*name, counter.value.clone())).collect())
+        })
+        .collect();
+    for slice in pool.slices.iter().chain(&pool.elsewhere) {
+        let devices = slice.slice.spec.devices.iter();
+        for device in devices.filter(|device| allocated.contains(&slice.id(device))) {
+            release(&mut left, device);
+        }
+    }
+    left
+}
+
+/// Adds what the device takes.
+pub fn consume(consumed: &mut Counters, device: &Device) {
+    for consumption in &device.consumes_counters {
+        let set = consumed.entry(consumption.counter_set).or_default();
+        for (name, counter) in &consumption.counters {
+            match set.get_mut(name) {
+                Some(sum) => sum.add(&counter.value),
+                None => {
+                    set.insert(*name, counter.value.clone());
+                }
+            }
+        }
+    }
+}
+
+/// Subtracts what the device takes, where there is such a counter.
+pub fn release(counters: &mut Counters, device: &Device) {
+    for consumption in &device.consumes_counters {
+        let Some(set) = counters.get_mut(&consumption.counter_set) else { continue };
+        for (name, counter) in &consumption.counters {
+            if let Some(sum) = set.get_mut(name) {
+                sum.sub(&counter.value);
+            }
+        }
+    }
+}
+
+/// Whether there is enough of every counter, also of those that nothing was taken of.
+pub fn suffice(available: &Counters, consumed: &Counters) -> bool {
+    available.iter().all(|(set, counters)| {
+        let consumed = consumed.get(set);
+        counters.iter().all(|(name, left)| match consumed.and_then(|set| set.get(name)) {
+            Some(taken) => left >= taken,
+            None => left.sign().is_ge(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn device(amount: &str) -> Device {
+        serde_json::from_value(json!({"consumesCounters": [
+            {"counterSet": "set", "counters": {"memory": {"value": amount}}},
+        ]}))
+        .unwrap()
+    }
+
+    fn counters(amount: &str) -> Counters {
+        [("set".into(), [("memory".into(), amount.parse().unwrap())].into())].into()
+    }
+
+    #[test]
+    fn consumption_adds_up_and_is_given_back() {
+        let mut consumed = Counters::default();
+        consume(&mut consumed, &device("3Gi"));
+        consume(&mut consumed, &device("2Gi"));
+        assert_eq!(consumed, counters("5Gi"));
+        assert!(suffice(&counters("5Gi"), &consumed));
+        assert!(!suffice(&counters("4Gi"), &consumed));
+        release(&mut consumed, &device("2Gi"));
+        assert_eq!(consumed, counters("3Gi"));
+    }
+
+    #[test]
+    fn a_counter_below_zero_stops_every_device_of_the_pool() {
+        assert!(suffice(&counters("0"), &Counters::default()));
+        assert!(!suffice(&counters("-1"), &Counters::default()));
+    }
+}

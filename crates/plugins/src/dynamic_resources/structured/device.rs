@@ -1,0 +1,140 @@
+//! A device as the search sees it, and which nodes can use it.
+//!
+//! Upstream: `NodeMatches` in `pools_incubating.go` and `deviceWithID`.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::NodeMatcher;
+use kubestep_api::{Device, Node, NodeSelector, ResourceSlice};
+use kubestep_framework::dra::DeviceId;
+
+/// Which nodes can use a slice or a device.
+#[derive(Clone, Debug)]
+enum Reach {
+    Nowhere,
+    Node(Symbol),
+    Everywhere,
+    Selected(NodeMatcher),
+    /// The selector is not valid; why.
+    Invalid(String),
+}
+
+impl Reach {
+    fn new(name: Option<Symbol>, all: Option<bool>, selector: Option<&NodeSelector>) -> Reach {
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            return Reach::Node(name);
+        }
+        if all == Some(true) {
+            return Reach::Everywhere;
+        }
+        let Some(selector) = selector else { return Reach::Nowhere };
+        let matcher = NodeMatcher::new(selector, "");
+        match matcher.check() {
+            Ok(()) => Reach::Selected(matcher),
+            Err(errors) => Reach::Invalid(errors.to_string()),
+        }
+    }
+
+    fn includes(&self, node: &Node) -> Result<bool, String> {
+        match self {
+            Reach::Nowhere => Ok(false),
+            Reach::Node(name) => Ok(*name == node.metadata.name),
+            Reach::Everywhere => Ok(true),
+            Reach::Selected(matcher) => Ok(matcher.matches_node(node)),
+            Reach::Invalid(text) => Err(format!("failed to parse node selector: {text}")),
+        }
+    }
+}
+
+/// A slice whose node selectors are compiled.
+#[derive(Clone, Debug)]
+pub struct PreparedSlice {
+    /// The slice.
+    pub slice: Arc<ResourceSlice>,
+    reach: Reach,
+    /// One for each device, where each has nodes of its own.
+    device_reach: Vec<Reach>,
+}
+
+impl PreparedSlice {
+    /// Compiles the selectors.
+    pub fn new(slice: Arc<ResourceSlice>) -> PreparedSlice {
+        let spec = &slice.spec;
+        let reach = Reach::new(spec.node_name, spec.all_nodes, spec.node_selector.as_ref());
+        let of = |device: &Device| {
+            Reach::new(device.node_name, device.all_nodes, device.node_selector.as_ref())
+        };
+        let device_reach = match spec.per_device_node_selection {
+            Some(true) => spec.devices.iter().map(of).collect(),
+            _ => Vec::new(),
+        };
+        PreparedSlice { slice, reach, device_reach }
+    }
+
+    /// Whether the node can use the slice, or any of its devices (AL-002).
+    ///
+    /// # Errors
+    /// A node selector is not valid.
+    pub fn reaches(&self, node: &Node) -> Result<bool, String> {
+        let spec = &self.slice.spec;
+        if !spec.shared_counters.is_empty() {
+            return Ok(true);
+        }
+        let name = self.slice.metadata.name;
+        if !matches!(self.reach, Reach::Nowhere) {
+            let reached = self.reach.includes(node);
+            return reached.map_err(|text| {
+                format!("failed to perform node selection for slice {name}: {text}")
+            });
+        }
+        for (reach, device) in self.device_reach.iter().zip(&spec.devices) {
+            let reached = reach.includes(node).map_err(|text| {
+                let device = device.name;
+                format!(
+                    "failed to perform node selection for device {device} in slice {name}: {text}"
+                )
+            })?;
+            if reached {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the node can use the device, of those in a slice that it can reach.
+    ///
+    /// # Errors
+    /// Its node selector is not valid.
+    pub fn device_reaches(&self, device: usize, node: &Node) -> Result<bool, String> {
+        self.device_reach.get(device).map_or(Ok(true), |reach| reach.includes(node))
+    }
+
+    /// The device's identity.
+    pub fn id(&self, device: &Device) -> DeviceId {
+        let spec = &self.slice.spec;
+        DeviceId { driver: spec.driver, pool: spec.pool.name, device: device.name }
+    }
+}
+
+/// A device in reach of the node.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceRef<'a> {
+    /// Its identity.
+    pub id: DeviceId,
+    /// The device.
+    pub device: &'a Device,
+    /// The slice it is in.
+    pub slice: &'a PreparedSlice,
+    /// Its place in the slice.
+    pub index: usize,
+    /// The place of its pool among the pools of the node.
+    pub pool: usize,
+}
+
+impl DeviceRef<'_> {
+    /// Whether several claims may have it at once.
+    pub fn is_shared(&self) -> bool {
+        self.device.allow_multiple_allocations == Some(true)
+    }
+}

@@ -1,0 +1,386 @@
+//! The pools of devices that a node can use (AL-001…006).
+//!
+//! Upstream: `pools_incubating.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::dynamic_resources::structured::device::PreparedSlice;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{CounterSet, Node, ResourceSlice};
+use kubestep_framework::dra::taint_rules::tainted_slices;
+use kubestep_framework::objects::Objects;
+
+/// The name of a pool.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PoolId {
+    /// The driver.
+    pub driver: Symbol,
+    /// The name among the driver's pools.
+    pub name: Symbol,
+}
+
+impl fmt::Display for PoolId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.driver, self.name)
+    }
+}
+
+/// Whether the devices of a pool can be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PoolState {
+    /// Yes.
+    Usable,
+    /// Not all slices of its generation are there.
+    Incomplete,
+    /// Its slices contradict each other; how.
+    Invalid(String),
+}
+
+/// A pool as one node sees it.
+#[derive(Clone, Debug)]
+pub struct Pool<'a> {
+    /// Its name.
+    pub id: PoolId,
+    /// Whether it can be used. If not, the rest is empty.
+    pub state: PoolState,
+    /// The slices with devices for the node, by name.
+    pub slices: Vec<&'a PreparedSlice>,
+    /// Slices with devices for other nodes; they draw on the same counters.
+    pub elsewhere: Vec<&'a PreparedSlice>,
+    /// The counters that its devices draw on.
+    pub counters: BTreeMap<Symbol, &'a CounterSet>,
+}
+
+/// All slices of the cluster, ordered for looking them up.
+#[derive(Clone, Default, Debug)]
+pub struct Slices {
+    all: Vec<PreparedSlice>,
+    on_node: HashMap<Symbol, Vec<usize>>,
+    anywhere: Vec<usize>,
+    by_pool: BTreeMap<PoolId, Vec<usize>>,
+}
+
+impl Slices {
+    /// The slices of the cluster, with the taints of rules if they count.
+    pub fn new(objects: &Objects, taint_rules: bool) -> Slices {
+        match taint_rules {
+            true => Slices::of(tainted_slices(objects)),
+            false => Slices::of(objects.resource_slices.values().cloned()),
+        }
+    }
+
+    /// These slices.
+    pub fn of(written: impl IntoIterator<Item = Arc<ResourceSlice>>) -> Slices {
+        let mut slices = Slices::default();
+        written.into_iter().for_each(|slice| slices.add(PreparedSlice::new(slice)));
+        slices
+    }
+
+    fn add(&mut self, slice: PreparedSlice) {
+        let (at, spec) = (self.all.len(), &slice.slice.spec);
+        match spec.node_name.filter(|name| !name.is_empty()) {
+            Some(name) if spec.shared_counters.is_empty() => {
+                self.on_node.entry(name).or_default().push(at);
+            }
+            _ => self.anywhere.push(at),
+        }
+        self.by_pool.entry(pool_of(&slice)).or_default().push(at);
+        self.all.push(slice);
+    }
+
+    /// The pools that the node can use: by driver and name, those with any device that has
+    /// binding conditions last (AL-006).
+    ///
+    /// # Errors
+    /// A node selector is not valid.
+    pub fn pools(&self, node: &Node, partitionable: bool) -> Result<Vec<Pool<'_>>, String> {
+        let mut found: BTreeMap<PoolId, Vec<&PreparedSlice>> = BTreeMap::new();
+        let local = self.on_node.get(&node.metadata.name).into_iter().flatten();
+        for slice in local.chain(&self.anywhere).filter_map(|at| self.all.get(*at)) {
+            let spec = &slice.slice.spec;
+            let partitioned =
+                spec.per_device_node_selection.is_some() || !spec.shared_counters.is_empty();
+            if (partitionable || !partitioned) && slice.reaches(node)? {
+                keep_newest(found.entry(pool_of(slice)).or_default(), slice);
+            }
+        }
+        let pools = found.into_iter();
+        let pools: Vec<Pool<'_>> =
+            pools.filter_map(|(id, slices)| self.pool(id, slices, partitionable)).collect();
+        let (last, mut first): (Vec<_>, Vec<_>) =
+            pools.into_iter().partition(Pool::has_binding_conditions);
+        first.extend(last);
+        Ok(first)
+    }
+
+    /// The pool of these slices; `None` if they are outdated (AL-004).
+    fn pool<'a>(
+        &'a self,
+        id: PoolId,
+        slices: Vec<&'a PreparedSlice>,
+        partitionable: bool,
+    ) -> Option<Pool<'a>> {
+        let written = slices.first()?.slice.spec.pool.clone();
+        let is_complete = |count: usize| count as i64 == written.resource_slice_count;
+        if is_complete(slices.len()) {
+            return Some(Pool::new(id, slices, Vec::new(), partitionable));
+        }
+        let all = self.by_pool.get(&id)?.iter().filter_map(|at| self.all.get(*at));
+        let generation = |slice: &PreparedSlice| slice.slice.spec.pool.generation;
+        if all.clone().any(|slice| generation(slice) > written.generation) {
+            return None;
+        }
+        let all: Vec<_> = all.filter(|slice| generation(slice) == written.generation).collect();
+        if !is_complete(all.len()) {
+            return Some(Pool::unusable(id, PoolState::Incomplete));
+        }
+        Some(Pool::new(id, slices, all, partitionable))
+    }
+}
+
+/// Keeps only slices of the highest generation (AL-003).
+fn keep_newest<'a>(slices: &mut Vec<&'a PreparedSlice>, slice: &'a PreparedSlice) {
+    let generation = |slice: &PreparedSlice| slice.slice.spec.pool.generation;
+    let known = slices.first().map(|first| generation(first));
+    if known.is_some_and(|known| generation(slice) > known) {
+        slices.clear();
+    }
+    if known.is_none_or(|known| generation(slice) >= known) {
+        slices.push(slice);
+    }
+}
+
+fn pool_of(slice: &PreparedSlice) -> PoolId {
+    PoolId { driver: slice.slice.spec.driver, name: slice.slice.spec.pool.name }
+}
+
+impl<'a> Pool<'a> {
+    fn unusable(id: PoolId, state: PoolState) -> Pool<'a> {
+        let (slices, elsewhere) = (Vec::new(), Vec::new());
+        Pool { id, state, slices, elsewhere, counters: BTreeMap::new() }
+    }
+
+    /// A complete pool; `all` are its slices where the node sees only some of them.
+    fn new(
+        id: PoolId,
+        mut slices: Vec<&'a PreparedSlice>,
+        all: Vec<&'a PreparedSlice>,
+        partitionable: bool,
+    ) -> Pool<'a> {
+        slices.sort_by_key(|slice| slice.slice.metadata.name);
+        let seen: BTreeSet<Symbol> = slices.iter().map(|slice| slice.slice.metadata.name).collect();
+        let elsewhere: Vec<_> = match partitionable && slices.len() != all.len() {
+            true => all,
+            false => Vec::new(),
+        };
+        let unseen = |slice: &&PreparedSlice| !seen.contains(&slice.slice.metadata.name);
+        let mut pool = Pool {
+            id,
+            state: PoolState::Usable,
+            slices,
+            elsewhere: elsewhere.into_iter().filter(unseen).collect(),
+            counters: BTreeMap::new(),
+        };
+        match pool.check(partitionable) {
+            Ok(()) => pool,
+            Err(reason) => Pool::unusable(id, PoolState::Invalid(reason)),
+        }
+    }
+
+    /// AL-005
+    fn check(&mut self, partitionable: bool) -> Result<(), String> {
+        let (with_counters, with_devices): (Vec<_>, Vec<_>) = std::mem::take(&mut self.slices)
+            .into_iter()
+            .partition(|slice| partitionable && !slice.slice.spec.shared_counters.is_empty());
+        check_names(&with_devices)?;
+        if partitionable {
+            self.counters = counter_sets(&with_counters)?;
+            check_consumption(&self.counters, &with_counters)?;
+            check_consumption(&self.counters, &with_devices)?;
+            check_consumption(&self.counters, &self.elsewhere)?;
+        }
+        self.slices = with_devices;
+        Ok(())
+    }
+
+    /// Whether its devices can be used.
+    pub fn is_usable(&self) -> bool {
+        self.state == PoolState::Usable
+    }
+
+    fn has_binding_conditions(&self) -> bool {
+        let mut devices = self.slices.iter().flat_map(|slice| &slice.slice.spec.devices);
+        devices.any(|device| !device.binding_conditions.is_empty())
+    }
+}
+
+fn check_names(slices: &[&PreparedSlice]) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    for device in slices.iter().flat_map(|slice| &slice.slice.spec.devices) {
+        if !names.insert(device.name) {
+            return Err(format!("duplicate device name {}", device.name));
+        }
+    }
+    Ok(())
+}
+
+fn counter_sets<'a>(
+    slices: &[&'a PreparedSlice],
+) -> Result<BTreeMap<Symbol, &'a CounterSet>, String> {
+    let mut sets = BTreeMap::new();
+    for set in slices.iter().flat_map(|slice| &slice.slice.spec.shared_counters) {
+        if sets.insert(set.name, set).is_some() {
+            return Err(format!("duplicate counter set name {}", set.name));
+        }
+    }
+    Ok(sets)
+}
+
+fn check_consumption(
+    sets: &BTreeMap<Symbol, &CounterSet>,
+    slices: &[&PreparedSlice],
+) -> Result<(), String> {
+    let devices = slices.iter().flat_map(|slice| &slice.slice.spec.devices);
+    for consumed in devices.flat_map(|device| &device.consumes_counters) {
+        let name = consumed.counter_set;
+        let set = sets.get(&name).ok_or_else(|| format!("counter set {name} not found"))?;
+        let missing = consumed.counters.keys().find(|name| !set.counters.contains_key(name));
+        if let Some(counter) = missing {
+            return Err(format!("counter {counter} not found in counter set {name}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use kubestep_api::Object;
+
+    fn slices(specs: &[(&str, Value)]) -> Slices {
+        let mut objects = Objects::default();
+        for (name, spec) in specs {
+            let json = json!({"metadata": {"name": name}, "spec": spec});
+            let slice = Arc::new(serde_json::from_value(json).unwrap());
+            objects.insert(Object::ResourceSlice(slice));
+        }
+        Slices::new(&objects, false)
+    }
+
+    fn spec(pool: (&str, i64, i64), node: &str, devices: Value) -> Value {
+        let (name, generation, count) = pool;
+        json!({
+            "driver": "d", "nodeName": node, "devices": devices,
+            "pool": {"name": name, "generation": generation, "resourceSliceCount": count},
+        })
+    }
+
+    /// Each pool as `name: state or devices`.
+    fn pools(slices: &Slices, node: &str) -> Vec<String> {
+        let json = json!({"metadata": {"name": node, "labels": {"zone": "a"}}});
+        let node: Node = serde_json::from_value(json).unwrap();
+        let pools = slices.pools(&node, true).unwrap();
+        let describe = |pool: &Pool<'_>| match &pool.state {
+            PoolState::Usable => {
+                let devices = pool.slices.iter().flat_map(|slice| &slice.slice.spec.devices);
+                let names: Vec<_> = devices.map(|device| device.name.as_str()).collect();
+                format!("{}: {}", pool.id.name, names.join(" "))
+            }
+            other => format!("{}: {other:?}", pool.id.name),
+        };
+        pools.iter().map(describe).collect()
+    }
+
+    #[test]
+    fn pools_come_by_name_and_slices_too_those_with_binding_conditions_last() {
+        let slices = slices(&[
+            ("s2", spec(("b", 1, 2), "n", json!([{"name": "b2"}]))),
+            ("s1", spec(("b", 1, 2), "n", json!([{"name": "b1"}]))),
+            ("s3", spec(("a", 1, 1), "n", json!([{"name": "a", "bindingConditions": ["x"]}]))),
+            ("s4", spec(("c", 1, 1), "other", json!([{"name": "c"}]))),
+        ]);
+        assert_eq!(pools(&slices, "n"), ["b: b1 b2", "a: a"]);
+        assert_eq!(pools(&slices, "other"), ["c: c"]);
+    }
+
+    #[test]
+    fn only_the_newest_generation_counts_and_all_its_slices_must_be_there() {
+        let slices = slices(&[
+            ("s1", spec(("old", 1, 1), "n", json!([{"name": "x"}]))),
+            ("s2", spec(("old", 2, 1), "n", json!([{"name": "y"}]))),
+            ("s3", spec(("part", 1, 2), "n", json!([{"name": "x"}]))),
+            // The node's own slice is outdated, as another node's shows.
+            ("s4", spec(("moved", 1, 2), "n", json!([{"name": "x"}]))),
+            ("s5", spec(("moved", 2, 1), "other", json!([{"name": "y"}]))),
+        ]);
+        assert_eq!(pools(&slices, "n"), ["old: y", "part: Incomplete"]);
+    }
+
+    #[test]
+    fn slices_that_contradict_each_other_make_a_pool_invalid() {
+        let twice = json!([{"name": "x"}, {"name": "x"}]);
+        let consumes = |set: &str, counter: &str| {
+            json!([{"name": "x", "consumesCounters": [
+                {"counterSet": set, "counters": {counter: {"value": "1"}}},
+            ]}])
+        };
+        let counters = |name: &str| {
+            let mut spec = spec((name, 1, 2), "", json!([]));
+            spec["sharedCounters"] = json!([{"name": "set", "counters": {"c": {"value": "4"}}}]);
+            spec
+        };
+        let slices = slices(&[
+            ("s1", spec(("a", 1, 1), "n", twice)),
+            ("s2", spec(("b", 1, 1), "n", consumes("set", "c"))),
+            ("s3", spec(("c", 1, 2), "n", consumes("set", "z"))),
+            ("s4", counters("c")),
+            ("s5", spec(("d", 1, 2), "n", consumes("set", "c"))),
+            ("s6", counters("d")),
+        ]);
+        assert_eq!(
+            pools(&slices, "n"),
+            [
+                "a: Invalid(\"duplicate device name x\")",
+                "b: Invalid(\"counter set set not found\")",
+                "c: Invalid(\"counter z not found in counter set set\")",
+                "d: x",
+            ]
+        );
+    }
+
+    #[test]
+    fn nodes_are_named_selected_all_or_said_for_each_device() {
+        let mut selected = spec(("a", 1, 1), "", json!([{"name": "a"}]));
+        let zone = |zone: &str| {
+            json!({"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "zone", "operator": "In", "values": [zone]},
+            ]}]})
+        };
+        selected["nodeSelector"] = zone("a");
+        let mut elsewhere = spec(("b", 1, 1), "", json!([{"name": "b"}]));
+        elsewhere["nodeSelector"] = zone("b");
+        let mut everywhere = spec(("c", 1, 1), "", json!([{"name": "c"}]));
+        everywhere["allNodes"] = json!(true);
+        let devices = json!([{"name": "d", "nodeName": "x"}, {"name": "e", "nodeName": "n"}]);
+        let mut each = spec(("d", 1, 1), "", devices);
+        each["perDeviceNodeSelection"] = json!(true);
+        let nowhere = spec(("e", 1, 1), "", json!([{"name": "f"}]));
+        let slices = slices(&[
+            ("s1", selected),
+            ("s2", elsewhere),
+            ("s3", everywhere),
+            ("s4", each),
+            ("s5", nowhere),
+        ]);
+        assert_eq!(pools(&slices, "n"), ["a: a", "c: c", "d: d e"]);
+        assert_eq!(pools(&slices, "m"), ["a: a", "c: c"]);
+    }
+}

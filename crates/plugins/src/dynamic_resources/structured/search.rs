@@ -1,0 +1,476 @@
+//! The search: claim after claim, request after request, device after device, first fit, and
+//! back where it does not work out (AL-012…020).
+//!
+//! Upstream: `allocateOne`, `allocateDevice` and `isSelectable` in
+//! `allocator_incubating.go`. What it forgets to undo is not undone here either (AL-019).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::dynamic_resources::structured::allocator::Allocator;
+use crate::dynamic_resources::structured::constraint::{Constraint, RequestName};
+use crate::dynamic_resources::structured::counters::{self, Counters};
+use crate::dynamic_resources::structured::device::DeviceRef;
+use crate::dynamic_resources::structured::pools::Pool;
+use crate::dynamic_resources::structured::request::{Alternatives, RequestData};
+use crate::dynamic_resources::structured::{MAX_DEVICES_PER_CLAIM, capacity};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{DeviceTaint, DeviceToleration};
+use kubestep_api::{DeviceTaintEffect, DeviceTolerationOperator, Node, ResourceClaim};
+use kubestep_cel::Expression;
+use kubestep_framework::dra::DeviceId;
+use kubestep_framework::dra::allocated::{self, Capacities};
+
+/// Why the search ends, or a branch of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// A claim would get more devices than it can hold: only this branch ends.
+    TooMany,
+    /// The time is over.
+    TimedOut,
+    /// Something is wrong; what.
+    Failed(String),
+}
+
+/// A device that was picked.
+#[derive(Clone, Debug)]
+pub struct Pick<'a> {
+    /// For which request.
+    pub request: RequestName,
+    /// The device.
+    pub device: DeviceRef<'a>,
+    /// The request only watches the device.
+    pub admin_access: bool,
+    /// Who tolerates the device's taints.
+    pub tolerations: &'a [DeviceToleration],
+    /// What is taken of a shared device.
+    pub consumed: Capacities,
+}
+
+/// Where the search is: claim, request, alternative, and how many devices of the request.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub struct At {
+    pub claim: usize,
+    pub request: usize,
+    pub sub: usize,
+    pub device: usize,
+}
+
+/// Where the next device is looked for.
+#[derive(Clone, Copy, Default)]
+struct Location {
+    pool: usize,
+    slice: usize,
+    device: usize,
+}
+
+/// What has to be undone when a device is given back.
+struct Undo<'a> {
+    at: At,
+    request: RequestName,
+    device: DeviceRef<'a>,
+    is_shared: bool,
+    picks: usize,
+}
+
+/// One search on one node.
+pub struct Search<'a> {
+    pub allocator: &'a Allocator,
+    pub node: &'a Node,
+    pub claims: &'a [Arc<ResourceClaim>],
+    pub pools: &'a [Pool<'a>],
+    /// By claim and request.
+    pub requests: Vec<Vec<Alternatives<'a>>>,
+    /// By claim.
+    pub constraints: Vec<Vec<Constraint>>,
+    /// What was picked, by claim.
+    pub picks: Vec<Vec<Pick<'a>>>,
+    matches: HashMap<(At, DeviceId), bool>,
+    pub(super) consumed: HashMap<Symbol, Counters>,
+    allocating: HashMap<DeviceId, BTreeSet<usize>>,
+    allocating_capacity: HashMap<DeviceId, Capacities>,
+    /// Steps taken, and devices looked at (AL-033).
+    pub steps: u64,
+    pub looks: u64,
+}
+
+impl<'a> Search<'a> {
+    /// A search that has not begun.
+    pub fn new(
+        allocator: &'a Allocator,
+        node: &'a Node,
+        claims: &'a [Arc<ResourceClaim>],
+        pools: &'a [Pool<'a>],
+    ) -> Search<'a> {
+        Search {
+            allocator,
+            node,
+            claims,
+            pools,
+            requests: Vec::new(),
+            constraints: Vec::new(),
+            picks: claims.iter().map(|_| Vec::new()).collect(),
+            matches: HashMap::new(),
+            consumed: HashMap::new(),
+            allocating: HashMap::new(),
+            allocating_capacity: HashMap::new(),
+            steps: 0,
+            looks: 0,
+        }
+    }
+
+    /// Whether a solution was found; then `picks` holds it.
+    pub fn run(&mut self) -> Result<bool, Stop> {
+        self.allocate(At::default(), false, Location::default())
+    }
+
+    /// Goes on from `at`. `alternative_taken` says that `at.sub` is decided.
+    fn allocate(&mut self, at: At, alternative_taken: bool, start: Location) -> Result<bool, Stop> {
+        self.steps += 1;
+        let Some(requests) = self.requests.get(at.claim) else { return Ok(true) };
+        let Some(request) = requests.get(at.request) else {
+            let next = At { claim: at.claim + 1, ..At::default() };
+            return match self.allocate(next, false, Location::default()) {
+                Err(Stop::TooMany) => Ok(false),
+                other => other,
+            };
+        };
+        if request.is_list && !alternative_taken {
+            return self.allocate_alternatives(at, request.data.len());
+        }
+        let Some(data) = request.data.get(at.sub) else { return Ok(false) };
+        if data.view.wants_all() && data.all.is_empty() {
+            return Ok(false); // AL-013
+        }
+        if at.device >= data.wanted {
+            let next = At { claim: at.claim, request: at.request + 1, ..At::default() };
+            return self.allocate(next, false, Location::default());
+        }
+        let after = self.picks[at.claim].len() + data.wanted - at.device;
+        if after > MAX_DEVICES_PER_CLAIM {
+            return Err(Stop::TooMany);
+        }
+        let data = data.clone();
+        match data.view.wants_all() {
+            true => self.allocate_all(at, &data),
+            false => self.allocate_any(at, &data, start),
+        }
+    }
+
+    /// The first alternative that works out.
+    fn allocate_alternatives(&mut self, at: At, count: usize) -> Result<bool, Stop> {
+        let mut all_exceed = true;
+        for sub in 0..count {
+            match self.allocate(At { sub, ..at }, true, Location::default()) {
+                Err(Stop::TooMany) => continue,
+                Err(stop) => return Err(stop),
+                Ok(true) => {
+                    self.requests[at.claim][at.request].taken = sub;
+                    return Ok(true);
+                }
+                Ok(false) => all_exceed = false,
+            }
+        }
+        if all_exceed { Err(Stop::TooMany) } else { Ok(false) }
+    }
+
+    /// The next of the devices that are all wanted.
+    fn allocate_all(&mut self, at: At, data: &RequestData<'a>) -> Result<bool, Stop> {
+        let device = data.all[at.device];
+        let Some(undo) = self.pick(at, data, device, true)? else { return Ok(false) };
+        let done = self.next_device(at, Location::default());
+        if done != Ok(true) {
+            self.undo(&undo);
+        }
+        done
+    }
+
+    fn next_device(&mut self, at: At, start: Location) -> Result<bool, Stop> {
+        self.allocate(At { device: at.device + 1, ..at }, true, start)
+    }
+
+    /// The first device from `start` on that works out.
+    fn allocate_any(
+        &mut self,
+        at: At,
+        data: &RequestData<'a>,
+        start: Location,
+    ) -> Result<bool, Stop> {
+        let pools = self.pools;
+        for (pool_at, pool) in pools.iter().enumerate().skip(start.pool) {
+            let in_pool = pool_at == start.pool;
+            let first_slice = if in_pool { start.slice } else { 0 };
+            for (slice_at, slice) in pool.slices.iter().enumerate().skip(first_slice) {
+                let in_slice = in_pool && slice_at == start.slice;
+                let first = if in_slice { start.device } else { 0 };
+                for (index, device) in slice.slice.spec.devices.iter().enumerate().skip(first) {
+                    let id = slice.id(device);
+                    let device = DeviceRef { id, device, slice, index, pool: pool_at };
+                    let next = Location { pool: pool_at, slice: slice_at, device: index + 1 };
+                    if self.try_device(at, data, device, next)? {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether all works out with this device.
+    fn try_device(
+        &mut self,
+        at: At,
+        data: &RequestData<'a>,
+        device: DeviceRef<'a>,
+        next: Location,
+    ) -> Result<bool, Stop> {
+        self.looks += 1;
+        if self.looks > self.allocator.look_limit() {
+            return Err(Stop::TimedOut);
+        }
+        if self.is_taken(at, data, &device.id)
+            || !self.is_selectable(at, data, device)?
+            || !self.has_capacity(data, device)
+        {
+            return Ok(false);
+        }
+        let Some(undo) = self.pick(at, data, device, false)? else { return Ok(false) };
+        let done = self.next_device(at, next);
+        if done != Ok(true) {
+            self.undo(&undo);
+        }
+        done
+    }
+
+    /// Whether the device is in use; admin access only minds its own claim.
+    pub(super) fn is_taken(&self, at: At, data: &RequestData<'_>, id: &DeviceId) -> bool {
+        match data.view.admin_access {
+            true => self.is_allocating_for(id, at.claim),
+            false => self.is_in_use(id),
+        }
+    }
+
+    fn is_in_use(&self, id: &DeviceId) -> bool {
+        self.allocator.allocated().dedicated.contains(id)
+            || self.allocating.get(id).is_some_and(|claims| !claims.is_empty())
+    }
+
+    fn is_allocating_for(&self, id: &DeviceId, claim: usize) -> bool {
+        self.allocating.get(id).is_some_and(|claims| claims.contains(&claim))
+    }
+
+    /// Whether selectors and the device's own nodes allow it (AL-014).
+    pub fn is_selectable(
+        &mut self,
+        at: At,
+        data: &RequestData<'a>,
+        device: DeviceRef<'a>,
+    ) -> Result<bool, Stop> {
+        let features = self.allocator.features();
+        if !features.binding_conditions && !device.device.binding_conditions.is_empty() {
+            return Ok(false);
+        }
+        let key = (At { device: 0, ..at }, device.id);
+        if let Some(known) = self.matches.get(&key) {
+            return Ok(*known);
+        }
+        let matches = self.select(at, data, device).map_err(Stop::Failed)?;
+        self.matches.insert(key, matches);
+        Ok(matches)
+    }
+
+    fn select(
+        &self,
+        at: At,
+        data: &RequestData<'a>,
+        device: DeviceRef<'a>,
+    ) -> Result<bool, String> {
+        let of_class = || format!("class {}", data.class.metadata.name);
+        let of_claim = || format!("claim {}", full_name(&self.claims[at.claim]));
+        Ok(unmet_selector(&data.class_selectors, device, of_class)?.is_none()
+            && unmet_selector(&data.selectors, device, of_claim)?.is_none()
+            && device.slice.device_reaches(device.index, self.node)?)
+    }
+
+    /// Whether what is requested of the device's capacities is left.
+    pub fn has_capacity(&self, data: &RequestData<'_>, device: DeviceRef<'_>) -> bool {
+        !self.allocator.features().consumable_capacity
+            || capacity::fits(
+                data.view.capacity,
+                &device.device.capacity,
+                self.allocator.allocated().consumed.get(&device.id),
+                self.allocating_capacity.get(&device.id),
+            )
+    }
+
+    /// Picks the device; `None` if something forbids it. With `must`, a constraint that
+    /// forbids it is an error (AL-017).
+    fn pick(
+        &mut self,
+        at: At,
+        data: &RequestData<'a>,
+        device: DeviceRef<'a>,
+        must: bool,
+    ) -> Result<Option<Undo<'a>>, Stop> {
+        let features = self.allocator.features();
+        let (view, id) = (data.view, device.id);
+        let is_shared = features.consumable_capacity && device.is_shared();
+        if view.admin_access {
+            if !is_shared && self.is_allocating_for(&id, at.claim) {
+                return Ok(None);
+            }
+        } else if self.is_in_use(&id) {
+            return Ok(None);
+        }
+        if !self.takes_counters(device, is_shared)
+            || (features.taints && is_kept_off(device, view.tolerations))
+            || !self.meets_constraints(at, data, device, must)?
+        {
+            return Ok(None);
+        }
+        let claims = self.allocating.entry(id).or_default();
+        if !is_shared {
+            claims.insert(at.claim);
+        }
+        if !self.has_capacity(data, device) {
+            return Ok(None);
+        }
+        let mut consumed = Capacities::new();
+        if is_shared {
+            consumed = capacity::consumption(view.capacity, &device.device.capacity);
+            allocated::add(self.allocating_capacity.entry(id).or_default(), &consumed);
+        }
+        let picks = &mut self.picks[at.claim];
+        let undo = Undo { at, request: view.name, device, is_shared, picks: picks.len() };
+        let (request, tolerations) = (view.name, view.tolerations);
+        let admin_access = view.admin_access;
+        picks.push(Pick { request, device, admin_access, tolerations, consumed });
+        Ok(Some(undo))
+    }
+
+    /// Takes what the device needs of the pool's counters; `false` if too little is left. A
+    /// shared device in use has taken it already.
+    pub(super) fn takes_counters(&mut self, device: DeviceRef<'a>, is_shared: bool) -> bool {
+        if device.device.consumes_counters.is_empty() {
+            return true;
+        }
+        if !self.allocator.features().partitionable {
+            return false;
+        }
+        let in_use = self.allocator.allocated().consumed.contains_key(&device.id)
+            || self.allocating_capacity.contains_key(&device.id);
+        if is_shared && in_use {
+            return true;
+        }
+        let available = self.allocator.available_counters(&self.pools[device.pool]);
+        let consumed = self.consumed.entry(device.id.pool).or_default();
+        counters::consume(consumed, device.device);
+        if counters::suffice(&available, consumed) {
+            return true;
+        }
+        counters::release(consumed, device.device);
+        false
+    }
+
+    fn meets_constraints(
+        &mut self,
+        at: At,
+        data: &RequestData<'a>,
+        device: DeviceRef<'a>,
+        must: bool,
+    ) -> Result<bool, Stop> {
+        let name = data.view.name;
+        let constraints = &mut self.constraints[at.claim];
+        let failed = constraints
+            .iter_mut()
+            .position(|constraint| !constraint.add(name, device.device, device.id.driver));
+        let Some(failed) = failed else { return Ok(true) };
+        if must {
+            return Err(Stop::Failed(format!(
+                "claim {}, request {}: cannot add device {} because a claim constraint would not \
+                 be satisfied",
+                full_name(&self.claims[at.claim]),
+                data.view.short_name(),
+                device.id
+            )));
+        }
+        constraints[..failed].iter_mut().for_each(|constraint| constraint.remove(name));
+        Ok(false)
+    }
+
+    /// Gives a device back.
+    fn undo(&mut self, undo: &Undo<'a>) {
+        let (claim, id) = (undo.at.claim, undo.device.id);
+        self.constraints[claim].iter_mut().for_each(|constraint| constraint.remove(undo.request));
+        if let Some(claims) = self.allocating.get_mut(&id) {
+            claims.remove(&claim);
+        }
+        if undo.is_shared {
+            if let Some(pick) = self.picks[claim].get(undo.picks) {
+                give_back(&mut self.allocating_capacity, id, &pick.consumed);
+            }
+        } else if let Some(consumed) = self.consumed.get_mut(&id.pool) {
+            counters::release(consumed, undo.device.device);
+        }
+        self.picks[claim].truncate(undo.picks);
+    }
+}
+
+fn give_back(all: &mut HashMap<DeviceId, Capacities>, id: DeviceId, consumed: &Capacities) {
+    if consumed.is_empty() {
+        return;
+    }
+    let Some(allocating) = all.get_mut(&id) else { return };
+    allocated::subtract(allocating, consumed);
+    if allocating.values().all(kubestep_api::Quantity::is_zero) {
+        all.remove(&id);
+    }
+}
+
+/// The first selector that does not select the device; errors say whose it is (CEL-003, AL-023).
+pub(super) fn unmet_selector(
+    selectors: &[Arc<Expression>],
+    device: DeviceRef<'_>,
+    owner: impl Fn() -> String,
+) -> Result<Option<usize>, String> {
+    for (at, selector) in selectors.iter().enumerate() {
+        let matches = selector.matches(device.id.driver, device.device);
+        if !matches.map_err(|error| format!("{}: selector #{at}: {error}", owner()))? {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the device has a taint that nothing tolerates (AL-015).
+pub(super) fn is_kept_off(device: DeviceRef<'_>, tolerations: &[DeviceToleration]) -> bool {
+    let effects = [DeviceTaintEffect::NoSchedule, DeviceTaintEffect::NoExecute];
+    let taints = device.device.taints.iter();
+    let mut keeping = taints.filter(|taint| effects.contains(&taint.effect));
+    keeping.any(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
+}
+
+fn tolerates(toleration: &DeviceToleration, taint: &DeviceTaint) -> bool {
+    if !toleration.effect.is_unset() && toleration.effect != taint.effect {
+        return false;
+    }
+    if !toleration.key.is_empty() && toleration.key != taint.key {
+        return false;
+    }
+    match toleration.operator {
+        DeviceTolerationOperator::Exists => true,
+        DeviceTolerationOperator::Equal => toleration.value == taint.value,
+        other => other.is_unset() && toleration.value == taint.value,
+    }
+}
+
+/// `namespace/name`, as errors call a claim.
+pub fn full_name(claim: &ResourceClaim) -> String {
+    let (namespace, name) = (claim.metadata.namespace, claim.metadata.name);
+    match namespace.is_empty() {
+        true => name.to_string(),
+        false => format!("{namespace}/{name}"),
+    }
+}

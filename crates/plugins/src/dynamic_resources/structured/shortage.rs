@@ -1,0 +1,297 @@
+//! What is short where claims cannot be allocated on a node, for people: of all devices in reach,
+//! how many fail which selector, are taken, tainted or too small, request by request; and where
+//! every request could be met by itself, what they cannot meet together. The search only says
+//! that it found nothing; each answer here is one of its own steps, or of a search for less.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::dynamic_resources::structured::allocator::Allocator;
+use crate::dynamic_resources::structured::constraint::{Constraint, lookup};
+use crate::dynamic_resources::structured::device::DeviceRef;
+use crate::dynamic_resources::structured::pools::PoolState;
+use crate::dynamic_resources::structured::request::RequestData;
+use crate::dynamic_resources::structured::search::{
+    At, Search, full_name, is_kept_off, unmet_selector,
+};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{DeviceAttribute, Node, ResourceClaim};
+use kubestep_framework::dra::DeviceId;
+
+/// What is short on a node.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Shortage {
+    /// The devices for each request.
+    pub requests: Vec<Devices>,
+    /// The constraints without which the claims could be allocated.
+    pub constraints: Vec<Constrained>,
+}
+
+/// What the devices in reach of a node come to for a request.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Devices {
+    /// The claim.
+    pub claim: String,
+    /// The request, with the alternative behind a slash.
+    pub request: String,
+    /// The device class.
+    pub class: Symbol,
+    /// How many devices are asked for.
+    pub wanted: usize,
+    /// Whether all devices there are were asked for.
+    pub all: bool,
+    /// Devices in reach of the node.
+    pub devices: usize,
+    /// Devices that a selector does not select, by the first such selector.
+    pub unselected: Vec<(Symbol, usize)>,
+    /// Devices that other claims have.
+    pub taken: Vec<DeviceId>,
+    /// Devices with a taint that is not tolerated.
+    pub tainted: usize,
+    /// Devices with too little capacity left, or whose pool has too little left of its counters.
+    pub too_small: usize,
+    /// Devices that suit this request by itself.
+    pub suitable: Vec<DeviceId>,
+    /// Pools that cannot be used: their slices are not all there, or contradict each other.
+    pub unusable_pools: usize,
+}
+
+/// A constraint of a claim that its devices cannot meet.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Constrained {
+    /// The claim.
+    pub claim: String,
+    /// Its index in the claim.
+    pub index: usize,
+    /// The requests that it is over; all if empty.
+    pub requests: Vec<Symbol>,
+    /// The attribute.
+    pub attribute: Symbol,
+    /// Whether its values must differ; else they must be the same.
+    pub distinct: bool,
+    /// The suitable devices by their value; those without one by the empty text.
+    pub values: BTreeMap<String, Vec<Symbol>>,
+}
+
+impl Shortage {
+    /// The requests that too few devices suit, with all their alternatives.
+    pub fn short(&self) -> impl Iterator<Item = &Devices> {
+        let met = |request: &&Devices| {
+            let same = self.requests.iter().filter(|one| one.is_of(request));
+            same.into_iter().any(Devices::is_enough)
+        };
+        self.requests.iter().filter(move |request| !met(request))
+    }
+}
+
+impl Devices {
+    /// Whether both are alternatives of one request, or the same.
+    fn is_of(&self, other: &Devices) -> bool {
+        let base = |one: &Devices| one.request.split('/').next().map(str::to_owned);
+        self.claim == other.claim && base(self) == base(other)
+    }
+
+    /// Whether enough devices suit this request by itself.
+    pub fn is_enough(&self) -> bool {
+        self.suitable.len() >= self.wanted.max(1)
+    }
+
+    fn unselected_by(&mut self, selector: Symbol) {
+        match self.unselected.iter_mut().find(|(known, _)| *known == selector) {
+            Some((_, count)) => *count += 1,
+            None => self.unselected.push((selector, 1)),
+        }
+    }
+}
+
+impl Allocator {
+    /// What keeps the claims from being allocated on the node. Nothing if the claims themselves
+    /// are not as they should be.
+    pub fn shortage(&self, node: &Node, claims: &[Arc<ResourceClaim>]) -> Shortage {
+        let Ok(pools) = self.slices.pools(node, self.features().partitionable) else {
+            return Shortage::default();
+        };
+        let mut search = Search::new(self, node, claims, &pools);
+        if search.prepare().is_err() {
+            return Shortage::default();
+        }
+        let requests = search.each_request();
+        let mut shortage = Shortage { requests, constraints: Vec::new() };
+        if shortage.short().next().is_none() {
+            shortage.constraints = self.unmet_constraints(&search, &shortage.requests);
+        }
+        shortage
+    }
+
+    /// The one constraint without which the claims can be allocated, else all of them if they
+    /// can be without any.
+    fn unmet_constraints(&self, search: &Search<'_>, requests: &[Devices]) -> Vec<Constrained> {
+        let each = || {
+            let of_claim = |(claim, all): (usize, &Vec<Constraint>)| {
+                (0..all.len()).map(move |at| (claim, at)).collect::<Vec<_>>()
+            };
+            search.constraints.iter().enumerate().flat_map(of_claim)
+        };
+        let one = each().find(|one| self.is_allocated_without(search, |at| at == *one));
+        let unmet: Vec<(usize, usize)> = match one {
+            Some(one) => vec![one],
+            None if self.is_allocated_without(search, |_| true) => each().collect(),
+            None => Vec::new(),
+        };
+        unmet.into_iter().map(|(claim, at)| search.constrained(claim, at, requests)).collect()
+    }
+
+    /// Whether the claims could be allocated without some of their constraints.
+    fn is_allocated_without(
+        &self,
+        search: &Search<'_>,
+        leaves_out: impl Fn((usize, usize)) -> bool,
+    ) -> bool {
+        let without = |(claim_at, claim): (usize, &Arc<ResourceClaim>)| {
+            let mut claim = ResourceClaim::clone(claim);
+            let mut at = 0..;
+            let devices = &mut claim.spec.devices;
+            devices.constraints.retain(|_| {
+                at.next().is_some_and(|constraint| !leaves_out((claim_at, constraint)))
+            });
+            Arc::new(claim)
+        };
+        let claims: Vec<_> = search.claims.iter().enumerate().map(without).collect();
+        matches!(self.allocate(search.node, &claims), Ok(Some(_)))
+    }
+}
+
+impl<'a> Search<'a> {
+    /// What the devices come to for each request by itself, before anything is picked.
+    fn each_request(&mut self) -> Vec<Devices> {
+        let requests = self.requests.clone();
+        let mut found = Vec::new();
+        for (claim, requests) in requests.iter().enumerate() {
+            for (request, alternatives) in requests.iter().enumerate() {
+                for (sub, data) in alternatives.data.iter().enumerate() {
+                    let at = At { claim, request, sub, device: 0 };
+                    found.push(self.devices(at, data));
+                }
+            }
+        }
+        found
+    }
+
+    fn devices(&mut self, at: At, data: &RequestData<'a>) -> Devices {
+        let name = data.view.name;
+        let sub = name.sub.map(|sub| format!("/{sub}")).unwrap_or_default();
+        let pools = self.pools;
+        let unusable = pools.iter().filter(|pool| pool.state != PoolState::Usable);
+        let mut found = Devices {
+            claim: full_name(&self.claims[at.claim]),
+            request: format!("{}{sub}", name.base),
+            class: data.view.class,
+            wanted: data.wanted,
+            all: data.view.wants_all(),
+            unusable_pools: unusable.count(),
+            ..Devices::default()
+        };
+        for (pool, known) in pools.iter().enumerate() {
+            for slice in &known.slices {
+                for (index, device) in slice.slice.spec.devices.iter().enumerate() {
+                    let id = slice.id(device);
+                    let device = DeviceRef { id, device, slice, index, pool };
+                    self.count(&mut found, at, data, device);
+                }
+            }
+        }
+        found
+    }
+
+    fn count(
+        &mut self,
+        found: &mut Devices,
+        at: At,
+        data: &RequestData<'a>,
+        device: DeviceRef<'a>,
+    ) {
+        if !device.slice.device_reaches(device.index, self.node).unwrap_or(false) {
+            return;
+        }
+        found.devices += 1;
+        let features = self.allocator.features();
+        // One that fails on a device counts as not selecting.
+        if !self.is_selectable(at, data, device).unwrap_or(false) {
+            match text_of_unmet(data, device) {
+                Some(selector) => found.unselected_by(selector),
+                // It has binding conditions, and their feature is off.
+                None => found.devices -= 1,
+            }
+        } else if self.is_taken(at, data, &device.id) {
+            found.taken.push(device.id);
+        } else if features.taints && is_kept_off(device, data.view.tolerations) {
+            found.tainted += 1;
+        } else if !self.has_capacity(data, device) || !self.has_counters(device) {
+            found.too_small += 1;
+        } else {
+            found.suitable.push(device.id);
+        }
+    }
+
+    /// Whether the pool has enough left of its counters for the device alone.
+    fn has_counters(&mut self, device: DeviceRef<'a>) -> bool {
+        self.consumed.clear();
+        let takes = self.takes_counters(device, device.is_shared());
+        self.consumed.clear();
+        takes
+    }
+
+    fn constrained(&self, claim: usize, at: usize, requests: &[Devices]) -> Constrained {
+        let (name, constraint) = (full_name(&self.claims[claim]), &self.constraints[claim][at]);
+        let data = self.requests[claim].iter().flat_map(|request| &request.data);
+        let over: BTreeSet<Symbol> = data
+            .filter(|data| constraint.applies_to(data.view.name))
+            .map(|data| data.view.name.full())
+            .collect();
+        let of_claim = requests.iter().filter(|request| {
+            request.claim == name && over.contains(&Symbol::new(&request.request))
+        });
+        let suitable: BTreeSet<DeviceId> = of_claim.flat_map(|one| one.suitable.clone()).collect();
+        let mut values: BTreeMap<String, Vec<Symbol>> = BTreeMap::new();
+        let slices = self.pools.iter().flat_map(|pool| &pool.slices);
+        for slice in slices {
+            for device in &slice.slice.spec.devices {
+                if suitable.contains(&slice.id(device)) {
+                    let value = lookup(device, slice.slice.spec.driver, constraint.attribute);
+                    let value = value.map(text_of_value).unwrap_or_default();
+                    values.entry(value).or_default().push(device.name);
+                }
+            }
+        }
+        Constrained {
+            claim: name,
+            index: at,
+            requests: constraint.requests.clone(),
+            attribute: constraint.attribute,
+            distinct: constraint.is_distinct(),
+            values,
+        }
+    }
+}
+
+/// The first selector, of the class or the request, that does not select the device.
+fn text_of_unmet(data: &RequestData<'_>, device: DeviceRef<'_>) -> Option<Symbol> {
+    let texts = data.class.spec.selectors.iter().chain(data.view.selectors);
+    let texts: Vec<Symbol> =
+        texts.filter_map(|selector| Some(selector.cel.as_ref()?.expression)).collect();
+    let compiled: Vec<_> =
+        data.class_selectors.iter().chain(data.selectors.iter()).cloned().collect();
+    let fails = |at: &usize| {
+        let one = std::slice::from_ref(&compiled[*at]);
+        !matches!(unmet_selector(one, device, String::new), Ok(None))
+    };
+    let unmet = (0..compiled.len()).find(fails)?;
+    texts.get(unmet).copied()
+}
+
+fn text_of_value(value: &DeviceAttribute) -> String {
+    let DeviceAttribute { string_value, int_value, bool_value, version_value, .. } = value;
+    let text = string_value.or(*version_value).map(|text| text.to_string());
+    let number = int_value.map(|number| number.to_string());
+    text.or(number).or(bool_value.map(|flag| flag.to_string())).unwrap_or_default()
+}

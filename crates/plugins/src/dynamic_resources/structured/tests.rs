@@ -1,0 +1,233 @@
+//! Tests of the allocator: what upstream's allocator answers in 193 situations, and the
+//! situations worth reading about, one by one.
+//!
+//! Each line of `allocations.jsonl.gz` is a situation: `features`, `node`, `claims`, `classes`,
+//! `slices`, the devices that are taken (`dedicated`, `shared`, `consumed`), and what comes of
+//! it: `results` (in any order; a share's name is `FIXED`), or a part of the `error`, and the
+//! `steps` of the search where upstream counts them. The facts are those of
+//! `structured/internal/allocatortesting/allocator_testing.go` for the incubating allocator.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::dynamic_resources::structured::pools::Slices;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{AllocationResult, Node, Object, ResourceClaim, ResourceSlice};
+use kubestep_framework::dra::{AllocatedDevices, DeviceId};
+use kubestep_framework::objects::Objects;
+
+const SITUATIONS: &[u8] = include_bytes!("tests/allocations.jsonl.gz");
+
+fn situations() -> Vec<Value> {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(SITUATIONS).read_to_string(&mut text).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn of<T: DeserializeOwned>(json: &Value) -> T {
+    serde_json::from_value(json.clone()).unwrap()
+}
+
+/// The elements of a list that may be absent.
+fn each(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+fn device_id(text: &str) -> DeviceId {
+    let mut parts = text.split('/').map(Symbol::new);
+    let mut next = || parts.next().unwrap();
+    DeviceId { driver: next(), pool: next(), device: next() }
+}
+
+fn features(names: &Value) -> Features {
+    let has = |name: &str| each(names).any(|known| known == name);
+    Features {
+        consumable_capacity: has("ConsumableCapacity"),
+        binding_conditions: has("DeviceBindingAndStatus"),
+        taints: has("DeviceTaints"),
+        lists: false,
+        taint_rules: false,
+        partitionable: has("PartitionableDevices"),
+        prioritized_list: has("PrioritizedList"),
+    }
+}
+
+fn allocator(situation: &Value) -> Allocator {
+    let ids = |name: &str| each(&situation[name]).map(|id| device_id(id.as_str().unwrap()));
+    let mut allocated = AllocatedDevices {
+        dedicated: ids("dedicated").collect(),
+        shared: ids("shared").map(|id| (id, ["FIXED".into()].into())).collect(),
+        ..AllocatedDevices::default()
+    };
+    for (id, amounts) in situation["consumed"].as_object().into_iter().flatten() {
+        allocated.consumed.insert(device_id(id), of(amounts));
+    }
+    let mut objects = Objects::default();
+    for class in each(&situation["classes"]) {
+        objects.insert(Object::DeviceClass(Arc::new(of(class))));
+    }
+    let features = features(&situation["features"]);
+    let mut allocator = Allocator::new(features, allocated, &objects, 0);
+    let slices = each(&situation["slices"]);
+    allocator.slices = Slices::of(slices.map(|slice| Arc::new(of::<ResourceSlice>(slice))));
+    allocator
+}
+
+fn claims(situation: &Value) -> Vec<Arc<ResourceClaim>> {
+    each(&situation["claims"]).map(|claim| Arc::new(of(claim))).collect()
+}
+
+/// The results without what upstream leaves to chance: the order, and the names of shares.
+fn comparable(results: impl Iterator<Item = AllocationResult>) -> Vec<Value> {
+    let one = |mut result: AllocationResult| {
+        for device in &mut result.devices.results {
+            device.share_id = device.share_id.map(|_| "FIXED".into());
+        }
+        result.devices.results.sort_by_key(|device| (device.request, device.pool, device.device));
+        serde_json::to_value(result).unwrap()
+    };
+    let mut results: Vec<Value> = results.map(one).collect();
+    results.sort_by_key(Value::to_string);
+    results
+}
+
+/// What differs from the facts.
+fn difference(situation: &Value) -> Option<String> {
+    let (node, claims): (Node, _) = (of(&situation["node"]), claims(situation));
+    let (found, steps) = allocator(situation).allocate_counting(&node, &claims);
+    let difference = match (found, situation["error"].as_str()) {
+        (Err(error), Some(part)) if error.to_string().contains(part) => return None,
+        (Err(error), part) => format!("error {error:?} instead of {part:?}"),
+        (Ok(_), Some(part)) => format!("no error instead of {part:?}"),
+        (Ok(found), None) => {
+            let found = comparable(found.into_iter().flatten());
+            let expected = comparable(each(&situation["results"]).map(of));
+            if found != expected {
+                format!("\n  {}\ninstead of\n  {}", json!(found), json!(expected))
+            } else if situation["steps"].as_u64().is_some_and(|expected| expected != steps) {
+                format!("{steps} steps instead of {}", situation["steps"])
+            } else {
+                return None;
+            }
+        }
+    };
+    Some(format!("{}: {difference}", situation["name"]))
+}
+
+#[test]
+fn upstreams_answers() {
+    let situations = situations();
+    assert_eq!(situations.len(), 193);
+    let differences: Vec<String> = situations.iter().filter_map(difference).collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// One claim, on one node, with all features: the devices by request, or the error.
+fn allocate(claim: Value, slices: Value, dedicated: Value) -> Result<Vec<String>, String> {
+    let all = ["ConsumableCapacity", "DeviceBindingAndStatus", "DeviceTaints"];
+    let situation = json!({
+        "features": [all[0], all[1], all[2], "PartitionableDevices", "PrioritizedList"],
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": claim}}],
+        "classes": [{"metadata": {"name": "gpu"}}],
+        "slices": slices, "dedicated": dedicated,
+    });
+    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let found = allocator(&situation).allocate(&node, &claims(&situation));
+    let results = found.map_err(|error| error.to_string())?.into_iter().flatten();
+    let devices = results.flat_map(|result| result.devices.results);
+    Ok(devices.map(|device| format!("{}={}", device.request, device.device)).collect())
+}
+
+fn exactly(name: &str, count: i64) -> Value {
+    json!({"name": name, "exactly": {
+        "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count,
+    }})
+}
+
+fn slice(devices: Value) -> Value {
+    json!([{"metadata": {"name": "s"}, "spec": {
+        "driver": "d", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "nodeName": "n", "devices": devices,
+    }}])
+}
+
+#[test]
+fn the_first_devices_are_taken_that_are_free() {
+    let devices = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
+    let claim = json!({"requests": [exactly("x", 1), exactly("y", 1)]});
+    let found = allocate(claim.clone(), slice(devices.clone()), json!(["d/p/b"]));
+    assert_eq!(found, Ok(vec!["x=a".to_owned(), "y=c".to_owned()]));
+    let found = allocate(claim, slice(devices), json!(["d/p/b", "d/p/c"]));
+    assert_eq!(found, Ok(vec![]));
+}
+
+#[test]
+fn a_constraint_sends_the_search_back() {
+    let on = |name: &str, numa: i64| json!({"name": name, "attributes": {"numa": {"int": numa}}});
+    let devices = json!([on("a", 0), on("b", 1), on("c", 1)]);
+    let claim = json!({
+        "requests": [exactly("x", 2)], "constraints": [{"matchAttribute": "d/numa"}],
+    });
+    let found = allocate(claim, slice(devices), json!([]));
+    assert_eq!(found, Ok(vec!["x=b".to_owned(), "x=c".to_owned()]));
+}
+
+#[test]
+fn the_first_alternative_that_works_out_is_taken() {
+    let sub = |name: &str, count: i64| json!({"name": name, "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count});
+    let list =
+        json!({"requests": [{"name": "x", "firstAvailable": [sub("big", 3), sub("small", 1)]}]});
+    let devices = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
+    let found = allocate(list.clone(), slice(devices.clone()), json!(["d/p/a"]));
+    assert_eq!(found, Ok(vec!["x/small=b".to_owned()]));
+    let found = allocate(list, slice(devices), json!([])).unwrap();
+    assert_eq!(found, ["x/big=a", "x/big=b", "x/big=c"]);
+}
+
+#[test]
+fn a_claim_cannot_ask_for_more_devices_than_it_can_hold() {
+    let claim = json!({"requests": [exactly("x", 20), exactly("y", 13)]});
+    let found = allocate(claim, slice(json!([])), json!([]));
+    let text = "claim c: number of requested devices 33 exceeds the claim limit of 32";
+    assert_eq!(found, Err(text.to_owned()));
+}
+
+#[test]
+fn taints_keep_devices_from_claims_that_do_not_tolerate_them() {
+    let tainted = |effect: &str| json!({"name": effect, "taints": [{"key": "k", "value": "v", "effect": effect}]});
+    let devices = json!([tainted("NoSchedule"), tainted("NoExecute"), tainted("None")]);
+    let one = json!({"requests": [exactly("x", 1)]});
+    let found = allocate(one.clone(), slice(devices.clone()), json!([])).unwrap();
+    assert_eq!(found, ["x=None"]);
+    let mut tolerating = one;
+    tolerating["requests"][0]["exactly"]["tolerations"] =
+        json!([{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"}]);
+    let found = allocate(tolerating, slice(devices), json!([])).unwrap();
+    assert_eq!(found, ["x=NoExecute"]);
+}
+
+#[test]
+fn a_search_that_takes_too_long_is_given_up() {
+    // No two devices share the attribute, so all pairs are tried.
+    let device = |at: i64| json!({"name": format!("d{at}"), "attributes": {"x": {"int": at}}});
+    let claim = json!({
+        "requests": [exactly("r", 2)], "constraints": [{"matchAttribute": "d/x"}],
+    });
+    let situation = json!({
+        "claims": [{"metadata": {"name": "c"}, "spec": {"devices": claim}}],
+        "classes": [{"metadata": {"name": "gpu"}}],
+        "slices": slice((0..20).map(device).collect()),
+    });
+    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let mut allocator = allocator(&situation);
+    // 20 first devices, and for each of them all that follow.
+    allocator.look_limit = 20 + 190;
+    assert_eq!(allocator.allocate(&node, &claims(&situation)), Ok(None));
+    allocator.look_limit -= 1;
+    let found = allocator.allocate(&node, &claims(&situation));
+    assert_eq!(found, Err(AllocationError::TimedOut));
+}

@@ -1,0 +1,233 @@
+//! Tests of DynamicResources for pods with and without claims.
+
+use serde_json::json;
+
+use super::build;
+use kubestep_api::Object;
+use kubestep_config::ProfileArgs;
+use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
+use kubestep_framework::status::{Code, Status};
+use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
+
+fn claim(name: &str, allocated: bool) -> Object {
+    let status = match allocated {
+        true => json!({"allocation": {"devices": {}}}),
+        false => json!({}),
+    };
+    Object::ResourceClaim(std::sync::Arc::new(decoded(json!({
+        "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+        "status": status,
+    }))))
+}
+
+#[test]
+fn without_claims_all_nodes_score_nothing() {
+    let cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let plugin = plugin(build, &ProfileArgs::default());
+    let pod = info_of(json!({"metadata": {"name": "p"}}));
+    let cx = cluster.cx(&pod);
+    let mut state = Default::default();
+    let node = cluster.snapshot.by_name("n".into()).unwrap();
+    assert_eq!(plugin.score(&cx, &state, node).unwrap_err().message(), "not found");
+    assert_eq!(plugin.pre_filter(&cx, &mut state).status.code(), Code::Skip);
+    assert_eq!(plugin.score(&cx, &state, node), Ok(0));
+}
+
+#[test]
+fn a_claim_must_be_there_and_its_class_too() {
+    let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let plugin = plugin(build, &ProfileArgs::default());
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    let missing = "could not find ResourceClaim \"default/mine\"";
+    assert_eq!(plugin.pre_enqueue(&cluster.queue(), &pod).message(), missing);
+    cluster.objects.insert(claim("mine", false));
+    assert!(plugin.pre_enqueue(&cluster.queue(), &pod).is_success());
+    let refused = cluster.filter(&plugin, &pod).unwrap_err();
+    assert_eq!(refused.message(), "request r: device class gpu does not exist");
+    assert_eq!(refused.code(), Code::UnschedulableAndUnresolvable);
+    cluster.objects.insert(claim("mine", true));
+    assert_eq!(cluster.refusals(&plugin, &pod), [""]);
+}
+
+#[test]
+fn a_claim_that_was_freed_helps_any_pod() {
+    let mut cluster = Cluster::default();
+    let plugin = plugin(build, &ProfileArgs::default());
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    let event = ClusterEvent::new(EventResource::ResourceClaim, Action::UPDATE);
+    let hint = |cluster: &Cluster, old, new| cluster.hint(&plugin, &pod, event, old, new);
+    let freed = (Some(claim("other", true)), Some(claim("other", false)));
+    // A pod whose own claims do not resolve cannot be helped by anything.
+    assert_eq!(hint(&cluster, freed.0.clone(), freed.1.clone()), Hint::Skip);
+    cluster.objects.insert(claim("mine", false));
+    assert_eq!(hint(&cluster, freed.0, freed.1), Hint::Queue);
+    assert_eq!(hint(&cluster, None, Some(claim("mine", false))), Hint::Queue);
+    assert_eq!(hint(&cluster, None, Some(claim("other", false))), Hint::Skip);
+    let unchanged = Some(claim("mine", false));
+    assert_eq!(hint(&cluster, unchanged.clone(), unchanged), Hint::Skip);
+}
+
+/// The claim `mine` with an owner and a deletion time, as PreEnqueue sees it for a pod with this
+/// reference and this status.
+fn gate(reference: serde_json::Value, status: serde_json::Value, owner: &str) -> String {
+    let mut cluster = Cluster::default();
+    let mut claim = claim("mine", false);
+    let owner = json!([{"uid": owner, "controller": true}]);
+    claim.metadata_mut().owner_references = serde_json::from_value(owner).unwrap();
+    cluster.objects.insert(claim);
+    let plugin = plugin(build, &ProfileArgs::default());
+    let mut reference = reference;
+    reference["name"] = json!("c");
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+        "spec": {"resourceClaims": [reference]}, "status": {"resourceClaimStatuses": status},
+    }));
+    plugin.pre_enqueue(&cluster.queue(), &pod).message()
+}
+
+#[test]
+fn a_claim_from_a_template_must_be_there_and_be_the_pods_own() {
+    let template = || json!({"resourceClaimTemplateName": "t"});
+    let made = || json!([{"name": "c", "resourceClaimName": "mine"}]);
+    assert_eq!(gate(template(), made(), "u"), "");
+    assert_eq!(gate(template(), json!([{"name": "c"}]), "u"), "");
+    assert_eq!(
+        gate(template(), json!([]), "u"),
+        "pod \"default/p\": ResourceClaim not created yet"
+    );
+    assert_eq!(
+        gate(template(), made(), "other"),
+        "ResourceClaim default/mine was not created for Pod default/p (Pod is not owner)"
+    );
+    // Whose a claim is that the pod names itself does not matter.
+    assert_eq!(gate(json!({"resourceClaimName": "mine"}), json!([]), "other"), "");
+    assert_eq!(
+        gate(json!({}), json!([]), "u"),
+        "pod \"default/p\", spec.resourceClaim \"c\": none of the supported fields are set"
+    );
+}
+
+#[test]
+fn a_claim_that_is_being_deleted_cannot_be_used() {
+    let mut cluster = Cluster::default();
+    let mut leaving = claim("mine", false);
+    leaving.metadata_mut().deletion_timestamp = Some(kubestep_api::Time(1));
+    cluster.objects.insert(leaving);
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    let plugin = plugin(build, &ProfileArgs::default());
+    let refused = plugin.pre_enqueue(&cluster.queue(), &pod);
+    assert_eq!(refused.message(), "resourceclaim \"mine\" is being deleted");
+}
+
+/// PreFilter's refusal for a claim with this request, or else Filter's on the only node, which
+/// has a device `a` of driver `d`.
+fn refusal(request: serde_json::Value) -> Status {
+    let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
+    let kinds = [
+        (
+            "ResourceClaim",
+            json!({
+                "metadata": {"name": "mine", "namespace": "default", "uid": "mine"},
+                "spec": {"devices": {"requests": [request]}},
+            }),
+        ),
+        (
+            "DeviceClass",
+            json!({
+                "metadata": {"name": "broken"},
+                "spec": {"selectors": [{"cel": {"expression": "device.attributes[\"d\"].x"}}]},
+            }),
+        ),
+        ("DeviceClass", json!({"metadata": {"name": "gpu"}})),
+        (
+            "ResourceSlice",
+            json!({
+                "metadata": {"name": "s"},
+                "spec": {
+                    "driver": "d", "nodeName": "n", "devices": [{"name": "a"}, {"name": "a2"}],
+                    "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+                },
+            }),
+        ),
+    ];
+    for (kind, mut json) in kinds {
+        json["kind"] = json!(kind);
+        cluster.objects.insert(kubestep_framework::testing::object(json));
+    }
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    match cluster.filter(&plugin(build, &ProfileArgs::default()), &pod) {
+        Err(status) => status,
+        Ok(statuses) => statuses[0].clone(),
+    }
+}
+
+#[test]
+fn requests_are_checked_before_and_devices_on_each_node() {
+    let exactly = |class: &str, count: i64| {
+        json!({"name": "r", "exactly": {
+            "deviceClassName": class, "allocationMode": "ExactCount", "count": count,
+        }})
+    };
+    let refused = |request| {
+        let status = refusal(request);
+        (status.code(), status.message())
+    };
+    let unresolvable = |text: &str| (Code::UnschedulableAndUnresolvable, text.to_owned());
+    let error = |text: &str| (Code::Error, text.to_owned());
+    assert!(refusal(exactly("gpu", 2)).is_success());
+    assert_eq!(refused(exactly("gpu", 3)), unresolvable("cannot allocate all claims"));
+    assert_eq!(refused(exactly("", 1)), error("request r: unsupported request type"));
+    assert_eq!(
+        refused(json!({"name": "r"})),
+        unresolvable("resource claim default/mine, request r: unknown request type")
+    );
+    let list = json!({"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "none"}]});
+    assert_eq!(refused(list), unresolvable("request r/s: device class none does not exist"));
+    assert_eq!(
+        refused(exactly("broken", 1)),
+        error("class broken: selector #0: CEL runtime error: no such key: x")
+    );
+    assert_eq!(
+        refused(exactly("gpu", 33)),
+        error("claim default/mine: number of requested devices 33 exceeds the claim limit of 32")
+    );
+}
+
+#[test]
+fn only_what_concerns_the_pods_claims_or_frees_devices_helps() {
+    let mut cluster = Cluster::default();
+    cluster.objects.insert(claim("mine", false));
+    let plugin = plugin(build, &ProfileArgs::default());
+    let pod = info_of(json!({
+        "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+        "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
+    }));
+    let event = ClusterEvent::new(EventResource::ResourceClaim, Action::UPDATE);
+    let hint =
+        |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, event, old, Some(new));
+    assert_eq!(hint(None, claim("mine", false)), Hint::Queue);
+    assert_eq!(hint(None, claim("other", false)), Hint::Skip);
+    assert_eq!(hint(Some(claim("mine", false)), claim("mine", true)), Hint::Queue);
+    assert_eq!(hint(Some(claim("other", false)), claim("other", true)), Hint::Skip);
+    assert_eq!(hint(Some(claim("other", true)), claim("other", false)), Hint::Queue);
+    let mut marked = claim("mine", false);
+    marked.metadata_mut().finalizers = vec!["foo".into()];
+    assert_eq!(hint(Some(claim("mine", false)), marked), Hint::Skip);
+    // The pod itself: only if it is this one.
+    let other = kubestep_framework::testing::pod("p");
+    assert_eq!(hint(None, other.into()), Hint::Skip);
+    assert_eq!(hint(None, pod.pod.clone().into()), Hint::Queue);
+}

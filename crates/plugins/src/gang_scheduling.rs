@@ -1,0 +1,225 @@
+//! GangScheduling: the pods of a gang start together or not at all (alpha).
+//!
+//! They stay out of the queue until enough of them exist, and wait at Permit until enough of
+//! them have a node. Upstream: `pkg/scheduler/framework/plugins/gangscheduling`.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, PodGroup};
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::plugin::{BindContext, PermitAnswer, Plugin, QueueContext};
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::status::{Code, Status};
+
+/// How long a pod waits at Permit for the others, in microseconds.
+const TIMEOUT: i64 = 5 * 60 * 1_000_000;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(GangScheduling))
+}
+
+struct GangScheduling;
+
+impl Plugin for GangScheduling {
+    fn name(&self) -> Symbol {
+        "GangScheduling".into()
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        Some(vec![
+            Registration::hinted(EventResource::Pod, Action::ADD),
+            Registration::hinted(EventResource::PodGroup, Action::ADD),
+        ])
+    }
+
+    /// GS-003
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let own = group_of(&pod.pod);
+        let meant = match event.resource {
+            EventResource::PodGroup => objects.pod_groups()?.1.map(key),
+            _ => objects.pods()?.1.and_then(group_of),
+        };
+        Ok(Hint::queue_if(own.is_some() && own == meant))
+    }
+
+    /// GS-001
+    fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
+        let Some(group) = group_of(&pod.pod) else { return Status::SUCCESS };
+        let Some(object) = cx.objects.pod_groups.get(&group) else {
+            let name = group.name;
+            return Status::unresolvable(&format!(
+                "waiting for pods's pod group {name:?} to appear in scheduling queue"
+            ));
+        };
+        let Some(needed) = min_count(object) else { return Status::SUCCESS };
+        match cx.shared.pod_groups.get(group) {
+            Err(text) => Status::error(&text),
+            Ok(state) if state.all() < needed => Status::unresolvable(
+                "waiting for minCount pods from a gang to appear in scheduling queue",
+            ),
+            Ok(_) => Status::SUCCESS,
+        }
+    }
+
+    /// GS-002
+    fn permit(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> PermitAnswer {
+        match quorum(cx.objects, &cx.pod.pod) {
+            Err(text) => Status::error(&text).into(),
+            Ok(None) => PermitAnswer::default(),
+            Ok(Some((group, needed))) => self.permit_in_gang(cx, state, group, needed),
+        }
+    }
+}
+
+impl GangScheduling {
+    fn permit_in_gang(
+        &self,
+        cx: &BindContext<'_>,
+        state: &mut CycleState,
+        group: NamespacedName,
+        needed: usize,
+    ) -> PermitAnswer {
+        let members = match cx.shared.pod_groups.get(group) {
+            Ok(members) => members,
+            Err(text) => return Status::error(&text).into(),
+        };
+        if members.scheduled() < needed {
+            // The others may have waited for this one.
+            state.activate_at_once.extend(members.unscheduled());
+            let text = "waiting for minCount pods from a gang to be scheduled";
+            return PermitAnswer { status: Status::new(Code::Wait, text), timeout: TIMEOUT };
+        }
+        state.allow_at_once.extend(members.assumed().map(|uid| (uid, self.name())));
+        PermitAnswer::default()
+    }
+}
+
+fn key(group: &PodGroup) -> NamespacedName {
+    NamespacedName::new(group.metadata.namespace, group.metadata.name)
+}
+
+/// How many pods a gang needs; `None` for groups with another policy.
+fn min_count(group: &PodGroup) -> Option<usize> {
+    let gang = group.spec.scheduling_policy.gang.as_ref()?;
+    Some(usize::try_from(gang.min_count).unwrap_or(0))
+}
+
+/// The pod's gang and how many pods it needs; `None` if the pod is in none.
+fn quorum(objects: &Objects, pod: &Pod) -> Result<Option<(NamespacedName, usize)>, String> {
+    let Some(group) = group_of(pod) else { return Ok(None) };
+    let Some(object) = objects.pod_groups.get(&group) else {
+        let name = group.name;
+        return Err(format!(
+            "failed to get podGroup {group}: podgroup.scheduling.k8s.io {name:?} not found"
+        ));
+    };
+    Ok(min_count(object).map(|needed| (group, needed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use kubestep_api::Time;
+    use kubestep_framework::testing::{Cluster, FakeHost, PodBuilder, info, key, object, pod};
+
+    fn member(name: &str) -> Pod {
+        pod(name).spec(json!({"schedulingGroup": {"podGroupName": "g"}}))
+    }
+
+    fn gang(min_count: i32) -> kubestep_api::Object {
+        object(json!({
+            "kind": "PodGroup",
+            "metadata": {"name": "g", "namespace": "default"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": min_count}}},
+        }))
+    }
+
+    /// What PreEnqueue says of `pod`, with `members` pods in the group.
+    fn pre_enqueue(mut cluster: Cluster, pod: Pod, members: &[&str]) -> String {
+        members.iter().for_each(|name| cluster.shared.pod_groups.add(&member(name)));
+        let cx = QueueContext {
+            objects: &cluster.objects,
+            features: &cluster.features,
+            shared: &cluster.shared,
+            now: Time(0),
+        };
+        GangScheduling.pre_enqueue(&cx, &info(pod)).message()
+    }
+
+    #[test]
+    fn a_gang_stays_outside_until_it_is_there() {
+        let missing = "waiting for pods's pod group \"g\" to appear in scheduling queue";
+        assert_eq!(pre_enqueue(Cluster::default(), member("a"), &["a"]), missing);
+        assert_eq!(pre_enqueue(Cluster::default(), pod("a"), &[]), "");
+        let few = "waiting for minCount pods from a gang to appear in scheduling queue";
+        let with_gang = || Cluster::default().with(gang(2));
+        assert_eq!(pre_enqueue(with_gang(), member("a"), &["a"]), few);
+        assert_eq!(pre_enqueue(with_gang(), member("a"), &["a", "b"]), "");
+    }
+
+    #[test]
+    fn a_gang_waits_for_its_quorum_and_then_lets_all_go() {
+        let mut cluster = Cluster::default().with(gang(2));
+        let groups = &mut cluster.shared.pod_groups;
+        ["a", "b", "c"].iter().for_each(|name| groups.add(&member(name)));
+        groups.assume(&member("a"));
+        let (a, mut host) = (info(member("a")), FakeHost::default());
+        let mut permit = |cluster: &mut Cluster| {
+            let mut state = CycleState::default();
+            let mut cx = BindContext {
+                pod: &a,
+                node: "n".into(),
+                snapshot: &cluster.snapshot,
+                objects: &cluster.objects,
+                features: &cluster.features,
+                shared: &mut cluster.shared,
+                host: &mut host,
+                now: Time(0),
+            };
+            (GangScheduling.permit(&mut cx, &mut state), state)
+        };
+        let (answer, state) = permit(&mut cluster);
+        assert_eq!((answer.status.code(), answer.timeout), (Code::Wait, 300_000_000));
+        assert_eq!(state.activate_at_once, [key("b"), key("c")]);
+        cluster.shared.pod_groups.assume(&member("b"));
+        let (answer, state) = permit(&mut cluster);
+        assert_eq!(answer.status, Status::SUCCESS);
+        let uids: Vec<Symbol> = state.allow_at_once.iter().map(|(uid, _)| *uid).collect();
+        assert_eq!(uids, ["default-a", "default-b"].map(Symbol::new));
+    }
+
+    #[test]
+    fn only_its_own_group_helps_a_pod() {
+        let cluster = Cluster::default();
+        let cx = QueueContext {
+            objects: &cluster.objects,
+            features: &cluster.features,
+            shared: &cluster.shared,
+            now: Time(0),
+        };
+        let hint = |resource, new: kubestep_api::Object| {
+            let objects = EventObjects { old: None, new: Some(new) };
+            let event = ClusterEvent::new(resource, Action::ADD);
+            GangScheduling.hint(&cx, &info(member("a")), &event, &objects)
+        };
+        assert_eq!(hint(EventResource::PodGroup, gang(1)), Ok(Hint::Queue));
+        assert_eq!(hint(EventResource::UnschedulablePod, member("b").into()), Ok(Hint::Queue));
+        assert_eq!(hint(EventResource::UnschedulablePod, pod("b").into()), Ok(Hint::Skip));
+    }
+}

@@ -1,0 +1,172 @@
+//! ImageLocality: prefers nodes that have the pod's images already, the larger the better.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/imagelocality/image_locality.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::signers;
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::{ImageState, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::pod::{PodInfo, normalized_image_name};
+use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+use kubestep_framework::status::Status;
+
+const MIB: i64 = 1024 * 1024;
+/// Images that add up to less count for nothing. IL-003
+const MIN_THRESHOLD: i64 = 23 * MIB;
+/// Per container: what adds up to more counts no more. IL-003
+const MAX_CONTAINER_THRESHOLD: i64 = 1000 * MIB;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(ImageLocality { name: Symbol::new("ImageLocality") }))
+}
+
+struct ImageLocality {
+    name: Symbol,
+}
+
+/// The image's size, scaled by the share of nodes that have it, so that pods do not all
+/// gather on the first node with it. IL-001
+fn scaled_size(state: &ImageState, total_nodes: usize) -> i64 {
+    let spread = f64::from(state.num_nodes) / total_nodes as f64;
+    (state.size as f64 * spread) as i64
+}
+
+/// The pod's images that a node has, each with its size scaled by the share of nodes with it.
+pub fn held_images(cx: &CycleContext<'_>, node: &NodeInfo) -> Vec<(ImageState, i64)> {
+    let total = cx.snapshot.len();
+    let held = |image: &Symbol| {
+        let state = node.image_states.iter().find(|state| state.name == *image)?;
+        Some((*state, scaled_size(state, total)))
+    };
+    cx.pod.images.iter().filter_map(held).collect()
+}
+
+fn score_of(sum: i64, containers: usize) -> i64 {
+    let max = MAX_CONTAINER_THRESHOLD * containers as i64;
+    let sum = match sum {
+        sum if sum < MIN_THRESHOLD => MIN_THRESHOLD,
+        sum => sum.min(max),
+    };
+    MAX_NODE_SCORE * (sum - MIN_THRESHOLD) / (max - MIN_THRESHOLD)
+}
+
+fn containers(pod: &Pod) -> usize {
+    // Image volumes are not counted here, though their images are summed up.
+    pod.spec.init_containers.len() + pod.spec.containers.len()
+}
+
+impl Plugin for ImageLocality {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn counts_nodes(&self) -> bool {
+        true
+    }
+
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        Some(format!("{:?} {}", pod.images, containers(&pod.pod)))
+    }
+
+    fn score(
+        &self,
+        cx: &CycleContext<'_>,
+        _state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        // IL-002
+        let sizes = held_images(cx, node).into_iter().map(|(_, scaled)| scaled);
+        let sum = sizes.fold(0, i64::wrapping_add);
+        Ok(score_of(sum, containers(&cx.pod.pod)))
+    }
+
+    /// IL-006
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        let spec = &pod.pod.spec;
+        let containers = spec.containers.iter().chain(&spec.init_containers);
+        let names: BTreeSet<Symbol> =
+            containers.map(|container| normalized_image_name(container.image)).collect();
+        signers::fragment("v1.Pod.Spec.CanonicalImageNames()", &names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use kubestep_framework::testing::{Cluster, info_of, plugin};
+
+    /// A cluster of `total` nodes, of which the first has the given images.
+    fn cluster(total: usize, images: &[(&str, i64, u32)]) -> Cluster {
+        let nodes = (0..total).map(|i| json!({"metadata": {"name": format!("n{i}")}}));
+        let mut cluster = Cluster::of(nodes.collect(), vec![]);
+        cluster.edit_node(0, |node| {
+            let state = |(name, mib, nodes): &(&str, i64, u32)| ImageState {
+                name: Symbol::new(name),
+                size: mib * MIB,
+                num_nodes: *nodes,
+            };
+            node.image_states = images.iter().map(state).collect();
+        });
+        cluster
+    }
+
+    fn images(init: &[&str], main: &[&str], volumes: &[&str]) -> Arc<PodInfo> {
+        let containers = |images: &[&str]| -> Vec<Value> {
+            images.iter().map(|image| json!({"image": image})).collect()
+        };
+        let volumes: Vec<Value> =
+            volumes.iter().map(|image| json!({"image": {"reference": image}})).collect();
+        info_of(json!({"spec": {"initContainers": containers(init), "containers": containers(main),
+            "volumes": volumes}}))
+    }
+
+    #[test]
+    fn scores_grow_between_the_thresholds() {
+        let locality = plugin(build, &ProfileArgs::default());
+        let cluster = cluster(
+            2,
+            &[
+                ("gcr.io/40:latest", 40, 1),
+                ("gcr.io/250:latest", 250, 1),
+                ("gcr.io/300:v1", 300, 2),
+                ("gcr.io/4000:latest", 4000, 2),
+            ],
+        );
+        for (pod, expected) in [
+            (images(&[], &["gcr.io/40"], &[]), 0),
+            // 250/2 = 125: 100 × (125 − 23) / (1000 − 23)
+            (images(&[], &["gcr.io/250"], &[]), 10),
+            // 125 + 20 over two containers
+            (images(&[], &["gcr.io/250", "gcr.io/40:latest"], &[]), 6),
+            (images(&["gcr.io/250"], &["gcr.io/250"], &[]), 11),
+            (images(&[], &["gcr.io/4000"], &[]), 100),
+            (images(&[], &["gcr.io/300:v1"], &[]), 28),
+            (images(&[], &["gcr.io/300"], &[]), 0),
+            // An image volume adds its image but no container.
+            (images(&[], &["none"], &["gcr.io/300:v1"]), 28),
+        ] {
+            let scores = cluster.raw_scores(&locality, &pod).unwrap();
+            assert_eq!(scores, [expected, 0], "{:?}", pod.images);
+        }
+    }
+
+    #[test]
+    fn the_signature_names_every_image_once_in_order() {
+        let locality = plugin(build, &ProfileArgs::default());
+        let pod = images(&["b"], &["a:1", "b:latest"], &["volume"]);
+        let fragments = locality.sign(&Cluster::default().queue(), &pod).unwrap();
+        assert_eq!(
+            fragments,
+            [("v1.Pod.Spec.CanonicalImageNames()", r#"["a:1","b:latest"]"#.to_owned())]
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! Required affinity and anti-affinity: three counts of pods by topology domain, made once per
+//! cycle, class by class, looked up per node (IPA-002…007).
+
+use std::sync::Arc;
+
+use kubestep_api::Labels;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::pod::{AffinityTerm, PodInfo};
+use kubestep_framework::snapshot::topology::KeyedCounts;
+use kubestep_framework::status::Status;
+
+use super::terms::{all_match, all_match_class, expand, selects};
+
+/// The three refusals, built once (IPA-004).
+pub struct Refusals {
+    affinity: Status,
+    anti_affinity: Status,
+    existing: Status,
+}
+
+impl Refusals {
+    /// Those of the plugin of that name.
+    pub fn new(plugin: Symbol) -> Refusals {
+        let affinity = Status::unresolvable("node(s) didn't match pod affinity rules");
+        let own = Status::unschedulable("node(s) didn't match pod anti-affinity rules");
+        let existing =
+            Status::unschedulable("node(s) didn't satisfy existing pods anti-affinity rules");
+        Refusals {
+            affinity: affinity.by(plugin),
+            anti_affinity: own.by(plugin),
+            existing: existing.by(plugin),
+        }
+    }
+}
+
+/// What does not change within a cycle.
+#[derive(Debug)]
+struct Own {
+    affinity: Vec<AffinityTerm>,
+    anti_affinity: Vec<AffinityTerm>,
+    namespace_labels: Labels,
+    matches_itself: bool,
+}
+
+/// The counts of one cycle, for one pod.
+#[derive(Clone, Debug)]
+pub struct FilterState {
+    own: Arc<Own>,
+    /// Pods that match all own affinity terms.
+    affinity: KeyedCounts,
+    /// Pods that match an own anti-affinity term.
+    anti_affinity: KeyedCounts,
+    /// Anti-affinity terms of other pods that match this one.
+    existing: KeyedCounts,
+}
+
+impl FilterState {
+    /// Counts over the whole snapshot.
+    pub fn new(cx: &CycleContext<'_>) -> FilterState {
+        let terms = cx.pod.own_terms();
+        let affinity = expand(&terms.required_affinity, cx.objects);
+        let own = Own {
+            matches_itself: all_match(&affinity, &cx.pod.pod),
+            affinity,
+            anti_affinity: expand(&terms.required_anti_affinity, cx.objects),
+            namespace_labels: cx.objects.namespace_labels(cx.pod.pod.metadata.namespace),
+        };
+        let (affinity, anti_affinity) = count_matching(cx, &own);
+        let existing = count_existing(cx, &own.namespace_labels);
+        FilterState { own: Arc::new(own), affinity, anti_affinity, existing }
+    }
+
+    /// Whether nothing can be refused (IPA-003).
+    pub fn is_idle(&self) -> bool {
+        self.own.affinity.is_empty()
+            && self.own.anti_affinity.is_empty()
+            && self.existing.is_all_zero()
+    }
+
+    /// Counts `other` in or out (IPA-007).
+    pub fn count_pod(
+        &mut self,
+        cx: &CycleContext<'_>,
+        other: &PodInfo,
+        node: &NodeInfo,
+        sign: i64,
+    ) {
+        let (own, snapshot) = (self.own.clone(), cx.snapshot);
+        for term in &other.class.terms.required_anti_affinity {
+            if term.matches(&cx.pod.pod, &own.namespace_labels) {
+                self.existing.of_key(term.topology_key, snapshot).add(node.id, sign);
+            }
+        }
+        if all_match(&own.affinity, &other.pod) {
+            for term in &own.affinity {
+                self.affinity.of_key(term.topology_key, snapshot).add(node.id, sign);
+            }
+        }
+        let metadata = &other.pod.metadata;
+        for term in &own.anti_affinity {
+            if selects(term, metadata.namespace, &metadata.labels) {
+                self.anti_affinity.of_key(term.topology_key, snapshot).add(node.id, sign);
+            }
+        }
+    }
+
+    /// The own required terms: affinity and anti-affinity.
+    pub fn own_terms(&self) -> (&[AffinityTerm], &[AffinityTerm]) {
+        (&self.own.affinity, &self.own.anti_affinity)
+    }
+
+    /// The own affinity terms, by their place, that keep the pod off the node: no pod that
+    /// matches all terms is in the node's domain, or the node is in none (`None`).
+    pub fn unmet_affinity(&self, node: &NodeInfo) -> Vec<(usize, Option<i64>)> {
+        if self.satisfies_affinity(node.id) {
+            return Vec::new();
+        }
+        let count = |term: &AffinityTerm| self.affinity.find(term.topology_key)?.at(node.id);
+        let terms = self.own.affinity.iter().map(count).enumerate();
+        terms.filter(|(_, count)| count.is_none_or(|count| count <= 0)).collect()
+    }
+
+    /// Pods that match all own affinity terms, by the domains of one of them.
+    pub fn affinity_domains(&self, term: &AffinityTerm) -> Vec<(Symbol, i64)> {
+        let Some(counts) = self.affinity.find(term.topology_key) else { return Vec::new() };
+        let domains = 0..counts.column.len();
+        let counted = domains.map(|at| (counts.column.value(at), counts.counts.get(at)));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Whether the own anti-affinity, and whether that of other pods, keeps the pod off the node.
+    pub fn repelled(&self, node: &NodeInfo) -> (bool, bool) {
+        (!self.satisfies_anti_affinity(node.id), !self.satisfies_existing(node.id))
+    }
+
+    /// Whether an anti-affinity term of another pod means this one.
+    pub fn is_meant_by(&self, term: &AffinityTerm, pod: &PodInfo) -> bool {
+        term.matches(&pod.pod, &self.own.namespace_labels)
+    }
+
+    /// IPA-004
+    pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
+        if !self.satisfies_affinity(node) {
+            refusals.affinity.clone()
+        } else if !self.satisfies_anti_affinity(node) {
+            refusals.anti_affinity.clone()
+        } else if !self.satisfies_existing(node) {
+            refusals.existing.clone()
+        } else {
+            Status::SUCCESS
+        }
+    }
+
+    /// IPA-005
+    fn satisfies_affinity(&self, node: NodeId) -> bool {
+        let mut found = true;
+        for term in &self.own.affinity {
+            let counts = self.affinity.find(term.topology_key);
+            let Some(count) = counts.and_then(|counts| counts.at(node)) else { return false };
+            found &= count > 0;
+        }
+        // The first pod of a group that wants to be together goes anywhere.
+        found || (self.affinity.is_all_zero() && self.own.matches_itself)
+    }
+
+    /// IPA-006
+    fn satisfies_anti_affinity(&self, node: NodeId) -> bool {
+        none_at(&self.anti_affinity, node)
+    }
+
+    fn satisfies_existing(&self, node: NodeId) -> bool {
+        none_at(&self.existing, node)
+    }
+}
+
+/// Whether no key has a count in the node's domain.
+fn none_at(counts: &KeyedCounts, node: NodeId) -> bool {
+    counts.iter().all(|counts| counts.at(node).is_none_or(|count| count <= 0))
+}
+
+/// Pods that match all own affinity terms, and pods that match each own anti-affinity term.
+/// Every key of an own term is there, counted or not.
+fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (KeyedCounts, KeyedCounts) {
+    let (mut affinity, mut anti_affinity) = (KeyedCounts::default(), KeyedCounts::default());
+    let keys = |terms: &[AffinityTerm], counts: &mut KeyedCounts| {
+        terms.iter().for_each(|term| {
+            counts.of_key(term.topology_key, cx.snapshot);
+        });
+    };
+    keys(&own.affinity, &mut affinity);
+    keys(&own.anti_affinity, &mut anti_affinity);
+    if own.affinity.is_empty() && own.anti_affinity.is_empty() {
+        return (affinity, anti_affinity);
+    }
+    for pods in cx.snapshot.pods().classes() {
+        let class = &pods.class;
+        if all_match_class(&own.affinity, class) {
+            for term in &own.affinity {
+                affinity.of_key(term.topology_key, cx.snapshot).add_class(pods);
+            }
+        }
+        let matching = |term: &&AffinityTerm| selects(term, class.namespace, &class.labels);
+        for term in own.anti_affinity.iter().filter(matching) {
+            anti_affinity.of_key(term.topology_key, cx.snapshot).add_class(pods);
+        }
+    }
+    (affinity, anti_affinity)
+}
+
+/// Anti-affinity terms of placed pods that match the pod.
+fn count_existing(cx: &CycleContext<'_>, namespace_labels: &Labels) -> KeyedCounts {
+    let mut counts = KeyedCounts::default();
+    for pods in cx.snapshot.pods().with_required_anti_affinity() {
+        for term in &pods.class.terms.required_anti_affinity {
+            if term.matches(&cx.pod.pod, namespace_labels) {
+                counts.of_key(term.topology_key, cx.snapshot).add_class(pods);
+            }
+        }
+    }
+    counts
+}

@@ -1,0 +1,104 @@
+//! Which events can help a pod that InterPodAffinity refused.
+
+use kubestep_api::{Labels, Node, Object, Pod};
+use kubestep_framework::events::EventObjects;
+use kubestep_framework::pod::{AffinityTerm, PodInfo, TermList};
+
+use super::terms::all_match;
+
+/// Whether the event can help `pod`.
+///
+/// # Errors
+/// The event carries neither pods nor nodes, or terms that cannot be parsed.
+pub fn helps(pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
+    match (&event.old, &event.new) {
+        (Some(Object::Pod(old)), Some(Object::Pod(new))) => pod_changed(pod, old, new),
+        (None, Some(Object::Pod(new))) => pod_added(pod, new),
+        (Some(Object::Pod(old)), None) => pod_deleted(pod, old),
+        (Some(Object::Node(old)), Some(Object::Node(new))) => {
+            parsed(pod)?;
+            Ok(node_changed(pod, &old.metadata.labels, &new.metadata.labels))
+        }
+        (None, Some(Object::Node(new))) => {
+            parsed(pod)?;
+            Ok(node_added(pod, new))
+        }
+        _ => Err("unexpected objects".to_owned()),
+    }
+}
+
+/// What cannot be parsed of the required terms is an error; preferred ones are not looked at.
+fn parsed(pod: &PodInfo) -> Result<(), String> {
+    list_parsed(pod, TermList::RequiredAffinity)?;
+    list_parsed(pod, TermList::RequiredAntiAffinity)
+}
+
+fn list_parsed(pod: &PodInfo, list: TermList) -> Result<(), String> {
+    pod.error_in(list).map_or(Ok(()), |error| Err(error.to_owned()))
+}
+
+/// Whether the pod has a place, or is promised one.
+fn has_place(pod: &Pod) -> bool {
+    !pod.spec.node_name.is_empty() || !pod.status.nominated_node_name.is_empty()
+}
+
+fn pod_changed(pod: &PodInfo, old: &Pod, new: &Pod) -> Result<bool, String> {
+    // Only changes of labels are registered, and the pod's own labels matter to others' terms.
+    if new.metadata.uid == pod.uid() {
+        return Ok(true);
+    }
+    if !has_place(old) || !has_place(new) {
+        return Ok(false);
+    }
+    parsed(pod)?;
+    let (affinity, anti_affinity) =
+        (&pod.own_terms().required_affinity, &pod.own_terms().required_anti_affinity);
+    let began = |terms: &[AffinityTerm]| !all_match(terms, old) && all_match(terms, new);
+    let ceased = |terms: &[AffinityTerm]| all_match(terms, old) && !all_match(terms, new);
+    Ok(began(affinity) || ceased(anti_affinity))
+}
+
+fn pod_added(pod: &PodInfo, new: &Pod) -> Result<bool, String> {
+    if !has_place(new) {
+        return Ok(false);
+    }
+    parsed(pod)?;
+    Ok(all_match(&pod.own_terms().required_affinity, new))
+}
+
+/// Either pod may have kept the other away.
+fn pod_deleted(pod: &PodInfo, old: &std::sync::Arc<Pod>) -> Result<bool, String> {
+    if !has_place(old) {
+        return Ok(false);
+    }
+    parsed(pod)?;
+    if all_match(&pod.own_terms().required_anti_affinity, old) {
+        return Ok(true);
+    }
+    let old = PodInfo::new(old.clone());
+    list_parsed(&old, TermList::RequiredAntiAffinity)?;
+    Ok(all_match(&old.own_terms().required_anti_affinity, &pod.pod))
+}
+
+fn node_added(pod: &PodInfo, new: &Node) -> bool {
+    let labels = &new.metadata.labels;
+    let has_key = |term: &AffinityTerm| labels.contains_key(term.topology_key);
+    pod.own_terms().required_affinity.iter().any(has_key)
+        || !pod.own_terms().required_anti_affinity.is_empty()
+}
+
+fn node_changed(pod: &PodInfo, old: &Labels, new: &Labels) -> bool {
+    let values = |term: &AffinityTerm| (old.get(term.topology_key), new.get(term.topology_key));
+    let moved_or_appeared = |term: &AffinityTerm| match values(term) {
+        (Some(old), Some(new)) => old != new,
+        (None, Some(_)) => true,
+        _ => false,
+    };
+    let moved_or_vanished = |term: &AffinityTerm| match values(term) {
+        (Some(old), Some(new)) => old != new,
+        (Some(_), None) => true,
+        _ => false,
+    };
+    pod.own_terms().required_affinity.iter().any(moved_or_appeared)
+        || pod.own_terms().required_anti_affinity.iter().any(moved_or_vanished)
+}

@@ -1,0 +1,197 @@
+//! InterPodAffinity: pods that want to be near other pods, or far from them.
+//!
+//! `filter` holds the required terms, `score` the preferred ones, `hints` the events.
+//! Upstream: `pkg/scheduler/framework/plugins/interpodaffinity/`.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::InterPodAffinityArgs;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+mod filter;
+mod hints;
+mod score;
+mod terms;
+
+pub use filter::FilterState;
+use filter::Refusals;
+pub use score::Weights;
+pub use terms::selects;
+
+/// Builds the plugin.
+pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let (name, args) = (Symbol::new("InterPodAffinity"), args.inter_pod_affinity);
+    Ok(Arc::new(InterPodAffinity { name, args, refusals: Refusals::new(name) }))
+}
+
+struct InterPodAffinity {
+    name: Symbol,
+    args: InterPodAffinityArgs,
+    refusals: Refusals,
+}
+
+/// IPA-008
+fn filter_state_missing() -> Status {
+    Status::error("error reading \"PreFilterInterPodAffinity\" from cycleState: not found")
+}
+
+/// IPA-026
+fn score_state_missing() -> Status {
+    Status::error("failed to read \"PreScoreInterPodAffinity\" from cycleState: not found")
+}
+
+impl Plugin for InterPodAffinity {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let pod = Action::ADD | Action::UPDATE_POD_LABEL | Action::DELETE;
+        let node = Action::ADD | Action::UPDATE_NODE_LABEL;
+        Some(vec![
+            Registration::hinted(EventResource::Pod, pod),
+            Registration::hinted(EventResource::Node, node),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        Ok(Hint::queue_if(hints::helps(pod, objects)?))
+    }
+
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        if let Some(text) = cx.pod.parse_error() {
+            return Status::unresolvable(&format!("parsing pod: {text}")).into(); // IPA-008
+        }
+        let counted = FilterState::new(cx);
+        if counted.is_idle() {
+            return Status::skip().into(); // IPA-003
+        }
+        state.write(counted);
+        PreFilterAnswer::default()
+    }
+
+    fn add_pod(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        added: &PodInfo,
+        node: &NodeInfo,
+    ) -> Status {
+        let Some(state) = state.read_mut::<FilterState>() else { return filter_state_missing() };
+        state.count_pod(cx, added, node, 1);
+        Status::SUCCESS
+    }
+
+    fn remove_pod(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        removed: &PodInfo,
+        node: &NodeInfo,
+    ) -> Status {
+        let Some(state) = state.read_mut::<FilterState>() else { return filter_state_missing() };
+        state.count_pod(cx, removed, node, -1);
+        Status::SUCCESS
+    }
+
+    fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        match state.read::<FilterState>() {
+            Some(state) => state.filter(node.id, &self.refusals),
+            None => filter_state_missing(),
+        }
+    }
+
+    fn filters(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<Status>> {
+        let state = state.read::<FilterState>()?;
+        Some(nodes.iter().map(|node| state.filter(*node, &self.refusals)).collect())
+    }
+
+    fn pre_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        _nodes: &[NodeId],
+    ) -> Status {
+        match score::prepare(cx, &self.args) {
+            Ok(Some(weights)) => {
+                state.write(weights);
+                Status::SUCCESS
+            }
+            Ok(None) => Status::skip(),
+            Err(status) => status,
+        }
+    }
+
+    fn score(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        let weights = state.read::<score::Weights>().ok_or_else(score_state_missing)?;
+        Ok(weights.score(node.id))
+    }
+
+    fn scores(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<i64>> {
+        let weights = state.read::<score::Weights>()?;
+        Some(nodes.iter().map(|node| weights.score(*node)).collect())
+    }
+
+    fn normalize(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        _nodes: &[NodeId],
+        scores: &mut [i64],
+    ) -> Status {
+        if state.read::<score::Weights>().is_none() {
+            return score_state_missing();
+        }
+        score::normalize(scores);
+        Status::SUCCESS
+    }
+
+    /// IPA-027
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        if pod.has_affinity() {
+            return Err("pods with InterPodAffinity are not signable".into());
+        }
+        if self.args.ignore_preferred_terms_of_existing_pods {
+            return Ok(Vec::new());
+        }
+        let labels = serde_json::to_string(&pod.pod.metadata.labels).unwrap_or_default();
+        Ok(vec![("v1.Pod.Labels", labels)])
+    }
+}
+
+#[cfg(test)]
+mod tests;

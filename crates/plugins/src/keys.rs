@@ -1,0 +1,46 @@
+//! What of a pod plugins look at, as text: pods with the same text get the same answers about
+//! a node, so they share them (`Plugin::filter_key`, `Plugin::score_key`).
+
+use serde::Serialize;
+
+use kubestep_api::Condition;
+use kubestep_framework::pod::PodInfo;
+
+/// The parts as text. `None`, which means that nothing is shared, if they cannot be written.
+pub fn key_of(parts: &impl Serialize) -> Option<String> {
+    serde_json::to_string(parts).ok()
+}
+
+/// All that says which nodes a pod wants: its node selector and node affinity.
+pub fn node_affinity(pod: &PodInfo) -> Option<String> {
+    let spec = &pod.pod.spec;
+    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    key_of(&(&spec.node_selector, affinity))
+}
+
+/// All that says what a pod tolerates.
+pub fn tolerations(pod: &PodInfo) -> Option<String> {
+    key_of(&pod.pod.spec.tolerations)
+}
+
+/// All that a pod's requests are computed from, in any of their readings (RES-008).
+pub fn requests(pod: &PodInfo) -> Option<String> {
+    let (spec, status) = (&pod.pod.spec, &pod.pod.status);
+    let containers: Vec<_> = spec
+        .containers
+        .iter()
+        .chain(&spec.init_containers)
+        .map(|container| (container.name, &container.resources, container.restart_policy))
+        .collect();
+    let is_resize = |condition: &&Condition| condition.type_ == "PodResizePending";
+    let resize: Vec<_> = status.conditions.iter().filter(is_resize).collect();
+    let resized = (
+        &status.resources,
+        &status.allocated_resources,
+        &status.container_statuses,
+        &status.init_container_statuses,
+        &status.node_allocatable_resource_claim_statuses,
+        resize,
+    );
+    key_of(&(spec.containers.len(), containers, &spec.overhead, &spec.resources, resized))
+}

@@ -1,0 +1,101 @@
+//! ManualPermit: holds pods at Permit until somebody allows or rejects them.
+//!
+//! kubestep's own plugin, off unless a configuration enables it: with the pod held and the node
+//! reserved for it, one can look at the cluster in between.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::Selector;
+use kubestep_config::intree::MANUAL_PERMIT;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::Registration;
+use kubestep_framework::plugin::{BindContext, PermitAnswer, Plugin};
+use kubestep_framework::status::{Code, Status};
+
+/// Builds the plugin.
+pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let args = &args.manual_permit;
+    Ok(Arc::new(ManualPermit {
+        selector: Selector::new(Some(&args.selector))?,
+        timeout: args.timeout_seconds.saturating_mul(1_000_000),
+        held: Status::new(Code::Wait, "held for a decision by hand"),
+    }))
+}
+
+struct ManualPermit {
+    /// The pods to be held.
+    selector: Selector,
+    /// How long at most, in microseconds.
+    timeout: i64,
+    held: Status,
+}
+
+impl Plugin for ManualPermit {
+    fn name(&self) -> Symbol {
+        MANUAL_PERMIT.into()
+    }
+
+    /// No event: what a person rejected is not held again at once, but waits until the queue
+    /// looks after pods that nothing called back.
+    fn events(&self) -> Option<Vec<Registration>> {
+        Some(Vec::new())
+    }
+
+    fn permit(&self, cx: &mut BindContext<'_>, _state: &mut CycleState) -> PermitAnswer {
+        if !self.selector.matches(&cx.pod.pod.metadata.labels) {
+            return PermitAnswer::default();
+        }
+        PermitAnswer { status: self.held.clone(), timeout: self.timeout }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use kubestep_api::Pod;
+    use kubestep_config::types::ManualPermitArgs;
+    use kubestep_framework::testing::{Cluster, FakeHost, PodBuilder, info, pod};
+
+    fn permit(args: ManualPermitArgs, pod: Pod) -> PermitAnswer {
+        let args = ProfileArgs { manual_permit: args, ..ProfileArgs::default() };
+        let plugin = build(&args, &FeatureGates::default()).unwrap();
+        let Cluster { snapshot, objects, features, mut shared, now, .. } = Cluster::default();
+        let mut cx = BindContext {
+            pod: &info(pod),
+            node: "n1".into(),
+            snapshot: &snapshot,
+            objects: &objects,
+            features: &features,
+            shared: &mut shared,
+            host: &mut FakeHost::default(),
+            now,
+        };
+        plugin.permit(&mut cx, &mut CycleState::default())
+    }
+
+    #[test]
+    fn every_pod_waits_a_quarter_of_an_hour_by_default() {
+        let answer = permit(ManualPermitArgs::default(), pod("a"));
+        assert!(answer.status.is_wait());
+        assert_eq!(answer.status.message(), "held for a decision by hand");
+        assert_eq!(answer.timeout, 900_000_000);
+    }
+
+    #[test]
+    fn no_event_undoes_a_rejection() {
+        let plugin = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();
+        assert_eq!(plugin.events().map(|events| events.len()), Some(0));
+    }
+
+    #[test]
+    fn a_selector_leaves_other_pods_alone() {
+        let selector = serde_json::from_value(json!({"matchLabels": {"app": "web"}})).unwrap();
+        let args = ManualPermitArgs { selector, timeout_seconds: 5 };
+        assert_eq!(permit(args.clone(), pod("a").label("app", "web")).timeout, 5_000_000);
+        assert!(permit(args, pod("a")).status.is_success());
+    }
+}

@@ -1,0 +1,271 @@
+//! NodeAffinity: node selectors and node affinity of the pod, and affinity that the profile
+//! adds to every pod.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::normalize::relative_to_highest;
+use super::signers;
+use crate::keys;
+use kubestep_api as api;
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::{NodeMatcher, PreferredTerms, RequiredNodeAffinity};
+use kubestep_api::{
+    Node, NodeSelector, NodeSelectorOperator, NodeSelectorTerm, Pod, PreferredSchedulingTerm,
+};
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+/// Builds the plugin.
+///
+/// # Errors
+/// The added affinity cannot be parsed. NA-008
+pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let name = Symbol::new("NodeAffinity");
+    let added = args.node_affinity.added_affinity.as_ref();
+    Ok(Arc::new(NodeAffinity {
+        name,
+        enforced: added.map_or(Ok(None), enforced)?,
+        added_preferences: added.map_or(Ok(None), added_preferences)?,
+        not_enforced: Status::unresolvable("node(s) didn't match scheduler-enforced node affinity")
+            .by(name),
+        not_matched: Status::unresolvable("node(s) didn't match Pod's node affinity/selector")
+            .by(name),
+    }))
+}
+
+fn enforced(added: &api::NodeAffinity) -> Result<Option<NodeMatcher>, String> {
+    let field = "requiredDuringSchedulingIgnoredDuringExecution";
+    let Some(required) = &added.required_during_scheduling_ignored_during_execution else {
+        return Ok(None);
+    };
+    let matcher = NodeMatcher::new(required, "");
+    matcher.check().map_err(|errors| format!("parsing addedAffinity.{field}: {errors}"))?;
+    Ok(Some(matcher))
+}
+
+fn added_preferences(added: &api::NodeAffinity) -> Result<Option<PreferredTerms>, String> {
+    let field = "preferredDuringSchedulingIgnoredDuringExecution";
+    let terms = &added.preferred_during_scheduling_ignored_during_execution;
+    if terms.is_empty() {
+        return Ok(None);
+    }
+    PreferredTerms::new(terms)
+        .map(Some)
+        .map_err(|errors| format!("parsing addedAffinity.{field}: {errors}"))
+}
+
+struct NodeAffinity {
+    name: Symbol,
+    /// What every pod's node must match.
+    enforced: Option<NodeMatcher>,
+    /// What every pod prefers.
+    added_preferences: Option<PreferredTerms>,
+    not_enforced: Status,
+    not_matched: Status,
+}
+
+/// What the pod requires, compiled once per cycle.
+#[derive(Clone)]
+struct Required(Arc<RequiredNodeAffinity>);
+
+/// What the pod prefers, compiled once per cycle; `None` if nothing.
+#[derive(Clone)]
+struct Preferred(Option<Arc<PreferredTerms>>);
+
+fn node_affinity(pod: &Pod) -> Option<&api::NodeAffinity> {
+    pod.spec.affinity.as_ref()?.node_affinity.as_ref()
+}
+
+/// The node affinity that the pod requires, as written.
+pub fn required_terms(pod: &Pod) -> Option<&NodeSelector> {
+    node_affinity(pod)?.required_during_scheduling_ignored_during_execution.as_ref()
+}
+
+/// The preferences of the pod, as written.
+pub fn preferred_terms(pod: &Pod) -> &[PreferredSchedulingTerm] {
+    node_affinity(pod)
+        .map_or(&[], |affinity| &affinity.preferred_during_scheduling_ignored_during_execution)
+}
+
+impl Preferred {
+    fn of(pod: &Pod) -> Result<Preferred, Status> {
+        let terms = preferred_terms(pod);
+        if terms.is_empty() {
+            return Ok(Preferred(None));
+        }
+        match PreferredTerms::new(terms) {
+            Ok(terms) => Ok(Preferred(Some(Arc::new(terms)))),
+            Err(errors) => Err(Status::error(&errors.to_string())),
+        }
+    }
+}
+
+/// The nodes that the terms name, if every term names some. NA-002
+fn named_nodes(terms: &[NodeSelectorTerm]) -> Option<BTreeSet<Symbol>> {
+    let mut union = BTreeSet::new();
+    for term in terms {
+        let names = term.match_fields.iter().filter(|field| {
+            field.key == "metadata.name" && field.operator == NodeSelectorOperator::In
+        });
+        let sets = names.map(|field| field.values.iter().copied().collect::<BTreeSet<_>>());
+        union.extend(sets.reduce(|all, set| all.intersection(&set).copied().collect())?);
+    }
+    Some(union)
+}
+
+impl NodeAffinity {
+    fn after_node_change(
+        &self,
+        pod: &PodInfo,
+        old: Option<&Node>,
+        new: &Node,
+    ) -> Result<Hint, String> {
+        if self.enforced.as_ref().is_some_and(|enforced| !enforced.matches_node(new)) {
+            return Ok(Hint::Skip);
+        }
+        let required = RequiredNodeAffinity::of(&pod.pod);
+        let matches = |node: &Node| {
+            let answer = required.matches(&node.metadata.labels, node.metadata.name);
+            answer.map_err(|errors| errors.to_string())
+        };
+        let opens = matches(new)? && !old.map_or(Ok(false), matches)?;
+        Ok(Hint::queue_if(opens))
+    }
+}
+
+impl Plugin for NodeAffinity {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::node_affinity(pod)
+    }
+
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::node_affinity(pod)
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let nodes = Action::ADD | Action::UPDATE_NODE_LABEL;
+        Some(vec![Registration::hinted(EventResource::Node, nodes)])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        match objects.nodes()? {
+            (old, Some(new)) => self.after_node_change(pod, old, new),
+            _ => Ok(Hint::Skip),
+        }
+    }
+
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        let pod = &cx.pod.pod;
+        let required = required_terms(pod);
+        if required.is_none() && self.enforced.is_none() && pod.spec.node_selector.is_none() {
+            return Status::skip().into(); // NA-001
+        }
+        state.write(Required(Arc::new(RequiredNodeAffinity::of(pod))));
+        let terms = required.map_or(&[][..], |required| &required.node_selector_terms);
+        if terms.is_empty() {
+            return PreFilterAnswer::default();
+        }
+        match named_nodes(terms) {
+            Some(names) if names.is_empty() => {
+                Status::unresolvable("pod affinity terms conflict").into()
+            }
+            names => PreFilterAnswer {
+                status: Status::SUCCESS,
+                nodes: names.map(|names| names.into_iter().collect()),
+            },
+        }
+    }
+
+    /// NA-003
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        let Some(node) = &node.node else { return Status::SUCCESS };
+        if self.enforced.as_ref().is_some_and(|enforced| !enforced.matches_node(node)) {
+            return self.not_enforced.clone();
+        }
+        let (labels, name) = (&node.metadata.labels, node.metadata.name);
+        let matched = match state.read() {
+            Some(Required(required)) => required.matches(labels, name),
+            None => RequiredNodeAffinity::of(&cx.pod.pod).matches(labels, name),
+        };
+        match matched.unwrap_or(false) {
+            true => Status::SUCCESS,
+            false => self.not_matched.clone(),
+        }
+    }
+
+    /// NA-006
+    fn pre_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        _nodes: &[NodeId],
+    ) -> Status {
+        let preferred = match Preferred::of(&cx.pod.pod) {
+            Ok(preferred) => preferred,
+            Err(error) => return error,
+        };
+        if preferred.0.is_none() && self.added_preferences.is_none() {
+            return Status::skip();
+        }
+        state.write(preferred);
+        Status::SUCCESS
+    }
+
+    /// NA-007
+    fn score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        let Some(node) = &node.node else { return Ok(0) };
+        let (labels, name) = (&node.metadata.labels, node.metadata.name);
+        let added = self.added_preferences.as_ref().map_or(0, |terms| terms.score(labels, name));
+        let own = |preferred: &Preferred| {
+            preferred.0.as_ref().map_or(0, |terms| terms.score(labels, name))
+        };
+        Ok(added
+            + match state.read() {
+                Some(preferred) => own(preferred),
+                None => own(&Preferred::of(&cx.pod.pod)?),
+            })
+    }
+
+    fn normalize(
+        &self,
+        _cx: &CycleContext<'_>,
+        _state: &CycleState,
+        _nodes: &[NodeId],
+        scores: &mut [i64],
+    ) -> Status {
+        relative_to_highest(scores, false);
+        Status::SUCCESS
+    }
+
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        signers::node_affinity(&pod.pod)
+    }
+}
+
+#[cfg(test)]
+mod tests;

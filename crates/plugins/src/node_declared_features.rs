@@ -1,0 +1,270 @@
+//! NodeDeclaredFeatures: keeps pods that need a feature of the kubelet off nodes that do not
+//! declare it.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go` and
+//! `staging/src/k8s.io/component-helpers/nodedeclaredfeatures`.
+
+use std::sync::Arc;
+
+use super::signers;
+use crate::keys;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{ContainerRestartRuleAction, PodSpec};
+use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+/// Whether a pod needs a feature.
+type Needs = fn(&PodSpec) -> bool;
+
+/// The features that the scheduler knows, sorted, and when a pod needs them. NDF-001
+const REGISTRY: [(&str, Needs); 5] = [
+    ("ExtendWebSocketsToKubelet", |_| false),
+    ("InPlacePodLevelResourcesVerticalScaling", |_| false),
+    ("InPlacePodVerticalScalingInitContainers", |_| false),
+    ("RestartAllContainersOnContainerExits", restarts_all_containers),
+    ("UserNamespacesHostNetworkSupport", uses_host_network_in_user_namespace),
+];
+
+fn restarts_all_containers(spec: &PodSpec) -> bool {
+    let containers = spec.containers.iter().chain(&spec.init_containers);
+    containers
+        .flat_map(|container| &container.restart_policy_rules)
+        .any(|rule| rule.action == ContainerRestartRuleAction::RestartAllContainers)
+}
+
+fn uses_host_network_in_user_namespace(spec: &PodSpec) -> bool {
+    spec.host_network && spec.host_users == Some(false)
+}
+
+/// A set of features: bit i for the i-th of the registry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FeatureSet(u8);
+
+impl FeatureSet {
+    /// What a pod needs.
+    fn needed_by(spec: &PodSpec) -> FeatureSet {
+        let needed = REGISTRY.iter().enumerate().filter(|(_, (_, needs))| needs(spec));
+        FeatureSet(needed.fold(0, |set, (at, _)| set | 1 << at))
+    }
+
+    /// What a node declares. Upstream walks both lists side by side, so of a list that is not
+    /// sorted it misses what comes too late. NDF-004
+    fn declared(features: &[Symbol]) -> FeatureSet {
+        let (mut set, mut known) = (0, 0);
+        for feature in features {
+            while known < REGISTRY.len() && REGISTRY[known].0 < feature.as_str() {
+                known += 1;
+            }
+            if known < REGISTRY.len() && REGISTRY[known].0 == feature.as_str() {
+                set |= 1 << known;
+                known += 1;
+            }
+        }
+        FeatureSet(set)
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn is_subset_of(self, other: FeatureSet) -> bool {
+        self.0 & !other.0 == 0
+    }
+}
+
+/// The features that a pod needs and a node does not declare, as the plugin reads the list.
+pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
+    let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
+    let (needed, declared) = (FeatureSet::needed_by(pod), FeatureSet::declared(declared));
+    let lacks = |at: usize| needed.0 & !declared.0 & (1 << at) != 0;
+    (0..REGISTRY.len()).filter(|at| lacks(*at)).map(|at| REGISTRY[at].0).collect()
+}
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let name = Symbol::new("NodeDeclaredFeatures");
+    Ok(Arc::new(NodeDeclaredFeatures {
+        name,
+        enabled: features.enabled(Feature::NodeDeclaredFeatures),
+        lacking: Status::unresolvable("node(s) didn't match Pod's required features").by(name),
+    }))
+}
+
+struct NodeDeclaredFeatures {
+    name: Symbol,
+    enabled: bool,
+    lacking: Status,
+}
+
+impl Plugin for NodeDeclaredFeatures {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::key_of(&pod.pod.spec)
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        if !self.enabled {
+            return Some(Vec::new());
+        }
+        let nodes = Action::ADD | Action::UPDATE_NODE_DECLARED_FEATURE;
+        Some(vec![
+            Registration::hinted(EventResource::Node, nodes),
+            Registration::hinted(EventResource::Pod, Action::UPDATE),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let changed = if event.resource == EventResource::Node {
+            let (old, new) = objects.nodes()?;
+            let declared = |node: &'_ kubestep_api::Node| node.status.declared_features.clone();
+            old.is_none() || old.map(declared) != new.map(declared)
+        } else {
+            let (old, new) = objects.pods()?;
+            let itself = new.is_some_and(|new| new.metadata.uid == pod.uid());
+            let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec);
+            itself && old.map(needed) != new.map(needed)
+        };
+        Ok(Hint::queue_if(changed))
+    }
+
+    /// NDF-002
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        let needed = FeatureSet::needed_by(&cx.pod.pod.spec);
+        if !self.enabled || needed.is_empty() {
+            return Status::skip().into();
+        }
+        state.write(needed);
+        PreFilterAnswer::default()
+    }
+
+    /// NDF-003
+    fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        if !self.enabled {
+            return Status::SUCCESS;
+        }
+        let Some(needed) = state.read::<FeatureSet>() else {
+            let text =
+                r#"error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found"#;
+            return Status::error(text);
+        };
+        let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
+        match needed.is_subset_of(FeatureSet::declared(declared)) {
+            true => Status::SUCCESS,
+            false => self.lacking.clone(),
+        }
+    }
+
+    /// NDF-005
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        let needed = FeatureSet::needed_by(&pod.pod.spec);
+        let bit = |at: usize| if needed.0 & (1 << at) == 0 { '0' } else { '1' };
+        let bits: String = (0..REGISTRY.len()).map(bit).collect();
+        signers::fragment("v1.Pod.Spec.RequiredFeatures()", &bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use kubestep_api::{Node, Object, Pod};
+    use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
+
+    const RESTART: &str = "RestartAllContainersOnContainerExits";
+    const USERS: &str = "UserNamespacesHostNetworkSupport";
+
+    fn node(name: &str, features: &[&str]) -> Value {
+        json!({"metadata": {"name": name}, "status": {"declaredFeatures": features}})
+    }
+
+    fn needs_users(uid: &str) -> Value {
+        json!({"metadata": {"uid": uid}, "spec": {"hostNetwork": true, "hostUsers": false}})
+    }
+
+    #[test]
+    fn a_pod_without_needs_skips() {
+        let features = plugin(build, &ProfileArgs::default());
+        let cluster = Cluster::of(vec![node("n", &[])], vec![]);
+        for spec in [
+            json!({}),
+            json!({"hostNetwork": true}),
+            json!({"hostNetwork": true, "hostUsers": true}),
+            json!({"hostUsers": false}),
+            json!({"containers": [{"restartPolicyRules": [{"action": "Restart"}]}]}),
+        ] {
+            let status = cluster.filter(&features, &info_of(json!({"spec": spec}))).unwrap_err();
+            assert!(status.is_skip(), "{spec}");
+        }
+    }
+
+    #[test]
+    fn needs_must_be_declared_in_a_sorted_list() {
+        let features = plugin(build, &ProfileArgs::default());
+        let nodes = vec![
+            node("both", &["A", RESTART, "Unknown", USERS]),
+            node("one", &[USERS]),
+            node("unsorted", &[USERS, RESTART]),
+            node("none", &[]),
+        ];
+        let cluster = Cluster::of(nodes, vec![]);
+        let lacks = "node(s) didn't match Pod's required features";
+        let refusals = |json| cluster.refusals(&features, &info_of(json));
+        assert_eq!(refusals(needs_users("1")), ["", "", "", lacks]);
+        let rules = json!([{"action": "Restart"}, {"action": "RestartAllContainers"}]);
+        let restarting =
+            json!({"spec": {"initContainers": [{"restartPolicyRules": rules.clone()}]}});
+        assert_eq!(refusals(restarting), ["", lacks, lacks, lacks]);
+        let mut both = needs_users("1");
+        both["spec"]["containers"] = json!([{"restartPolicyRules": rules}]);
+        assert_eq!(refusals(both), ["", lacks, lacks, lacks]);
+    }
+
+    #[test]
+    fn a_changed_list_or_changed_needs_are_worth_a_retry() {
+        let features = plugin(build, &ProfileArgs::default());
+        let waiting = info_of(needs_users("1"));
+        let on_node = |old: Option<&[&str]>, new: &[&str]| {
+            let event = ClusterEvent::new(EventResource::Node, Action::ADD);
+            let node = |features: &[&str]| Object::from(decoded::<Node>(node("n", features)));
+            let old = old.map(node);
+            Cluster::default().hint(&features, &waiting, event, old, Some(node(new)))
+        };
+        assert_eq!(on_node(None, &[]), Hint::Queue);
+        assert_eq!(on_node(Some(&[]), &[USERS]), Hint::Queue);
+        assert_eq!(on_node(Some(&[USERS]), &[USERS]), Hint::Skip);
+        let on_pod = |old: Value, new: Value| {
+            let event = ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_LABEL);
+            let pod = |json| Some(Object::from(decoded::<Pod>(json)));
+            Cluster::default().hint(&features, &waiting, event, pod(old), pod(new))
+        };
+        let plain = |uid: &str| json!({"metadata": {"uid": uid}});
+        assert_eq!(on_pod(needs_users("1"), plain("1")), Hint::Queue);
+        assert_eq!(on_pod(needs_users("1"), needs_users("1")), Hint::Skip);
+        assert_eq!(on_pod(needs_users("2"), plain("2")), Hint::Skip);
+    }
+
+    #[test]
+    fn the_signature_is_the_set_as_bits() {
+        let features = plugin(build, &ProfileArgs::default());
+        let fragments =
+            features.sign(&Cluster::default().queue(), &info_of(needs_users("1"))).unwrap();
+        assert_eq!(fragments, [("v1.Pod.Spec.RequiredFeatures()", "\"00001\"".to_owned())]);
+    }
+}

@@ -1,0 +1,74 @@
+//! NodeName: a pod that names a node goes there or nowhere.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/nodename/node_name.go`.
+
+use std::sync::Arc;
+
+use super::signers;
+use kubestep_api::intern::Symbol;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{Action, EventResource, Registration};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let name = Symbol::new("NodeName");
+    let other = Status::unresolvable("node(s) didn't match the requested node name").by(name);
+    Ok(Arc::new(NodeName { name, other }))
+}
+
+struct NodeName {
+    name: Symbol,
+    other: Status,
+}
+
+impl Plugin for NodeName {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        Some(pod.pod.spec.node_name.to_string())
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        Some(vec![Registration::always(EventResource::Node, Action::ADD)])
+    }
+
+    /// NN-001
+    fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
+        let wanted = cx.pod.pod.spec.node_name;
+        if wanted.is_empty() || wanted == node.name {
+            return Status::SUCCESS;
+        }
+        self.other.clone()
+    }
+
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        signers::fragment("v1.Pod.Spec.NodeName", &pod.pod.spec.node_name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use kubestep_framework::testing::{Cluster, info_of, plugin};
+
+    #[test]
+    fn only_the_named_node_passes() {
+        let nodes = ["a", "b"].map(|name| json!({"metadata": {"name": name}}));
+        let cluster = Cluster::of(nodes.to_vec(), vec![]);
+        let name = plugin(build, &ProfileArgs::default());
+        let other = "node(s) didn't match the requested node name";
+        for (wanted, expected) in [("", ["", ""]), ("b", [other, ""]), ("c", [other, other])] {
+            let new = info_of(json!({"spec": {"nodeName": wanted}}));
+            assert_eq!(cluster.refusals(&name, &new), expected);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! NodePorts: two pods on a node cannot hold the same host port.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/nodeports/node_ports.go`.
+
+use std::sync::Arc;
+
+use super::signers;
+use kubestep_api::intern::Symbol;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::node::ports::container_host_ports;
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let name = Symbol::new("NodePorts");
+    let text = "node(s) didn't have free ports for the requested pod ports";
+    Ok(Arc::new(NodePorts { name, taken: Status::unschedulable(text).by(name) }))
+}
+
+struct NodePorts {
+    name: Symbol,
+    taken: Status,
+}
+
+/// PreFilter ran; the ports themselves are in the pod's info.
+#[derive(Clone)]
+struct PortsWanted;
+
+impl Plugin for NodePorts {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        Some(format!("{:?}", pod.host_ports))
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        Some(vec![
+            Registration::hinted(EventResource::Pod, Action::DELETE),
+            Registration::always(EventResource::Node, Action::ADD),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
+        if deleted.spec.node_name.is_empty() && deleted.status.nominated_node_name.is_empty() {
+            return Ok(Hint::Skip);
+        }
+        let freed = container_host_ports(deleted);
+        let shared =
+            pod.host_ports.iter().any(|port| freed.iter().any(|free| port.conflicts_with(free)));
+        Ok(Hint::queue_if(shared))
+    }
+
+    /// NP-001
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        if cx.pod.host_ports.is_empty() {
+            return Status::skip().into();
+        }
+        state.write(PortsWanted);
+        PreFilterAnswer::default()
+    }
+
+    /// NP-002
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        if state.read::<PortsWanted>().is_none() {
+            return Status::error(r#"reading "PreFilterNodePorts" from cycleState: not found"#);
+        }
+        match cx.pod.host_ports.iter().any(|port| node.used_ports.conflicts_with(port)) {
+            true => self.taken.clone(),
+            false => Status::SUCCESS,
+        }
+    }
+
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        signers::host_ports(&pod.pod)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use kubestep_api::{Object, Pod};
+    use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
+
+    /// A pod with ports given as `protocol/address/number`; `node` may be empty.
+    fn with_ports(node: &str, ports: &[&str]) -> Value {
+        let ports: Vec<Value> = ports
+            .iter()
+            .map(|port| {
+                let parts: Vec<&str> = port.split('/').collect();
+                json!({"protocol": parts[0], "hostIP": parts[1],
+                    "hostPort": parts[2].parse::<i32>().unwrap()})
+            })
+            .collect();
+        json!({"metadata": {"name": "p"},
+            "spec": {"nodeName": node, "containers": [{"name": "c", "ports": ports}]}})
+    }
+
+    #[test]
+    fn ports_clash_by_protocol_address_and_number() {
+        let ports = plugin(build, &ProfileArgs::default());
+        for (wanted, used, clash) in [
+            (vec!["UDP/127.0.0.1/8080"], vec!["UDP/127.0.0.1/9090"], false),
+            (vec!["UDP/127.0.0.1/8080"], vec!["UDP/127.0.0.1/8080"], true),
+            (vec!["TCP/127.0.0.1/8080"], vec!["UDP/127.0.0.1/8080"], false),
+            (vec!["TCP/127.0.0.1/8080"], vec!["TCP/127.0.0.2/8080"], false),
+            (vec!["UDP/0.0.0.0/8001"], vec!["UDP/127.0.0.1/8001"], true),
+            (vec!["TCP/10.0.10.10/8001"], vec!["TCP/0.0.0.0/8001"], true),
+            (vec!["TCP//8001", "UDP//8080"], vec!["TCP/127.0.0.1/8001"], true),
+            (vec!["TCP//80", "SCTP//8080"], vec!["SCTP/10.1.1.1/8080"], true),
+        ] {
+            let cluster =
+                Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![with_ports("n", &used)]);
+            let refusals = cluster.refusals(&ports, &info_of(with_ports("", &wanted)));
+            let reason = "node(s) didn't have free ports for the requested pod ports";
+            assert_eq!(refusals, [if clash { reason } else { "" }], "{wanted:?} {used:?}");
+        }
+    }
+
+    #[test]
+    fn pods_without_host_ports_skip_and_only_sidecars_count_of_init_containers() {
+        let ports = plugin(build, &ProfileArgs::default());
+        let cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
+        let plain = with_ports("", &["TCP//0"]);
+        assert!(cluster.filter(&ports, &info_of(plain)).unwrap_err().is_skip());
+        let init = |policy: Value| {
+            info_of(json!({"spec": {"initContainers": [
+                {"name": "i", "restartPolicy": policy, "ports": [{"hostPort": 80}]}]}}))
+        };
+        assert!(cluster.filter(&ports, &init(Value::Null)).unwrap_err().is_skip());
+        assert!(cluster.filter(&ports, &init("Always".into())).unwrap()[0].is_success());
+    }
+
+    #[test]
+    fn a_deleted_pod_matters_if_it_held_a_wanted_port_on_a_node() {
+        let ports = plugin(build, &ProfileArgs::default());
+        let waiting = info_of(with_ports("", &["TCP//80"]));
+        let hint = |deleted: Value| {
+            let event = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
+            let old = Object::from(decoded::<Pod>(deleted));
+            Cluster::default().hint(&ports, &waiting, event, Some(old), None)
+        };
+        assert_eq!(hint(with_ports("n", &["TCP/10.0.0.1/80"])), Hint::Queue);
+        assert_eq!(hint(with_ports("n", &["UDP//80"])), Hint::Skip);
+        assert_eq!(hint(with_ports("n", &[])), Hint::Skip);
+        assert_eq!(hint(with_ports("", &["TCP//80"])), Hint::Skip);
+        let mut nominated = with_ports("", &["TCP//80"]);
+        nominated["status"] = json!({"nominatedNodeName": "n"});
+        assert_eq!(hint(nominated), Hint::Queue);
+    }
+}

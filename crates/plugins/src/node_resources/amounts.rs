@@ -1,0 +1,265 @@
+//! The amounts behind a score: for each configured resource, what a node can allocate, what is
+//! allocated, and what would be with the pod.
+
+use smallvec::SmallVec;
+
+use super::devices::{DeviceTotals, is_device_resource};
+use crate::keys;
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::ResourceSpec;
+use kubestep_config::{Feature, FeatureGates};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::pod::requests::{RequestOptions, default_requests, pod_requests};
+use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::resource::is_scalar_name;
+
+/// A resource that counts for a score.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Counted {
+    kind: Kind,
+    weight: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Cpu,
+    Memory,
+    EphemeralStorage,
+    /// Counts only if the pod requests it.
+    Scalar(Symbol),
+    /// No node has it.
+    Unknown(Symbol),
+}
+
+/// One resource of a node; only those with something allocatable take part in a score.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Amounts {
+    /// The resource.
+    pub resource: Symbol,
+    /// Allocated plus the pod's request.
+    pub requested: i64,
+    /// Allocated to the pods on the node.
+    pub allocated: i64,
+    /// What the node can allocate; not 0.
+    pub allocatable: i64,
+    /// The configured weight.
+    pub weight: i64,
+}
+
+/// How pods without requests are counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// As requested, with what is known of resizes (NodeResourcesBalancedAllocation).
+    Requested,
+    /// CPU and memory with defaults, containers only (NodeResourcesFit). RES-008
+    NonZero,
+}
+
+/// The configured resources and how to read them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scorer {
+    counted: Vec<Counted>,
+    reading: Reading,
+}
+
+/// What a score needs of the pod and of devices, computed once per cycle. FIT-007
+#[derive(Clone)]
+pub struct ScoreInput {
+    /// The pod's requests, parallel to the scorer's resources.
+    requests: SmallVec<[i64; 4]>,
+    devices: Option<DeviceTotals>,
+}
+
+impl ScoreInput {
+    /// Whether the pod requests none of the resources.
+    pub fn is_zero(&self) -> bool {
+        self.requests.iter().all(|request| *request == 0)
+    }
+}
+
+impl Scorer {
+    /// A scorer over `resources`.
+    pub fn new(resources: &[ResourceSpec], reading: Reading) -> Scorer {
+        let counted = |spec: &ResourceSpec| Counted {
+            weight: spec.weight,
+            kind: match spec.name.as_str() {
+                "cpu" => Kind::Cpu,
+                "memory" => Kind::Memory,
+                "ephemeral-storage" => Kind::EphemeralStorage,
+                name if is_scalar_name(name) => Kind::Scalar(spec.name),
+                _ => Kind::Unknown(spec.name),
+            },
+        };
+        Scorer { counted: resources.iter().map(counted).collect(), reading }
+    }
+
+    /// Whether no resource is configured. FIT-013
+    pub fn is_empty(&self) -> bool {
+        self.counted.is_empty()
+    }
+
+    /// What of a pod its scores depend on, beside the node. `None` if devices may count, which
+    /// are allocated without a change of the node.
+    pub fn key(&self, pod: &PodInfo) -> Option<String> {
+        let requested = |name: Symbol| pod.resource.resource.scalar(name) != 0;
+        let by_devices = |counted: &Counted| match counted.kind {
+            Kind::Scalar(name) => is_device_resource(&name) && requested(name),
+            _ => false,
+        };
+        let node_alone = !self.counted.iter().any(by_devices);
+        node_alone.then(|| keys::requests(pod)).flatten()
+    }
+
+    /// What is the same for all nodes.
+    pub fn input(&self, cx: &CycleContext<'_>) -> ScoreInput {
+        let requests = self.requests(cx.features, &cx.pod.pod);
+        ScoreInput { requests, devices: self.device_totals(cx) }
+    }
+
+    fn requests(&self, features: &FeatureGates, pod: &Pod) -> SmallVec<[i64; 4]> {
+        let options = match self.reading {
+            Reading::NonZero => RequestOptions {
+                skip_pod_level: true,
+                non_missing: default_requests(),
+                ..RequestOptions::default()
+            },
+            Reading::Requested => RequestOptions {
+                skip_pod_level: !features.enabled(Feature::PodLevelResources),
+                ..RequestOptions::with_status(features)
+            },
+        };
+        let requests = pod_requests(pod, &options);
+        let amount = |counted: &Counted| {
+            let quantity = requests.get(counted.kind.name());
+            quantity.map_or(0, |quantity| match counted.kind {
+                Kind::Cpu => quantity.milli_value(),
+                _ => quantity.value(),
+            })
+        };
+        self.counted.iter().map(amount).collect()
+    }
+
+    fn device_totals(&self, cx: &CycleContext<'_>) -> Option<DeviceTotals> {
+        let classes = &cx.objects.extended_resources;
+        if classes.is_empty() || !cx.features.enabled(Feature::DRAExtendedResource) {
+            return None;
+        }
+        let mut names = self.counted.iter().map(|counted| counted.kind.name());
+        names
+            .any(|name| is_device_resource(&name) && classes.class_for(name).is_some())
+            .then(|| DeviceTotals::new(cx))
+    }
+
+    /// The resources of a node that take part in the score. FIT-008
+    pub fn amounts(
+        &self,
+        cx: &CycleContext<'_>,
+        input: &ScoreInput,
+        node: &NodeInfo,
+    ) -> SmallVec<[Amounts; 4]> {
+        let mut all = SmallVec::new();
+        for (counted, request) in self.counted.iter().zip(&input.requests) {
+            // BAL-004
+            if *request == 0 && matches!(counted.kind, Kind::Scalar(_)) {
+                continue;
+            }
+            let (allocatable, allocated) = match counted.kind {
+                Kind::Scalar(name) => scalar_totals(cx, input.devices.as_ref(), node, name),
+                kind => self.plain_totals(kind, node),
+            };
+            if allocatable != 0 {
+                let requested = allocated.wrapping_add(*request);
+                let weight = counted.weight;
+                let resource = counted.kind.name();
+                all.push(Amounts { resource, requested, allocated, allocatable, weight });
+            }
+        }
+        all
+    }
+
+    /// The resources of a whole placement with the group's pods on it; devices do not count.
+    /// FIT-014
+    pub fn placement_amounts(
+        &self,
+        cx: &GroupContext<'_>,
+        proposal: &Proposal<'_>,
+    ) -> SmallVec<[Amounts; 4]> {
+        let pods = proposal.assignments.iter();
+        let pods: Vec<_> = pods.map(|(pod, _)| self.requests(cx.features, &pod.pod)).collect();
+        let nodes = proposal.placement.nodes.iter().filter_map(|name| cx.snapshot.by_name(*name));
+        let mut all = SmallVec::new();
+        for (at, counted) in self.counted.iter().enumerate() {
+            let request: i64 = pods.iter().map(|requests| requests[at]).sum();
+            if request == 0 && matches!(counted.kind, Kind::Scalar(_)) {
+                continue;
+            }
+            let offered = nodes.clone().map(|node| self.node_totals(counted.kind, node));
+            let (allocatable, allocated) = offered
+                .filter(|(allocatable, _)| *allocatable != 0)
+                .fold((0, 0), |sum, totals| (sum.0 + totals.0, sum.1 + totals.1));
+            if allocatable != 0 {
+                let (requested, weight) = (allocated + request, counted.weight);
+                let resource = counted.kind.name();
+                all.push(Amounts { resource, requested, allocated, allocatable, weight });
+            }
+        }
+        all
+    }
+
+    /// Allocatable and allocated of a node by itself.
+    fn node_totals(&self, kind: Kind, node: &NodeInfo) -> (i64, i64) {
+        match kind {
+            Kind::Scalar(name) => (node.allocatable.scalar(name), node.requested.scalar(name)),
+            kind => self.plain_totals(kind, node),
+        }
+    }
+
+    /// Allocatable and allocated of a resource that is no scalar.
+    fn plain_totals(&self, kind: Kind, node: &NodeInfo) -> (i64, i64) {
+        let requested = match self.reading {
+            Reading::Requested => &node.requested,
+            Reading::NonZero => &node.non_zero_requested,
+        };
+        match kind {
+            Kind::Cpu => (node.allocatable.milli_cpu, requested.milli_cpu),
+            Kind::Memory => (node.allocatable.memory, requested.memory),
+            Kind::EphemeralStorage => {
+                (node.allocatable.ephemeral_storage, node.requested.ephemeral_storage)
+            }
+            Kind::Scalar(_) | Kind::Unknown(_) => (0, 0),
+        }
+    }
+}
+
+/// Allocatable and allocated of a scalar; by devices where the node has none itself. FIT-012
+fn scalar_totals(
+    cx: &CycleContext<'_>,
+    devices: Option<&DeviceTotals>,
+    node: &NodeInfo,
+    name: Symbol,
+) -> (i64, i64) {
+    let allocatable = node.allocatable.scalar(name);
+    if allocatable == 0
+        && let Some(devices) = devices
+    {
+        let (capacity, allocated) = devices.totals(cx, node, name);
+        if capacity > 0 {
+            return (capacity, allocated);
+        }
+    }
+    (allocatable, node.requested.scalar(name))
+}
+
+impl Kind {
+    fn name(self) -> Symbol {
+        match self {
+            Kind::Cpu => Symbol::new("cpu"),
+            Kind::Memory => Symbol::new("memory"),
+            Kind::EphemeralStorage => Symbol::new("ephemeral-storage"),
+            Kind::Scalar(name) | Kind::Unknown(name) => name,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! NodeResourcesBalancedAllocation: prefers nodes where the pod makes the shares of CPU,
+//! memory and so on that are in use more alike.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go`.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::amounts::{Amounts, Reading, ScoreInput, Scorer};
+use super::sign_requests;
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::NodeResourcesBalancedAllocationArgs;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+use kubestep_framework::status::Status;
+
+/// Builds the plugin.
+pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let resources = &args.node_resources_balanced_allocation.resources;
+    Ok(Arc::new(BalancedAllocation {
+        name: Symbol::new("NodeResourcesBalancedAllocation"),
+        scorer: Scorer::new(resources, Reading::Requested),
+    }))
+}
+
+/// The amounts that the score of a node is computed from, with how balanced they are with and
+/// without the pod, 0 to 100.
+pub fn balances(
+    cx: &CycleContext<'_>,
+    args: &NodeResourcesBalancedAllocationArgs,
+    node: &NodeInfo,
+) -> (Vec<Amounts>, i64, i64) {
+    let scorer = Scorer::new(&args.resources, Reading::Requested);
+    let amounts = scorer.amounts(cx, &scorer.input(cx), node);
+    let with_pod = balance(&amounts, |amount| amount.requested);
+    let without = balance(&amounts, |amount| amount.allocated);
+    (amounts.into_vec(), with_pod, without)
+}
+
+struct BalancedAllocation {
+    name: Symbol,
+    scorer: Scorer,
+}
+
+/// What PreScore leaves for Score.
+#[derive(Clone)]
+struct BalanceState(ScoreInput);
+
+impl BalancedAllocation {
+    fn node_score(&self, cx: &CycleContext<'_>, input: &ScoreInput, node: &NodeInfo) -> i64 {
+        let amounts = self.scorer.amounts(cx, input, node);
+        let with_pod = balance(&amounts, |amount| amount.requested);
+        let without = balance(&amounts, |amount| amount.allocated);
+        let half = MAX_NODE_SCORE / 2;
+        half + (half + with_pod - without) / 2 // BAL-003
+    }
+}
+
+/// 100 when all resources are used to the same share, less the more they differ. BAL-002
+fn balance(amounts: &[Amounts], used: impl Fn(&Amounts) -> i64) -> i64 {
+    let share = |amount: &Amounts| (used(amount) as f64 / amount.allocatable as f64).min(1.0);
+    let shares: SmallVec<[f64; 4]> = amounts.iter().map(share).collect();
+    ((1.0 - deviation(&shares)) * MAX_NODE_SCORE as f64) as i64
+}
+
+/// Standard deviation. The order of operations is upstream's, for the same last bit.
+fn deviation(shares: &[f64]) -> f64 {
+    match shares {
+        [] | [_] => 0.0,
+        [first, second] => ((first - second) / 2.0).abs(),
+        _ => {
+            let count = shares.len() as f64;
+            let mean = shares.iter().fold(0.0, |sum, share| sum + share) / count;
+            let squares =
+                shares.iter().fold(0.0, |sum, share| sum + (share - mean) * (share - mean));
+            (squares / count).sqrt()
+        }
+    }
+}
+
+impl Plugin for BalancedAllocation {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        self.scorer.key(pod)
+    }
+
+    /// BAL-001
+    fn pre_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        _nodes: &[NodeId],
+    ) -> Status {
+        let input = self.scorer.input(cx);
+        if input.is_zero() {
+            return Status::skip();
+        }
+        state.write(BalanceState(input));
+        Status::SUCCESS
+    }
+
+    fn score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        if let Some(BalanceState(input)) = state.read() {
+            return Ok(self.node_score(cx, input, node));
+        }
+        match self.scorer.input(cx) {
+            input if input.is_zero() => Ok(0),
+            input => Ok(self.node_score(cx, &input, node)),
+        }
+    }
+
+    fn sign(
+        &self,
+        cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        sign_requests(cx, pod)
+    }
+}

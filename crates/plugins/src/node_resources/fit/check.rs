@@ -1,0 +1,166 @@
+//! Comparing what a pod demands with what a node has left.
+
+use smallvec::SmallVec;
+
+use super::super::{incoming_request, is_served_by_devices};
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::resource::{Resource, is_extended_name};
+
+/// Extended resources that are not checked. FIT-004
+#[derive(Clone, Default, Debug)]
+pub struct Exempt {
+    /// By name.
+    pub resources: Vec<Symbol>,
+    /// By what stands before the slash.
+    pub groups: Vec<Symbol>,
+}
+
+impl Exempt {
+    fn covers(&self, name: Symbol) -> bool {
+        if !is_extended_name(&name) {
+            return false;
+        }
+        let group = name.split('/').next().unwrap_or_default();
+        self.resources.contains(&name) || self.groups.iter().any(|known| *known == group)
+    }
+}
+
+/// What a pod demands of a node.
+#[derive(Clone, Debug)]
+pub struct Demand {
+    /// All requests.
+    pub request: Resource,
+    /// The scalars that are checked, sorted by name.
+    pub scalars: SmallVec<[ScalarDemand; 2]>,
+    empty: bool,
+}
+
+/// A scalar that a pod demands.
+#[derive(Clone, Copy, Debug)]
+pub struct ScalarDemand {
+    /// The resource.
+    pub name: Symbol,
+    /// How much; not 0.
+    pub amount: i64,
+    /// Whether devices provide it where the node itself has none.
+    pub devices_serve: bool,
+}
+
+/// One resource that a node has too little of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shortfall {
+    /// The resource; `pods` for the number of pods.
+    pub resource: Symbol,
+    /// What the node offers.
+    pub allocatable: i64,
+    /// What the pods on it request.
+    pub requested: i64,
+    /// What the pod requests.
+    pub needed: i64,
+}
+
+/// What a node lacks for a pod: a bit per reason, in the order in which reasons are listed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Lacking {
+    /// Bits 0 to 3: pods, CPU, memory, ephemeral storage; from 4 on the demanded scalars.
+    pub reasons: u64,
+    /// Whether even the empty node would lack something, other than room for one more pod.
+    pub unresolvable: bool,
+}
+
+impl Lacking {
+    /// Whether nothing lacks.
+    pub fn is_none(&self) -> bool {
+        self.reasons == 0
+    }
+
+    fn add(&mut self, bit: usize, request: i64, allocatable: i64, used: i64) {
+        // FIT-003
+        if request > allocatable.wrapping_sub(used) {
+            // A pod with more than 60 scalars shares the last reason.
+            self.reasons |= 1 << bit.min(63);
+            self.unresolvable |= request > allocatable;
+        }
+    }
+}
+
+impl Demand {
+    /// What `pod` demands, with the exempt resources left out.
+    pub fn new(cx: &QueueContext<'_>, pod: &PodInfo, exempt: &Exempt) -> Demand {
+        let request = incoming_request(pod, cx.features);
+        let checked = |(name, amount): &(Symbol, i64)| ScalarDemand {
+            name: *name,
+            amount: *amount,
+            devices_serve: is_served_by_devices(cx, *name),
+        };
+        let scalars = request.scalars.iter();
+        let scalars =
+            scalars.filter(|(name, amount)| *amount != 0 && !exempt.covers(*name)).map(checked);
+        Demand { scalars: scalars.collect(), empty: request.is_empty_request(), request }
+    }
+
+    /// What `node` lacks, in the order in which reasons are listed.
+    pub fn shortfalls(&self, node: &NodeInfo) -> Vec<Shortfall> {
+        let (has, used, request) = (&node.allocatable, &node.requested, &self.request);
+        let fixed = [
+            ("pods", has.allowed_pods, node.pods.len() as i64, 1),
+            ("cpu", has.milli_cpu, used.milli_cpu, request.milli_cpu),
+            ("memory", has.memory, used.memory, request.memory),
+            (
+                "ephemeral-storage",
+                has.ephemeral_storage,
+                used.ephemeral_storage,
+                request.ephemeral_storage,
+            ),
+        ];
+        let fixed = fixed.map(|(name, has, used, needed)| (Symbol::new(name), has, used, needed));
+        let scalars = self.scalars.iter().map(|scalar| {
+            let name = scalar.name;
+            (name, has.scalar(name), used.scalar(name), scalar.amount)
+        });
+        let lacking = self.lacking(node).reasons;
+        let all = fixed.into_iter().chain(scalars).enumerate();
+        all.filter(|(bit, _)| lacking & (1 << (*bit).min(63)) != 0)
+            .map(|(_, (resource, allocatable, requested, needed))| Shortfall {
+                resource,
+                allocatable,
+                requested,
+                needed,
+            })
+            .collect()
+    }
+
+    /// What `node` lacks. FIT-002
+    pub fn lacking(&self, node: &NodeInfo) -> Lacking {
+        let mut lacking = Lacking::default();
+        let (has, used) = (&node.allocatable, &node.requested);
+        if node.pods.len() as i64 + 1 > has.allowed_pods {
+            lacking.reasons |= 1;
+        }
+        if self.empty {
+            return lacking;
+        }
+        let request = &self.request;
+        if request.milli_cpu > 0 {
+            lacking.add(1, request.milli_cpu, has.milli_cpu, used.milli_cpu);
+        }
+        if request.memory > 0 {
+            lacking.add(2, request.memory, has.memory, used.memory);
+        }
+        if request.ephemeral_storage > 0 {
+            let (request, has) = (request.ephemeral_storage, has.ephemeral_storage);
+            lacking.add(3, request, has, used.ephemeral_storage);
+        }
+        for (at, scalar) in self.scalars.iter().enumerate() {
+            let allocatable = has.scalar(scalar.name);
+            // FIT-005
+            if !scalar.devices_serve || allocatable > 0 {
+                lacking.add(4 + at, scalar.amount, allocatable, used.scalar(scalar.name));
+            }
+        }
+        lacking
+    }
+}

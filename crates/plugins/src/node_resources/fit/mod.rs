@@ -1,0 +1,205 @@
+//! NodeResourcesFit: does the node have left what the pod requests, and how well does it fit?
+//!
+//! `check` compares amounts, `refusal` turns what is insufficient into statuses without
+//! building them per node, `hints` judges cluster events. Upstream:
+//! `pkg/scheduler/framework/plugins/noderesources/fit.go`.
+
+mod check;
+mod hints;
+mod refusal;
+
+use std::sync::Arc;
+
+use crate::keys;
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::NodeResourcesFitArgs;
+use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::status::Status;
+
+pub use super::amounts::Amounts;
+use super::amounts::{Reading, ScoreInput, Scorer};
+use super::sign_requests;
+use super::strategy::Strategy;
+pub use check::Shortfall;
+use check::{Demand, Exempt};
+use refusal::Refusals;
+
+/// Builds the plugin.
+///
+/// # Errors
+/// The scoring strategy does not exist. FIT-016
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let args = &args.node_resources_fit;
+    let scoring_strategy = &args.scoring_strategy;
+    Ok(Arc::new(Fit {
+        name: Symbol::new("NodeResourcesFit"),
+        exempt: exempt(args),
+        strategy: Strategy::new(scoring_strategy)?,
+        scorer: Scorer::new(&scoring_strategy.resources, Reading::NonZero),
+        features: *features,
+    }))
+}
+
+/// What a node lacks for a pod, resource by resource; nothing where the pod fits.
+pub fn shortfalls(
+    cx: &QueueContext<'_>,
+    args: &NodeResourcesFitArgs,
+    pod: &PodInfo,
+    node: &NodeInfo,
+) -> Vec<Shortfall> {
+    Demand::new(cx, pod, &exempt(args)).shortfalls(node)
+}
+
+/// The amounts that the score of a node is computed from.
+pub fn score_amounts(
+    cx: &CycleContext<'_>,
+    args: &NodeResourcesFitArgs,
+    node: &NodeInfo,
+) -> Vec<Amounts> {
+    let scorer = Scorer::new(&args.scoring_strategy.resources, Reading::NonZero);
+    scorer.amounts(cx, &scorer.input(cx), node).into_vec()
+}
+
+fn exempt(args: &NodeResourcesFitArgs) -> Exempt {
+    Exempt {
+        resources: args.ignored_resources.clone(),
+        groups: args.ignored_resource_groups.clone(),
+    }
+}
+
+struct Fit {
+    name: Symbol,
+    exempt: Exempt,
+    strategy: Strategy,
+    scorer: Scorer,
+    features: FeatureGates,
+}
+
+/// What PreFilter leaves for Filter.
+#[derive(Clone)]
+struct FitState {
+    demand: Demand,
+    refusals: Arc<Refusals>,
+}
+
+/// What PreScore leaves for Score.
+#[derive(Clone)]
+struct FitScoreState(ScoreInput);
+
+impl Plugin for Fit {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::requests(pod)
+    }
+
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        self.scorer.key(pod)
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let pods = match self.features.enabled(Feature::InPlacePodVerticalScaling) {
+            true => Action::DELETE | Action::UPDATE_POD_SCALE_DOWN,
+            false => Action::DELETE,
+        };
+        let nodes = Action::ADD | Action::UPDATE_NODE_ALLOCATABLE;
+        let mut events = vec![
+            Registration::hinted(EventResource::Pod, pods),
+            Registration::hinted(EventResource::Node, nodes),
+        ];
+        if self.features.enabled(Feature::DRAExtendedResource) {
+            let classes = Action::ADD | Action::UPDATE;
+            events.push(Registration::hinted(EventResource::DeviceClass, classes));
+        }
+        Some(events)
+    }
+
+    fn hint(
+        &self,
+        cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        match event.resource {
+            EventResource::Node => hints::after_node_change(cx, pod, objects),
+            EventResource::DeviceClass => hints::after_device_class(pod, objects),
+            _ => hints::after_pod_event(cx, pod, objects),
+        }
+    }
+
+    /// FIT-001
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        let demand = Demand::new(&cx.queue(), cx.pod, &self.exempt);
+        let refusals = Arc::new(Refusals::new(self.name, &demand));
+        state.write(FitState { demand, refusals });
+        PreFilterAnswer::default()
+    }
+
+    fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        let Some(FitState { demand, refusals }) = state.read() else {
+            // FIT-006
+            let text = r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#;
+            return Status::error(text);
+        };
+        let lacking = demand.lacking(node);
+        if lacking.is_none() { Status::SUCCESS } else { refusals.status(&lacking, demand) }
+    }
+
+    fn pre_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        _nodes: &[NodeId],
+    ) -> Status {
+        state.write(FitScoreState(self.scorer.input(cx)));
+        Status::SUCCESS
+    }
+
+    fn score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        if self.scorer.is_empty() {
+            return Err(Status::error("resources not found")); // FIT-013
+        }
+        let amounts = match state.read::<FitScoreState>() {
+            Some(FitScoreState(input)) => self.scorer.amounts(cx, input, node),
+            None => self.scorer.amounts(cx, &self.scorer.input(cx), node), // FIT-007
+        };
+        Ok(self.strategy.score(&amounts))
+    }
+
+    /// The fuller the placement gets, the better, whatever the strategy for nodes. FIT-014
+    fn score_placement(
+        &self,
+        cx: &GroupContext<'_>,
+        proposal: &Proposal<'_>,
+    ) -> Result<i64, Status> {
+        Ok(Strategy::Most.score(&self.scorer.placement_amounts(cx, proposal)))
+    }
+
+    /// FIT-015
+    fn sign(
+        &self,
+        cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        sign_requests(cx, pod)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! NodeUnschedulable: keeps pods off cordoned nodes, unless they tolerate that.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`.
+
+use std::sync::Arc;
+
+use super::signers;
+use crate::keys;
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::tolerates;
+use kubestep_api::{Node, Pod, Taint, TaintEffect};
+use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let name = Symbol::new("NodeUnschedulable");
+    let key = Symbol::new("node.kubernetes.io/unschedulable");
+    Ok(Arc::new(NodeUnschedulable {
+        name,
+        taint: Taint { key, effect: TaintEffect::NoSchedule, ..Taint::default() },
+        comparisons: features.enabled(Feature::TaintTolerationComparisonOperators),
+        cordoned: Status::unresolvable("node(s) were unschedulable").by(name),
+    }))
+}
+
+struct NodeUnschedulable {
+    name: Symbol,
+    /// The taint that a cordoned node has in all but name.
+    taint: Taint,
+    comparisons: bool,
+    cordoned: Status,
+}
+
+impl NodeUnschedulable {
+    fn is_tolerated_by(&self, pod: &Pod) -> bool {
+        let mut tolerations = pod.spec.tolerations.iter();
+        tolerations.any(|toleration| tolerates(toleration, &self.taint, self.comparisons))
+    }
+}
+
+impl Plugin for NodeUnschedulable {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::tolerations(pod)
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let nodes = Action::ADD | Action::UPDATE_NODE_TAINT;
+        Some(vec![
+            Registration::hinted(EventResource::Node, nodes),
+            Registration::hinted(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let worth_it = if event.resource == EventResource::Node {
+            let (old, new) = objects.nodes()?;
+            let was_cordoned = old.is_none_or(|node: &Node| node.spec.unschedulable);
+            was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)
+        } else {
+            let (_, changed) = objects.pods()?;
+            changed.is_some_and(|changed| {
+                changed.metadata.uid == pod.uid() && self.is_tolerated_by(changed)
+            })
+        };
+        Ok(Hint::queue_if(worth_it))
+    }
+
+    /// NU-001
+    fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
+        let cordoned = node.node.as_ref().is_some_and(|node| node.spec.unschedulable);
+        if cordoned && !self.is_tolerated_by(&cx.pod.pod) {
+            return self.cordoned.clone();
+        }
+        Status::SUCCESS
+    }
+
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        signers::tolerations(&pod.pod)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use kubestep_api::Object;
+    use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
+
+    fn node(cordoned: bool) -> Value {
+        json!({"metadata": {"name": "n"}, "spec": {"unschedulable": cordoned}})
+    }
+
+    fn tolerating(key: &str) -> Value {
+        json!({"metadata": {"name": "p", "uid": "1"}, "spec": {"tolerations": [
+            {"key": key, "effect": "NoSchedule", "operator": "Exists"}]}})
+    }
+
+    #[test]
+    fn a_cordoned_node_takes_only_pods_that_tolerate_it() {
+        let cluster = Cluster::of(vec![node(true), node(false)], vec![]);
+        let cordon = plugin(build, &ProfileArgs::default());
+        let refusals = |json| cluster.refusals(&cordon, &info_of(json));
+        assert_eq!(refusals(json!({})), ["node(s) were unschedulable", ""]);
+        assert_eq!(refusals(tolerating("node.kubernetes.io/unschedulable")), ["", ""]);
+        assert_eq!(refusals(tolerating("other")), ["node(s) were unschedulable", ""]);
+    }
+
+    #[test]
+    fn a_retry_is_worth_it_when_a_node_opens_or_the_pod_learns_to_tolerate() {
+        let cluster = Cluster::default();
+        let cordon = plugin(build, &ProfileArgs::default());
+        let waiting = info_of(tolerating("other"));
+        let hint = |old: Option<bool>, new: bool| {
+            let event = ClusterEvent::new(EventResource::Node, Action::ADD);
+            let node = |cordoned| Object::from(decoded::<Node>(node(cordoned)));
+            cluster.hint(&cordon, &waiting, event, old.map(node), Some(node(new)))
+        };
+        assert_eq!(hint(None, false), Hint::Queue);
+        assert_eq!(hint(None, true), Hint::Skip);
+        assert_eq!(hint(Some(true), false), Hint::Queue);
+        assert_eq!(hint(Some(false), false), Hint::Skip);
+        assert_eq!(hint(Some(false), true), Hint::Skip);
+        assert_eq!(hint(Some(true), true), Hint::Skip);
+        let changed = |key: &str, uid: &str| {
+            let event = ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_TOLERATION);
+            let mut json = tolerating(key);
+            json["metadata"]["uid"] = uid.into();
+            let new = Object::from(decoded::<Pod>(json));
+            cluster.hint(&cordon, &waiting, event, None, Some(new))
+        };
+        assert_eq!(changed("node.kubernetes.io/unschedulable", "1"), Hint::Queue);
+        assert_eq!(changed("node.kubernetes.io/unschedulable", "2"), Hint::Skip);
+        assert_eq!(changed("more", "1"), Hint::Skip);
+    }
+}

@@ -1,0 +1,147 @@
+//! The attachable volumes of pods, each once, by driver (CSI-003…005).
+
+use std::collections::BTreeSet;
+
+use crate::volumes::migration::{InTree, inline_handle, volume_handle};
+use crate::volumes::{self, ClaimVolume};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{PersistentVolumeClaim, Pod, Volume};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::NamespacedName;
+
+/// Stands before the handles of volumes that do not exist yet, where upstream puts 32 random
+/// characters, so that they never equal the handle of one that does.
+const UNPROVISIONED: &str = "\u{0}unprovisioned-";
+
+/// Why the volumes of a pod could not be counted.
+#[derive(Clone, PartialEq, Debug)]
+pub enum LookupError {
+    /// A claim is not there.
+    NotFound(String),
+    /// Anything else.
+    Other(String),
+}
+
+/// Volumes as (driver, handle), each once.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Attachable(BTreeSet<(Symbol, Symbol)>);
+
+/// Whether a volume may become an attachable one: it has a claim, or a CSI driver serves it.
+pub fn may_attach(volume: &Volume) -> bool {
+    volume.persistent_volume_claim.is_some()
+        || volume.ephemeral.is_some()
+        || InTree::of_volume(volume).is_some()
+}
+
+impl Attachable {
+    /// Adds a volume.
+    pub fn add(&mut self, driver: Symbol, handle: Symbol) {
+        self.0.insert((driver, handle));
+    }
+
+    /// Takes away the volumes that are in `other`.
+    pub fn remove_all(&mut self, other: &Attachable) {
+        self.0.retain(|volume| !other.0.contains(volume));
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The drivers, sorted; one with several volumes comes several times.
+    pub fn drivers(&self) -> impl Iterator<Item = Symbol> + '_ {
+        self.0.iter().map(|(driver, _)| *driver)
+    }
+
+    /// Number of volumes of a driver.
+    pub fn count(&self, driver: Symbol) -> i64 {
+        self.drivers().filter(|other| *other == driver).count() as i64
+    }
+
+    /// Adds the volumes of a pod. `migrated`: whether the node has a CSINode. For a pod that
+    /// is not `new`, claims that are not there do not count.
+    pub fn add_pod(
+        &mut self,
+        pod: &Pod,
+        objects: &Objects,
+        migrated: bool,
+        new: bool,
+    ) -> Result<(), LookupError> {
+        for volume in &pod.spec.volumes {
+            let Some(named) = ClaimVolume::of(pod, volume) else {
+                self.add_inline(volume, migrated)?;
+                continue;
+            };
+            if named.key.name.is_empty() {
+                return Err(LookupError::Other("PersistentVolumeClaim had no name".to_owned()));
+            }
+            let claim = match volumes::find_claim(objects, named.key) {
+                Ok(claim) => claim,
+                Err(text) if new => {
+                    let text = format!("looking up PVC {}: {text}", named.key);
+                    return Err(LookupError::NotFound(text));
+                }
+                Err(_) => continue,
+            };
+            if named.ephemeral {
+                volumes::check_owner(pod, claim).map_err(LookupError::Other)?;
+            }
+            self.0.extend(of_claim(objects, claim, migrated));
+        }
+        Ok(())
+    }
+
+    /// CSI-005
+    fn add_inline(&mut self, volume: &Volume, migrated: bool) -> Result<(), LookupError> {
+        let in_tree = InTree::of_volume(volume).filter(|in_tree| migrated && in_tree.counts);
+        let Some(in_tree) = in_tree else { return Ok(()) };
+        let handle = inline_handle(volume).map_err(|why| {
+            LookupError::Other(format!(
+                "converting volume({}) from inline to csi: {why}",
+                volume.name
+            ))
+        })?;
+        self.add(in_tree.driver.into(), handle.into());
+        Ok(())
+    }
+}
+
+/// Driver and handle of the volume that a claim has, or will have (CSI-004).
+fn of_claim(
+    objects: &Objects,
+    claim: &PersistentVolumeClaim,
+    migrated: bool,
+) -> Option<(Symbol, Symbol)> {
+    let name = claim.spec.volume_name;
+    let volume = (!name.is_empty())
+        .then(|| objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name)))
+        .flatten();
+    let Some(volume) = volume else { return of_class(objects, claim, migrated) };
+    let (driver, handle) = match &volume.spec.csi {
+        Some(source) => (source.driver, source.volume_handle),
+        None => {
+            let in_tree = InTree::of_persistent_volume(volume);
+            let in_tree = in_tree.filter(|in_tree| migrated && in_tree.counts)?;
+            (in_tree.driver.into(), volume_handle(volume).ok()?.into())
+        }
+    };
+    (!driver.is_empty() && !handle.is_empty()).then_some((driver, handle))
+}
+
+fn of_class(
+    objects: &Objects,
+    claim: &PersistentVolumeClaim,
+    migrated: bool,
+) -> Option<(Symbol, Symbol)> {
+    let class = NamespacedName::new(Symbol::EMPTY, volumes::class_of(claim));
+    let provisioner = objects.storage_classes.get(&class)?.provisioner;
+    let driver = match InTree::by_name(provisioner) {
+        None => provisioner,
+        Some(in_tree) if migrated && in_tree.counts => in_tree.driver.into(),
+        Some(_) => return None,
+    };
+    let meta = &claim.metadata;
+    let handle = format!("{UNPROVISIONED}{}/{}", meta.namespace, meta.name);
+    (!driver.is_empty()).then(|| (driver, handle.into()))
+}

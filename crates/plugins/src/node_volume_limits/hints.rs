@@ -1,0 +1,74 @@
+//! Which events can help a pod that NodeVolumeLimits refused.
+
+use crate::volumes;
+use crate::volumes::migration::{InTree, inline_handle};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{CsiNode, Object, Pod, VolumeAttachment};
+use kubestep_framework::events::{EventObjects, EventResource};
+
+use super::count::may_attach;
+
+/// Whether the event can help `pod`.
+///
+/// # Errors
+/// The event does not carry the objects it should.
+pub fn helps(pod: &Pod, resource: EventResource, objects: &EventObjects) -> Result<bool, String> {
+    let unexpected = |place: &str| format!("unexpected objects in isSchedulableAfter{place}");
+    match (resource, &objects.old, &objects.new) {
+        (EventResource::CsiNode, Some(Object::CsiNode(old)), Some(Object::CsiNode(new))) => {
+            Ok(limit_rose(old, new))
+        }
+        (EventResource::CsiNode, ..) => Err(unexpected("CSINodeUpdated")),
+        (EventResource::PersistentVolumeClaim, _, new) => {
+            let claim = volumes::new_claim_beside(pod, new.as_ref())?;
+            Ok(claim.is_some_and(|claim| {
+                volumes::claims(pod).any(|used| used.key.name == claim.metadata.name)
+            }))
+        }
+        (EventResource::VolumeAttachment, Some(Object::VolumeAttachment(attachment)), _) => {
+            attachment_helps(pod, attachment)
+        }
+        (EventResource::VolumeAttachment, ..) => Err(unexpected("VolumeAttachmentDeleted")),
+        (_, Some(Object::Pod(deleted)), _) => Ok(had_volumes(deleted)),
+        _ => Err(unexpected("PodDeleted")),
+    }
+}
+
+/// Whether the limit of some driver is higher now; none at all counts as 0.
+fn limit_rose(old: &CsiNode, new: &CsiNode) -> bool {
+    let limit_in = |node: &CsiNode, driver: Symbol| {
+        let entry = node.spec.drivers.iter().rfind(|entry| entry.name == driver);
+        entry.and_then(|entry| entry.allocatable.as_ref()?.count).unwrap_or(0)
+    };
+    let drivers = new.spec.drivers.iter();
+    drivers.into_iter().any(|entry| {
+        let now = entry.allocatable.as_ref().and_then(|limits| limits.count).unwrap_or(0);
+        now > limit_in(old, entry.name)
+    })
+}
+
+/// Whether the deleted pod had a place and volumes that counted.
+fn had_volumes(deleted: &Pod) -> bool {
+    let placed =
+        !deleted.spec.node_name.is_empty() || !deleted.status.nominated_node_name.is_empty();
+    placed && deleted.spec.volumes.iter().any(may_attach)
+}
+
+/// A claim may be of any driver; an inline volume's driver is known.
+fn attachment_helps(pod: &Pod, attachment: &VolumeAttachment) -> Result<bool, String> {
+    for volume in &pod.spec.volumes {
+        if volume.persistent_volume_claim.is_some() {
+            return Ok(true);
+        }
+        let Some(in_tree) = InTree::of_volume(volume) else { continue };
+        if in_tree.counts
+            && let Err(why) = inline_handle(volume)
+        {
+            return Err(format!("converting volume({}) from inline to csi: {why}", volume.name));
+        }
+        if attachment.spec.attacher == in_tree.driver {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

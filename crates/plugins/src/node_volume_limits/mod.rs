@@ -1,0 +1,194 @@
+//! NodeVolumeLimits: a node takes only as many volumes of a CSI driver as its CSINode says.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/nodevolumelimits/csi.go`.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::volumes;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{CsiNode, CsiNodeDriver, VolumeAttachment};
+use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::status::Status;
+
+mod count;
+mod hints;
+mod over;
+
+pub use over::OverLimit;
+
+use count::Attachable;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(NodeVolumeLimits {
+        name: "NodeVolumeLimits".into(),
+        exceeded: refusal(&Reason::OverLimit(Vec::new())),
+    }))
+}
+
+struct NodeVolumeLimits {
+    name: Symbol,
+    /// Made once, as every full node gives it.
+    exceeded: Status,
+}
+
+/// A driver that insists on being there and is not (CSI-006).
+fn missing_driver(
+    objects: &Objects,
+    new: &Attachable,
+    csi_node: Option<&CsiNode>,
+) -> Option<Symbol> {
+    new.drivers().find(|driver| {
+        let known = objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
+        let insists =
+            known.is_some_and(|known| known.spec.prevent_pod_scheduling_if_missing == Some(true));
+        let drivers = csi_node.map_or(&[][..], |csi_node| &csi_node.spec.drivers);
+        insists && !drivers.iter().any(|present| present.name == *driver)
+    })
+}
+
+/// Why a node has no room for the pod's volumes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reason {
+    /// A driver that must be there is not.
+    MissingDriver(Symbol),
+    /// Drivers that would have too many volumes, at least one.
+    OverLimit(Vec<OverLimit>),
+}
+
+/// What Filter says for a reason.
+pub fn refusal(reason: &Reason) -> Status {
+    match reason {
+        Reason::MissingDriver(driver) => {
+            Status::unschedulable(&format!("{driver} CSI driver is not installed on the node"))
+        }
+        Reason::OverLimit(_) => Status::unschedulable("node(s) exceed max volume count"),
+    }
+}
+
+/// What Filter finds on a node: `None` if there is room (CSI-002…009).
+///
+/// # Errors
+/// The volumes cannot be counted; what Filter says then.
+pub fn reason(
+    cx: &CycleContext<'_>,
+    state: &CycleState,
+    node: &NodeInfo,
+) -> Result<Option<Reason>, Status> {
+    let new = over::new_volumes(cx, node)?;
+    if cx.features.enabled(Feature::VolumeLimitScaling)
+        && let Some(driver) = missing_driver(cx.objects, &new, over::csi_node(cx, node))
+    {
+        return Ok(Some(Reason::MissingDriver(driver)));
+    }
+    let over = over::over_limit(cx, state, node, new)?;
+    Ok((!over.is_empty()).then_some(Reason::OverLimit(over)))
+}
+
+/// How many volumes of `driver` the node takes; `None` for any number (CSI-007).
+fn limit(csi_node: &CsiNode, driver: Symbol) -> Option<i64> {
+    let of_driver = csi_node.spec.drivers.iter().filter(|entry| entry.name == driver);
+    of_driver.filter_map(count_of).next_back()
+}
+
+/// How many volumes an entry of a CSINode allows; `None` for any number.
+fn count_of(entry: &CsiNodeDriver) -> Option<i64> {
+    entry.allocatable.as_ref()?.count.map(i64::from)
+}
+
+/// The attached volumes by node, as (driver, handle): made once per cycle, as each node needs
+/// its own.
+#[derive(Clone, Default)]
+struct Attachments(Arc<HashMap<Symbol, Vec<(Symbol, Symbol)>>>);
+
+impl Attachments {
+    fn new(objects: &Objects) -> Attachments {
+        let mut by_node: HashMap<Symbol, Vec<(Symbol, Symbol)>> = HashMap::new();
+        for attachment in objects.volume_attachments.values() {
+            if let Some(volume) = attached_volume(objects, attachment) {
+                by_node.entry(attachment.spec.node_name).or_default().push(volume);
+            }
+        }
+        Attachments(Arc::new(by_node))
+    }
+
+    /// Volumes attached to the node that no pod on it uses count as well (CSI-008).
+    fn add_to(&self, node: Symbol, attached: &mut Attachable) {
+        for (driver, handle) in self.0.get(&node).into_iter().flatten() {
+            attached.add(*driver, *handle);
+        }
+    }
+}
+
+fn attached_volume(objects: &Objects, attachment: &VolumeAttachment) -> Option<(Symbol, Symbol)> {
+    let name = attachment.spec.source.persistent_volume_name?;
+    let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name))?;
+    let driver = attachment.spec.attacher;
+    (!driver.is_empty()).then_some((driver, volume.spec.csi.as_ref()?.volume_handle))
+}
+
+impl Plugin for NodeVolumeLimits {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        Some(vec![
+            Registration::always(EventResource::CsiNode, Action::ADD),
+            Registration::hinted(EventResource::CsiNode, Action::UPDATE),
+            Registration::hinted(EventResource::Pod, Action::DELETE),
+            Registration::hinted(EventResource::PersistentVolumeClaim, Action::ADD),
+            Registration::hinted(EventResource::VolumeAttachment, Action::DELETE),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let helps = hints::helps(&pod.pod, event.resource, objects)?;
+        Ok(Hint::queue_if(helps))
+    }
+
+    /// CSI-001
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        if !cx.pod.pod.spec.volumes.iter().any(count::may_attach) {
+            return Status::skip().into();
+        }
+        state.write(Attachments::new(cx.objects));
+        PreFilterAnswer::default()
+    }
+
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        match reason(cx, state, node) {
+            Ok(None) => Status::SUCCESS,
+            Ok(Some(Reason::OverLimit(_))) => self.exceeded.clone(),
+            Ok(Some(reason)) => refusal(&reason),
+            Err(status) => status,
+        }
+    }
+
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        Ok(volumes::sign(&pod.pod))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Which drivers have no room left on a node: what Filter refuses by, and what people are told.
+
+use super::count::{Attachable, LookupError};
+use super::{Attachments, count_of, limit};
+use crate::volumes;
+use kubestep_api::CsiNode;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::status::Status;
+
+/// A driver with more volumes than the node takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OverLimit {
+    /// The driver.
+    pub driver: Symbol,
+    /// How many volumes the node takes.
+    pub limit: i64,
+    /// How many it has.
+    pub attached: i64,
+    /// How many the pod brings.
+    pub new: i64,
+}
+
+/// The CSI drivers of a node.
+pub(super) fn csi_node<'a>(cx: &CycleContext<'a>, node: &NodeInfo) -> Option<&'a CsiNode> {
+    let key = NamespacedName::new(Symbol::EMPTY, node.name);
+    cx.objects.csi_nodes.get(&key).map(|csi_node| csi_node.as_ref())
+}
+
+/// The volumes that the pod brings.
+pub(super) fn new_volumes(cx: &CycleContext<'_>, node: &NodeInfo) -> Result<Attachable, Status> {
+    let mut new = Attachable::default();
+    match new.add_pod(&cx.pod.pod, cx.objects, csi_node(cx, node).is_some(), true) {
+        Ok(()) => Ok(new),
+        Err(LookupError::NotFound(text)) => Err(volumes::unresolvable(text)),
+        Err(LookupError::Other(text)) => Err(Status::error(&text)),
+    }
+}
+
+/// The drivers that would have too many volumes, each once. CSI-002…009
+pub(super) fn over_limit(
+    cx: &CycleContext<'_>,
+    state: &CycleState,
+    node: &NodeInfo,
+    mut new: Attachable,
+) -> Result<Vec<OverLimit>, Status> {
+    let Some(csi_node) = csi_node(cx, node) else { return Ok(Vec::new()) };
+    // Pods on the node are looked at, and may be in error, wherever any driver has a limit.
+    if new.is_empty() || csi_node.spec.drivers.iter().all(|entry| count_of(entry).is_none()) {
+        return Ok(Vec::new());
+    }
+    let mut attached = Attachable::default();
+    for pod in &node.pods {
+        let added = attached.add_pod(&pod.pod, cx.objects, true, false);
+        if let Err(LookupError::NotFound(text) | LookupError::Other(text)) = added {
+            return Err(Status::error(&text));
+        }
+    }
+    new.remove_all(&attached);
+    match state.read::<Attachments>() {
+        Some(attachments) => attachments.add_to(node.name, &mut attached),
+        None => Attachments::new(cx.objects).add_to(node.name, &mut attached),
+    }
+    let mut over: Vec<OverLimit> = Vec::new();
+    for driver in new.drivers() {
+        let Some(limit) = limit(csi_node, driver) else { continue };
+        let (attached, new) = (attached.count(driver), new.count(driver));
+        let known = over.last().is_some_and(|last| last.driver == driver);
+        if attached + new > limit && !known {
+            over.push(OverLimit { driver, limit, attached, new });
+        }
+    }
+    Ok(over)
+}

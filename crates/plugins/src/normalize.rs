@@ -1,0 +1,55 @@
+//! The normalization that several plugins share: scores relative to the highest one.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/helper/normalize_score.go`.
+
+use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+
+/// Brings scores of 0 and more to 0 to 100, the highest becoming 100. With `reverse`, the
+/// highest becomes 0 instead, and if all are 0, all become 100.
+pub fn relative_to_highest(scores: &mut [i64], reverse: bool) {
+    let highest = scores.iter().copied().max().unwrap_or(0).max(0);
+    match (reverse, highest) {
+        (false, 0) => {}
+        (true, 0) => scores.fill(MAX_NODE_SCORE),
+        (false, _) => each(scores, |score| MAX_NODE_SCORE * score / highest),
+        (true, _) => each(scores, |score| MAX_NODE_SCORE - MAX_NODE_SCORE * score / highest),
+    }
+}
+
+/// Changes every score as `change` says: worked out once for equal scores in a row.
+pub fn each(scores: &mut [i64], change: impl Fn(i64) -> i64) {
+    let Some(first) = scores.first() else { return };
+    let mut last = (*first, change(*first));
+    for score in scores {
+        if *score != last.0 {
+            last = (*score, change(*score));
+        }
+        *score = last.1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_is_the_measure() {
+        for (scores, reverse, expected) in [
+            (vec![1, 2, 3, 4], false, vec![25, 50, 75, 100]),
+            (vec![1, 2, 3, 4], true, vec![75, 50, 25, 0]),
+            (vec![1000, 10, 20, 30], false, vec![100, 1, 2, 3]),
+            (vec![1000, 10, 20, 30], true, vec![0, 99, 98, 97]),
+            (vec![1, 1, 1, 1], false, vec![100, 100, 100, 100]),
+            (vec![1, 1, 1, 1], true, vec![0, 0, 0, 0]),
+            (vec![0, 0], false, vec![0, 0]),
+            (vec![0, 0], true, vec![100, 100]),
+            (vec![], true, vec![]),
+            (vec![2, 3, 7], false, vec![28, 42, 100]),
+            (vec![2, 3, 7], true, vec![72, 58, 0]),
+        ] {
+            let mut normalized = scores.clone();
+            relative_to_highest(&mut normalized, reverse);
+            assert_eq!(normalized, expected, "{scores:?} {reverse}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The least count over all domains, kept under changes by remembering two domains.
+//!
+//! Upstream: `criticalPaths` in `filtering.go`. After several changes the least count can be
+//! too large, as a third domain may have become the least; this is replicated (PTS-016).
+
+use kubestep_api::intern::Symbol;
+
+/// Two domains with small counts; the first count is never larger than the second.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CriticalPaths([(Symbol, i64); 2]);
+
+impl Default for CriticalPaths {
+    fn default() -> CriticalPaths {
+        CriticalPaths([(Symbol::EMPTY, i64::from(i32::MAX)); 2])
+    }
+}
+
+impl CriticalPaths {
+    /// The least count.
+    pub fn least(&self) -> i64 {
+        self.0[0].1
+    }
+
+    /// The count of a domain is now `count`.
+    pub fn update(&mut self, domain: Symbol, count: i64) {
+        let [first, second] = &mut self.0;
+        if domain == first.0 {
+            first.1 = count;
+        } else if domain == second.0 {
+            second.1 = count;
+        } else if count < first.1 {
+            *second = *first;
+            *first = (domain, count);
+        } else if count < second.1 {
+            *second = (domain, count);
+        }
+        if self.0[0].1 > self.0[1].1 {
+            self.0.swap(0, 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_least_domains_are_kept() {
+        let mut paths = CriticalPaths::default();
+        for (domain, count) in [("a", 3), ("b", 1), ("c", 2)] {
+            paths.update(domain.into(), count);
+        }
+        assert_eq!(paths.0, [("b".into(), 1), ("c".into(), 2)]);
+        paths.update("b".into(), 4);
+        assert_eq!(paths.0, [("c".into(), 2), ("b".into(), 4)]);
+        // The real least is a's 3 once c grows: upstream does not see it.
+        paths.update("c".into(), 5);
+        assert_eq!(paths.least(), 4);
+    }
+}

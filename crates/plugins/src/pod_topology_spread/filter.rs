@@ -1,0 +1,215 @@
+//! Hard constraints: counts of pods by domain, made once per cycle (PTS-010…016).
+
+use std::sync::Arc;
+
+use fixedbitset::FixedBitSet;
+use smallvec::SmallVec;
+
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::snapshot::pod_index::ClassPods;
+use kubestep_framework::snapshot::topology::{DomainCounts, TopologyColumn};
+use kubestep_framework::status::Status;
+
+use super::constraint::{Constraint, Constraints};
+use super::critical_paths::CriticalPaths;
+
+/// The two refusals, built once (PTS-014).
+pub struct Refusals {
+    skew: Status,
+    no_label: Status,
+}
+
+impl Refusals {
+    /// Those of the plugin of that name.
+    pub fn new(plugin: Symbol) -> Refusals {
+        let skew = "node(s) didn't match pod topology spread constraints";
+        let no_label = format!("{skew} (missing required label)");
+        Refusals {
+            skew: Status::unschedulable(skew).by(plugin),
+            no_label: Status::unresolvable(&no_label).by(plugin),
+        }
+    }
+}
+
+/// The counts of one constraint.
+#[derive(Clone, Debug)]
+struct Spread {
+    column: Arc<TopologyColumn>,
+    pods: DomainCounts,
+    /// Number of domains with an eligible node.
+    domains: i64,
+    critical: CriticalPaths,
+    /// 1 if the pod itself counts.
+    own: i64,
+}
+
+impl Spread {
+    /// Counts over the whole snapshot. Every domain with an eligible node counts, even with no
+    /// pod in it (PTS-012).
+    fn new(cx: &CycleContext<'_>, constraint: &Constraint, eligible: &FixedBitSet) -> Spread {
+        let column = cx.snapshot.topology(constraint.key);
+        let mut counts = vec![0; column.len()];
+        let mut known = FixedBitSet::with_capacity(column.len());
+        let domain = |slot: usize| column.domain(NodeId(slot as u32));
+        eligible.ones().filter_map(domain).for_each(|domain| known.insert(domain));
+        let metadata = &cx.pod.pod.metadata;
+        for pods in cx.snapshot.pods().classes() {
+            if constraint.counts(&pods.class, metadata.namespace) {
+                add_pods(&mut counts, pods, &column, eligible);
+            }
+        }
+        let mut critical = CriticalPaths::default();
+        known.ones().for_each(|domain| critical.update(column.value(domain), counts[domain]));
+        Spread {
+            pods: counts.into(),
+            domains: known.count_ones(..) as i64,
+            critical,
+            own: i64::from(constraint.selector.matches(&metadata.labels)),
+            column,
+        }
+    }
+
+    /// How many pods a domain may have for one more to fit.
+    fn most(&self, constraint: &Constraint) -> i64 {
+        let too_few = self.domains < constraint.min_domains;
+        let least = if too_few { 0 } else { self.critical.least() };
+        constraint.max_skew - self.own + least
+    }
+}
+
+/// Adds the pods of a class on eligible nodes to their domains' counts.
+pub fn add_pods(
+    counts: &mut [i64],
+    pods: &ClassPods,
+    column: &TopologyColumn,
+    eligible: &FixedBitSet,
+) {
+    for (node, number) in pods.nodes.iter() {
+        if eligible.contains(node.index())
+            && let Some(domain) = column.domain(*node)
+        {
+            counts[domain] += i64::from(*number);
+        }
+    }
+}
+
+/// The nodes that have all keys, by slot.
+pub fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedBitSet {
+    let mut nodes = FixedBitSet::with_capacity(cx.snapshot.slots());
+    let mut columns = constraints.list.iter().map(|one| cx.snapshot.topology(one.key));
+    match columns.next() {
+        Some(first) => nodes.union_with(first.labelled()),
+        None => cx.snapshot.order().iter().for_each(|id| nodes.insert(id.index())),
+    }
+    columns.for_each(|column| nodes.intersect_with(column.labelled()));
+    nodes
+}
+
+/// What all domains of a constraint come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tally {
+    /// The least count, as it is compared: 0 with too few domains.
+    pub least: i64,
+    /// Number of domains.
+    pub domains: i64,
+    /// Whether these are fewer than the constraint's `minDomains`.
+    pub too_few: bool,
+    /// 1 if the pod itself counts.
+    pub own: i64,
+}
+
+/// The counts of one cycle.
+#[derive(Clone, Debug)]
+pub struct FilterState {
+    constraints: Arc<Constraints>,
+    spreads: Vec<Spread>,
+}
+
+impl FilterState {
+    /// Counts for every constraint.
+    pub fn new(cx: &CycleContext<'_>, constraints: Constraints) -> FilterState {
+        let nodes = with_all_keys(cx, &constraints);
+        let spread = |constraint: &Constraint| {
+            Spread::new(cx, constraint, &constraints.included(constraint, cx, &nodes))
+        };
+        let spreads = constraints.list.iter().map(spread).collect();
+        FilterState { constraints: Arc::new(constraints), spreads }
+    }
+
+    /// The constraints.
+    pub fn constraints(&self) -> &Constraints {
+        &self.constraints
+    }
+
+    /// What a constraint counts, by its place.
+    pub fn tally(&self, at: usize) -> Option<Tally> {
+        let (constraint, spread) = (self.constraints.list.get(at)?, self.spreads.get(at)?);
+        let too_few = spread.domains < constraint.min_domains;
+        Some(Tally {
+            least: if too_few { 0 } else { spread.critical.least() },
+            domains: spread.domains,
+            too_few,
+            own: spread.own,
+        })
+    }
+
+    /// The pods that a constraint counts in the node's domain; `None` without a domain.
+    pub fn count_at(&self, at: usize, node: NodeId) -> Option<i64> {
+        let spread = self.spreads.get(at)?;
+        Some(spread.pods.get(spread.column.domain(node)?))
+    }
+
+    /// The nodes on which a constraint counts pods.
+    pub fn counted_nodes(&self, cx: &CycleContext<'_>, at: usize) -> FixedBitSet {
+        let nodes = with_all_keys(cx, &self.constraints);
+        match self.constraints.list.get(at) {
+            Some(constraint) => self.constraints.included(constraint, cx, &nodes),
+            None => nodes,
+        }
+    }
+
+    /// What is said of a node.
+    pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
+        self.filter_all(&[node], refusals).pop().unwrap_or_default()
+    }
+
+    /// What is said of each node (PTS-013, PTS-014).
+    pub fn filter_all(&self, nodes: &[NodeId], refusals: &Refusals) -> Vec<Status> {
+        let pairs = self.constraints.list.iter().zip(&self.spreads);
+        let limits: SmallVec<[(&Spread, i64); 4]> =
+            pairs.map(|(constraint, spread)| (spread, spread.most(constraint))).collect();
+        let one = |node: &NodeId| {
+            for (spread, most) in &limits {
+                let Some(domain) = spread.column.domain(*node) else { return &refusals.no_label };
+                if spread.pods.get(domain) > *most {
+                    return &refusals.skew;
+                }
+            }
+            const { &Status::SUCCESS }
+        };
+        nodes.iter().map(|node| one(node).clone()).collect()
+    }
+
+    /// Counts `other` in or out. Terminating pods count here, and so do all pods for a selector
+    /// of everything (PTS-016).
+    pub fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, info: &NodeInfo, sign: i64) {
+        let (own, other) = (&pod.pod.metadata, &other.pod.metadata);
+        let Some(node) = &info.node else { return };
+        let constraints = &self.constraints;
+        if own.namespace != other.namespace || !constraints.has_all_keys(&node.metadata.labels) {
+            return;
+        }
+        for (constraint, spread) in constraints.list.iter().zip(&mut self.spreads) {
+            if constraint.selector.matches(&other.labels)
+                && constraints.includes(constraint, &pod.pod, node)
+                && let Some(domain) = spread.column.domain(info.id)
+            {
+                let count = spread.pods.add(domain, sign);
+                spread.critical.update(spread.column.value(domain), count);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! PodTopologySpread: pods that want to be spread evenly over zones, hosts or other domains.
+//!
+//! `constraint` says what a pod asks for (with the cluster's defaults where it says nothing),
+//! `filter` holds the hard constraints, `score` the soft ones, `hints` the events.
+//! Upstream: `pkg/scheduler/framework/plugins/podtopologyspread/`.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+mod constraint;
+mod critical_paths;
+mod default_selector;
+mod filter;
+mod hints;
+mod score;
+
+pub use constraint::{Constraint, Constraints};
+pub use filter::FilterState;
+
+use constraint::Defaults;
+use filter::Refusals;
+pub use score::ScoreState;
+
+/// Builds the plugin.
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let name = Symbol::new("PodTopologySpread");
+    let defaults = Defaults::new(&args.pod_topology_spread, features);
+    Ok(Arc::new(PodTopologySpread { name, defaults, refusals: Refusals::new(name) }))
+}
+
+struct PodTopologySpread {
+    name: Symbol,
+    defaults: Defaults,
+    refusals: Refusals,
+}
+
+/// PTS-018
+fn filter_state_missing() -> Status {
+    Status::error("reading \"PreFilterPodTopologySpread\" from cycleState: not found")
+}
+
+/// PTS-038
+fn score_state_missing() -> Status {
+    Status::error("error reading \"PreScorePodTopologySpread\" from cycleState: not found")
+}
+
+impl PodTopologySpread {
+    fn count(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        (pod, node): (&PodInfo, &NodeInfo),
+        sign: i64,
+    ) -> Status {
+        let Some(state) = state.read_mut::<FilterState>() else { return filter_state_missing() };
+        state.count_pod(cx.pod, pod, node, sign);
+        Status::SUCCESS
+    }
+}
+
+impl Plugin for PodTopologySpread {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let labels = Action::UPDATE_POD_LABEL | Action::UPDATE_POD_TOLERATION;
+        let node = Action::UPDATE_NODE_LABEL | Action::UPDATE_NODE_TAINT;
+        let both = Action::ADD | Action::DELETE;
+        Some(vec![
+            Registration::hinted(EventResource::Pod, both | labels),
+            Registration::hinted(EventResource::Node, both | node),
+        ])
+    }
+
+    fn hint(
+        &self,
+        cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let helps = hints::helps(&pod.pod, objects, || {
+            Constraints::hard(&pod.pod, cx.objects, &self.defaults)
+        })?;
+        Ok(Hint::queue_if(helps))
+    }
+
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        match Constraints::hard(&cx.pod.pod, cx.objects, &self.defaults) {
+            Err(text) => Status::error(&format!("get constraints from pod: {text}")).into(),
+            Ok(constraints) if constraints.is_empty() => Status::skip().into(),
+            Ok(constraints) => {
+                state.write(FilterState::new(cx, constraints));
+                PreFilterAnswer::default()
+            }
+        }
+    }
+
+    fn add_pod(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        added: &PodInfo,
+        node: &NodeInfo,
+    ) -> Status {
+        self.count(cx, state, (added, node), 1)
+    }
+
+    fn remove_pod(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        removed: &PodInfo,
+        node: &NodeInfo,
+    ) -> Status {
+        self.count(cx, state, (removed, node), -1)
+    }
+
+    fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        match state.read::<FilterState>() {
+            Some(state) => state.filter(node.id, &self.refusals),
+            None => filter_state_missing(),
+        }
+    }
+
+    fn filters(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<Status>> {
+        Some(state.read::<FilterState>()?.filter_all(nodes, &self.refusals))
+    }
+
+    fn pre_score(&self, cx: &CycleContext<'_>, state: &mut CycleState, nodes: &[NodeId]) -> Status {
+        match Constraints::soft(&cx.pod.pod, cx.objects, &self.defaults) {
+            Err(text) => Status::error(&format!("calculating preScoreState: {text}")),
+            Ok(constraints) if constraints.is_empty() || cx.snapshot.is_empty() => Status::skip(),
+            Ok(constraints) => {
+                state.write(ScoreState::new(cx, &constraints, nodes));
+                Status::SUCCESS
+            }
+        }
+    }
+
+    fn score(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        let state = state.read::<ScoreState>().ok_or_else(score_state_missing)?;
+        Ok(state.score(node.id))
+    }
+
+    fn scores(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+    ) -> Option<Vec<i64>> {
+        let state = state.read::<ScoreState>()?;
+        Some(nodes.iter().map(|node| state.score(*node)).collect())
+    }
+
+    fn normalize(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        nodes: &[NodeId],
+        scores: &mut [i64],
+    ) -> Status {
+        let Some(state) = state.read::<ScoreState>() else { return score_state_missing() };
+        state.normalize(nodes, scores);
+        Status::SUCCESS
+    }
+
+    /// PTS-037
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        if !pod.pod.spec.topology_spread_constraints.is_empty() {
+            return Err("pods with topology constraints are not signable".into());
+        }
+        if !self.defaults.is_empty() {
+            return Err("pods with default topology constraints are not signable".into());
+        }
+        Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Soft constraints: nodes score by how many pods their domains have already (PTS-030…036).
+
+use std::sync::Arc;
+
+use fixedbitset::FixedBitSet;
+
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::CycleContext;
+use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
+use kubestep_framework::snapshot::pod_index::ClassPods;
+use kubestep_framework::snapshot::topology::TopologyColumn;
+
+use super::constraint::{Constraint, Constraints};
+use super::filter::with_all_keys;
+
+/// A constraint with the pods in its domains.
+#[derive(Clone, Debug)]
+struct Soft {
+    key: Symbol,
+    column: Arc<TopologyColumn>,
+    /// Pods by domain; for hosts, by slot of the node.
+    pods: Vec<i64>,
+    per_host: bool,
+    max_skew: i64,
+    weight: f64,
+}
+
+/// What scoring needs.
+#[derive(Clone, Debug)]
+pub struct ScoreState {
+    soft: Vec<Soft>,
+    /// Nodes that lack a key and score 0.
+    ignored: FixedBitSet,
+}
+
+/// What a constraint adds to a score: `pods × weight + max_skew − 1`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SoftPart {
+    /// The node label whose values are the domains.
+    pub key: Symbol,
+    /// Matching pods in the node's domain.
+    pub pods: i64,
+    /// The logarithm of the number of domains plus 2.
+    pub weight: f64,
+    /// How uneven the domains may be.
+    pub max_skew: i64,
+}
+
+/// The nodes that matter, by slot.
+struct Nodes {
+    /// Those whose pods count.
+    counted: FixedBitSet,
+    /// Those that are scored.
+    scored: FixedBitSet,
+}
+
+impl ScoreState {
+    /// Counts over the whole snapshot.
+    pub fn new(cx: &CycleContext<'_>, constraints: &Constraints, nodes: &[NodeId]) -> ScoreState {
+        let with_keys = with_all_keys(cx, constraints);
+        let (mut scored, mut ignored) = (FixedBitSet::new(), FixedBitSet::new());
+        scored.grow(cx.snapshot.slots());
+        ignored.grow(cx.snapshot.slots());
+        for node in nodes.iter().map(|id| id.index()) {
+            // PTS-031
+            let is_ignored = constraints.require_all_keys && !with_keys.contains(node);
+            if is_ignored { ignored.insert(node) } else { scored.insert(node) }
+        }
+        let mut counted = with_keys;
+        if !constraints.require_all_keys {
+            cx.snapshot.order().iter().for_each(|id| counted.insert(id.index()));
+        }
+        let nodes = Nodes { counted, scored };
+        let soft = |constraint| Soft::new(cx, constraints, constraint, &nodes);
+        ScoreState { soft: constraints.list.iter().map(soft).collect(), ignored }
+    }
+
+    /// PTS-034
+    pub fn score(&self, node: NodeId) -> i64 {
+        if self.ignored.contains(node.index()) {
+            return 0;
+        }
+        let mut score = 0.0;
+        for soft in &self.soft {
+            let Some(domain) = soft.column.domain(node) else { continue };
+            let at = if soft.per_host { node.index() } else { domain };
+            score += soft.pods[at] as f64 * soft.weight + (soft.max_skew - 1) as f64;
+        }
+        score.round() as i64
+    }
+
+    /// What each constraint adds to the score of a node; `None` for a node that is left out.
+    pub fn parts(&self, node: &NodeInfo) -> Option<Vec<SoftPart>> {
+        if self.ignored.contains(node.id.index()) {
+            return None;
+        }
+        let part = |soft: &Soft| {
+            let domain = soft.column.domain(node.id)?;
+            let at = if soft.per_host { node.id.index() } else { domain };
+            let (key, pods) = (soft.key, soft.pods[at]);
+            Some(SoftPart { key, pods, weight: soft.weight, max_skew: soft.max_skew })
+        };
+        Some(self.soft.iter().filter_map(part).collect())
+    }
+
+    /// Fewer pods score higher; nodes left out score 0 (PTS-035).
+    pub fn normalize(&self, nodes: &[NodeId], scores: &mut [i64]) {
+        let ignored = |node: &NodeId| self.ignored.contains(node.index());
+        let counted = || nodes.iter().zip(scores.iter()).filter(|(node, _)| !ignored(node));
+        let min = counted().map(|(_, score)| *score).min().unwrap_or(0);
+        let max = counted().map(|(_, score)| *score).max().unwrap_or(0).max(0);
+        for (node, score) in nodes.iter().zip(scores) {
+            *score = match (ignored(node), max) {
+                (true, _) => 0,
+                (false, 0) => MAX_NODE_SCORE,
+                (false, max) => MAX_NODE_SCORE * (max + min - *score) / max,
+            };
+        }
+    }
+}
+
+impl Soft {
+    fn new(
+        cx: &CycleContext<'_>,
+        constraints: &Constraints,
+        constraint: &Constraint,
+        nodes: &Nodes,
+    ) -> Soft {
+        let column = cx.snapshot.topology(constraint.key);
+        let per_host = constraint.key == "kubernetes.io/hostname";
+        // PTS-032
+        let size = match per_host {
+            true => nodes.scored.count_ones(..),
+            false => count_domains(&column, &nodes.scored),
+        };
+        let mut soft = Soft {
+            key: constraint.key,
+            pods: vec![0; if per_host { cx.snapshot.slots() } else { column.len() }],
+            column,
+            per_host,
+            max_skew: constraint.max_skew,
+            weight: ((size + 2) as f64).ln(),
+        };
+        let namespace = cx.pod.pod.metadata.namespace;
+        let classes = cx.snapshot.pods().classes();
+        let counting = classes.filter(|pods| constraint.counts(&pods.class, namespace));
+        if per_host {
+            counting.for_each(|pods| soft.add_by_host(pods));
+        } else {
+            let included = constraints.included(constraint, cx, &nodes.counted);
+            counting.for_each(|pods| soft.add_by_domain(pods, &included));
+        }
+        soft
+    }
+
+    fn add_by_host(&mut self, pods: &ClassPods) {
+        for (node, number) in pods.nodes.iter() {
+            self.pods[node.index()] += i64::from(*number);
+        }
+    }
+
+    /// PTS-036: nodes without the label are in the domain of the empty value, if there is one.
+    fn add_by_domain(&mut self, pods: &ClassPods, included: &FixedBitSet) {
+        let empty = domain_of_nothing(&self.column);
+        for (node, number) in pods.nodes.iter().filter(|(id, _)| included.contains(id.index())) {
+            if let Some(domain) = self.column.domain(*node).or(empty) {
+                self.pods[domain] += i64::from(*number);
+            }
+        }
+    }
+}
+
+fn domain_of_nothing(column: &TopologyColumn) -> Option<usize> {
+    (0..column.len()).find(|domain| column.value(*domain).is_empty())
+}
+
+/// Number of domains of these nodes; those without the label share the empty value's.
+fn count_domains(column: &TopologyColumn, nodes: &FixedBitSet) -> usize {
+    let mut domains = FixedBitSet::with_capacity(column.len() + 1);
+    let nothing = domain_of_nothing(column).unwrap_or(column.len());
+    for slot in nodes.ones() {
+        domains.insert(column.domain(NodeId(slot as u32)).unwrap_or(nothing));
+    }
+    domains.count_ones(..)
+}

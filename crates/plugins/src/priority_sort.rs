@@ -1,0 +1,51 @@
+//! PrioritySort: the order of the active queue.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/queuesort/priority_sort.go`.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::plugin::Plugin;
+use kubestep_framework::pod::QueuedPod;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(PrioritySort))
+}
+
+struct PrioritySort;
+
+impl Plugin for PrioritySort {
+    fn name(&self) -> Symbol {
+        "PrioritySort".into()
+    }
+
+    /// Higher priority first, then who came earlier; a full tie leaves the order open.
+    fn less(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
+        let (first, second) = (a.info.priority(), b.info.priority());
+        first > second || (first == second && a.timestamp < b.timestamp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_api::{Pod, Time};
+    use kubestep_framework::pod::PodInfo;
+
+    fn queued(priority: Option<i32>, timestamp: i64) -> QueuedPod {
+        let mut pod = Pod::default();
+        pod.spec.priority = priority;
+        QueuedPod::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(timestamp))
+    }
+
+    #[test]
+    fn priority_then_time() {
+        let less = |a, b| PrioritySort.less(&a, &b);
+        assert!(less(queued(Some(2), 9), queued(Some(1), 1)));
+        assert!(less(queued(Some(1), 1), queued(Some(1), 2)));
+        assert!(!less(queued(Some(1), 1), queued(Some(1), 1)));
+        assert!(less(queued(None, 1), queued(Some(-1), 0)));
+    }
+}

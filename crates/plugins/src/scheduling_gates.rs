@@ -1,0 +1,109 @@
+//! SchedulingGates: keeps a pod out of the active queue while it has scheduling gates.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go`.
+
+use std::sync::Arc;
+
+use kubestep_api::Object;
+use kubestep_api::intern::Symbol;
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::plugin::{Plugin, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(SchedulingGates))
+}
+
+struct SchedulingGates;
+
+impl Plugin for SchedulingGates {
+    fn name(&self) -> Symbol {
+        "SchedulingGates".into()
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let gates_gone = Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED;
+        Some(vec![Registration::hinted(EventResource::Pod, gates_gone)])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        match &objects.new {
+            Some(Object::Pod(changed)) if changed.metadata.uid == pod.uid() => Ok(Hint::Queue),
+            _ => Ok(Hint::Skip),
+        }
+    }
+
+    /// SG-001
+    fn pre_enqueue(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
+        let gates: Vec<&str> =
+            pod.pod.spec.scheduling_gates.iter().map(|gate| gate.name.as_str()).collect();
+        if gates.is_empty() {
+            return Status::SUCCESS;
+        }
+        Status::unresolvable(&format!("waiting for scheduling gates: [{}]", gates.join(" ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use kubestep_api::Time;
+    use kubestep_framework::testing::{Cluster, PodBuilder, info, pod};
+
+    /// The gates by name, as a pod.
+    fn gated(name: &str, gates: &[&str]) -> Arc<PodInfo> {
+        let gates: Vec<_> = gates.iter().map(|name| json!({"name": name})).collect();
+        info(pod(name).spec(json!({"schedulingGates": gates})))
+    }
+
+    #[test]
+    fn gates_hold_a_pod_and_are_named() {
+        let cluster = Cluster::default();
+        let cx = QueueContext {
+            objects: &cluster.objects,
+            features: &cluster.features,
+            shared: &cluster.shared,
+            now: Time(0),
+        };
+        assert_eq!(SchedulingGates.pre_enqueue(&cx, &gated("a", &[])), Status::SUCCESS);
+        assert_eq!(
+            SchedulingGates.pre_enqueue(&cx, &gated("a", &["x", "y"])),
+            Status::unresolvable("waiting for scheduling gates: [x y]")
+        );
+    }
+
+    #[test]
+    fn only_the_loss_of_its_own_gates_helps_a_pod() {
+        let cluster = Cluster::default();
+        let cx = QueueContext {
+            objects: &cluster.objects,
+            features: &cluster.features,
+            shared: &cluster.shared,
+            now: Time(0),
+        };
+        let event = ClusterEvent::new(
+            EventResource::UnschedulablePod,
+            Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+        );
+        let hint = |changed: &str| {
+            let new = Some(Object::Pod(gated(changed, &[]).pod.clone()));
+            let objects = EventObjects { old: None, new };
+            SchedulingGates.hint(&cx, &gated("a", &["x"]), &event, &objects)
+        };
+        assert_eq!(hint("a"), Ok(Hint::Queue));
+        assert_eq!(hint("b"), Ok(Hint::Skip));
+    }
+}

@@ -1,0 +1,365 @@
+//! TaintToleration: keeps pods off nodes whose taints they do not tolerate, and prefers nodes
+//! with few untolerated PreferNoSchedule taints.
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go`.
+
+use std::sync::Arc;
+
+use super::normalize::relative_to_highest;
+use super::signers;
+use crate::keys;
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::find_untolerated_taint;
+use kubestep_api::{Node, Taint, TaintEffect, Toleration};
+use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let name = Symbol::new("TaintToleration");
+    Ok(Arc::new(TaintToleration {
+        name,
+        comparisons: features.enabled(Feature::TaintTolerationComparisonOperators),
+        untolerated: Status::unresolvable("node(s) had untolerated taint(s)").by(name),
+    }))
+}
+
+struct TaintToleration {
+    name: Symbol,
+    /// Whether tolerations may use `Lt` and `Gt`.
+    comparisons: bool,
+    untolerated: Status,
+}
+
+/// The tolerations that count for scores: those for PreferNoSchedule or for all effects.
+#[derive(Clone)]
+struct ScoreTolerations(Vec<Toleration>);
+
+/// Whether a taint keeps pods off a node.
+fn forbids(taint: &Taint) -> bool {
+    matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
+}
+
+/// The taints that keep a pod off a node: all of them, where Filter stops at the first.
+pub fn blocking_taints<'n>(
+    node: &'n Node,
+    pod: &PodInfo,
+    features: &FeatureGates,
+) -> impl Iterator<Item = &'n Taint> {
+    let comparisons = features.enabled(Feature::TaintTolerationComparisonOperators);
+    node.spec.taints.iter().filter(move |taint| {
+        let taint = std::slice::from_ref(*taint);
+        find_untolerated_taint(taint, &pod.pod.spec.tolerations, comparisons, forbids).is_some()
+    })
+}
+
+/// The PreferNoSchedule taints of a node that a pod does not tolerate.
+pub fn avoided_taints<'n>(
+    node: &'n Node,
+    pod: &PodInfo,
+    features: &FeatureGates,
+) -> impl Iterator<Item = &'n Taint> {
+    let comparisons = features.enabled(Feature::TaintTolerationComparisonOperators);
+    let soft = |taint: &Taint| taint.effect == TaintEffect::PreferNoSchedule;
+    node.spec.taints.iter().filter(move |taint| {
+        let taint = std::slice::from_ref(*taint);
+        find_untolerated_taint(taint, &pod.pod.spec.tolerations, comparisons, soft).is_some()
+    })
+}
+
+impl TaintToleration {
+    /// The first taint that keeps the pod off the node.
+    fn blocking_taint<'n>(&self, node: &'n Node, pod: &PodInfo) -> Option<&'n Taint> {
+        let taints = node.spec.taints.as_slice();
+        find_untolerated_taint(taints, &pod.pod.spec.tolerations, self.comparisons, forbids)
+    }
+
+    fn after_node_change(&self, pod: &PodInfo, objects: &EventObjects) -> Result<Hint, String> {
+        let (old, new) = objects.nodes()?;
+        let blocked = |node: &Node| self.blocking_taint(node, pod).is_some();
+        let opens = old.is_none_or(blocked) && new.is_some_and(|node| !blocked(node));
+        Ok(Hint::queue_if(opens))
+    }
+}
+
+impl Plugin for TaintToleration {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn filter_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::tolerations(pod)
+    }
+
+    fn score_key(&self, pod: &PodInfo) -> Option<String> {
+        keys::tolerations(pod)
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let nodes = Action::ADD | Action::UPDATE_NODE_TAINT;
+        Some(vec![
+            Registration::hinted(EventResource::Node, nodes),
+            Registration::hinted(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        if event.resource == EventResource::Node {
+            return self.after_node_change(pod, objects);
+        }
+        let (_, changed) = objects.pods()?;
+        let itself = changed.is_some_and(|changed| changed.metadata.uid == pod.uid());
+        Ok(Hint::queue_if(itself))
+    }
+
+    /// TT-001
+    fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
+        let Some(node) = &node.node else { return Status::SUCCESS };
+        match self.blocking_taint(node, cx.pod) {
+            Some(_) => self.untolerated.clone(),
+            None => Status::SUCCESS,
+        }
+    }
+
+    fn pre_score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        _nodes: &[NodeId],
+    ) -> Status {
+        let counts = |toleration: &&Toleration| {
+            toleration.effect.is_unset() || toleration.effect == TaintEffect::PreferNoSchedule
+        };
+        let tolerations = cx.pod.pod.spec.tolerations.iter().filter(counts).cloned().collect();
+        state.write(ScoreTolerations(tolerations));
+        Status::SUCCESS
+    }
+
+    /// TT-003
+    fn score(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        let Some(ScoreTolerations(tolerations)) = state.read() else {
+            // TT-004
+            let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
+            return Err(Status::error(text));
+        };
+        let taints = node.node.iter().flat_map(|node| &node.spec.taints);
+        let soft = taints.filter(|taint| taint.effect == TaintEffect::PreferNoSchedule);
+        let untolerated = soft.filter(|taint| {
+            let taint = std::slice::from_ref(*taint);
+            find_untolerated_taint(taint, tolerations, self.comparisons, |_| true).is_some()
+        });
+        Ok(untolerated.count() as i64)
+    }
+
+    fn normalize(
+        &self,
+        _cx: &CycleContext<'_>,
+        _state: &CycleState,
+        _nodes: &[NodeId],
+        scores: &mut [i64],
+    ) -> Status {
+        relative_to_highest(scores, true);
+        Status::SUCCESS
+    }
+
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+        signers::tolerations(&pod.pod)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use kubestep_api::{Object, Pod};
+    use kubestep_framework::status::Code;
+    use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
+
+    #[test]
+    fn scoring_needs_what_pre_score_leaves() {
+        let cluster = cluster(&[&[]]);
+        let pod = info_of(json!({"metadata": {"name": "p"}}));
+        let plugin = plugin(build, &ProfileArgs::default());
+        let node = cluster.snapshot.by_name("n0".into()).unwrap();
+        let missing = plugin.score(&cluster.cx(&pod), &CycleState::default(), node);
+        let text = "failed to read \"PreScoreTaintToleration\" from cycleState: not found";
+        assert_eq!(missing, Err(Status::error(text)));
+    }
+
+    /// Taints as kubectl writes them: `key=value:Effect`.
+    fn node(at: usize, taints: &[&str]) -> Value {
+        let taint = |text: &&str| {
+            let (key, rest) = text.split_once('=').unwrap();
+            let (value, effect) = rest.split_once(':').unwrap();
+            json!({"key": key, "value": value, "effect": effect})
+        };
+        let taints: Vec<Value> = taints.iter().map(taint).collect();
+        json!({"metadata": {"name": format!("n{at}")}, "spec": {"taints": taints}})
+    }
+
+    fn cluster(nodes: &[&[&str]]) -> Cluster {
+        let nodes = nodes.iter().enumerate().map(|(at, taints)| node(at, taints));
+        Cluster::of(nodes.collect(), vec![])
+    }
+
+    /// Tolerations written as `key operator value effect`, `-` for what is not set.
+    fn tolerating(tolerations: &[&str]) -> Arc<PodInfo> {
+        let toleration = |text: &&str| {
+            let parts: Vec<&str> =
+                text.split(' ').map(|part| if part == "-" { "" } else { part }).collect();
+            json!({"key": parts[0], "operator": parts[1], "value": parts[2], "effect": parts[3]})
+        };
+        let tolerations: Vec<Value> = tolerations.iter().map(toleration).collect();
+        info_of(json!({"metadata": {"uid": "1"}, "spec": {"tolerations": tolerations}}))
+    }
+
+    fn taints() -> Arc<dyn Plugin> {
+        plugin(build, &ProfileArgs::default())
+    }
+
+    fn comparing() -> Arc<dyn Plugin> {
+        let gate = Feature::TaintTolerationComparisonOperators;
+        build(&ProfileArgs::default(), &FeatureGates::default().with(gate, true)).unwrap()
+    }
+
+    #[test]
+    fn untolerated_taints_that_forbid_scheduling_refuse_the_node() {
+        for (taints_on_node, tolerations, fits) in [
+            (&["dedicated=user1:NoSchedule"][..], &[][..], false),
+            (&["dedicated=user1:NoSchedule"], &["dedicated - user1 NoSchedule"], true),
+            (&["dedicated=user2:NoSchedule"], &["dedicated Equal user1 NoSchedule"], false),
+            (&["foo=bar:NoSchedule"], &["foo Exists - NoSchedule"], true),
+            (
+                &["dedicated=user2:NoSchedule", "foo=bar:NoSchedule"],
+                &["dedicated Equal user2 NoSchedule", "foo Exists - NoSchedule"],
+                true,
+            ),
+            (&["foo=bar:NoSchedule"], &["foo Equal bar PreferNoSchedule"], false),
+            (&["foo=bar:NoSchedule"], &["foo Equal bar -"], true),
+            (&["foo=bar:PreferNoSchedule"], &[], true),
+            (&["foo=bar:NoExecute"], &[], false),
+            (&["foo=bar:NoExecute"], &["foo Equal bar NoSchedule"], false),
+            (&["foo=bar:NoSchedule", "foo=bar:NoExecute"], &["- Exists - -"], true),
+            (&["foo=bar:NoSchedule"], &["foo In bar -"], false),
+            (&["foo=5:NoSchedule"], &["foo Gt 4 -"], false),
+            (&[], &[], true),
+        ] {
+            let statuses = cluster(&[taints_on_node]).filter(&taints(), &tolerating(tolerations));
+            let reason = "node(s) had untolerated taint(s)";
+            let expected = if fits { Status::SUCCESS } else { Status::unresolvable(reason) };
+            let expected = expected.by("TaintToleration".into());
+            assert_eq!(statuses.unwrap(), [expected], "{taints_on_node:?} {tolerations:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_compared_behind_their_gate() {
+        let cluster = cluster(&[
+            &["sla=950:NoSchedule"],
+            &["sla=-5:NoSchedule"],
+            &["sla=0950:NoSchedule"],
+            &["sla=high:NoSchedule"],
+        ]);
+        let passes = |toleration: &str| {
+            let statuses = cluster.filter(&comparing(), &tolerating(&[toleration])).unwrap();
+            statuses.iter().map(Status::is_success).collect::<Vec<_>>()
+        };
+        assert_eq!(passes("sla Gt 750 NoSchedule"), [true, false, false, false]);
+        assert_eq!(passes("sla Gt 950 NoSchedule"), [false, false, false, false]);
+        assert_eq!(passes("sla Lt 950 NoSchedule"), [false, true, false, false]);
+        assert_eq!(passes("sla Lt 951 NoExecute"), [false, false, false, false]);
+        assert_eq!(passes("sla Lt 9x NoSchedule"), [false, false, false, false]);
+    }
+
+    #[test]
+    fn untolerated_preferences_lower_the_score() {
+        let (cpu, disk) = ("cpu-type=arm64:PreferNoSchedule", "disk-type=ssd:PreferNoSchedule");
+        let hard = "cpu-type=arm64:NoSchedule";
+        for (nodes, tolerations, expected) in [
+            (
+                &[&["foo=bar:PreferNoSchedule"][..], &["foo=blah:PreferNoSchedule"]][..],
+                &["foo Equal bar PreferNoSchedule"][..],
+                &[100, 0][..],
+            ),
+            (
+                &[&[], &[cpu], &[cpu, disk]],
+                &["cpu-type Equal arm64 PreferNoSchedule", "disk-type Equal ssd PreferNoSchedule"],
+                &[100, 100, 100],
+            ),
+            (&[&[], &[cpu], &[cpu, disk]], &["foo Equal bar PreferNoSchedule"], &[100, 50, 0]),
+            (
+                &[&[], &[hard], &[cpu, disk]],
+                &["cpu-type Equal arm64 NoSchedule", "disk-type Equal ssd NoSchedule"],
+                &[100, 100, 0],
+            ),
+            (&[&[], &[cpu]], &[], &[100, 0]),
+            (&[&[disk], &[cpu, disk]], &["cpu-type Exists - -"], &[0, 0]),
+        ] {
+            let scores = cluster(nodes).scores(&taints(), &tolerating(tolerations)).unwrap();
+            assert_eq!(scores, expected, "{nodes:?} {tolerations:?}");
+        }
+        let cluster = cluster(&[&["sla=800:PreferNoSchedule"], &["sla=999:PreferNoSchedule"]]);
+        let pod = tolerating(&["sla Gt 950 PreferNoSchedule"]);
+        assert_eq!(cluster.scores(&comparing(), &pod).unwrap(), [0, 100]);
+        assert_eq!(cluster.scores(&taints(), &pod).unwrap(), [0, 0]);
+    }
+
+    #[test]
+    fn score_without_pre_score_is_an_error() {
+        let (cluster, pod) = (cluster(&[&[]]), tolerating(&[]));
+        let node = cluster.snapshot.get(NodeId(0)).unwrap();
+        let status = taints().score(&cluster.cx(&pod), &CycleState::default(), node);
+        let status = status.unwrap_err();
+        assert_eq!(status.code(), Code::Error);
+        let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
+        assert_eq!(status.message(), text);
+    }
+
+    #[test]
+    fn a_node_counts_when_its_taints_become_tolerated() {
+        let hint = |old: Option<&[&str]>, new: &[&str]| {
+            let node = |taints: &[&str]| Object::from(decoded::<Node>(node(0, taints)));
+            let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT);
+            let pod = tolerating(&["foo Equal bar NoSchedule"]);
+            Cluster::default().hint(&taints(), &pod, event, old.map(node), Some(node(new)))
+        };
+        let (mine, other) = ("foo=bar:NoSchedule", "other=1:NoExecute");
+        assert_eq!(hint(None, &[mine]), Hint::Queue);
+        assert_eq!(hint(None, &[other]), Hint::Skip);
+        assert_eq!(hint(Some(&[other, mine]), &[mine]), Hint::Queue);
+        assert_eq!(hint(Some(&[other]), &["x=1:NoSchedule"]), Hint::Skip);
+        assert_eq!(hint(Some(&[mine]), &[]), Hint::Skip);
+        assert_eq!(hint(Some(&[]), &[other]), Hint::Skip);
+        assert_eq!(hint(Some(&["x=1:PreferNoSchedule"]), &[]), Hint::Skip);
+    }
+
+    #[test]
+    fn a_pod_counts_if_it_is_the_one_that_waits() {
+        let hint = |uid: &str| {
+            let changed = Object::from(decoded::<Pod>(json!({"metadata": {"uid": uid}})));
+            let event =
+                ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE_POD_TOLERATION);
+            Cluster::default().hint(&taints(), &tolerating(&[]), event, None, Some(changed))
+        };
+        assert_eq!((hint("1"), hint("2")), (Hint::Queue, Hint::Skip));
+    }
+}

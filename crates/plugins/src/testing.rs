@@ -1,0 +1,36 @@
+//! Profiles of chosen in-tree plugins, for tests.
+
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::runtime::Framework;
+use kubestep_framework::testing::framework_with;
+
+use crate::registry;
+
+/// A profile of these plugins, each at every point it implements, with default arguments.
+pub fn framework(plugins: &[&str]) -> Framework {
+    framework_with(plugins, ProfileArgs::default(), &registry(), FeatureGates::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use kubestep_config::{ExtensionPoint, intree};
+    use kubestep_framework::testing::names_at;
+
+    use super::*;
+
+    #[test]
+    fn every_descriptor_has_a_factory() {
+        let names = |plugins: &[kubestep_config::PluginDescriptor]| {
+            plugins.iter().map(|plugin| plugin.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&registry().descriptors()), names(&intree::PLUGINS));
+    }
+
+    #[test]
+    fn a_framework_runs_plugins_where_they_belong() {
+        let framework = framework(&["PrioritySort", "DefaultBinder"]);
+        assert_eq!(names_at(&framework, ExtensionPoint::QueueSort), ["PrioritySort"]);
+        assert_eq!(names_at(&framework, ExtensionPoint::Bind), ["DefaultBinder"]);
+        assert!(names_at(&framework, ExtensionPoint::Filter).is_empty());
+    }
+}

@@ -1,0 +1,53 @@
+//! Free storage as CSI drivers report it (VB-015).
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_api::selector::Selector;
+use kubestep_api::{CsiStorageCapacity, Node, PersistentVolumeClaim, Quantity, StorageClass};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::NamespacedName;
+
+use super::matching::requested;
+
+/// The storage that can hold the claim's volume: `Some(None)` where nothing needs to be
+/// checked, `None` where none is large enough within the node's reach.
+pub fn find(
+    claim: &PersistentVolumeClaim,
+    class: &StorageClass,
+    node: &Node,
+    objects: &Objects,
+) -> Option<Option<Arc<CsiStorageCapacity>>> {
+    let Some(size) = requested(claim) else { return Some(None) };
+    let driver = NamespacedName::new(Symbol::EMPTY, class.provisioner);
+    let driver = objects.csi_drivers.get(&driver);
+    if driver.and_then(|driver| driver.spec.storage_capacity) != Some(true) {
+        return Some(None);
+    }
+    let holds = |capacity: &&Arc<CsiStorageCapacity>| {
+        capacity.storage_class_name == class.metadata.name
+            && limit(capacity).is_some_and(|limit| limit.value() >= size.value())
+            && has_access(node, capacity)
+    };
+    objects.csi_storage_capacities.values().find(holds).cloned().map(Some)
+}
+
+/// The largest volume that fits.
+pub fn limit(capacity: &CsiStorageCapacity) -> Option<&Quantity> {
+    capacity.maximum_volume_size.as_ref().or(capacity.capacity.as_ref())
+}
+
+/// The largest volume of the class that can be made within the node's reach.
+pub fn largest(class: &StorageClass, node: &Node, objects: &Objects) -> Option<Quantity> {
+    let of_class = |capacity: &&Arc<CsiStorageCapacity>| {
+        capacity.storage_class_name == class.metadata.name && has_access(node, capacity)
+    };
+    let reached = objects.csi_storage_capacities.values().filter(of_class);
+    reached.filter_map(|capacity| limit(capacity)).max_by_key(|limit| limit.value()).cloned()
+}
+
+/// Without a topology, no node has access.
+fn has_access(node: &Node, capacity: &CsiStorageCapacity) -> bool {
+    let selector = Selector::new(capacity.node_topology.as_ref());
+    selector.is_ok_and(|selector| selector.matches(&node.metadata.labels))
+}

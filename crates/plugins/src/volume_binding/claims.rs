@@ -1,0 +1,137 @@
+//! The claims of a pod, before any node is looked at (VB-001…006).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::volumes::{self, ClaimVolume};
+use kubestep_api::intern::Symbol;
+use kubestep_api::{
+    ObjectMeta, PersistentVolumeClaim, PersistentVolumeClaimPhase, Pod, VolumeBindingMode,
+};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::shared::assumed_volumes::AssumedVolumes;
+use kubestep_framework::status::Status;
+
+use super::candidate::{Candidate, class_of_volume};
+
+/// On a claim: binding is complete. Its value does not matter.
+pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+
+/// The claims of a pod by what must be done for them.
+#[derive(Clone, Default, Debug)]
+pub struct Claims {
+    /// Claims that are bound, in order.
+    pub bound: Vec<BoundClaim>,
+    /// Claims whose volume is found or made when the node is known.
+    pub delayed: Vec<Arc<PersistentVolumeClaim>>,
+    /// The volumes of those claims' classes, by name.
+    pub candidates: BTreeMap<Symbol, Vec<Candidate>>,
+}
+
+/// A claim that is bound.
+#[derive(Clone, Debug)]
+pub struct BoundClaim {
+    /// The claim.
+    pub claim: NamespacedName,
+    /// The name of its volume.
+    pub name: Symbol,
+    /// The volume; `None` if it does not exist.
+    pub volume: Option<Candidate>,
+}
+
+/// Whether the pod has claims at all; or why it cannot run with them (VB-002).
+pub fn check(pod: &Pod, objects: &Objects) -> Result<bool, String> {
+    let mut any = false;
+    for claim in volumes::claims(pod) {
+        any = true;
+        check_one(pod, claim, objects)?;
+    }
+    Ok(any)
+}
+
+fn check_one(pod: &Pod, volume: ClaimVolume, objects: &Objects) -> Result<(), String> {
+    let name = volume.key.name;
+    let claim =
+        volumes::find_claim(objects, volume.key).map_err(|text| match volume.ephemeral {
+            true => format!(
+                "waiting for ephemeral volume controller to create the persistentvolumeclaim \
+             \"{name}\""
+            ),
+            false => text,
+        })?;
+    if claim.status.phase == PersistentVolumeClaimPhase::Lost {
+        return Err(format!(
+            "persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume \"{}\"",
+            claim.spec.volume_name
+        ));
+    }
+    if claim.metadata.deletion_timestamp.is_some() {
+        return Err(format!("persistentvolumeclaim \"{name}\" is being deleted"));
+    }
+    if volume.ephemeral { volumes::check_owner(pod, claim) } else { Ok(()) }
+}
+
+/// Sorts the claims of a pod (VB-003…005).
+///
+/// # Errors
+/// A claim that should have been bound by now, or a class without a binding mode.
+pub fn classify(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> Result<Claims, Status> {
+    let mut claims = Claims::default();
+    let mut immediate = false;
+    for key in volumes::claims(pod).map(|claim| claim.key) {
+        let claim = assumed.claims.get(objects, key).ok_or_else(|| {
+            let name = key.to_string();
+            let missing = volumes::not_found("persistentvolumeclaims", (&*name).into());
+            Status::error(&format!("error getting PVC \"{key}\": {missing}"))
+        })?;
+        if is_bound(claim) {
+            let name = claim.spec.volume_name;
+            let volume = assumed.volume(objects, name).map(Candidate::new);
+            claims.bound.push(BoundClaim { claim: key, name, volume });
+        } else if is_delayed(claim, objects)? && claim.spec.volume_name.is_empty() {
+            claims.delayed.push(claim.clone());
+        } else {
+            immediate = true;
+        }
+    }
+    if immediate {
+        return Err(Status::unresolvable("pod has unbound immediate PersistentVolumeClaims"));
+    }
+    claims.candidates = candidates(&claims.delayed, objects, assumed);
+    Ok(claims)
+}
+
+/// Whether the claim has its volume for good.
+pub fn is_bound(claim: &PersistentVolumeClaim) -> bool {
+    let ObjectMeta { annotations, .. } = &claim.metadata;
+    !claim.spec.volume_name.is_empty() && annotations.get_str(BIND_COMPLETED).is_some()
+}
+
+fn is_delayed(claim: &PersistentVolumeClaim, objects: &Objects) -> Result<bool, Status> {
+    let name = volumes::class_of(claim);
+    let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
+    let Some(class) = class else { return Ok(false) };
+    let mode = class.volume_binding_mode.ok_or_else(|| {
+        Status::error(&format!("VolumeBindingMode not set for StorageClass \"{name}\""))
+    })?;
+    Ok(mode == VolumeBindingMode::WaitForFirstConsumer)
+}
+
+fn candidates(
+    delayed: &[Arc<PersistentVolumeClaim>],
+    objects: &Objects,
+    assumed: &AssumedVolumes,
+) -> BTreeMap<Symbol, Vec<Candidate>> {
+    let classes = delayed.iter().map(|claim| (volumes::class_of(claim), Vec::new()));
+    let mut candidates: BTreeMap<Symbol, Vec<Candidate>> = classes.collect();
+    if candidates.is_empty() {
+        return candidates;
+    }
+    for volume in assumed.volumes.iter(objects) {
+        if let Some(of_class) = candidates.get_mut(&class_of_volume(volume)) {
+            of_class.push(Candidate::new(volume));
+        }
+    }
+    candidates
+}

@@ -1,0 +1,276 @@
+//! VolumeBinding: finds volumes for a pod's claims on each node, takes them at Reserve and
+//! binds them before the pod is bound.
+//!
+//! `claims` sorts the claims, `find` tries a node and reports a `reason` for every claim that
+//! fails, `matching` compares a claim with the volumes there are, `capacity` looks at free
+//! storage, `bind` takes and writes.
+//! What is found on a node depends on nothing but node and objects, so that it is found again
+//! where upstream keeps it from Filter on. Upstream:
+//! `pkg/scheduler/framework/plugins/volumebinding/`.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use crate::volumes;
+use kubestep_api::Node;
+use kubestep_api::intern::Symbol;
+use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::plugin::{
+    BindContext, CycleContext, Plugin, PreFilterAnswer, QueueContext,
+};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::status::Status;
+
+mod bind;
+mod candidate;
+mod capacity;
+mod claims;
+mod find;
+mod hints;
+mod matching;
+mod reason;
+mod score;
+
+pub use capacity::largest as largest_volume;
+pub use claims::is_bound;
+pub use find::{SELECTED_NODE, provisions};
+pub use matching::{Unfit, capacity, requested};
+pub use reason::{Reason, Rejection, refusal};
+
+use claims::Claims;
+use find::PodVolumes;
+use reason::{Refusals, Walk};
+use score::Scorer;
+
+/// Microseconds.
+const SECOND: i64 = 1_000_000;
+
+/// Builds the plugin.
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let scores = features.enabled(Feature::StorageCapacityScoring);
+    let name = "VolumeBinding".into();
+    Ok(Arc::new(VolumeBinding {
+        name,
+        filters: !args.without_filter.contains(&name),
+        scorer: scores.then(|| Scorer::new(&args.volume_binding)),
+        refusals: Refusals::default(),
+        bind_timeout: args.volume_binding.bind_timeout_seconds.saturating_mul(SECOND),
+    }))
+}
+
+struct VolumeBinding {
+    name: Symbol,
+    /// Whether it runs at Filter: what it finds there for a node is what it takes and scores.
+    filters: bool,
+    /// Only with StorageCapacityScoring.
+    scorer: Option<Scorer>,
+    refusals: Refusals,
+    /// How long controllers may take to bind volumes, in microseconds.
+    bind_timeout: i64,
+}
+
+/// The pod's claims, and from Reserve on what was taken for them.
+#[derive(Clone, Default, Debug)]
+struct BindingState {
+    /// `None` for a pod without claims.
+    claims: Option<Arc<Claims>>,
+    taken: Option<PodVolumes>,
+    progress: bind::Progress,
+    all_bound: bool,
+}
+
+/// The claims that keep the pod from the node, and why: Filter's own walk, heard.
+pub fn rejections(cx: &CycleContext<'_>, state: &CycleState, node: &Node) -> Vec<Rejection> {
+    let mut rejections = Vec::new();
+    let state = state.read::<BindingState>();
+    if let Some(claims) = state.and_then(|state| state.claims.as_ref()) {
+        // An error is Filter's answer; behind the claim that ends Filter it is none.
+        let _found = find::find(claims, node, cx.objects, &mut Walk::heard_by(&mut rejections));
+    }
+    rejections
+}
+
+/// What reading the state says when PreFilter never ran.
+fn not_found() -> Status {
+    Status::error("not found")
+}
+
+impl VolumeBinding {
+    fn find(
+        &self,
+        claims: &Claims,
+        node: &NodeInfo,
+        objects: &Objects,
+    ) -> Result<PodVolumes, Status> {
+        let Some(node) = &node.node else { return Ok(PodVolumes::default()) };
+        let mut walk = Walk::default();
+        let volumes = find::find(claims, node, objects, &mut walk);
+        let volumes = volumes.map_err(|text| Status::error(&text))?;
+        match self.refusals.after(&walk) {
+            Status::SUCCESS => Ok(volumes),
+            refusal => Err(refusal),
+        }
+    }
+}
+
+impl Plugin for VolumeBinding {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let change = Action::ADD | Action::UPDATE;
+        let node = Action::ADD | Action::UPDATE_NODE_LABEL;
+        Some(vec![
+            Registration::hinted(EventResource::StorageClass, change),
+            Registration::hinted(EventResource::PersistentVolumeClaim, change),
+            Registration::always(EventResource::PersistentVolume, change),
+            Registration::always(EventResource::Node, node),
+            Registration::hinted(EventResource::CsiNode, change),
+            Registration::hinted(EventResource::CsiDriver, Action::UPDATE),
+            Registration::hinted(EventResource::CsiStorageCapacity, change),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        Ok(Hint::queue_if(hints::helps(&pod.pod, objects)?))
+    }
+
+    /// VB-001…006
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        match claims::check(&cx.pod.pod, cx.objects) {
+            Err(text) => return volumes::unresolvable(text).into(),
+            Ok(false) => {
+                state.write(BindingState::default());
+                return Status::skip().into();
+            }
+            Ok(true) => {}
+        }
+        match claims::classify(&cx.pod.pod, cx.objects, &cx.shared.volumes) {
+            Err(status) => status.into(),
+            Ok(claims) => {
+                let claims = Some(Arc::new(claims));
+                state.write(BindingState { claims, ..BindingState::default() });
+                PreFilterAnswer::default()
+            }
+        }
+    }
+
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        let Some(state) = state.read::<BindingState>() else { return not_found() };
+        let Some(claims) = &state.claims else { return Status::SUCCESS };
+        self.find(claims, node, cx.objects).err().unwrap_or_default()
+    }
+
+    /// VB-020
+    fn pre_score(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        _nodes: &[NodeId],
+    ) -> Status {
+        match (&self.scorer, state.read::<BindingState>()) {
+            (None, _) => Status::skip(),
+            (Some(_), None) => not_found(),
+            (Some(_), Some(_)) => Status::SUCCESS,
+        }
+    }
+
+    fn score(
+        &self,
+        cx: &CycleContext<'_>,
+        state: &CycleState,
+        node: &NodeInfo,
+    ) -> Result<i64, Status> {
+        let Some(scorer) = &self.scorer else { return Ok(0) };
+        let state = state.read::<BindingState>().ok_or_else(not_found)?;
+        let Some(claims) = state.claims.as_ref().filter(|_| self.filters) else { return Ok(0) };
+        Ok(self.find(claims, node, cx.objects).map_or(0, |volumes| scorer.score(&volumes)))
+    }
+
+    /// VB-030
+    fn reserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        let Some(state) = state.read_mut::<BindingState>() else { return not_found() };
+        let assumed = &mut cx.shared.volumes;
+        let found = match (&state.claims, cx.snapshot.by_name(cx.node)) {
+            (Some(claims), Some(node)) => self.find(claims, node, cx.objects),
+            _ => Ok(PodVolumes::default()),
+        };
+        state.all_bound = state.claims.is_none()
+            || !self.filters
+            || bind::all_bound(&cx.pod.pod, cx.objects, assumed);
+        if state.all_bound {
+            return Status::SUCCESS;
+        }
+        let found = match found {
+            Ok(found) => found,
+            Err(status) => return Status::error(&status.message()),
+        };
+        match bind::assume(&found, cx.node, cx.objects, assumed) {
+            Ok(taken) => {
+                state.taken = Some(taken);
+                Status::SUCCESS
+            }
+            Err(text) => Status::error(&text),
+        }
+    }
+
+    /// VB-034
+    fn unreserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
+        let state = state.read::<BindingState>();
+        if let Some(taken) = state.and_then(|state| state.taken.as_ref()) {
+            bind::revert(taken, &mut cx.shared.volumes);
+        }
+    }
+
+    /// VB-031
+    fn pre_bind_pre_flight(&self, cx: &BindContext<'_>, state: &CycleState) -> Status {
+        match state.read::<BindingState>() {
+            None => not_found(),
+            Some(state) if state.all_bound => Status::skip(),
+            Some(state) if state.taken.is_some() => Status::SUCCESS,
+            Some(_) => Status::error(&format!("no pod volume found for node \"{}\"", cx.node)),
+        }
+    }
+
+    fn pre_binds_in_parallel(&self) -> bool {
+        true
+    }
+
+    /// VB-032
+    fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
+        let Some(binding) = state.read_mut::<BindingState>() else { return not_found() };
+        let Some(taken) = &binding.taken else { return Status::SUCCESS };
+        match bind::bind(cx, taken, &mut binding.progress, self.bind_timeout) {
+            Poll::Pending => {
+                state.look_again_within(SECOND);
+                Status::wait()
+            }
+            Poll::Ready(Ok(())) => Status::SUCCESS,
+            Poll::Ready(Err(text)) => Status::error(&text),
+        }
+    }
+
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        Ok(volumes::sign(&pod.pod))
+    }
+}
+
+#[cfg(test)]
+mod tests;

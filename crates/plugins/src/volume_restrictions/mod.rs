@@ -1,0 +1,247 @@
+//! VolumeRestrictions: disks that only one pod may use, and claims of which only one pod may
+//! have the use (ReadWriteOncePod).
+//!
+//! Upstream: `pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go`.
+
+use std::sync::Arc;
+
+use crate::volumes;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Object, PersistentVolumeAccessMode, Pod};
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::status::Status;
+
+mod conflict;
+
+use conflict::{is_restricted, pods_conflict};
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    let (claim, holder) = Default::default();
+    Ok(Arc::new(VolumeRestrictions {
+        name: "VolumeRestrictions".into(),
+        disk_conflict: refusal(Reason::Disk { holder }),
+        claim_conflict: refusal(Reason::Claim { claim, holder }),
+    }))
+}
+
+struct VolumeRestrictions {
+    name: Symbol,
+    disk_conflict: Status,
+    claim_conflict: Status,
+}
+
+/// The pod's claims with ReadWriteOncePod, and how often pods in the snapshot use them.
+#[derive(Clone, PartialEq, Debug)]
+struct ClaimState {
+    once_pod_claims: Vec<Symbol>,
+    conflicts: i64,
+}
+
+impl ClaimState {
+    /// VR-001, VR-002
+    fn new(cx: &CycleContext<'_>) -> Result<ClaimState, String> {
+        let mut state = ClaimState { once_pod_claims: Vec::new(), conflicts: 0 };
+        for key in volumes::named_claims(&cx.pod.pod) {
+            let claim = volumes::find_claim(cx.objects, key)?;
+            let once_pod = PersistentVolumeAccessMode::ReadWriteOncePod;
+            let known = state.once_pod_claims.contains(&key.name);
+            if !known && claim.spec.access_modes.contains(&once_pod) {
+                state.once_pod_claims.push(key.name);
+                state.conflicts += i64::from(cx.snapshot.is_claim_used(key));
+            }
+        }
+        Ok(state)
+    }
+
+    /// Volumes of a pod whose claim's name is in the list; the namespace does not count (VR-005).
+    fn uses(&self, pod: &Pod) -> i64 {
+        let used = |key: &NamespacedName| self.once_pod_claims.contains(&key.name);
+        volumes::named_claims(pod).filter(used).count() as i64
+    }
+}
+
+/// Another pod that has what the pod wants for itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// A pod on the node has the same disk.
+    Disk {
+        /// That pod.
+        holder: NamespacedName,
+    },
+    /// A pod somewhere uses a claim that only one pod may use (ReadWriteOncePod).
+    Claim {
+        /// The claim.
+        claim: NamespacedName,
+        /// That pod.
+        holder: NamespacedName,
+    },
+}
+
+/// The pods on the node with a disk that the pod wants (VR-004).
+fn disk_holders<'a>(
+    pod: &'a Pod,
+    node: &'a NodeInfo,
+) -> impl Iterator<Item = &'a Arc<PodInfo>> + 'a {
+    node.pods.iter().filter(move |other| pods_conflict(pod, &other.pod))
+}
+
+/// Every pod that keeps the pod from the node. The first decides what Filter says.
+pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Vec<Reason> {
+    let disks = disk_holders(&cx.pod.pod, node).map(|pod| Reason::Disk { holder: pod.key() });
+    let mut reasons: Vec<Reason> = disks.collect();
+    let Some(state) = state.read::<ClaimState>().filter(|state| state.conflicts > 0) else {
+        return reasons;
+    };
+    let namespace = cx.pod.pod.metadata.namespace;
+    for name in &state.once_pod_claims {
+        let uses =
+            |pod: &&Arc<PodInfo>| volumes::named_claims(&pod.pod).any(|key| key.name == *name);
+        let placed = cx.snapshot.iter().flat_map(|node| &node.pods).chain(&node.pods);
+        let holder = placed.filter(uses).max_by_key(|pod| pod.pod.metadata.namespace == namespace);
+        let claim = NamespacedName::new(namespace, *name);
+        reasons.extend(holder.map(|pod| Reason::Claim { claim, holder: pod.key() }));
+    }
+    reasons
+}
+
+/// What Filter says for a reason.
+pub fn refusal(reason: Reason) -> Status {
+    Status::unschedulable(match reason {
+        Reason::Disk { .. } => "node(s) had no available disk",
+        Reason::Claim { .. } => {
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode \
+             already in-use by another pod"
+        }
+    })
+}
+
+impl VolumeRestrictions {
+    fn count(&self, state: &mut CycleState, pod: &PodInfo, sign: i64) -> Status {
+        let Some(state) = state.read_mut::<ClaimState>() else { return state_missing() };
+        state.conflicts += sign * state.uses(&pod.pod);
+        Status::SUCCESS
+    }
+}
+
+/// VR-006
+fn state_missing() -> Status {
+    Status::error("cannot read \"PreFilterVolumeRestrictions\" from cycleState")
+}
+
+impl Plugin for VolumeRestrictions {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        Some(vec![
+            Registration::hinted(EventResource::Pod, Action::DELETE),
+            Registration::always(EventResource::Node, Action::ADD),
+            Registration::hinted(EventResource::PersistentVolumeClaim, Action::ADD),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let helps = match event.resource {
+            EventResource::PersistentVolumeClaim => {
+                claim_helps(&pod.pod, objects).map_err(|err| {
+                    format!(
+                        "unexpected objects in isSchedulableAfterPersistentVolumeClaimChange: {err}"
+                    )
+                })?
+            }
+            _ => deletion_helps(&pod.pod, objects).ok_or_else(|| {
+                "unexpected objects in isSchedulableAfterPodDeleted: no pod".to_owned()
+            })?,
+        };
+        Ok(Hint::queue_if(helps))
+    }
+
+    /// VR-001…003
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        let restricted = cx.pod.pod.spec.volumes.iter().any(is_restricted);
+        let claims = match ClaimState::new(cx) {
+            Ok(claims) => claims,
+            Err(text) => return volumes::unresolvable(text).into(),
+        };
+        if !restricted && claims.conflicts == 0 {
+            return Status::skip().into();
+        }
+        state.write(claims);
+        PreFilterAnswer::default()
+    }
+
+    fn add_pod(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        added: &PodInfo,
+        _node: &NodeInfo,
+    ) -> Status {
+        self.count(state, added, 1)
+    }
+
+    fn remove_pod(
+        &self,
+        _cx: &CycleContext<'_>,
+        state: &mut CycleState,
+        removed: &PodInfo,
+        _node: &NodeInfo,
+    ) -> Status {
+        self.count(state, removed, -1)
+    }
+
+    /// VR-004
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        if disk_holders(&cx.pod.pod, node).next().is_some() {
+            return self.disk_conflict.clone();
+        }
+        match state.read::<ClaimState>() {
+            None => state_missing(),
+            Some(state) if state.conflicts > 0 => self.claim_conflict.clone(),
+            Some(_) => Status::SUCCESS,
+        }
+    }
+
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        Ok(volumes::sign(&pod.pod))
+    }
+}
+
+/// Whether the claim that appeared is one that the pod names.
+fn claim_helps(pod: &Pod, objects: &EventObjects) -> Result<bool, String> {
+    let claim = volumes::new_claim_beside(pod, objects.new.as_ref())?;
+    Ok(claim
+        .is_some_and(|claim| volumes::named_claims(pod).any(|key| key.name == claim.metadata.name)))
+}
+
+/// Whether the deleted pod shared a disk or a claim with `pod`. Access modes are not looked at.
+fn deletion_helps(pod: &Pod, objects: &EventObjects) -> Option<bool> {
+    let Some(Object::Pod(deleted)) = &objects.old else { return None };
+    if deleted.metadata.namespace != pod.metadata.namespace {
+        return Some(false);
+    }
+    let shared = |key| volumes::named_claims(deleted).any(|other| other == key);
+    Some(pods_conflict(pod, deleted) || volumes::named_claims(pod).any(shared))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! VolumeZone: a pod goes only where the zone and region labels of its bound volumes match.
+//!
+//! Only labels of volumes count; their node affinity is VolumeBinding's concern.
+//! Upstream: `pkg/scheduler/framework/plugins/volumezone/volume_zone.go`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::volumes;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Labels, Object, PersistentVolume, PersistentVolumeClaim, VolumeBindingMode};
+use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
+};
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::status::Status;
+
+/// The labels that count, in upstream's order, each with its present-day name.
+const TOPOLOGY_LABELS: [(&str, &str); 4] = [
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    ("topology.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("topology.kubernetes.io/region", "topology.kubernetes.io/region"),
+];
+
+/// Builds the plugin.
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+    Ok(Arc::new(VolumeZone::default()))
+}
+
+impl Default for VolumeZone {
+    fn default() -> VolumeZone {
+        VolumeZone {
+            name: "VolumeZone".into(),
+            labels: TOPOLOGY_LABELS.map(|(label, today)| (label.into(), today.into())),
+            conflict: refusal(),
+        }
+    }
+}
+
+struct VolumeZone {
+    name: Symbol,
+    labels: [(Symbol, Symbol); 4],
+    conflict: Status,
+}
+
+/// What Filter says of a node with a conflict.
+pub fn refusal() -> Status {
+    Status::unresolvable("node(s) had no available volume zone")
+}
+
+/// A label of a volume and the values a node may have there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Topology {
+    /// The claim that has the volume.
+    pub claim: NamespacedName,
+    /// The volume.
+    pub volume: Symbol,
+    /// The label of the volume.
+    pub label: Symbol,
+    /// The present-day name of that label.
+    today: Symbol,
+    /// The zones or regions.
+    pub values: BTreeSet<Symbol>,
+}
+
+impl Topology {
+    /// The zone or region of a node.
+    pub fn of_node(&self, node: &Labels) -> Option<Symbol> {
+        node.get(self.label).or_else(|| node.get(self.today)).copied()
+    }
+
+    fn allows(&self, node: &Labels) -> bool {
+        self.of_node(node).is_some_and(|value| self.values.contains(&value))
+    }
+}
+
+/// What all of the pod's volumes ask for.
+#[derive(Clone, PartialEq, Debug)]
+struct Topologies(Vec<Topology>);
+
+impl Topologies {
+    /// Those that do not allow the node (VZ-003).
+    fn conflicts<'a>(&'a self, node: &'a Labels) -> impl Iterator<Item = &'a Topology> {
+        // A node without any of the labels is taken for one of a cluster with a single zone.
+        let zoned = || TOPOLOGY_LABELS.iter().any(|(label, _)| node.get_str(label).is_some());
+        self.0.iter().filter(move |topology| !topology.allows(node) && zoned())
+    }
+}
+
+/// The labels of the pod's volumes that keep it from a node.
+pub fn conflicts(cx: &CycleContext<'_>, state: &CycleState, node: &Labels) -> Vec<Topology> {
+    let conflicts = |all: &Topologies| all.conflicts(node).cloned().collect();
+    match state.read::<Topologies>() {
+        Some(all) => conflicts(all),
+        None => {
+            let all = VolumeZone::default().of_pod(cx.pod, cx.objects);
+            all.map(|all| conflicts(&all)).unwrap_or_default()
+        }
+    }
+}
+
+impl VolumeZone {
+    /// VZ-001
+    fn of_pod(&self, pod: &PodInfo, objects: &Objects) -> Result<Topologies, String> {
+        let mut all = Vec::new();
+        for key in volumes::named_claims(&pod.pod) {
+            if key.name.is_empty() {
+                return Err("PersistentVolumeClaim had no name".to_owned());
+            }
+            let claim = volumes::find_claim(objects, key)?;
+            let name = claim.spec.volume_name;
+            if name.is_empty() {
+                check_unbound(claim, objects)?;
+                continue;
+            }
+            let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name));
+            let volume = volume.ok_or_else(|| volumes::not_found("persistentvolume", name))?;
+            all.extend(self.of_volume(key, volume));
+        }
+        Ok(Topologies(all))
+    }
+
+    /// VZ-002: labels that name no zone are ignored.
+    fn of_volume(&self, claim: NamespacedName, volume: &PersistentVolume) -> Vec<Topology> {
+        let name = volume.metadata.name;
+        let topology = |(label, today): &(Symbol, Symbol)| {
+            let values = zones(volume.metadata.labels.get(*label)?)?;
+            Some(Topology { claim, volume: name, label: *label, today: *today, values })
+        };
+        self.labels.iter().filter_map(topology).collect()
+    }
+}
+
+/// The zones of a label: one, or several joined by `__`. `None` if any is blank.
+fn zones(value: &str) -> Option<BTreeSet<Symbol>> {
+    let named = |zone: &str| (!zone.is_empty()).then(|| zone.into());
+    value.split("__").map(str::trim).map(named).collect()
+}
+
+/// A claim without a volume is fine if its class waits for the first consumer (VZ-001).
+fn check_unbound(claim: &PersistentVolumeClaim, objects: &Objects) -> Result<(), String> {
+    let name = volumes::class_of(claim);
+    if name.is_empty() {
+        return Err("PersistentVolumeClaim had no pv name and storageClass name".to_owned());
+    }
+    let class = objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
+    match class.map(|class| class.volume_binding_mode) {
+        None => Err(volumes::not_found("storageclass.storage.k8s.io", name)),
+        Some(None) => Err(format!("VolumeBindingMode not set for StorageClass \"{name}\"")),
+        Some(Some(VolumeBindingMode::WaitForFirstConsumer)) => Ok(()),
+        Some(Some(VolumeBindingMode::Immediate)) => Err("PersistentVolume had no name".to_owned()),
+    }
+}
+
+impl Plugin for VolumeZone {
+    fn name(&self) -> Symbol {
+        self.name
+    }
+
+    fn events(&self) -> Option<Vec<Registration>> {
+        let (add, update) = (Action::ADD, Action::UPDATE);
+        Some(vec![
+            Registration::hinted(EventResource::StorageClass, add),
+            Registration::always(EventResource::Node, add | Action::UPDATE_NODE_LABEL),
+            Registration::hinted(EventResource::PersistentVolumeClaim, add | update),
+            Registration::hinted(EventResource::PersistentVolume, add | update),
+        ])
+    }
+
+    fn hint(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+        _event: &ClusterEvent,
+        objects: &EventObjects,
+    ) -> Result<Hint, String> {
+        let helps = match (&objects.old, &objects.new) {
+            (_, Some(Object::StorageClass(class))) => {
+                class.volume_binding_mode == Some(VolumeBindingMode::WaitForFirstConsumer)
+            }
+            (_, Some(Object::PersistentVolumeClaim(claim))) => {
+                let meta = &claim.metadata;
+                let key = NamespacedName::new(meta.namespace, meta.name);
+                volumes::named_claims(&pod.pod).any(|named| named == key)
+            }
+            (Some(Object::PersistentVolume(old)), Some(Object::PersistentVolume(new))) => {
+                let key = NamespacedName::default();
+                self.of_volume(key, old) != self.of_volume(key, new)
+            }
+            (None, Some(Object::PersistentVolume(_))) => true,
+            _ => return Err("unexpected objects".to_owned()),
+        };
+        Ok(Hint::queue_if(helps))
+    }
+
+    fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
+        match self.of_pod(cx.pod, cx.objects) {
+            Err(text) => volumes::unresolvable(text).into(),
+            Ok(Topologies(none)) if none.is_empty() => Status::skip().into(),
+            Ok(topologies) => {
+                state.write(topologies);
+                PreFilterAnswer::default()
+            }
+        }
+    }
+
+    /// VZ-003
+    fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
+        let Some(node) = &node.node else { return Status::SUCCESS };
+        let labels = &node.metadata.labels;
+        let allows = |all: &Topologies| all.conflicts(labels).next().is_none();
+        let allowed = match state.read::<Topologies>() {
+            Some(topologies) => Ok(allows(topologies)),
+            // PreFilter may be disabled in the profile: then every node looks the volumes up.
+            None => self.of_pod(cx.pod, cx.objects).map(|topologies| allows(&topologies)),
+        };
+        match allowed {
+            Ok(true) => Status::SUCCESS,
+            Ok(false) => self.conflict.clone(),
+            Err(text) => volumes::unresolvable(text),
+        }
+    }
+
+    fn sign(
+        &self,
+        _cx: &QueueContext<'_>,
+        pod: &PodInfo,
+    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+        Ok(volumes::sign(&pod.pod))
+    }
+}
+
+#[cfg(test)]
+mod tests;

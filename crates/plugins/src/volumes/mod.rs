@@ -1,0 +1,184 @@
+//! What the volume plugins share: the claims behind a pod's volumes, a claim's class, the
+//! texts of the API's "not found", and the signature of a pod's volumes.
+//!
+//! Upstream: `staging/src/k8s.io/component-helpers/storage/{ephemeral,volume}` and
+//! `staging/src/k8s.io/kube-scheduler/framework/signers.go`.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Object, PersistentVolumeClaim, Pod, Volume};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::status::Status;
+
+pub mod migration;
+
+/// The key under which all volume plugins sign (FW-222).
+const SIGNATURE_KEY: &str = "v1.Pod.Spec.Volumes.NonSyntheticSources()";
+
+/// The claim behind a volume of a pod.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ClaimVolume {
+    /// The claim, in the pod's namespace. The name is empty if the pod names none.
+    pub key: NamespacedName,
+    /// Whether the claim was made for this pod alone and must be owned by it.
+    pub ephemeral: bool,
+}
+
+impl ClaimVolume {
+    /// The claim behind `volume`; `None` for any other source.
+    pub fn of(pod: &Pod, volume: &Volume) -> Option<ClaimVolume> {
+        let namespace = pod.metadata.namespace;
+        if let Some(source) = &volume.persistent_volume_claim {
+            let key = NamespacedName::new(namespace, source.claim_name);
+            return Some(ClaimVolume { key, ephemeral: false });
+        }
+        volume.ephemeral.as_ref()?;
+        let name = Symbol::from(format!("{}-{}", pod.metadata.name, volume.name));
+        Some(ClaimVolume { key: NamespacedName::new(namespace, name), ephemeral: true })
+    }
+}
+
+/// The claims behind a pod's volumes, in the order of the volumes.
+pub fn claims(pod: &Pod) -> impl Iterator<Item = ClaimVolume> + '_ {
+    pod.spec.volumes.iter().filter_map(|volume| ClaimVolume::of(pod, volume))
+}
+
+/// The claims that a pod names itself, without the ephemeral ones.
+pub fn named_claims(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
+    claims(pod).filter(|claim| !claim.ephemeral).map(|claim| claim.key)
+}
+
+/// Whether the claim of an ephemeral volume was made for `pod`, or the text why not (VB-002).
+pub fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), String> {
+    let (of_claim, of_pod) = (&claim.metadata, &pod.metadata);
+    let owned = of_claim.controller().is_some_and(|owner| owner.uid == of_pod.uid);
+    if owned && of_claim.namespace == of_pod.namespace {
+        return Ok(());
+    }
+    Err(format!(
+        "PVC {}/{} was not created for pod {} (pod is not owner)",
+        of_claim.namespace,
+        of_claim.name,
+        pod.full_name()
+    ))
+}
+
+/// A claim's storage class; the old annotation wins over the field (VB-006).
+pub fn class_of(claim: &PersistentVolumeClaim) -> Symbol {
+    let annotated = claim.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
+    annotated.copied().or(claim.spec.storage_class_name).unwrap_or_default()
+}
+
+/// A claim, or the API's text that there is none.
+pub fn find_claim(
+    objects: &Objects,
+    key: NamespacedName,
+) -> Result<&Arc<PersistentVolumeClaim>, String> {
+    objects
+        .persistent_volume_claims
+        .get(&key)
+        .ok_or_else(|| not_found("persistentvolumeclaim", key.name))
+}
+
+/// The API's text for an object that is not there.
+pub fn not_found(resource: &str, name: Symbol) -> String {
+    format!("{resource} \"{name}\" not found")
+}
+
+/// The refusal of a pod that needs an object which is not there.
+pub fn unresolvable(text: String) -> Status {
+    Status::unresolvable(&text)
+}
+
+/// What a pod's volumes contribute to its signature: all but those made by the kubelet from
+/// ConfigMaps and Secrets (FW-223). A volume's name does not count.
+pub fn sign(pod: &Pod) -> Vec<(&'static str, String)> {
+    let synthetic = |volume: &Volume| volume.config_map.is_some() || volume.secret.is_some();
+    let mut sources: Vec<String> = pod
+        .spec
+        .volumes
+        .iter()
+        .filter(|volume| !synthetic(volume))
+        .map(|volume| Volume { name: Default::default(), ..volume.clone() })
+        .filter_map(|source| serde_json::to_string(&source).ok())
+        .collect();
+    sources.sort_unstable();
+    vec![(SIGNATURE_KEY, format!("{sources:?}"))]
+}
+
+/// The claim of an event's new state, if it is in the pod's namespace.
+pub fn new_claim_beside<'a>(
+    pod: &Pod,
+    new: Option<&'a Object>,
+) -> Result<Option<&'a PersistentVolumeClaim>, String> {
+    match new {
+        Some(Object::PersistentVolumeClaim(claim)) => {
+            let same = claim.metadata.namespace == pod.metadata.namespace;
+            Ok(same.then_some(claim.as_ref()))
+        }
+        _ => Err("the event carries no persistent volume claim".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(json: serde_json::Value) -> Pod {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn claims_are_named_or_made_for_the_pod() {
+        let pod = pod(serde_json::json!({
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"volumes": [
+                {"name": "data", "persistentVolumeClaim": {"claimName": "disk"}},
+                {"name": "tmp", "emptyDir": {}},
+                {"name": "scratch", "ephemeral": {}},
+            ]},
+        }));
+        let claims: Vec<(String, bool)> =
+            claims(&pod).map(|claim| (claim.key.to_string(), claim.ephemeral)).collect();
+        assert_eq!(claims, [("shop/disk".into(), false), ("shop/web-scratch".into(), true)]);
+        assert_eq!(named_claims(&pod).count(), 1);
+    }
+
+    #[test]
+    fn only_the_owner_uses_an_ephemeral_claim() {
+        let pod = pod(serde_json::json!({"metadata": {"name": "a", "namespace": "x", "uid": "1"}}));
+        let mut claim: PersistentVolumeClaim = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "a-v", "namespace": "x",
+                "ownerReferences": [{"kind": "Pod", "name": "a", "uid": "1", "controller": true}]},
+        }))
+        .unwrap();
+        assert_eq!(check_owner(&pod, &claim), Ok(()));
+        claim.metadata.owner_references[0].uid = "2".into();
+        let text = "PVC x/a-v was not created for pod x/a (pod is not owner)";
+        assert_eq!(check_owner(&pod, &claim), Err(text.to_owned()));
+    }
+
+    #[test]
+    fn the_annotation_names_the_class_first() {
+        let mut claim = PersistentVolumeClaim::default();
+        assert_eq!(class_of(&claim), "");
+        claim.spec.storage_class_name = Some("slow".into());
+        assert_eq!(class_of(&claim), "slow");
+        claim.metadata.annotations = [("volume.beta.kubernetes.io/storage-class", "fast")].into();
+        assert_eq!(class_of(&claim), "fast");
+    }
+
+    #[test]
+    fn the_signature_leaves_out_names_and_config_maps() {
+        let with_name = |name: &str| {
+            pod(serde_json::json!({"spec": {"volumes": [
+                {"name": name, "persistentVolumeClaim": {"claimName": "disk"}},
+                {"name": "c", "configMap": {}},
+            ]}}))
+        };
+        assert_eq!(sign(&with_name("a")), sign(&with_name("b")));
+        assert!(sign(&with_name("a"))[0].1.contains("disk"));
+    }
+}

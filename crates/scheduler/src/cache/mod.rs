@@ -1,0 +1,284 @@
+//! The scheduler's own picture of nodes and bound pods, with pods assumed before their
+//! binding is confirmed.
+//!
+//! Upstream: `pkg/scheduler/backend/cache/cache.go` (C-001…012).
+
+mod images;
+mod node_tree;
+mod refresh;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use images::Images;
+use kubestep_api::intern::Symbol;
+use kubestep_api::{Node, Pod};
+use kubestep_config::FeatureGates;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::objects::shards::Shards;
+use kubestep_framework::pod::PodInfo;
+use node_tree::NodeTree;
+
+/// A pod in the cache.
+#[derive(Clone, Debug)]
+struct PodState {
+    pod: Arc<PodInfo>,
+    assumed: bool,
+}
+
+/// Nodes and the pods on them.
+#[derive(Clone, Default, Debug)]
+pub struct Cache {
+    /// By slot. A slot stays with its name until the snapshot has dropped the node.
+    nodes: Vec<Option<Arc<NodeInfo>>>,
+    slots: Arc<HashMap<Symbol, NodeId>>,
+    free: Vec<NodeId>,
+    tree: Arc<NodeTree>,
+    images: Images,
+    pods: Shards<Symbol, PodState>,
+    /// Slots whose node is gone, or only a ghost, with the names they were for: to be given up
+    /// as soon as the snapshot can do without.
+    vanished: BTreeMap<NodeId, Symbol>,
+    /// Slots that changed since the last refresh of the snapshot, in order of change.
+    changed: Vec<NodeId>,
+    generation: u64,
+}
+
+impl Cache {
+    /// Adds or replaces a node; pods that waited for it are found on it (C-009).
+    pub fn add_node(&mut self, node: Arc<Node>) {
+        self.put_node(node, |tree, _, new| tree.add(new));
+    }
+
+    /// Replaces a node.
+    pub fn update_node(&mut self, node: Arc<Node>) {
+        self.put_node(node, |tree, old, new| match old {
+            Some(old) => tree.update(old, new),
+            None => tree.add(new),
+        });
+    }
+
+    fn put_node(&mut self, node: Arc<Node>, place: impl Fn(&mut NodeTree, Option<&Node>, &Node)) {
+        let id = self.slot(node.metadata.name);
+        let old = self.node_mut(id).node.clone();
+        if let Some(old) = &old {
+            self.images.remove_node(old);
+        }
+        place(Arc::make_mut(&mut self.tree), old.as_deref(), &node);
+        self.images.add_node(&node);
+        self.node_mut(id).set_node(node);
+    }
+
+    /// Removes a node; while pods are on it, a ghost stays (C-009).
+    ///
+    /// # Errors
+    /// It is not there, or not where its zone label says.
+    pub fn remove_node(&mut self, node: &Node) -> Result<(), String> {
+        let name = node.metadata.name;
+        let missing = || format!("node {name} is not found");
+        let id = *self.slots.get(&name).ok_or_else(missing)?;
+        let info = self.nodes[id.index()].as_ref().filter(|info| info.node.is_some());
+        let held = info.ok_or_else(missing)?.node.clone();
+        self.node_mut(id).node = None;
+        self.drop_if_unused(id);
+        if !Arc::make_mut(&mut self.tree).remove(node) {
+            return Err(format!("node {:?} in group was not found", name.as_str()));
+        }
+        if let Some(held) = held {
+            self.images.remove_node(&held);
+        }
+        Ok(())
+    }
+
+    /// Puts a pod on its node before the binding is confirmed (C-003).
+    ///
+    /// # Errors
+    /// The pod is in the cache already.
+    pub fn assume_pod(&mut self, pod: Arc<PodInfo>) -> Result<(), String> {
+        if self.pods.contains_key(&pod.uid()) {
+            let (uid, key) = (pod.uid(), pod.key());
+            return Err(format!("pod {uid}({key}) is in the cache, so can't be assumed"));
+        }
+        self.insert_pod(pod, true);
+        Ok(())
+    }
+
+    /// Takes an assumed pod back (C-004). A pod that is not there is no error.
+    ///
+    /// # Errors
+    /// The pod is assumed on another node, or not assumed at all.
+    pub fn forget_pod(&mut self, pod: &PodInfo) -> Result<(), String> {
+        let (uid, key) = (pod.uid(), pod.key());
+        let Some(state) = self.pods.get(&uid) else { return Ok(()) };
+        let (given, recorded) = (pod.pod.spec.node_name, state.pod.pod.spec.node_name);
+        if given != recorded {
+            return Err(format!(
+                "pod {uid}({key}) was assumed on {given} but assigned to {recorded}"
+            ));
+        }
+        if !state.assumed {
+            return Err(format!("pod {uid}({key}) wasn't assumed so cannot be forgotten"));
+        }
+        self.take_pod(uid);
+        Ok(())
+    }
+
+    /// Adds a bound pod, confirming it if it was assumed (C-005).
+    pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
+        let known = self.pods.get(&pod.uid()).map(|state| state.assumed);
+        match known {
+            Some(false) => {} // already there: upstream only logs it
+            Some(true) => {
+                self.take_pod(pod.uid());
+                self.insert_pod(pod, false);
+            }
+            None => self.insert_pod(pod, false),
+        }
+    }
+
+    /// Replaces a bound pod, which may have a new UID (C-006).
+    ///
+    /// # Errors
+    /// It is not there, or only assumed.
+    pub fn update_pod(&mut self, old: &Pod, pod: Arc<PodInfo>) -> Result<(), String> {
+        let (uid, key) = (old.metadata.uid, old.full_name());
+        match self.pods.get(&uid) {
+            None => Err(format!(
+                "pod {uid}({key}) is not added to scheduler cache, so cannot be updated"
+            )),
+            Some(state) if state.assumed => {
+                Err(format!("assumed pod {uid}({key}) should not be updated"))
+            }
+            Some(_) => {
+                self.take_pod(uid);
+                self.insert_pod(pod, false);
+                Ok(())
+            }
+        }
+    }
+
+    /// Removes a pod, bound or assumed (C-007).
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn remove_pod(&mut self, pod: &Pod) -> Result<Arc<PodInfo>, String> {
+        let uid = pod.metadata.uid;
+        self.take_pod(uid).ok_or_else(|| {
+            let key = pod.full_name();
+            format!(
+                "pod {uid}({key}) is not found in scheduler cache, so cannot be removed from it"
+            )
+        })
+    }
+
+    /// Whether the pod is assumed (C-008).
+    pub fn is_assumed(&self, uid: Symbol) -> bool {
+        self.pods.get(&uid).is_some_and(|state| state.assumed)
+    }
+
+    /// The pod with that UID.
+    pub fn pod(&self, uid: Symbol) -> Option<&Arc<PodInfo>> {
+        self.pods.get(&uid).map(|state| &state.pod)
+    }
+
+    /// Number of nodes, ghosts included (C-012).
+    pub fn node_count(&self) -> usize {
+        self.nodes.iter().flatten().count()
+    }
+
+    /// Number of pods, assumed ones included.
+    pub fn pod_count(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// All nodes, ghosts included, by slot.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<NodeInfo>> {
+        self.nodes.iter().flatten()
+    }
+
+    /// The slots that changed since the snapshot was brought up to date, with the nodes in them.
+    pub fn changed(&self) -> impl Iterator<Item = (NodeId, Option<&Arc<NodeInfo>>)> {
+        let mut changed = self.changed.clone();
+        changed.sort_unstable();
+        changed.dedup();
+        changed.into_iter().map(|id| (id, self.node(id)))
+    }
+
+    /// The node in a slot.
+    pub fn node(&self, id: NodeId) -> Option<&Arc<NodeInfo>> {
+        self.nodes.get(id.index())?.as_ref()
+    }
+
+    /// Counts every pod anew under other feature gates (RES-008). All keep their places.
+    pub fn recount(&mut self, features: &FeatureGates) {
+        for at in 0..self.nodes.len() {
+            let held = self.nodes[at].as_ref().map_or(&[][..], |node| &node.pods);
+            let with_features =
+                |pod: &Arc<PodInfo>| PodInfo::with_features(pod.pod.clone(), features);
+            let pods: Vec<_> = held.iter().map(with_features).map(Arc::new).collect();
+            if pods.is_empty() {
+                continue;
+            }
+            let node = self.node_mut(NodeId(at as u32));
+            pods.iter().for_each(|pod| drop(node.remove_pod(pod.uid())));
+            pods.iter().for_each(|pod| node.add_pod(pod.clone()));
+            for pod in pods {
+                let assumed = self.pods.get(&pod.uid()).is_some_and(|state| state.assumed);
+                self.pods.insert(pod.uid(), PodState { pod, assumed });
+            }
+        }
+    }
+
+    fn insert_pod(&mut self, pod: Arc<PodInfo>, assumed: bool) {
+        let id = self.slot(pod.pod.spec.node_name);
+        self.node_mut(id).add_pod(pod.clone());
+        self.pods.insert(pod.uid(), PodState { pod, assumed });
+    }
+
+    fn take_pod(&mut self, uid: Symbol) -> Option<Arc<PodInfo>> {
+        let state = self.pods.remove(&uid)?;
+        let id = self.slot(state.pod.pod.spec.node_name);
+        self.node_mut(id).remove_pod(uid);
+        self.drop_if_unused(id);
+        Some(state.pod)
+    }
+
+    /// The slot of a name, a new one if it has none; it holds at least an empty node after.
+    fn slot(&mut self, name: Symbol) -> NodeId {
+        let known = self.slots.get(&name).copied();
+        let id = known.or_else(|| self.free.pop()).unwrap_or_else(|| {
+            self.nodes.push(None);
+            NodeId(self.nodes.len() as u32 - 1)
+        });
+        if known.is_none() {
+            Arc::make_mut(&mut self.slots).insert(name, id);
+        }
+        self.nodes[id.index()].get_or_insert_with(|| Arc::new(NodeInfo::new(id, name)));
+        id
+    }
+
+    /// The node in a slot for writing: it counts as changed.
+    fn node_mut(&mut self, id: NodeId) -> &mut NodeInfo {
+        self.generation += 1;
+        self.changed.push(id);
+        let node = self.nodes[id.index()]
+            .get_or_insert_with(|| Arc::new(NodeInfo::new(id, Symbol::EMPTY)));
+        let node = Arc::make_mut(node);
+        node.generation = self.generation;
+        node
+    }
+
+    /// Drops a node that has neither an object nor pods.
+    fn drop_if_unused(&mut self, id: NodeId) {
+        let unused = |node: &mut Arc<NodeInfo>| node.node.is_none() && node.pods.is_empty();
+        if let Some(node) = self.nodes[id.index()].take_if(unused) {
+            self.vanished.insert(id, node.name);
+            self.changed.push(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! Which node wins among the scored: what upstream's heap yields (S-019), unless ties are to
+//! be broken otherwise.
+//!
+//! Among equal totals the winner depends on how Go's `container/heap` moves elements. Who wins
+//! is known without moving any; the order of the others is asked for by batching alone, and
+//! seldom, so they are put in order only then, move by move as upstream's heap does it.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::{CycleRecord, NodeNames};
+use kubestep_framework::tie_break::{TieBreak, place};
+
+/// The position that wins among those with the best total, `tied`, which rise. `None` if there
+/// is none.
+pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<usize> {
+    match tie_break {
+        TieBreak::Upstream => tied.iter().copied().reduce(first_in_tree),
+        TieBreak::First => tied.first().copied(),
+        TieBreak::Seed(_) => tied.get(place(tie_break.chance(cycle), tied.len())).copied(),
+    }
+}
+
+/// Of two places in a binary heap, the one before the other in the order parent, left, right.
+///
+/// While a heap is built, a child rises only past a parent that is worse, and a right one only
+/// past a left one that is worse. So of equals the one above rises, or the one on the left.
+fn first_in_tree(a: usize, b: usize) -> usize {
+    // Counted from 1, the bits after the first are the way down from the root.
+    let (one, other) = (a + 1, b + 1);
+    let (depth, other_depth) = (one.ilog2(), other.ilog2());
+    let level = depth.min(other_depth);
+    let (above, other_above) = (one >> (depth - level), other >> (other_depth - level));
+    let is_first = (above, depth) < (other_above, other_depth);
+    if is_first { a } else { b }
+}
+
+/// The nodes of a cycle that did not win, best first: put in order when the first is asked for.
+#[derive(Clone)]
+pub(crate) struct Others(Arc<Stage>);
+
+#[derive(Clone)]
+enum Stage {
+    Scored(Scored),
+    Heap(ScoreHeap, Nodes),
+    Sorted(std::vec::IntoIter<usize>, Nodes),
+}
+
+/// The feasible nodes by position.
+#[derive(Clone)]
+struct Nodes {
+    ids: Arc<[NodeId]>,
+    names: Arc<NodeNames>,
+}
+
+/// What the order follows from.
+#[derive(Clone)]
+struct Scored {
+    totals: Vec<i64>,
+    tie_break: TieBreak,
+    cycle: u64,
+    nodes: Nodes,
+}
+
+impl Others {
+    /// Those of a cycle that scored its feasible nodes. `None` if there are no others.
+    pub fn of(record: &CycleRecord) -> Option<Others> {
+        let nodes = Nodes { ids: record.feasible.clone(), names: record.nodes.clone() };
+        let scored = Scored {
+            totals: record.score.totals.clone(),
+            tie_break: record.tie_break,
+            cycle: record.cycle,
+            nodes,
+        };
+        (scored.totals.len() > 1).then(|| Others(Arc::new(Stage::Scored(scored))))
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        match &*self.0 {
+            Stage::Scored(scored) => scored.totals.len() <= 1,
+            Stage::Heap(heap, _) => heap.0.is_empty(),
+            Stage::Sorted(sorted, _) => sorted.len() == 0,
+        }
+    }
+}
+
+impl Iterator for Others {
+    type Item = Symbol;
+
+    fn next(&mut self) -> Option<Symbol> {
+        let stage = Arc::make_mut(&mut self.0);
+        if let Stage::Scored(scored) = stage {
+            *stage = scored.without_winner();
+        }
+        let (at, nodes) = match stage {
+            Stage::Scored(_) => return None,
+            Stage::Heap(heap, nodes) => (heap.pop()?, nodes),
+            Stage::Sorted(sorted, nodes) => (sorted.next()?, nodes),
+        };
+        nodes.ids.get(at).map(|node| nodes.names.name(*node))
+    }
+}
+
+impl Scored {
+    fn without_winner(&mut self) -> Stage {
+        let nodes = Nodes { ids: self.nodes.ids.clone(), names: self.nodes.names.clone() };
+        match self.tie_break.ranking(&self.totals, self.cycle) {
+            None => {
+                let mut heap = ScoreHeap::new(&self.totals);
+                let _winner = heap.pop();
+                Stage::Heap(heap, nodes)
+            }
+            Some(ranking) => {
+                let mut sorted = ranking.into_iter();
+                let _winner = sorted.next();
+                Stage::Sorted(sorted, nodes)
+            }
+        }
+    }
+}
+
+/// Positions of nodes with their totals, best first out.
+#[derive(Clone)]
+struct ScoreHeap(Vec<(i64, usize)>);
+
+impl ScoreHeap {
+    /// A heap over all positions of `totals`, built as `heap.Init` does.
+    fn new(totals: &[i64]) -> ScoreHeap {
+        let mut heap = ScoreHeap(totals.iter().copied().zip(0..).collect());
+        for at in (0..totals.len() / 2).rev() {
+            heap.down(at, totals.len());
+        }
+        heap
+    }
+
+    /// Takes the best position out.
+    fn pop(&mut self) -> Option<usize> {
+        let last = self.0.len().checked_sub(1)?;
+        self.0.swap(0, last);
+        self.down(0, last);
+        self.0.pop().map(|(_, at)| at)
+    }
+
+    fn less(&self, a: usize, b: usize) -> bool {
+        self.0[a].0 > self.0[b].0
+    }
+
+    /// Moves the element at `at` down within the first `len` elements.
+    fn down(&mut self, mut at: usize, len: usize) {
+        loop {
+            let left = 2 * at + 1;
+            if left >= len {
+                return;
+            }
+            let right = left + 1;
+            let child = if right < len && self.less(right, left) { right } else { left };
+            if !self.less(child, at) {
+                return;
+            }
+            self.0.swap(at, child);
+            at = child;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The winner and the others, by position.
+    fn all(totals: &[i64], tie_break: TieBreak, cycle: u64) -> Vec<usize> {
+        let ids: Vec<NodeId> = (0..totals.len() as u32).map(NodeId).collect();
+        let names = ids.iter().map(|id| Symbol::new(&id.0.to_string())).collect();
+        let mut record = CycleRecord { tie_break, cycle, ..CycleRecord::default() };
+        record.nodes = Arc::new(NodeNames { order: ids.clone(), names });
+        record.feasible = ids.into();
+        record.score.totals = totals.to_vec();
+        let winner = winner(&record.score.tied_best(), tie_break, cycle);
+        let others = Others::of(&record).into_iter().flatten();
+        winner.into_iter().chain(others.map(|name| name.parse().unwrap())).collect()
+    }
+
+    fn upstream(totals: &[i64]) -> Vec<usize> {
+        all(totals, TieBreak::Upstream, 1)
+    }
+
+    #[test]
+    fn the_first_wins_if_it_is_a_maximum() {
+        assert_eq!(upstream(&[5, 5, 5])[0], 0);
+        assert_eq!(upstream(&[5, 1, 5, 5])[0], 0);
+    }
+
+    #[test]
+    fn the_heap_decides_among_others() {
+        // heap.Init moves position 4 (the child of 1) up past position 2's equal total.
+        assert_eq!(upstream(&[1, 2, 9, 3, 9])[0], 4);
+        assert_eq!(upstream(&[1, 9, 9])[0], 1);
+    }
+
+    #[test]
+    fn other_tie_breaks_do_not_ask_the_heap() {
+        let totals = [1, 2, 9, 3, 9];
+        assert_eq!(all(&totals, TieBreak::First, 1), [2, 4, 3, 1, 0]);
+        assert_eq!(all(&totals, TieBreak::Seed(0), 1), [4, 2, 3, 1, 0]);
+    }
+
+    #[test]
+    fn totals_come_out_in_descending_order() {
+        let totals = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5];
+        let popped: Vec<i64> = upstream(&totals).into_iter().map(|at| totals[at]).collect();
+        assert_eq!(popped, [9, 6, 5, 5, 5, 4, 3, 3, 2, 1, 1]);
+    }
+
+    #[test]
+    fn a_copy_goes_on_as_the_original() {
+        let mut record = CycleRecord {
+            feasible: (0..4).map(NodeId).collect(),
+            nodes: Arc::new(NodeNames {
+                order: Vec::new(),
+                names: ["a", "b", "c", "d"].map(Symbol::new).to_vec(),
+            }),
+            ..CycleRecord::default()
+        };
+        record.score.totals = vec![1, 4, 2, 3];
+        let mut others = Others::of(&record).unwrap();
+        let untouched = others.clone();
+        assert_eq!(others.next(), Some("d".into()));
+        let rest: Vec<Symbol> = others.clone().collect();
+        assert_eq!(rest, others.collect::<Vec<_>>());
+        assert_eq!(untouched.collect::<Vec<_>>(), ["d", "c", "a"].map(Symbol::new));
+    }
+
+    proptest! {
+        #[test]
+        fn the_winner_is_the_one_that_the_full_order_has_in_front(
+            totals in prop::collection::vec(0i64..4, 1..200),
+            seed in 0u64..9,
+        ) {
+            let mut tied = Vec::new();
+            let best = totals.iter().max().copied();
+            tied.extend((0..totals.len()).filter(|at| Some(totals[*at]) == best));
+            let heap = ScoreHeap::new(&totals).pop();
+            prop_assert_eq!(winner(&tied, TieBreak::Upstream, 3), heap);
+            for tie_break in [TieBreak::First, TieBreak::Seed(seed)] {
+                let first = tie_break.ranking(&totals, 3).map(|ranking| ranking[0]);
+                prop_assert_eq!(winner(&tied, tie_break, 3), first);
+            }
+        }
+    }
+}

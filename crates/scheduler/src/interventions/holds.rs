@@ -1,0 +1,174 @@
+//! Pods that a person wants held at Permit, with their place on the node taken, until they are
+//! allowed or rejected.
+//!
+//! A hold is kubestep's own: it is asked after all Permit plugins of the profile and stands in
+//! records under the name [`HOLD`], so that it is never mistaken for a plugin of upstream.
+//! Nothing wakes a pod that was rejected in its name, as with any rejector that no profile knows.
+
+use std::fmt;
+
+use kubestep_api::glob::glob;
+use kubestep_api::selector::Selector;
+use kubestep_config::duration::Duration;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::record::intervention::HOLD;
+use kubestep_framework::runtime::binding::{MAX_PERMIT_TIMEOUT, PermitOutcome};
+
+/// Which pods are meant: by their labels, or by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodSelection {
+    /// As it is written, without spaces around it.
+    text: String,
+    by: By,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum By {
+    Labels(Selector),
+    /// The namespace, if one is named, and the name; both may hold `*` and `?`.
+    Name(Option<String>, String),
+}
+
+impl PodSelection {
+    /// Reads `app=web`, `tier in (a,b)`, `shop/web-0`, `web-*`, `shop/*`; with `-l` in front it
+    /// is labels in any case. A name without a namespace is meant in any.
+    ///
+    /// # Errors
+    /// It is empty, or no label selector.
+    pub fn parse(text: &str) -> Result<PodSelection, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err("which pods? write app=web, shop/web-0, web-* or *".into());
+        }
+        let labels = match text.strip_prefix("-l") {
+            Some(rest) => Some(rest.trim()),
+            None => text.contains(['=', '!', ' ', '(']).then_some(text),
+        };
+        let by = match labels {
+            Some(labels) => By::Labels(Selector::parse(labels)?),
+            None => match text.split_once('/') {
+                Some((namespace, name)) => By::Name(Some(namespace.into()), name.into()),
+                None => By::Name(None, text.into()),
+            },
+        };
+        Ok(PodSelection { text: text.into(), by })
+    }
+
+    /// Exactly this pod.
+    pub fn of(pod: NamespacedName) -> PodSelection {
+        let by = By::Name(Some(pod.namespace.to_string()), pod.name.to_string());
+        PodSelection { text: pod.to_string(), by }
+    }
+
+    /// Whether the pod is one of them.
+    pub fn matches(&self, pod: &PodInfo) -> bool {
+        let key = pod.key();
+        match &self.by {
+            By::Labels(selector) => selector.matches(&pod.pod.metadata.labels),
+            By::Name(namespace, name) => {
+                namespace.as_ref().is_none_or(|namespace| glob(namespace, &key.namespace))
+                    && glob(name, &key.name)
+            }
+        }
+    }
+}
+
+impl fmt::Display for PodSelection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// That pods are to be held.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HoldRule {
+    /// Which.
+    pub pods: PodSelection,
+    /// How long at most, in microseconds; no longer than upstream lets Permit wait (FW-160).
+    pub timeout: i64,
+}
+
+impl HoldRule {
+    /// Reads `app=web`, or `app=web for 5m`. Without a time it is the longest that Permit waits,
+    /// a quarter of an hour.
+    ///
+    /// # Errors
+    /// What is wrong with the selection or the time.
+    pub fn parse(text: &str) -> Result<HoldRule, String> {
+        let (pods, timeout) = match text.rsplit_once(" for ") {
+            Some((pods, time)) => (pods, Self::timeout(time.trim())?),
+            None => (text, MAX_PERMIT_TIMEOUT),
+        };
+        Ok(HoldRule { pods: PodSelection::parse(pods)?, timeout })
+    }
+
+    fn timeout(text: &str) -> Result<i64, String> {
+        let read = Duration::parse(text).map(Duration::as_micros).filter(|micros| *micros > 0);
+        let micros = read.ok_or_else(|| format!("{text:?} is no time; write 30s, 5m or 2m30s"))?;
+        match micros <= MAX_PERMIT_TIMEOUT {
+            true => Ok(micros),
+            false => Err(format!(
+                "Permit holds a pod for {} at most, {text} is longer",
+                Duration::from_micros(MAX_PERMIT_TIMEOUT)
+            )),
+        }
+    }
+}
+
+/// As it is read.
+impl fmt::Display for HoldRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.timeout {
+            MAX_PERMIT_TIMEOUT => write!(f, "{}", self.pods),
+            micros => write!(f, "{} for {}", self.pods, Duration::from_micros(micros)),
+        }
+    }
+}
+
+/// Adds kubestep's own hold to what the Permit plugins answered. A pod that one of them rejected is
+/// not held.
+pub(crate) fn hold(outcome: &mut PermitOutcome, timeout: i64) {
+    outcome.add_wait(HOLD.into(), "held by hand at Permit", timeout);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_framework::testing::{PodBuilder, info, pod};
+
+    fn matched(text: &str) -> [bool; 3] {
+        let selection = PodSelection::parse(text).unwrap();
+        let [mut web, mut other, db] =
+            [pod("web-0").label("app", "web"), pod("web-1"), pod("db").label("tier", "back")];
+        (web.metadata.namespace, other.metadata.namespace) = ("shop".into(), "test".into());
+        [web, other, db].map(|pod| selection.matches(&info(pod)))
+    }
+
+    #[test]
+    fn pods_are_named_by_label_name_and_pattern() {
+        for (text, expected) in [
+            ("app=web", [true, false, false]),
+            ("-l app", [true, false, false]),
+            ("tier in (back,front)", [false, false, true]),
+            ("!app", [false, true, true]),
+            ("web-*", [true, true, false]),
+            ("shop/*", [true, false, false]),
+            ("default/db", [false, false, true]),
+            ("*", [true, true, true]),
+        ] {
+            assert_eq!(matched(text), expected, "{text}");
+        }
+        assert!(PodSelection::parse(" ").is_err() && PodSelection::parse("a in (").is_err());
+    }
+
+    #[test]
+    fn rules_read_back_as_they_are_written() {
+        for text in ["app=web", "shop/web-0", "web-* for 30s", "a in (b,c) for 5m0s"] {
+            assert_eq!(HoldRule::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(HoldRule::parse("a").unwrap().timeout, MAX_PERMIT_TIMEOUT);
+        let error = HoldRule::parse("a for 16m").unwrap_err();
+        assert_eq!(error, "Permit holds a pod for 15m0s at most, 16m is longer");
+        assert!(HoldRule::parse("a for ever").unwrap_err().contains("is no time"));
+    }
+}

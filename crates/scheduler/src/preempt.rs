@@ -1,0 +1,134 @@
+//! Preemptions under way: begun by a cycle, carried on beside the cycles (PR-050).
+//!
+//! Upstream evicts in a goroutine beside the scheduling loop. Here each call of
+//! [`Scheduler::evict_next`] takes one step, so that whoever drives the scheduler can deliver
+//! events in between.
+
+use crate::{Scheduler, Stage as WaitingStage};
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
+use kubestep_config::Feature;
+use kubestep_framework::host::Host;
+use kubestep_framework::plugin::Preemption;
+use kubestep_framework::preemption::executor::{
+    Eviction, EvictionContext, Preemptor, VictimHooks, evict_at_once,
+};
+
+impl Scheduler {
+    /// Begins to evict victims for `preemptor`; with SchedulerAsyncPreemption off, evicts them.
+    ///
+    /// # Errors
+    /// A victim could not be evicted.
+    pub(crate) fn start_preemption(
+        &mut self,
+        preemptor: Preemptor,
+        preemption: Preemption,
+        now: Time,
+        host: &mut dyn Host,
+    ) -> Result<(), String> {
+        if self.features.enabled(Feature::SchedulerAsyncPreemption) {
+            if let Some(eviction) = Eviction::new(preemptor, preemption) {
+                eviction.mark(&mut self.shared);
+                self.preemptions.push_back(eviction);
+            }
+            return Ok(());
+        }
+        let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
+        let hooks = &mut victims;
+        let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
+        let outcome = evict_at_once(&mut cx, &preemptor, &preemption);
+        self.preempt_all_waiting(victims, now, host);
+        let unanswered = outcome?;
+        if !unanswered.is_empty() {
+            self.preemptions.push_back(Eviction::unanswered(preemptor, preemption, unanswered));
+        }
+        Ok(())
+    }
+
+    /// Takes the next step of the preemptions under way; `false` when there is none to take.
+    pub fn evict_next(&mut self, now: Time, host: &mut dyn Host) -> bool {
+        (0..self.preemptions.len()).any(|_| self.evict_in_turn(now, host))
+    }
+
+    /// Goes on with the first preemption; `false` if it waits for answers, and is the last then.
+    fn evict_in_turn(&mut self, now: Time, host: &mut dyn Host) -> bool {
+        let Some(mut eviction) = self.preemptions.pop_front() else { return false };
+        if eviction.is_over() {
+            self.end_eviction(&eviction, now);
+            return true;
+        }
+        let (nominated, mut victims) = (self.queue.nominated_pods(), self.unbound_victims());
+        let hooks = &mut victims;
+        let mut cx = EvictionContext { host: &mut *host, hooks, nominated: &nominated, now };
+        if eviction.step(&mut cx).is_pending() {
+            self.preempt_all_waiting(victims, now, host);
+            self.preemptions.push_back(eviction);
+            return false;
+        }
+        if !eviction.is_over() {
+            eviction.mark(&mut self.shared);
+            self.preempt_all_waiting(victims, now, host);
+            self.preemptions.push_front(eviction);
+        } else if victims.preempted.is_empty() {
+            // Not before the victim's events were delivered: that it was marked, the preemptor
+            // hears while its preemption still goes on.
+            self.preemptions.push_front(eviction);
+        } else {
+            self.end_eviction(&eviction, now);
+            self.preempt_all_waiting(victims, now, host);
+        }
+        true
+    }
+
+    /// Lets the preemptor back in. No event may ever come for it if a victim stayed.
+    fn end_eviction(&mut self, eviction: &Eviction, now: Time) {
+        eviction.mark(&mut self.shared);
+        if eviction.has_failed() {
+            let (queue, cx) = self.queue_context(now);
+            queue.activate(&cx, &eviction.preemptor().pods);
+        }
+    }
+
+    /// The preemptions under way, in the order decided.
+    pub fn preemptions(&self) -> impl Iterator<Item = &Eviction> {
+        self.preemptions.iter()
+    }
+
+    fn unbound_victims(&self) -> UnboundVictims {
+        let unbound = self.waiting.iter().filter(|waiting| waiting.stage() != WaitingStage::Bind);
+        let waiting = unbound.map(|waiting| waiting.pod().uid()).collect();
+        UnboundVictims { waiting, preempted: Vec::new() }
+    }
+
+    /// Ends the waits of victims. Upstream's binding goroutine does it when it gets to it, which
+    /// is after the preemptor was let back in: else the gate would keep the preemptor from
+    /// hearing that its place is free.
+    fn preempt_all_waiting(&mut self, victims: UnboundVictims, now: Time, host: &mut dyn Host) {
+        for (uid, plugin, message) in victims.preempted {
+            self.preempt_waiting(uid, plugin, &message, now, host);
+        }
+    }
+}
+
+/// Victims that are on their way to a node but not bound.
+struct UnboundVictims {
+    /// UIDs of the pods that wait at Permit, or in PreBind.
+    waiting: Vec<Symbol>,
+    /// Those of them that are preempted, by whom and with what message.
+    preempted: Vec<(Symbol, Symbol, String)>,
+}
+
+impl VictimHooks for UnboundVictims {
+    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool> {
+        if !self.waiting.contains(&uid) {
+            return None;
+        }
+        self.preempted.push((uid, plugin, message.to_owned()));
+        Some(true)
+    }
+
+    /// A victim in PreBind is among those that wait.
+    fn cancel_binding(&mut self, _: Symbol, _: &str) -> Option<bool> {
+        None
+    }
+}

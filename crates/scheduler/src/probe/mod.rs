@@ -1,0 +1,205 @@
+//! A look at what the plugins would say of a pod, on the side: nothing is popped, assumed or
+//! recorded, and the scheduler stays as it is.
+//!
+//! A cycle ends at the first refusal; a probe asks every plugin about every node, so that all
+//! that stands in a pod's way is seen at once. It works on copies that share everything.
+
+mod preemption;
+mod scoring;
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::Scheduler;
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
+use kubestep_config::{ExtensionPoint, FeatureGates, ProfileArgs};
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::NodeInfo;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::plugin::{CycleContext, Plugin};
+use kubestep_framework::pod::PodInfo;
+use kubestep_framework::pod::nominated::NominatedPods;
+use kubestep_framework::record::PluginStatus;
+use kubestep_framework::runtime::Framework;
+use kubestep_framework::runtime::filter::run_one_filter;
+use kubestep_framework::shared::Shared;
+use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::status::Status;
+
+pub use preemption::PreemptionProbe;
+pub use scoring::Scored;
+
+/// Nodes that one thread takes at a time.
+const CHUNK: usize = 128;
+
+/// The plugins of a profile, ready to be asked about a pod.
+#[derive(Clone)]
+pub struct Probe {
+    framework: Arc<Framework>,
+    pod: Arc<PodInfo>,
+    snapshot: Snapshot,
+    objects: Objects,
+    features: FeatureGates,
+    nominated: NominatedPods,
+    shared: Shared,
+    now: Time,
+    state: CycleState,
+    answers: Vec<PluginStatus>,
+}
+
+/// A refusal of a node by a plugin.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Refusal {
+    /// Where the plugin is among the profile's filters.
+    pub filter: usize,
+    /// What it said.
+    pub status: Status,
+    /// Whether it refuses only with the pods nominated to the node counted in.
+    pub by_nominated: bool,
+}
+
+/// A node with the pods nominated to it counted in, and the cycle's state to match.
+pub struct Filled {
+    /// The state.
+    pub state: CycleState,
+    /// The node.
+    pub node: NodeInfo,
+}
+
+impl Scheduler {
+    /// Asks PreFilter about the pod as the cluster is now. `None` if no profile serves it. If
+    /// the pod is on a node, it is asked as if it were not there.
+    pub fn probe(&self, pod: &Arc<PodInfo>, now: Time) -> Option<Probe> {
+        let framework = self.frameworks.get(&pod.pod.spec.scheduler_name)?.clone();
+        let (mut cache, mut snapshot) = (self.cache.clone(), self.snapshot.clone());
+        if let Some(placed) = cache.pod(pod.uid()).cloned() {
+            // Never an error: the cache has just said that the pod is there.
+            let _removed = cache.remove_pod(&placed.pod);
+        }
+        cache.update_snapshot(&mut snapshot);
+        let mut probe = Probe {
+            framework,
+            pod: pod.clone(),
+            snapshot,
+            objects: self.objects.clone(),
+            features: self.features,
+            nominated: self.queue.nominated_pods(),
+            shared: self.shared.clone(),
+            now,
+            state: CycleState::default(),
+            answers: Vec::new(),
+        };
+        probe.pre_filter();
+        Some(probe)
+    }
+}
+
+impl Probe {
+    /// The profile.
+    pub fn framework(&self) -> &Arc<Framework> {
+        &self.framework
+    }
+
+    /// The arguments of the profile's plugins.
+    pub fn args(&self) -> &ProfileArgs {
+        &self.framework.profile().args
+    }
+
+    /// The pod.
+    pub fn pod(&self) -> &Arc<PodInfo> {
+        &self.pod
+    }
+
+    /// The nodes and the pods on them.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// What PreFilter left for the other points.
+    pub fn state(&self) -> &CycleState {
+        &self.state
+    }
+
+    /// What each plugin said at PreFilter. Unlike in a cycle, a refusal keeps no other plugin
+    /// from being asked.
+    pub fn answers(&self) -> &[PluginStatus] {
+        &self.answers
+    }
+
+    /// What plugins see.
+    pub fn cx(&self) -> CycleContext<'_> {
+        CycleContext {
+            pod: &self.pod,
+            snapshot: &self.snapshot,
+            objects: &self.objects,
+            features: &self.features,
+            nominated: &self.nominated,
+            shared: &self.shared,
+            now: self.now,
+            chance: 0,
+        }
+    }
+
+    /// Whether a plugin's Filter has something to say: its PreFilter neither skipped nor refused.
+    pub fn filters(&self, plugin: Symbol) -> bool {
+        let answer = self.answers.iter().find(|answer| answer.plugin == plugin);
+        answer.is_none_or(|answer| answer.status.is_success())
+    }
+
+    /// What every filter that refuses a node says, in the order of the filters; by node, in
+    /// node order.
+    pub fn refusals(&self) -> Vec<Vec<Refusal>> {
+        let filters = self.framework.at(ExtensionPoint::Filter);
+        let asked: Vec<usize> =
+            (0..filters.len()).filter(|at| self.filters(filters[*at].name())).collect();
+        let nodes: Vec<&Arc<NodeInfo>> = self.snapshot.iter().collect();
+        let refusals = |node: &&Arc<NodeInfo>| {
+            let filled = self.filled(node);
+            let ask = |at: &usize| self.ask(*at, node, filled.as_ref());
+            asked.iter().filter_map(ask).collect()
+        };
+        nodes.par_iter().with_min_len(CHUNK).map(refusals).collect()
+    }
+
+    fn ask(&self, filter: usize, node: &NodeInfo, filled: Option<&Filled>) -> Option<Refusal> {
+        let plugin = &self.framework.at(ExtensionPoint::Filter)[filter];
+        let alone = self.filter(plugin, &self.state, node);
+        if !alone.is_success() {
+            return Some(Refusal { filter, status: alone, by_nominated: false });
+        }
+        let status = self.filter(plugin, &filled?.state, &filled?.node);
+        (!status.is_success()).then_some(Refusal { filter, status, by_nominated: true })
+    }
+
+    fn filter(&self, plugin: &Arc<dyn Plugin>, state: &CycleState, node: &NodeInfo) -> Status {
+        run_one_filter(plugin, &self.cx(), state, node)
+    }
+
+    /// The node with the pods nominated to it that count; `None` if there are none.
+    pub fn filled(&self, node: &NodeInfo) -> Option<Filled> {
+        if self.nominated.for_node(node.name).is_empty() {
+            return None;
+        }
+        let filled = self.framework.with_nominated(&self.cx(), &self.state, node);
+        filled.ok().flatten().map(|(state, node)| Filled { state, node })
+    }
+
+    fn pre_filter(&mut self) {
+        let framework = self.framework.clone();
+        let mut state = CycleState::default();
+        for plugin in framework.at(ExtensionPoint::PreFilter) {
+            let name = plugin.name();
+            let answer = plugin.pre_filter(&self.cx(), &mut state);
+            let status = answer.status.by(name);
+            if !status.is_success() {
+                // Also for a refusal, so that a pod nominated to a node is not counted in there.
+                state.skip_filter.push(name);
+            }
+            self.answers
+                .push(PluginStatus { nodes: answer.nodes, ..PluginStatus::new(name, status) });
+        }
+        self.state = state;
+    }
+}

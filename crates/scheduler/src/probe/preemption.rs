@@ -1,0 +1,83 @@
+//! What preemption would find for the pod: every candidate, and why other nodes are none.
+
+use super::Probe;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::preemption::budgets::Budgets;
+use kubestep_framework::preemption::dry_run::{dry_run, wanted_candidates};
+use kubestep_framework::preemption::victims::Search;
+use kubestep_framework::preemption::{NodeVictims, PLUGIN, eligibility};
+use kubestep_framework::status::node_statuses::NodeStatuses;
+use kubestep_framework::status::{Code, Status};
+
+/// What preemption would find.
+#[derive(Default, Debug)]
+pub struct PreemptionProbe {
+    /// Why the pod may not preempt others, if it may not.
+    pub refusal: Option<&'static str>,
+    /// The candidates, in the order found. The search ends when there are enough.
+    pub candidates: Vec<NodeVictims>,
+    /// Why the other nodes that were looked at are none.
+    pub others: Vec<(Symbol, Status)>,
+    /// Nodes that refuse the pod for a reason that no eviction changes.
+    pub unresolvable: Vec<Symbol>,
+}
+
+impl Probe {
+    /// What preemption would find. `None` if the profile does not preempt, or if the pod fits
+    /// somewhere, so that nobody would ask.
+    pub fn preemption(&self) -> Option<PreemptionProbe> {
+        let plugins = self.framework.at(ExtensionPoint::PostFilter);
+        plugins.iter().find(|plugin| plugin.name() == PLUGIN)?;
+        let statuses = self.statuses()?;
+        let cx = self.cx();
+        let mut found = PreemptionProbe {
+            refusal: eligibility::refusal(&cx, &statuses),
+            ..PreemptionProbe::default()
+        };
+        let resolvable = statuses.with_code(Code::Unschedulable, &self.snapshot);
+        let is_resolvable = |id: NodeId| statuses.get(id).code() == Code::Unschedulable;
+        let unresolvable = self.snapshot.iter().filter(|node| !is_resolvable(node.id));
+        found.unresolvable = unresolvable.map(|node| node.name).collect();
+        if found.refusal.is_some() {
+            return Some(found);
+        }
+        let budgets = Budgets::new(cx.objects);
+        let (framework, state) = (&*self.framework, &self.state);
+        let search = Search { cx, framework, state, budgets: &budgets };
+        let wanted = wanted_candidates(&self.args().default_preemption, resolvable.len());
+        let run = dry_run(&search, &resolvable, wanted);
+        let is_candidate = |name: Symbol| run.candidates.iter().any(|found| found.node == name);
+        for node in resolvable.iter().filter_map(|id| self.snapshot.get(*id)) {
+            let status = run.statuses.get(node.id);
+            if !is_candidate(node.name) && !status.is_success() {
+                found.others.push((node.name, status.clone()));
+            }
+        }
+        found.candidates = run.candidates;
+        Some(found)
+    }
+
+    /// The official verdicts, as a cycle has them; `None` if a node fits.
+    fn statuses(&self) -> Option<NodeStatuses> {
+        let mut statuses = NodeStatuses::default();
+        if let Some(refused) = self.answers.iter().find(|answer| answer.status.is_rejected()) {
+            statuses.set_absent(refused.status.clone());
+            return Some(statuses);
+        }
+        let left = |name: Symbol| {
+            let only = self.answers.iter().filter_map(|answer| answer.nodes.as_ref());
+            only.into_iter().all(|nodes| nodes.contains(&name))
+        };
+        statuses.set_absent(Status::unresolvable("narrowed"));
+        for node in self.snapshot.iter().filter(|node| left(node.name)) {
+            let status = self.framework.run_filter_with_nominated(&self.cx(), &self.state, node);
+            if status.is_success() {
+                return None;
+            }
+            statuses.set(node.id, status);
+        }
+        Some(statuses)
+    }
+}

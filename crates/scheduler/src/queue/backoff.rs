@@ -1,0 +1,337 @@
+//! The backoff queue: pods that will be retried, each at its time.
+//!
+//! Upstream: `pkg/scheduler/backend/queue/backoff_queue.go` (Q-002, Q-040…045).
+
+use std::sync::Arc;
+
+use crate::queue::heap::{Heap, Less};
+use crate::queue::settings::QueueSettings;
+use kubestep_api::Time;
+use kubestep_framework::pod::{NamespacedName, QueuedPod};
+
+/// Backoff ends and flushes are aligned to whole seconds, in microseconds.
+const WINDOW: i64 = 1_000_000;
+
+impl QueueSettings {
+    /// How long a pod waits after its `count`th failure, in microseconds.
+    pub fn backoff_duration(&self, count: u32) -> i64 {
+        let Some(shift) = count.checked_sub(1) else { return 0 };
+        if self.initial_backoff > self.max_backoff.checked_shr(shift).unwrap_or(0) {
+            return self.max_backoff;
+        }
+        self.initial_backoff.checked_shl(shift).unwrap_or(0)
+    }
+
+    /// When the pod's backoff ends; `None` if it has none.
+    pub fn backoff_expiration(&self, pod: &QueuedPod) -> Option<Time> {
+        let count = match pod.consecutive_errors {
+            0 => pod.unschedulable_count,
+            errors => errors,
+        };
+        if count == 0 || self.max_backoff == 0 {
+            return None;
+        }
+        let end = pod.timestamp.0.saturating_add(self.backoff_duration(count));
+        Some(self.align(Time(end)))
+    }
+
+    /// Whether the pod must still wait.
+    pub fn is_backing_off(&self, pod: &QueuedPod, now: Time) -> bool {
+        pod.backoff_expiration.is_some_and(|end| end >= self.align(now))
+    }
+
+    /// The first instant at which a pod with this expiration waits no more. The second of
+    /// the expiration itself still counts as waiting.
+    pub fn backoff_release(&self, expiration: Time) -> Time {
+        let step = if self.pop_from_backoff { WINDOW } else { 1 };
+        Time(expiration.0.saturating_add(step))
+    }
+
+    fn align(&self, time: Time) -> Time {
+        if !self.pop_from_backoff {
+            return time;
+        }
+        Time(time.0.div_euclid(WINDOW).saturating_mul(WINDOW))
+    }
+}
+
+/// Two heaps: pods that plugins rejected, and pods that came back with an error.
+#[derive(Clone, Default)]
+pub(super) struct BackoffQueue {
+    rejected: Arc<Heap>,
+    failed: Arc<Heap>,
+}
+
+/// The orders of both heaps. Each puts the earliest expiration first; among rejected pods
+/// of the same second the queue sort plugin decides, if pods may be popped from here.
+#[derive(Clone, Copy)]
+pub(super) struct BackoffOrder<'a> {
+    /// The order of the active queue, when pods may be popped ahead of time.
+    pub(super) tie: Option<Less<'a>>,
+}
+
+impl BackoffOrder<'_> {
+    fn rejected(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
+        match self.tie {
+            Some(less) if a.backoff_expiration == b.backoff_expiration => less(a, b),
+            _ => by_expiration(a, b),
+        }
+    }
+}
+
+fn by_expiration(a: &QueuedPod, b: &QueuedPod) -> bool {
+    a.backoff_expiration < b.backoff_expiration
+}
+
+impl BackoffQueue {
+    /// How many pods there are.
+    pub(super) fn len(&self) -> usize {
+        self.rejected.len() + self.failed.len()
+    }
+
+    /// Whether a pod could be popped ahead of its time, if that is allowed.
+    pub(super) fn has_early(&self) -> bool {
+        self.rejected.len() > 0
+    }
+
+    /// The pod of that key.
+    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
+        self.rejected.get(key).or_else(|| self.failed.get(key))
+    }
+
+    /// Whether there is a pod of that key.
+    pub(super) fn contains(&self, key: NamespacedName) -> bool {
+        self.rejected.contains(key) || self.failed.contains(key)
+    }
+
+    /// Adds a pod to the heap it belongs to, and sees to it that it is not in the other.
+    pub(super) fn add(&mut self, pod: Arc<QueuedPod>, order: BackoffOrder<'_>) {
+        let key = pod.key();
+        let failed = pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty();
+        let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+        if failed {
+            Arc::make_mut(&mut self.failed).add_or_update(pod, &by_expiration);
+            if self.rejected.contains(key) {
+                Arc::make_mut(&mut self.rejected).remove(key, &rejected_less);
+            }
+            return;
+        }
+        Arc::make_mut(&mut self.rejected).add_or_update(pod, &rejected_less);
+        if self.failed.contains(key) {
+            Arc::make_mut(&mut self.failed).remove(key, &by_expiration);
+        }
+    }
+
+    /// Puts a changed pod in the place of the one of its key.
+    pub(super) fn replace(&mut self, pod: QueuedPod, order: BackoffOrder<'_>) {
+        let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+        let (heap, less): (_, Less<'_>) = match self.rejected.contains(pod.key()) {
+            true => (&mut self.rejected, &rejected_less),
+            false => (&mut self.failed, &by_expiration),
+        };
+        Arc::make_mut(heap).add_or_update(Arc::new(pod), less);
+    }
+
+    /// Takes the pod of that key out.
+    pub(super) fn remove(
+        &mut self,
+        key: NamespacedName,
+        order: BackoffOrder<'_>,
+    ) -> Option<Arc<QueuedPod>> {
+        if self.rejected.contains(key) {
+            let less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+            return Arc::make_mut(&mut self.rejected).remove(key, &less);
+        }
+        if self.failed.contains(key) {
+            return Arc::make_mut(&mut self.failed).remove(key, &by_expiration);
+        }
+        None
+    }
+
+    /// Takes the first rejected pod out, whether its backoff is over or not. Pods that came
+    /// back with an error are never taken ahead of time.
+    pub(super) fn pop_early(&mut self, order: BackoffOrder<'_>) -> Option<Arc<QueuedPod>> {
+        if self.rejected.len() == 0 {
+            return None;
+        }
+        Arc::make_mut(&mut self.rejected).pop(&|a, b| order.rejected(a, b))
+    }
+
+    /// Takes all pods out whose backoff is over: first the rejected, then the failed.
+    pub(super) fn pop_completed(
+        &mut self,
+        settings: &QueueSettings,
+        order: BackoffOrder<'_>,
+        now: Time,
+    ) -> Vec<Arc<QueuedPod>> {
+        let mut done = Vec::new();
+        drain(&mut self.rejected, settings, now, &|a, b| order.rejected(a, b), &mut done);
+        drain(&mut self.failed, settings, now, &by_expiration, &mut done);
+        done
+    }
+
+    /// The earliest expiration.
+    pub(super) fn next_expiration(&self) -> Option<Time> {
+        let heaps = [&self.rejected, &self.failed];
+        heaps.iter().filter_map(|heap| heap.peek()?.backoff_expiration).min()
+    }
+
+    /// All pods in the order of their heaps: the rejected, then the failed.
+    pub(super) fn in_order(&self, order: BackoffOrder<'_>) -> Vec<&QueuedPod> {
+        let mut pods = self.rejected.in_order(&|a, b| order.rejected(a, b));
+        pods.extend(self.failed.in_order(&by_expiration));
+        pods
+    }
+}
+
+fn drain(
+    heap: &mut Arc<Heap>,
+    settings: &QueueSettings,
+    now: Time,
+    less: Less<'_>,
+    done: &mut Vec<Arc<QueuedPod>>,
+) {
+    while heap.peek().is_some_and(|pod| !settings.is_backing_off(pod, now)) {
+        done.extend(Arc::make_mut(heap).pop(less));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_api::Pod;
+    use kubestep_api::intern::Symbol;
+    use kubestep_framework::plugin::Plugin;
+    use kubestep_framework::pod::PodInfo;
+    use kubestep_plugins::priority_sort;
+
+    const START: Time = Time(1_696_118_400_000_000);
+
+    fn settings(initial_backoff: i64, max_backoff: i64) -> QueueSettings {
+        QueueSettings { initial_backoff, max_backoff, ..QueueSettings::default() }
+    }
+
+    fn queued(name: &str, priority: i32, timestamp: i64, counts: (u32, u32)) -> QueuedPod {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        pod.spec.priority = Some(priority);
+        let info = Arc::new(PodInfo::new(Arc::new(pod)));
+        let mut queued = QueuedPod::new(info, Time(START.0 + timestamp));
+        (queued.unschedulable_count, queued.consecutive_errors) = counts;
+        if counts.0 > 0 {
+            queued.unschedulable_plugins.push("plugin".into());
+        }
+        queued
+    }
+
+    /// Upstream's TestBackoffQueue_calculateBackoffDuration.
+    #[test]
+    fn durations() {
+        let cases = [
+            (1, 32, 0, 0),
+            (3, 1000, 5, 48),
+            (1, 32, 16, 32),
+            (1, i64::from(i32::MAX), 32, i64::from(i32::MAX)),
+            (1, i64::MAX, 64, i64::MAX),
+            (1, i64::MAX, 200, i64::MAX),
+            (5, 3, 1, 3),
+            (0, 10, 70, 0),
+        ];
+        for (initial, max, count, expected) in cases {
+            assert_eq!(settings(initial, max).backoff_duration(count), expected);
+        }
+        let seconds: Vec<i64> = (1..=6)
+            .map(|count| QueueSettings::default().backoff_duration(count) / 1_000_000)
+            .collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 10, 10]);
+    }
+
+    /// Upstream's TestBackoffQueue_getBackoffTime; ends are cut to the second.
+    #[test]
+    fn expirations() {
+        let second = 1_000_000;
+        let common = settings(second, 32 * second);
+        let after = |micros| Some(Time(START.0 + micros));
+        let cases = [
+            (&common, 0, (0, 0), None),
+            (&common, 0, (16, 0), after(32 * second)),
+            (&common, 0, (5, 16), after(32 * second)),
+            (&common, 0, (5, 1), after(second)),
+            (&common, 999_999, (1, 0), after(second)),
+            (&settings(0, 0), 0, (16, 0), None),
+        ];
+        for (settings, timestamp, counts, expected) in cases {
+            let pod = queued("a", 0, timestamp, counts);
+            assert_eq!(settings.backoff_expiration(&pod), expected);
+        }
+        let exact = QueueSettings { pop_from_backoff: false, ..common };
+        let pod = queued("a", 0, 999_999, (1, 0));
+        assert_eq!(exact.backoff_expiration(&pod), after(1_999_999));
+    }
+
+    fn completed(pop_from_backoff: bool, pods: &[(&str, i32, i64, (u32, u32))]) -> Vec<Symbol> {
+        let settings = QueueSettings { pop_from_backoff, ..QueueSettings::default() };
+        let sort = priority_sort::build(&Default::default(), &Default::default()).unwrap();
+        let less = |a: &QueuedPod, b: &QueuedPod| Plugin::less(&*sort, a, b);
+        let tie: Option<Less<'_>> = if pop_from_backoff { Some(&less) } else { None };
+        let order = BackoffOrder { tie };
+        let mut queue = BackoffQueue::default();
+        for (name, priority, timestamp, counts) in pods {
+            let mut pod = queued(name, *priority, *timestamp, *counts);
+            pod.backoff_expiration = QueueSettings::default().backoff_expiration(&pod);
+            queue.add(Arc::new(pod), order);
+        }
+        let done = queue.pop_completed(&settings, order, START);
+        assert_eq!(queue.len(), pods.len() - done.len());
+        done.iter().map(|pod| pod.key().name).collect()
+    }
+
+    /// Upstream's TestBackoffQueue_popAllBackoffCompleted.
+    #[test]
+    fn both_heaps_give_up_what_is_over() {
+        let second = 1_000_000;
+        let pods = [
+            ("pod0", 0, -2 * second, (1, 0)),
+            ("pod1", 0, second, (1, 0)),
+            ("pod2", 0, -2 * second, (0, 1)),
+            ("pod3", 0, second, (0, 1)),
+        ];
+        for gate in [true, false] {
+            assert_eq!(completed(gate, &pods), ["pod0", "pod2"].map(Symbol::new));
+            assert_eq!(completed(gate, &pods[..2]), ["pod0"].map(Symbol::new));
+            assert_eq!(completed(gate, &pods[2..]), ["pod2"].map(Symbol::new));
+            assert!(completed(gate, &pods[1..2]).is_empty());
+        }
+    }
+
+    /// Upstream's TestBackoffQueueOrdering, the second half of which runs on the aligned
+    /// expirations that the first has left behind.
+    #[test]
+    fn priority_orders_pods_of_one_second() {
+        let second = 1_000_000;
+        let pods = [
+            ("pod0", 1, 0, (1, 0)),
+            ("pod1", 1, -second, (1, 0)),
+            ("pod2", 2, -2 * second + 1000, (1, 0)),
+            ("pod3", 1, -2 * second, (1, 0)),
+            ("pod4", 2, -2 * second, (1, 0)),
+            ("pod5", 1, -3 * second, (1, 0)),
+        ];
+        let expected = ["pod5", "pod4", "pod2", "pod3"].map(Symbol::new);
+        assert_eq!(completed(true, &pods), expected);
+        let expected = ["pod5", "pod3", "pod4", "pod2"].map(Symbol::new);
+        assert_eq!(completed(false, &pods), expected);
+    }
+
+    /// adding to one heap takes the pod out of the other.
+    #[test]
+    fn a_pod_is_in_one_heap_only() {
+        let order = BackoffOrder { tie: None };
+        let mut queue = BackoffQueue::default();
+        queue.add(Arc::new(queued("a", 0, 0, (1, 0))), order);
+        queue.add(Arc::new(queued("a", 0, 0, (0, 1))), order);
+        assert_eq!((queue.rejected.len(), queue.failed.len()), (0, 1));
+        queue.add(Arc::new(queued("a", 0, 0, (1, 0))), order);
+        assert_eq!((queue.rejected.len(), queue.failed.len()), (1, 0));
+    }
+}

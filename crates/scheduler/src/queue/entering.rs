@@ -1,0 +1,151 @@
+//! How pods get into the active queue, the backoff queue and the unschedulable pods.
+//!
+//! Upstream: `Add`, `moveToActiveQ`, `moveToBackoffQ`, `runPreEnqueuePlugins` and the flushes
+//! in `pkg/scheduler/backend/queue/scheduling_queue.go` (Q-020…022, Q-030…034, Q-045).
+
+use std::sync::Arc;
+
+use super::*;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::plugin::Plugin;
+use kubestep_framework::status::node_statuses::add_once;
+
+/// Labels of a new pod's way into the active queue, at which its nomination is noted.
+const NEW_POD_LABELS: [&str; 2] = ["UnschedulablePodAdd", "UnschedulablePodUpdate"];
+
+impl SchedulingQueue {
+    /// Adds a new pod.
+    pub fn add(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>) {
+        self.now = cx.now;
+        self.add_new(cx, pod, Cause::event("UnschedulablePodAdd"));
+    }
+
+    pub(super) fn add_new(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>, cause: Cause) {
+        let from = self.place_of(pod.key());
+        let mut pod = QueuedPod::new(pod, cx.now);
+        self.sign(cx, &mut pod);
+        self.move_to_active(cx, pod, from, cause);
+    }
+
+    /// Moves all pods whose backoff is over into the active queue.
+    pub fn flush_backoff_completed(&mut self, cx: &QueueContext<'_>) {
+        self.now = cx.now;
+        let completed = with_orders!(self, |_less, order| {
+            self.backoff.pop_completed(&self.settings, order, cx.now)
+        });
+        for pod in completed {
+            let pod = Arc::unwrap_or_clone(pod);
+            self.move_to_active(cx, pod, QueueName::Backoff, Cause::event("BackoffComplete"));
+        }
+    }
+
+    /// Puts the pod into the active queue, or, if a PreEnqueue plugin holds it, among the
+    /// unschedulable pods. Says where it is now.
+    pub(super) fn move_to_active(
+        &mut self,
+        cx: &QueueContext<'_>,
+        mut pod: QueuedPod,
+        from: QueueName,
+        cause: Cause,
+    ) -> QueueName {
+        // Pods in backoff passed PreEnqueue when they got there, if they may leave it early; a
+        // new one of the same name did not.
+        let is_new = NEW_POD_LABELS.contains(&cause.event.as_str());
+        if is_new || from != QueueName::Backoff || !self.settings.pop_from_backoff {
+            self.run_pre_enqueue(cx, &mut pod);
+        }
+        let key = pod.key();
+        if pod.is_gated() {
+            if self.active.contains(key) || self.backoff.contains(key) {
+                return self.place_of(key);
+            }
+            return self.put_unschedulable(pod, from, cause);
+        }
+        pod.initial_attempt.get_or_insert(cx.now);
+        self.leave_unschedulable(key);
+        let info = pod.info.clone();
+        with_orders!(self, |less, order| {
+            self.backoff.remove(key, order);
+            Arc::make_mut(&mut self.active).add_or_update(Arc::new(pod), less);
+        });
+        if is_new {
+            self.add_nominated_pod(&info, None, cx.objects);
+        }
+        self.record(key, from, QueueName::Active, cause);
+        QueueName::Active
+    }
+
+    /// Puts the pod into the backoff queue, or, if a PreEnqueue plugin holds it, among the
+    /// unschedulable pods. Says where it is now.
+    pub(super) fn move_to_backoff(
+        &mut self,
+        cx: &QueueContext<'_>,
+        mut pod: QueuedPod,
+        from: QueueName,
+        cause: Cause,
+    ) -> QueueName {
+        if self.settings.pop_from_backoff {
+            self.run_pre_enqueue(cx, &mut pod);
+            if pod.is_gated() {
+                return self.put_unschedulable(pod, from, cause);
+            }
+        }
+        let key = pod.key();
+        self.leave_unschedulable(key);
+        with_orders!(self, |_less, order| self.backoff.add(Arc::new(pod), order));
+        self.record(key, from, QueueName::Backoff, cause);
+        QueueName::Backoff
+    }
+
+    /// Puts the pod among the unschedulable pods, where it counts as gated if a plugin holds
+    /// it.
+    pub(super) fn put_unschedulable(
+        &mut self,
+        pod: QueuedPod,
+        from: QueueName,
+        cause: Cause,
+    ) -> QueueName {
+        let key = pod.key();
+        let (to, plugin) = match pod.gating_plugin {
+            Some(plugin) => (QueueName::Gated, Some(plugin)),
+            None => (QueueName::Unschedulable, cause.plugin),
+        };
+        Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
+        self.record(key, from, to, Cause { plugin, ..cause });
+        to
+    }
+
+    pub(super) fn leave_unschedulable(&mut self, key: NamespacedName) {
+        if self.unschedulable.get(key).is_some() {
+            Arc::make_mut(&mut self.unschedulable).remove(key);
+        }
+    }
+
+    /// Asks the PreEnqueue plugins of the pod's profile, the one that held it so far first,
+    /// up to the first that refuses (Q-030…032).
+    fn run_pre_enqueue(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
+        let Some(plugins) = self.plugins.gates.get(&pod.info.pod.spec.scheduler_name) else {
+            pod.gating_plugin = None;
+            pod.gating_message = None;
+            return;
+        };
+        let held_by = pod.gating_plugin;
+        let is_holder = |plugin: &&Arc<dyn Plugin>| Some(plugin.name()) == held_by;
+        let first = plugins.iter().filter(is_holder);
+        let others = plugins.iter().filter(|plugin| !is_holder(plugin));
+        for plugin in first.chain(others) {
+            let turn = || plugin.pre_enqueue(cx, &pod.info);
+            let status = cx.shared.timer.time(ExtensionPoint::PreEnqueue, plugin.name(), turn);
+            if !status.is_success() {
+                let name = plugin.name();
+                add_once(&mut pod.unschedulable_plugins, name);
+                pod.gating_plugin = Some(name);
+                pod.gating_message = Some(Symbol::new(&status.message()));
+                return;
+            }
+        }
+        pod.gating_plugin = None;
+        pod.gating_message = None;
+    }
+}

@@ -1,0 +1,236 @@
+//! A binary heap of queued pods with an index by key, step for step as Go's
+//! `container/heap` moves its elements, because that decides between pods of equal rank.
+//!
+//! Upstream: `pkg/scheduler/backend/heap/heap.go`.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use kubestep_framework::pod::{NamespacedName, QueuedPod};
+
+/// Whether the first pod comes before the second.
+pub(super) type Less<'a> = &'a dyn Fn(&QueuedPod, &QueuedPod) -> bool;
+
+/// The heap. Every operation that moves elements is told the order, which must always be
+/// the same one.
+#[derive(Clone, Default)]
+pub(super) struct Heap {
+    pods: Vec<Arc<QueuedPod>>,
+    index: HashMap<NamespacedName, usize>,
+}
+
+impl Heap {
+    /// How many pods there are.
+    pub(super) fn len(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// The pod of that key.
+    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
+        self.pods.get(*self.index.get(&key)?)
+    }
+
+    /// Whether there is a pod of that key.
+    pub(super) fn contains(&self, key: NamespacedName) -> bool {
+        self.index.contains_key(&key)
+    }
+
+    /// The first pod.
+    pub(super) fn peek(&self) -> Option<&Arc<QueuedPod>> {
+        self.pods.first()
+    }
+
+    /// Adds a pod, or replaces the one of the same key and fixes its position.
+    pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPod>, less: Less<'_>) {
+        match self.index.get(&pod.key()).copied() {
+            Some(at) => {
+                self.pods[at] = pod;
+                self.fix(at, less);
+            }
+            None => {
+                let at = self.pods.len();
+                self.index.insert(pod.key(), at);
+                self.pods.push(pod);
+                self.up(at, less);
+            }
+        }
+    }
+
+    /// Takes the first pod out.
+    pub(super) fn pop(&mut self, less: Less<'_>) -> Option<Arc<QueuedPod>> {
+        let last = self.pods.len().checked_sub(1)?;
+        self.swap(0, last);
+        self.down(0, last, less);
+        self.take_last()
+    }
+
+    /// Takes the pod of that key out.
+    pub(super) fn remove(&mut self, key: NamespacedName, less: Less<'_>) -> Option<Arc<QueuedPod>> {
+        let at = *self.index.get(&key)?;
+        let last = self.pods.len() - 1;
+        if at != last {
+            self.swap(at, last);
+            if !self.down(at, last, less) {
+                self.up(at, less);
+            }
+        }
+        self.take_last()
+    }
+
+    /// The pods in the order in which they would be popped.
+    pub(super) fn in_order(&self, less: Less<'_>) -> Vec<&QueuedPod> {
+        let mut rest: Vec<&QueuedPod> = self.pods.iter().map(Arc::as_ref).collect();
+        let mut order = Vec::with_capacity(rest.len());
+        while let Some(last) = rest.len().checked_sub(1) {
+            rest.swap(0, last);
+            sift_down(
+                0,
+                last,
+                &mut rest,
+                |pods, i, j| less(pods[i], pods[j]),
+                |pods, i, j| pods.swap(i, j),
+            );
+            order.extend(rest.pop());
+        }
+        order
+    }
+
+    fn take_last(&mut self) -> Option<Arc<QueuedPod>> {
+        let pod = self.pods.pop()?;
+        self.index.remove(&pod.key());
+        Some(pod)
+    }
+
+    fn swap(&mut self, i: usize, j: usize) {
+        self.pods.swap(i, j);
+        for at in [i, j] {
+            self.index.insert(self.pods[at].key(), at);
+        }
+    }
+
+    fn fix(&mut self, at: usize, less: Less<'_>) {
+        if !self.down(at, self.pods.len(), less) {
+            self.up(at, less);
+        }
+    }
+
+    fn up(&mut self, mut at: usize, less: Less<'_>) {
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if !less(&self.pods[at], &self.pods[parent]) {
+                break;
+            }
+            self.swap(parent, at);
+            at = parent;
+        }
+    }
+
+    fn down(&mut self, start: usize, end: usize, less: Less<'_>) -> bool {
+        let before =
+            |heap: &Heap, i: usize, j: usize| less(heap.pods[i].as_ref(), heap.pods[j].as_ref());
+        sift_down(start, end, self, before, Heap::swap)
+    }
+}
+
+/// Go's `down`: sinks the element at `start` within the first `end` elements, and says
+/// whether it moved.
+fn sift_down<T>(
+    start: usize,
+    end: usize,
+    heap: &mut T,
+    before: impl Fn(&T, usize, usize) -> bool,
+    mut swap: impl FnMut(&mut T, usize, usize),
+) -> bool {
+    let mut at = start;
+    loop {
+        let left = 2 * at + 1;
+        if left >= end {
+            break;
+        }
+        let right = left + 1;
+        let child = if right < end && before(heap, right, left) { right } else { left };
+        if !before(heap, child, at) {
+            break;
+        }
+        swap(heap, at, child);
+        at = child;
+    }
+    at > start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_api::{Pod, Time};
+    use kubestep_framework::pod::PodInfo;
+
+    fn queued(name: &str, priority: i32) -> Arc<QueuedPod> {
+        let mut pod = Pod::default();
+        pod.metadata.name = name.into();
+        pod.spec.priority = Some(priority);
+        Arc::new(QueuedPod::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(0)))
+    }
+
+    fn higher_first(a: &QueuedPod, b: &QueuedPod) -> bool {
+        a.info.priority() > b.info.priority()
+    }
+
+    fn filled(pods: &[(&str, i32)]) -> Heap {
+        let mut heap = Heap::default();
+        for (name, priority) in pods {
+            heap.add_or_update(queued(name, *priority), &higher_first);
+        }
+        heap
+    }
+
+    fn array(heap: &Heap) -> Vec<&'static str> {
+        heap.pods.iter().map(|pod| pod.key().name.as_str()).collect()
+    }
+
+    fn drained(mut heap: Heap) -> Vec<&'static str> {
+        let pods = std::iter::from_fn(|| heap.pop(&higher_first));
+        pods.map(|pod| pod.key().name.as_str()).collect()
+    }
+
+    /// Worked out by hand with the rules of Go's `container/heap`.
+    #[test]
+    fn elements_move_as_in_go() {
+        let heap = filled(&[("a", 1), ("b", 2), ("c", 3), ("d", 2), ("e", 4)]);
+        assert_eq!(array(&heap), ["e", "c", "b", "a", "d"]);
+        let mut smaller = heap.clone();
+        let removed = smaller.remove(queued("c", 0).key(), &higher_first);
+        assert_eq!(removed.map(|pod| pod.info.priority()), Some(3));
+        assert_eq!(array(&smaller), ["e", "d", "b", "a"]);
+        let mut popped = heap;
+        popped.pop(&higher_first);
+        assert_eq!(array(&popped), ["c", "d", "b", "a"]);
+    }
+
+    /// Among equals the heap's own moves decide, and they are not those of a queue.
+    #[test]
+    fn equals_come_out_as_gos_heap_yields_them() {
+        let heap = filled(&[("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)]);
+        assert_eq!(array(&heap), ["a", "b", "c", "d", "e"]);
+        assert_eq!(drained(heap), ["a", "e", "d", "c", "b"]);
+    }
+
+    #[test]
+    fn an_update_moves_the_element_either_way() {
+        let mut heap = filled(&[("a", 5), ("b", 4), ("c", 3), ("d", 2)]);
+        heap.add_or_update(queued("d", 9), &higher_first);
+        assert_eq!(array(&heap), ["d", "a", "c", "b"]);
+        heap.add_or_update(queued("d", 1), &higher_first);
+        assert_eq!(array(&heap), ["a", "b", "c", "d"]);
+        assert_eq!(heap.get(queued("d", 0).key()).map(|pod| pod.info.priority()), Some(1));
+    }
+
+    #[test]
+    fn an_empty_heap_gives_nothing() {
+        let mut heap = filled(&[("a", 1)]);
+        assert!(heap.remove(queued("b", 1).key(), &higher_first).is_none());
+        assert!(heap.remove(queued("a", 1).key(), &higher_first).is_some());
+        assert!(heap.pop(&higher_first).is_none() && heap.peek().is_none());
+        assert!(!heap.contains(queued("a", 1).key()) && heap.len() == 0);
+    }
+}

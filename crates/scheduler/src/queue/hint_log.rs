@@ -1,0 +1,89 @@
+//! What hints said, for people: every answer that frees a pod, and of the others each only
+//! once between two moves of the pod, so that a crowd of waiting pods in a busy cluster
+//! does not fill the memory with the same refusal again and again.
+
+use std::sync::{Arc, LazyLock};
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::events::{ClusterEvent, Hint};
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::HintRecord;
+
+/// The names of the answers, as upstream's metrics have them.
+struct Answers {
+    queue: Symbol,
+    skip: Symbol,
+    error: Symbol,
+}
+
+static ANSWERS: LazyLock<Answers> = LazyLock::new(|| Answers {
+    queue: "Queue".into(),
+    skip: "QueueSkip".into(),
+    error: "Error".into(),
+});
+
+/// The name of an answer.
+pub(super) fn name(answer: &Result<Hint, String>) -> Symbol {
+    match answer {
+        Ok(Hint::Queue) => ANSWERS.queue,
+        Ok(Hint::Skip) => ANSWERS.skip,
+        Err(_) => ANSWERS.error,
+    }
+}
+
+/// Who refused, and what.
+type Refusals = SmallVec<[(Symbol, ClusterEvent); 4]>;
+
+/// The answers since the last call of [`HintLog::drain`].
+#[derive(Clone, Default)]
+pub(super) struct HintLog {
+    records: Vec<HintRecord>,
+    refusals: Arc<HashMap<NamespacedName, Refusals>>,
+}
+
+impl HintLog {
+    /// Notes an answer.
+    pub(super) fn note(
+        &mut self,
+        time: Time,
+        pod: NamespacedName,
+        (plugin, event): (Symbol, ClusterEvent),
+        answer: &Result<Hint, String>,
+    ) {
+        if *answer == Ok(Hint::Skip) && !self.is_first_refusal(pod, plugin, event) {
+            return;
+        }
+        let answer = name(answer);
+        self.records.push(HintRecord { time, event, pod, plugin, answer });
+    }
+
+    fn is_first_refusal(
+        &mut self,
+        pod: NamespacedName,
+        plugin: Symbol,
+        event: ClusterEvent,
+    ) -> bool {
+        let refusal = (plugin, event);
+        if self.refusals.get(&pod).is_some_and(|known| known.contains(&refusal)) {
+            return false;
+        }
+        Arc::make_mut(&mut self.refusals).entry(pod).or_default().push(refusal);
+        true
+    }
+
+    /// The pod moved: refusals are news again.
+    pub(super) fn forget(&mut self, pod: NamespacedName) {
+        if self.refusals.contains_key(&pod) {
+            Arc::make_mut(&mut self.refusals).remove(&pod);
+        }
+    }
+
+    /// Takes the answers out, in order.
+    pub(super) fn drain(&mut self) -> Vec<HintRecord> {
+        std::mem::take(&mut self.records)
+    }
+}

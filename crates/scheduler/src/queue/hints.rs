@@ -1,0 +1,311 @@
+//! What the profiles' plugins have to say in the queue: the order, the gates, and which
+//! events could help which rejected pods.
+//!
+//! Upstream: `buildQueueingHintMap` in `pkg/scheduler/scheduler.go`, `fillEnqueueExtensions`
+//! in `pkg/scheduler/framework/runtime/framework.go` (FW-200…202).
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::queue::settings::QueueSettings;
+use crate::queue::signing;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::events::{Action, ClusterEvent, EventResource, Registration};
+use kubestep_framework::plugin::Plugin;
+use kubestep_framework::runtime::Framework;
+
+/// The rejector's name when an extender refused the pod (FW-201).
+pub const EXTENDER: &str = "Extender";
+
+/// Plugins at these points take part in requeueing (FW-200).
+const REQUEUEING_POINTS: [ExtensionPoint; 5] = [
+    ExtensionPoint::PreEnqueue,
+    ExtensionPoint::PreFilter,
+    ExtensionPoint::Filter,
+    ExtensionPoint::Reserve,
+    ExtensionPoint::Permit,
+];
+
+/// What a plugin hears of that does not say (FW-200). Without volume attachments and
+/// resource slices, as upstream.
+const EVERY_RESOURCE: [EventResource; 10] = [
+    EventResource::Pod,
+    EventResource::Node,
+    EventResource::PersistentVolume,
+    EventResource::PersistentVolumeClaim,
+    EventResource::CsiNode,
+    EventResource::CsiDriver,
+    EventResource::CsiStorageCapacity,
+    EventResource::StorageClass,
+    EventResource::ResourceClaim,
+    EventResource::DeviceClass,
+];
+
+/// A registration of a plugin.
+#[derive(Clone)]
+pub(super) struct HintEntry {
+    /// The class of events.
+    pub(super) event: ClusterEvent,
+    /// The plugin.
+    pub(super) plugin: Symbol,
+    /// Whom to ask; `None`: always worth a retry.
+    pub(super) asked: Option<Arc<dyn Plugin>>,
+}
+
+/// The plugins of all profiles, as far as the queue needs them. Never changes.
+#[derive(Clone, Default)]
+pub(super) struct QueuePlugins {
+    /// The first profile's QueueSort plugin.
+    pub(super) sort: Option<Arc<dyn Plugin>>,
+    /// PreEnqueue plugins by profile, in the profile's order.
+    pub(super) gates: IndexMap<Symbol, Vec<Arc<dyn Plugin>>>,
+    /// The plugins that sign, by profile; none where pods are not signed.
+    pub(super) signers: IndexMap<Symbol, Vec<Arc<dyn Plugin>>>,
+    hints: IndexMap<Symbol, Vec<HintEntry>>,
+}
+
+/// The registrations that cover one event, by profile.
+pub(super) struct MatchingHints<'a> {
+    profiles: IndexMap<Symbol, Vec<&'a HintEntry>>,
+}
+
+impl MatchingHints<'_> {
+    /// The registrations of a profile; `None` if there is no such profile.
+    pub(super) fn of_profile(&self, profile: Symbol) -> Option<&[&HintEntry]> {
+        self.profiles.get(&profile).map(Vec::as_slice)
+    }
+}
+
+impl QueuePlugins {
+    /// Collects what the profiles' plugins registered.
+    pub(super) fn new(
+        settings: &QueueSettings,
+        frameworks: &IndexMap<Symbol, Arc<Framework>>,
+    ) -> QueuePlugins {
+        let mut plugins = QueuePlugins::default();
+        for (profile, framework) in frameworks {
+            let sort = framework.at(ExtensionPoint::QueueSort).first();
+            plugins.sort = plugins.sort.or_else(|| sort.cloned());
+            let gates = framework.at(ExtensionPoint::PreEnqueue);
+            plugins.add_profile(settings, *profile, gates, &requeueing_plugins(framework));
+            if settings.signs {
+                plugins.signers.insert(*profile, signing::signers(framework));
+            }
+        }
+        plugins
+    }
+
+    /// Adds a profile with its PreEnqueue plugins and those that take part in requeueing.
+    pub(super) fn add_profile(
+        &mut self,
+        settings: &QueueSettings,
+        profile: Symbol,
+        gates: &[Arc<dyn Plugin>],
+        requeueing: &[Arc<dyn Plugin>],
+    ) {
+        let mut entries = Vec::new();
+        if settings.has_extenders {
+            register(&mut entries, EXTENDER.into(), None, &every_event(settings)); // FW-201
+        }
+        for plugin in requeueing {
+            let events = plugin.events().unwrap_or_else(|| every_event(settings));
+            register(&mut entries, plugin.name(), Some(plugin), &events);
+        }
+        self.gates.insert(profile, gates.to_vec());
+        self.hints.insert(profile, entries);
+    }
+
+    /// Whether any plugin of any profile wants to hear of the event.
+    pub(super) fn is_of_interest(&self, event: &ClusterEvent) -> bool {
+        event.is_wildcard() || self.entries().any(|entry| entry.event.matches(event))
+    }
+
+    /// The registrations that cover the event.
+    pub(super) fn matching(&self, event: &ClusterEvent) -> MatchingHints<'_> {
+        let profiles = self.hints.iter().map(|(profile, entries)| {
+            let covering = entries.iter().filter(|entry| entry.event.matches(event));
+            (*profile, covering.collect())
+        });
+        MatchingHints { profiles: profiles.collect() }
+    }
+
+    /// Whether a plugin of that name registered for the event, in any profile.
+    pub(super) fn concerns_gate(&self, plugin: Symbol, event: &ClusterEvent) -> bool {
+        self.entries().any(|entry| entry.plugin == plugin && entry.event.matches(event))
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &HintEntry> {
+        self.hints.values().flatten()
+    }
+}
+
+/// Those of a profile's plugins that take part in requeueing, enabled at such a point or not.
+fn requeueing_plugins(framework: &Framework) -> Vec<Arc<dyn Plugin>> {
+    let takes_part = |plugin: &&Arc<dyn Plugin>| {
+        let descriptor = framework.descriptor(plugin.name());
+        descriptor.is_some_and(|d| REQUEUEING_POINTS.iter().any(|point| d.implements(*point)))
+    };
+    framework.instances().iter().filter(takes_part).cloned().collect()
+}
+
+fn every_event(settings: &QueueSettings) -> Vec<Registration> {
+    let group = settings.generic_workload.then_some(EventResource::PodGroup);
+    let resources = EVERY_RESOURCE.into_iter().chain(group);
+    resources.map(|resource| Registration::always(resource, Action::ALL)).collect()
+}
+
+fn register(
+    entries: &mut Vec<HintEntry>,
+    name: Symbol,
+    plugin: Option<&Arc<dyn Plugin>>,
+    events: &[Registration],
+) {
+    for registration in events {
+        let asked = plugin.filter(|_| registration.hinted).cloned();
+        entries.push(HintEntry { event: registration.event, plugin: name, asked });
+    }
+    let on_node = |action| {
+        events.iter().any(|registration| {
+            let event = registration.event;
+            event.resource == EventResource::Node && event.action.overlaps(action)
+        })
+    };
+    // FW-202: a node that is new may be refused by the check before the hint, and become
+    // usable by a change of its taints.
+    if on_node(Action::ADD) && !on_node(Action::UPDATE_NODE_TAINT) {
+        let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT);
+        entries.push(HintEntry { event, plugin: name, asked: None });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubestep_config::{FeatureGates, PluginDescriptor, ResolvedProfile};
+    use kubestep_framework::registry::{Entry, Factory};
+
+    struct Bare(&'static str, Option<Vec<Registration>>);
+
+    impl Plugin for Bare {
+        fn name(&self) -> Symbol {
+            self.0.into()
+        }
+        fn events(&self) -> Option<Vec<Registration>> {
+            self.1.clone()
+        }
+    }
+
+    fn labels(settings: &QueueSettings, plugins: Vec<Bare>) -> Vec<String> {
+        let shared = |plugin| -> Arc<dyn Plugin> { Arc::new(plugin) };
+        let plugins: Vec<_> = plugins.into_iter().map(shared).collect();
+        let mut all = QueuePlugins::default();
+        all.add_profile(settings, "p".into(), &[], &plugins);
+        all.entries().map(describe).collect()
+    }
+
+    fn describe(entry: &HintEntry) -> String {
+        let asked = if entry.asked.is_some() { "asked" } else { "always" };
+        format!("{} {}: {asked}", entry.plugin, entry.event.label())
+    }
+
+    /// Upstream's Test_buildQueueingHintMap.
+    #[test]
+    fn a_plugin_that_does_not_say_hears_of_everything() {
+        let settings = QueueSettings::default();
+        let heard = labels(&settings, vec![Bare("quiet", None)]);
+        let resources = [
+            "Pod",
+            "Node",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "storage.k8s.io/CSINode",
+            "storage.k8s.io/CSIDriver",
+            "storage.k8s.io/CSIStorageCapacity",
+            "storage.k8s.io/StorageClass",
+            "resource.k8s.io/ResourceClaim",
+            "resource.k8s.io/DeviceClass",
+        ];
+        let mut expected = resources.map(|name| format!("quiet {name}All: always")).to_vec();
+        assert_eq!(heard, expected);
+        let settings = QueueSettings { generic_workload: true, ..settings };
+        expected.push("quiet scheduling.k8s.io/PodGroupAll: always".to_owned());
+        assert_eq!(labels(&settings, vec![Bare("quiet", None)]), expected);
+    }
+
+    /// FW-202
+    #[test]
+    fn who_wants_new_nodes_hears_of_taints() {
+        let node = |action| Registration::hinted(EventResource::Node, action);
+        let pod = Registration::always(EventResource::Pod, Action::ADD);
+        let plugins = vec![
+            Bare("nodes", Some(vec![node(Action::ADD)])),
+            Bare("pods", Some(vec![pod])),
+            Bare("both", Some(vec![node(Action::ADD), node(Action::UPDATE_NODE_TAINT)])),
+            Bare("labels", Some(vec![node(Action::UPDATE_NODE_LABEL)])),
+            Bare("none", Some(Vec::new())),
+        ];
+        let expected = [
+            "nodes NodeAdd: asked",
+            "nodes NodeUpdateNodeTaint: always",
+            "pods PodAdd: always",
+            "both NodeAdd: asked",
+            "both NodeUpdateNodeTaint: asked",
+            "labels NodeUpdateNodeLabel: asked",
+        ];
+        assert_eq!(labels(&QueueSettings::default(), plugins), expected);
+    }
+
+    /// FW-201
+    #[test]
+    fn extenders_come_first() {
+        let settings = QueueSettings { has_extenders: true, ..QueueSettings::default() };
+        let heard = labels(&settings, vec![Bare("none", Some(Vec::new()))]);
+        assert_eq!(heard.len(), 10);
+        assert_eq!(heard[0], "Extender PodAll: always");
+    }
+
+    #[test]
+    fn interest_is_that_of_any_profile() {
+        let node = Registration::hinted(EventResource::Node, Action::ADD);
+        let plugin: Arc<dyn Plugin> = Arc::new(Bare("nodes", Some(vec![node])));
+        let mut all = QueuePlugins::default();
+        all.add_profile(&QueueSettings::default(), "first".into(), &[], &[]);
+        all.add_profile(&QueueSettings::default(), "second".into(), &[], &[plugin]);
+        let added = ClusterEvent::new(EventResource::Node, Action::ADD);
+        let gone = ClusterEvent::new(EventResource::Node, Action::DELETE);
+        assert!(all.is_of_interest(&added) && !all.is_of_interest(&gone));
+        assert!(all.is_of_interest(&ClusterEvent::FORCE_ACTIVATE));
+        assert!(all.concerns_gate("nodes".into(), &added));
+        assert!(!all.concerns_gate("nodes".into(), &gone));
+        let matching = all.matching(&added);
+        let found = |profile: &str| matching.of_profile(profile.into()).map(<[_]>::len);
+        assert_eq!([found("first"), found("second"), found("third")], [Some(0), Some(1), None]);
+    }
+
+    fn entry(name: &'static str, point: ExtensionPoint) -> Entry {
+        let plain = PluginDescriptor::new(name, &[point]);
+        let descriptor = PluginDescriptor { registers_events: false, signs: false, ..plain };
+        let factory: Factory = match name {
+            "filters" => |_, _| Ok(Arc::new(Bare("filters", Some(Vec::new())))),
+            _ => |_, _| Ok(Arc::new(Bare("scores", Some(Vec::new())))),
+        };
+        Entry { descriptor, factory }
+    }
+
+    /// FW-200: what a plugin implements counts, not where it is enabled.
+    #[test]
+    fn only_plugins_that_can_refuse_take_part() {
+        let mut registry = kubestep_plugins::registry();
+        registry.register(entry("filters", ExtensionPoint::Filter)).unwrap();
+        registry.register(entry("scores", ExtensionPoint::Score)).unwrap();
+        let names = ["PrioritySort", "SchedulingGates", "filters", "scores", "DefaultBinder"];
+        let instances = names.map(Symbol::new).to_vec();
+        let profile = ResolvedProfile { instances, ..ResolvedProfile::default() };
+        let framework = Framework::new(profile, &registry, &FeatureGates::default()).unwrap();
+        let taking_part = requeueing_plugins(&framework);
+        let found: Vec<_> = taking_part.iter().map(|plugin| plugin.name()).collect();
+        assert_eq!(found, ["SchedulingGates", "filters"].map(Symbol::new));
+    }
+}

@@ -1,0 +1,132 @@
+//! Pods in a scheduling or binding cycle, and the events that happened meanwhile.
+//!
+//! One list in order of arrival holds both. A pod that comes back looks at the events
+//! behind its own entry. Upstream: `inFlightEvents` in
+//! `pkg/scheduler/backend/queue/active_queue.go`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use kubestep_api::intern::Symbol;
+use kubestep_framework::events::{ClusterEvent, EventObjects};
+use kubestep_framework::pod::{NamespacedName, QueuedPod};
+
+/// An event with its objects.
+#[derive(Clone, Debug)]
+pub(super) struct InFlightEvent {
+    /// The event.
+    pub(super) event: ClusterEvent,
+    /// What it is about.
+    pub(super) objects: EventObjects,
+}
+
+#[derive(Clone)]
+enum Entry {
+    Pod(Arc<QueuedPod>),
+    Event(Arc<InFlightEvent>),
+}
+
+/// The list, and where in it each pod is.
+#[derive(Clone, Default)]
+pub(super) struct InFlight {
+    list: BTreeMap<u64, Entry>,
+    pods: HashMap<Symbol, u64>,
+    next: u64,
+}
+
+impl InFlight {
+    /// Whether no pod is in flight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pods.is_empty()
+    }
+
+    /// How many pods are in flight.
+    pub(super) fn len(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// Whether the pod with that UID is in flight.
+    pub(super) fn contains(&self, uid: Symbol) -> bool {
+        self.pods.contains_key(&uid)
+    }
+
+    /// The pods, in the order in which they were popped.
+    pub(super) fn pods(&self) -> impl Iterator<Item = &Arc<QueuedPod>> {
+        self.list.values().filter_map(|entry| match entry {
+            Entry::Pod(pod) => Some(pod),
+            Entry::Event(_) => None,
+        })
+    }
+
+    /// The events, in the order in which they happened.
+    pub(super) fn events(&self) -> impl Iterator<Item = ClusterEvent> {
+        self.list.values().filter_map(|entry| match entry {
+            Entry::Pod(_) => None,
+            Entry::Event(event) => Some(event.event),
+        })
+    }
+
+    /// The pod of that key.
+    pub(super) fn by_key(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
+        self.pods().find(|pod| pod.key() == key)
+    }
+
+    /// Appends a popped pod. `false`: one with its UID is in flight already.
+    pub(super) fn push_pod(&mut self, pod: Arc<QueuedPod>) -> bool {
+        if self.contains(pod.uid()) {
+            return false;
+        }
+        self.pods.insert(pod.uid(), self.next);
+        self.push(Entry::Pod(pod));
+        true
+    }
+
+    /// Appends an event.
+    pub(super) fn push_event(&mut self, event: ClusterEvent, objects: EventObjects) {
+        self.push(Entry::Event(Arc::new(InFlightEvent { event, objects })));
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.list.insert(self.next, entry);
+        self.next += 1;
+    }
+
+    /// The events since the pod was popped, in order; `None` if it is not in flight.
+    pub(super) fn events_since(&self, uid: Symbol) -> Option<Vec<Arc<InFlightEvent>>> {
+        let after = self.pods.get(&uid)? + 1;
+        let events = self.list.range(after..).filter_map(|(_, entry)| match entry {
+            Entry::Event(event) => Some(event.clone()),
+            Entry::Pod(_) => None,
+        });
+        Some(events.collect())
+    }
+
+    /// Takes the pod out, and drops the events that no pod in flight needs any more.
+    pub(super) fn done(&mut self, uid: Symbol) -> Option<Arc<QueuedPod>> {
+        let place = self.pods.remove(&uid)?;
+        let pod = self.list.remove(&place);
+        while let Some(first) = self.list.first_entry()
+            && matches!(first.get(), Entry::Event(_))
+        {
+            first.remove();
+        }
+        match pod? {
+            Entry::Pod(pod) => Some(pod),
+            Entry::Event(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl InFlight {
+    /// The whole list as texts: keys of pods and labels of events.
+    pub(super) fn describe(&self) -> Vec<String> {
+        let text = |entry: &Entry| match entry {
+            Entry::Pod(pod) => pod.key().to_string(),
+            Entry::Event(event) => event.event.label(),
+        };
+        self.list.values().map(text).collect()
+    }
+}

@@ -1,0 +1,262 @@
+//! The scheduling queue: which pod is tried next, and when a failed one is tried again.
+//!
+//! Four places: the active queue (`heap`), the backoff queue (`backoff`), the
+//! unschedulable pods with the gated ones among them (`unschedulable`), and the pods in
+//! flight (`in_flight`); and beside them the nominations (`nominator`). `entering` puts
+//! pods into queues, `requeueing` decides whether an event is worth a retry, `updating`
+//! handles changes of the pods themselves, `views` is for people and tests.
+//!
+//! A queue is a value: a clone shares everything until one side changes. Time comes in with
+//! the context. Where upstream leaves an order to chance, it is fixed here: waiting pods go in
+//! the order of their slots (see `unschedulable`), plugins in the order of their profile.
+//!
+//! Upstream: `pkg/scheduler/backend/queue/scheduling_queue.go`.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::queue::backoff::{BackoffOrder, BackoffQueue};
+use crate::queue::heap::Heap;
+use crate::queue::hint_log::HintLog;
+use crate::queue::hints::QueuePlugins;
+use crate::queue::in_flight::InFlight;
+use crate::queue::nominator::Nominator;
+use crate::queue::unschedulable::UnschedulablePods;
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
+use kubestep_framework::objects::Objects;
+use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
+use kubestep_framework::runtime::Framework;
+use kubestep_framework::tie_break::TieBreak;
+
+mod backoff;
+mod entering;
+mod heap;
+mod hint_log;
+mod hints;
+mod in_flight;
+pub mod node_events;
+mod nominator;
+pub mod pod_events;
+mod reconfigure;
+mod requeueing;
+mod settings;
+mod signing;
+#[cfg(test)]
+mod tests;
+mod unschedulable;
+mod updating;
+mod views;
+
+pub use hints::EXTENDER;
+pub use settings::QueueSettings;
+
+/// The scheduling queue.
+#[derive(Clone)]
+pub struct SchedulingQueue {
+    settings: QueueSettings,
+    plugins: Arc<QueuePlugins>,
+    active: Arc<Heap>,
+    backoff: BackoffQueue,
+    unschedulable: Arc<UnschedulablePods>,
+    in_flight: Arc<InFlight>,
+    nominator: Arc<Nominator>,
+    cycle: u64,
+    now: Time,
+    moves: Vec<QueueMove>,
+    asked: HintLog,
+    tie_break: TieBreak,
+    /// Walks over the unschedulable pods, each with an order of its own.
+    walks: u64,
+}
+
+/// Why a pod moves.
+#[derive(Clone, Copy)]
+struct Cause {
+    event: Symbol,
+    plugin: Option<Symbol>,
+}
+
+impl Cause {
+    fn event(label: &str) -> Cause {
+        Cause { event: label.into(), plugin: None }
+    }
+}
+
+/// The order of the active queue, from the QueueSort plugin of the first profile.
+fn queue_sort(plugins: &QueuePlugins) -> impl Fn(&QueuedPod, &QueuedPod) -> bool + use<'_> {
+    |a, b| plugins.sort.as_ref().is_some_and(|plugin| plugin.less(a, b))
+}
+
+/// Calls `$do` with the orders of the active and the backoff queue.
+macro_rules! with_orders {
+    ($queue:expr, |$less:ident, $order:ident| $do:expr) => {{
+        let plugins = $queue.plugins.clone();
+        let sort = queue_sort(&plugins);
+        let $less: $crate::queue::heap::Less<'_> = &sort;
+        let tie = $queue.settings.pop_from_backoff.then_some($less);
+        let $order = BackoffOrder { tie };
+        $do
+    }};
+}
+use with_orders;
+
+impl SchedulingQueue {
+    /// An empty queue for the given profiles, of which the first gives the order.
+    pub fn new(
+        settings: QueueSettings,
+        frameworks: &IndexMap<Symbol, Arc<Framework>>,
+    ) -> SchedulingQueue {
+        let plugins = QueuePlugins::new(&settings, frameworks);
+        SchedulingQueue::with_plugins(settings, plugins)
+    }
+
+    fn with_plugins(settings: QueueSettings, plugins: QueuePlugins) -> SchedulingQueue {
+        SchedulingQueue {
+            settings,
+            plugins: Arc::new(plugins),
+            active: Arc::default(),
+            backoff: BackoffQueue::default(),
+            unschedulable: Arc::default(),
+            in_flight: Arc::default(),
+            nominator: Arc::default(),
+            cycle: 0,
+            now: Time::default(),
+            moves: Vec::new(),
+            asked: HintLog::default(),
+            tie_break: TieBreak::default(),
+            walks: 0,
+        }
+    }
+
+    /// Says how long a pod may stay unschedulable before it is tried again without an event, in
+    /// microseconds.
+    pub fn set_max_unschedulable_duration(&mut self, micros: i64) {
+        self.settings.max_unschedulable_duration = micros;
+    }
+
+    /// Says what the order is chosen by in which one event moves several pods.
+    pub fn set_tie_break(&mut self, tie_break: TieBreak) {
+        self.tie_break = tie_break;
+    }
+
+    /// Takes the next pod out and into flight: the first of the active queue, else, if that
+    /// is allowed, the first of the backoff queue ahead of its time.
+    pub fn pop(&mut self, cx: &QueueContext<'_>) -> Option<QueuedPod> {
+        self.now = cx.now;
+        loop {
+            let (pod, from, label) = self.take_next()?;
+            if let Some(pod) = self.move_to_flight(pod, from, Cause::event(label)) {
+                return Some(pod);
+            }
+        }
+    }
+
+    /// `None`: a pod with this UID is in flight already, so this one is discarded.
+    fn move_to_flight(
+        &mut self,
+        pod: Arc<QueuedPod>,
+        from: QueueName,
+        cause: Cause,
+    ) -> Option<QueuedPod> {
+        let mut pod = Arc::unwrap_or_clone(pod);
+        pod.attempts += 1;
+        if !Arc::make_mut(&mut self.in_flight).push_pod(Arc::new(pod.clone())) {
+            self.record(pod.key(), from, QueueName::None, cause);
+            return None;
+        }
+        self.cycle += 1;
+        self.record(pod.key(), from, QueueName::InFlight, cause);
+        Some(pod)
+    }
+
+    /// Takes the pod of that key out and into flight, wherever it waits; for a pod group's
+    /// cycle. `None` if it is in no queue, or gated.
+    pub fn pop_specific(
+        &mut self,
+        cx: &QueueContext<'_>,
+        key: NamespacedName,
+    ) -> Option<QueuedPod> {
+        self.now = cx.now;
+        self.activate_one(cx, key);
+        if !self.active.contains(key) {
+            return None;
+        }
+        let pod = with_orders!(self, |less, _order| {
+            Arc::make_mut(&mut self.active).remove(key, less)
+        })?;
+        self.move_to_flight(pod, QueueName::Active, Cause::event("PodPopped"))
+    }
+
+    fn take_next(&mut self) -> Option<(Arc<QueuedPod>, QueueName, &'static str)> {
+        with_orders!(self, |less, order| {
+            if self.active.len() > 0 {
+                let pod = Arc::make_mut(&mut self.active).pop(less)?;
+                return Some((pod, QueueName::Active, "PodPopped"));
+            }
+            order.tie?;
+            let pod = self.backoff.pop_early(order)?;
+            Some((pod, QueueName::Backoff, "PopFromBackoffQ"))
+        })
+    }
+
+    /// The pod's cycle is over, and it does not come back.
+    pub fn done(&mut self, uid: Symbol) {
+        if !self.in_flight.contains(uid) {
+            return;
+        }
+        if let Some(pod) = Arc::make_mut(&mut self.in_flight).done(uid) {
+            self.record(pod.key(), QueueName::InFlight, QueueName::None, Cause::event("Done"));
+        }
+    }
+
+    /// Whether the pod with that UID is in flight.
+    pub fn is_in_flight(&self, uid: Symbol) -> bool {
+        self.in_flight.contains(uid)
+    }
+
+    /// How many pods have been popped.
+    pub fn scheduling_cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Nominates the pod to `node` (upstream's mode Override, even if empty), or with `None`
+    /// to the node of its own status (mode Noop).
+    pub fn add_nominated_pod(
+        &mut self,
+        pod: &Arc<PodInfo>,
+        node: Option<Symbol>,
+        objects: &Objects,
+    ) {
+        let own = !pod.pod.status.nominated_node_name.is_empty();
+        if node.is_some() || own || self.nominator.contains(pod.uid()) {
+            Arc::make_mut(&mut self.nominator).add(&pod.pod, node, objects);
+        }
+    }
+
+    /// Forgets the pod's nomination.
+    pub fn delete_nominated_pod_if_exists(&mut self, uid: Symbol) {
+        if self.nominator.contains(uid) {
+            Arc::make_mut(&mut self.nominator).remove(uid);
+        }
+    }
+
+    /// Signs a pod that is new or changed (FW-225).
+    fn sign(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
+        let signers = self.plugins.signers.get(&pod.info.pod.spec.scheduler_name);
+        pod.signature = signers.and_then(|signers| signing::sign(signers, cx, &pod.info));
+    }
+
+    fn record(&mut self, pod: NamespacedName, from: QueueName, to: QueueName, cause: Cause) {
+        if from == to {
+            return;
+        }
+        self.asked.forget(pod);
+        let Cause { event, plugin } = cause;
+        let (time, order) = (self.now, None);
+        self.moves.push(QueueMove { time, pod, from, to, event, plugin, order });
+    }
+}

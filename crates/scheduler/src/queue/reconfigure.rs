@@ -1,0 +1,60 @@
+//! Another configuration for a queue at work, and pods that a person moves.
+
+use std::sync::Arc;
+
+use super::*;
+use kubestep_api::Object;
+use kubestep_framework::events::{ClusterEvent, EventObjects};
+
+impl SchedulingQueue {
+    /// Takes on other profiles and settings. Every pod stays where it is, in the new order,
+    /// unless a gate of the new profiles holds it, or one of the old no longer does. Pods
+    /// that wait for an event are tried again: what they wait for may mean nothing any more.
+    pub fn reconfigure(
+        &mut self,
+        cx: &QueueContext<'_>,
+        settings: QueueSettings,
+        frameworks: &IndexMap<Symbol, Arc<Framework>>,
+    ) {
+        self.now = cx.now;
+        let owned = |pods: Vec<&QueuedPod>| pods.into_iter().cloned().collect::<Vec<_>>();
+        let (active, backoff) = (owned(self.active()), owned(self.backoff()));
+        self.plugins = Arc::new(QueuePlugins::new(&settings, frameworks));
+        self.settings = settings;
+        for mut pod in self.unschedulable.iter().map(|pod| (**pod).clone()).collect::<Vec<_>>() {
+            self.sign(cx, &mut pod);
+            Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
+        }
+        let gated = owned(self.gated());
+        (self.active, self.backoff) = (Arc::default(), BackoffQueue::default());
+        let cause = Cause::event(&ClusterEvent::RECONFIGURED.label());
+        for mut pod in active {
+            self.sign(cx, &mut pod);
+            self.move_to_active(cx, pod, QueueName::Active, cause);
+        }
+        for mut pod in backoff {
+            self.sign(cx, &mut pod);
+            self.move_to_backoff(cx, pod, QueueName::Backoff, cause);
+        }
+        for pod in gated {
+            self.leave_unschedulable(pod.key());
+            self.move_to_active(cx, pod, QueueName::Gated, cause);
+        }
+        let objects = EventObjects { old: None, new: None };
+        self.move_all(cx, ClusterEvent::RECONFIGURED, &objects, None);
+    }
+
+    /// Tries a pod again that waits for an event, as if one had come that helps: at once, or
+    /// when its backoff is over. `false` if it does not wait for one.
+    pub fn retry(&mut self, cx: &QueueContext<'_>, key: NamespacedName) -> bool {
+        let Some(pod) = self.unschedulable.get(key).filter(|pod| !pod.is_gated()) else {
+            return false;
+        };
+        let uid = pod.uid();
+        let new = Some(Object::Pod(pod.info.pod.clone()));
+        let objects = EventObjects { old: None, new };
+        let only = |info: &PodInfo| info.uid() == uid;
+        self.move_all(cx, ClusterEvent::BY_HAND, &objects, Some(&only));
+        true
+    }
+}

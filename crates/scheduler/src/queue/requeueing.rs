@@ -1,0 +1,307 @@
+//! Whether an event is worth another try of a rejected pod, and what then becomes of it.
+//!
+//! Upstream: `isPodWorthRequeuing`, `AddUnschedulableIfNotPresent`,
+//! `movePodsToActiveOrBackoffQueue` and `flushUnschedulablePodsLeftover` in
+//! `pkg/scheduler/backend/queue/scheduling_queue.go` (Q-023, Q-024, Q-033, Q-050…055, Q-063).
+
+use std::sync::Arc;
+
+use super::*;
+use crate::queue::hint_log;
+use crate::queue::hints::{HintEntry, MatchingHints};
+use kubestep_api::Object;
+use kubestep_framework::events::{ClusterEvent, EventObjects, Hint};
+use kubestep_framework::runtime::stopwatch::Work;
+
+/// What to do with a rejected pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Strategy {
+    /// Leave it.
+    Skip,
+    /// Try it when its backoff is over.
+    AfterBackoff,
+    /// Try it now.
+    Immediately,
+}
+
+/// What to do, and the plugin whose hint said so, if one did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Verdict {
+    pub(super) strategy: Strategy,
+    pub(super) plugin: Option<Symbol>,
+}
+
+impl Verdict {
+    const SKIP: Verdict = Verdict { strategy: Strategy::Skip, plugin: None };
+    const AFTER_BACKOFF: Verdict = Verdict { strategy: Strategy::AfterBackoff, plugin: None };
+}
+
+/// An event as it is judged: with its objects and the registrations that cover it.
+#[derive(Clone, Copy)]
+pub(super) struct JudgedEvent<'a> {
+    pub(super) event: &'a ClusterEvent,
+    pub(super) objects: &'a EventObjects,
+    pub(super) hints: &'a MatchingHints<'a>,
+}
+
+impl JudgedEvent<'_> {
+    /// `false`: no plugin that rejected the pod registered for the event, so that judging it
+    /// could not come to anything but Skip. Asked of every waiting pod at every event.
+    fn can_concern(&self, pod: &QueuedPod) -> bool {
+        let rejected_by = |plugin| {
+            pod.unschedulable_plugins.contains(plugin) || pod.pending_plugins.contains(plugin)
+        };
+        let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
+        if !rejected || self.event.is_wildcard() {
+            return true;
+        }
+        let entries = self.hints.of_profile(pod.info.pod.spec.scheduler_name);
+        entries.is_none_or(|entries| entries.iter().any(|entry| rejected_by(&entry.plugin)))
+    }
+}
+
+impl SchedulingQueue {
+    /// Takes a pod back whose attempt failed. It must carry the plugins that rejected it; it
+    /// is no longer in flight afterwards, whatever happens.
+    ///
+    /// # Errors
+    /// The pod is in a queue already, in upstream's words.
+    pub fn add_unschedulable_if_not_present(
+        &mut self,
+        cx: &QueueContext<'_>,
+        pod: QueuedPod,
+    ) -> Result<(), String> {
+        self.now = cx.now;
+        let uid = pod.uid();
+        let added = self.take_back(cx, pod);
+        if self.in_flight.contains(uid) {
+            Arc::make_mut(&mut self.in_flight).done(uid);
+        }
+        added
+    }
+
+    fn take_back(&mut self, cx: &QueueContext<'_>, mut pod: QueuedPod) -> Result<(), String> {
+        let key = pod.key();
+        match self.place_in_queues(key) {
+            QueueName::Unschedulable | QueueName::Gated => {
+                return Err(format!("Pod {key} is already present in unschedulable queue"));
+            }
+            QueueName::Active => {
+                return Err(format!("Pod {key} is already present in the active queue"));
+            }
+            QueueName::Backoff => {
+                return Err(format!("Pod {key} is already present in the backoff queue"));
+            }
+            QueueName::None | QueueName::InFlight => {}
+        }
+        if pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty() {
+            pod.consecutive_errors += 1;
+        } else {
+            pod.unschedulable_count += 1;
+            pod.consecutive_errors = 0;
+        }
+        pod.timestamp = cx.now;
+        pod.backoff_expiration = self.settings.backoff_expiration(&pod);
+        pod.flushed = false;
+        let verdict = self.judge_in_flight(cx, &pod);
+        let label = Symbol::new("ScheduleAttemptFailure");
+        self.requeue(cx, pod, QueueName::InFlight, verdict, label);
+        Ok(())
+    }
+
+    /// Looks at the events since the pod was popped.
+    fn judge_in_flight(&mut self, cx: &QueueContext<'_>, pod: &QueuedPod) -> Verdict {
+        let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
+        let grouped =
+            self.settings.generic_workload && pod.info.pod.spec.scheduling_group.is_some();
+        if !rejected || grouped {
+            return Verdict::AFTER_BACKOFF;
+        }
+        let Some(events) = self.in_flight.events_since(pod.uid()) else {
+            return Verdict::AFTER_BACKOFF;
+        };
+        let plugins = self.plugins.clone();
+        let mut verdict = Verdict::SKIP;
+        for happened in events {
+            let hints = plugins.matching(&happened.event);
+            let (event, objects) = (&happened.event, &happened.objects);
+            let judged = self.judge(cx, pod, JudgedEvent { event, objects, hints: &hints });
+            match judged.strategy {
+                Strategy::Skip => {}
+                Strategy::Immediately => return judged,
+                Strategy::AfterBackoff if pod.pending_plugins.is_empty() => return judged,
+                Strategy::AfterBackoff => verdict = judged,
+            }
+        }
+        verdict
+    }
+
+    /// Whether the event is worth another try of the pod.
+    pub(super) fn judge(
+        &mut self,
+        cx: &QueueContext<'_>,
+        pod: &QueuedPod,
+        judged: JudgedEvent<'_>,
+    ) -> Verdict {
+        if pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty() {
+            return Verdict::AFTER_BACKOFF;
+        }
+        if judged.event.is_wildcard() {
+            return match &judged.objects.new {
+                Some(Object::Pod(only)) if only.metadata.uid == pod.uid() => Verdict::AFTER_BACKOFF,
+                Some(_) => Verdict::SKIP,
+                None => Verdict::AFTER_BACKOFF,
+            };
+        }
+        let profile = pod.info.pod.spec.scheduler_name;
+        let Some(entries) = judged.hints.of_profile(profile) else {
+            return Verdict::AFTER_BACKOFF;
+        };
+        let mut verdict = Verdict::SKIP;
+        for entry in entries {
+            let pending = pod.pending_plugins.contains(&entry.plugin);
+            if !pending && !pod.unschedulable_plugins.contains(&entry.plugin) {
+                continue;
+            }
+            if self.ask(cx, pod, entry, judged) == Hint::Skip {
+                continue;
+            }
+            let plugin = Some(entry.plugin);
+            if pending {
+                return Verdict { strategy: Strategy::Immediately, plugin };
+            }
+            verdict = Verdict { strategy: Strategy::AfterBackoff, plugin };
+            if pod.pending_plugins.is_empty() {
+                return verdict;
+            }
+        }
+        verdict
+    }
+
+    /// Asks one plugin, and notes the answer. An error counts as Queue.
+    fn ask(
+        &mut self,
+        cx: &QueueContext<'_>,
+        pod: &QueuedPod,
+        entry: &HintEntry,
+        judged: JudgedEvent<'_>,
+    ) -> Hint {
+        let turn = || match &entry.asked {
+            Some(plugin) => plugin.hint(cx, &pod.info, judged.event, judged.objects),
+            None => Ok(Hint::Queue),
+        };
+        let answer = cx.shared.timer.work(turn, |answer| Work::QueueingHint {
+            plugin: entry.plugin,
+            event: *judged.event,
+            answer: hint_log::name(answer),
+        });
+        self.asked.note(cx.now, pod.key(), (entry.plugin, *judged.event), &answer);
+        answer.unwrap_or(Hint::Queue)
+    }
+
+    /// Puts the pod where the verdict says. Says where it is now.
+    pub(super) fn requeue(
+        &mut self,
+        cx: &QueueContext<'_>,
+        pod: QueuedPod,
+        from: QueueName,
+        verdict: Verdict,
+        event: Symbol,
+    ) -> QueueName {
+        let cause = Cause { event, plugin: verdict.plugin };
+        match verdict.strategy {
+            Strategy::Skip => self.put_unschedulable(pod, from, cause),
+            Strategy::AfterBackoff if self.settings.is_backing_off(&pod, cx.now) => {
+                self.move_to_backoff(cx, pod, from, cause)
+            }
+            _ => self.move_to_active(cx, pod, from, cause),
+        }
+    }
+
+    /// Tells the unschedulable pods of an event, those that pass `check` if there is one
+    /// . An event that no plugin registered for does nothing at all.
+    pub fn move_all(
+        &mut self,
+        cx: &QueueContext<'_>,
+        event: ClusterEvent,
+        objects: &EventObjects,
+        check: Option<&dyn Fn(&PodInfo) -> bool>,
+    ) {
+        self.now = cx.now;
+        if !self.plugins.is_of_interest(&event) {
+            return;
+        }
+        let plugins = self.plugins.clone();
+        let hints = plugins.matching(&event);
+        let judged = JudgedEvent { event: &event, objects, hints: &hints };
+        let is_candidate = |pod: &&Arc<QueuedPod>| {
+            judged.can_concern(pod) && check.is_none_or(|check| check(&pod.info))
+        };
+        self.walks += 1;
+        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let candidates = walk.filter(is_candidate).cloned().collect();
+        self.move_pods(cx, candidates, judged);
+    }
+
+    fn move_pods(
+        &mut self,
+        cx: &QueueContext<'_>,
+        candidates: Vec<Arc<QueuedPod>>,
+        judged: JudgedEvent<'_>,
+    ) {
+        let plugins = self.plugins.clone();
+        let label = Symbol::new(&judged.event.label());
+        let first = self.moves.len();
+        for pod in candidates {
+            //
+            let gate = pod.gating_plugin;
+            if gate.is_some_and(|gate| !plugins.concerns_gate(gate, judged.event)) {
+                continue;
+            }
+            let verdict = self.judge(cx, &pod, judged);
+            if verdict.strategy != Strategy::Skip {
+                // Taken out first, so that a pod that is gated now gives up its slot.
+                self.leave_unschedulable(pod.key());
+                let from = place_among_unschedulable(&pod);
+                self.requeue(cx, Arc::unwrap_or_clone(pod), from, verdict, label);
+            }
+        }
+        if self.tie_break.is_chosen() && self.moves.len() > first + 1 {
+            let order = Some(self.tie_break);
+            self.moves[first..].iter_mut().for_each(|moved| moved.order = order);
+        }
+        if !self.in_flight.is_empty() {
+            let (event, objects) = (*judged.event, judged.objects.clone());
+            Arc::make_mut(&mut self.in_flight).push_event(event, objects);
+        }
+    }
+
+    /// Moves pods that have been unschedulable for too long. Gated ones are marked
+    /// but stay.
+    pub fn flush_unschedulable_leftover(&mut self, cx: &QueueContext<'_>) {
+        self.now = cx.now;
+        let limit = self.settings.max_unschedulable_duration;
+        let is_left_over = |pod: &&Arc<QueuedPod>| cx.now.0 - pod.timestamp.0 > limit;
+        self.walks += 1;
+        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let left_over: Vec<_> = walk.filter(is_left_over).cloned().collect();
+        if left_over.is_empty() {
+            return;
+        }
+        let mut candidates = Vec::with_capacity(left_over.len());
+        for mut pod in left_over {
+            Arc::make_mut(&mut pod).flushed = true;
+            Arc::make_mut(&mut self.unschedulable).add_or_update(pod.clone());
+            candidates.push(pod);
+        }
+        let plugins = self.plugins.clone();
+        let event = &ClusterEvent::UNSCHEDULABLE_TIMEOUT;
+        let (hints, objects) = (&plugins.matching(event), &EventObjects::default());
+        self.move_pods(cx, candidates, JudgedEvent { event, objects, hints });
+    }
+}
+
+/// Gated or unschedulable.
+pub(super) fn place_among_unschedulable(pod: &QueuedPod) -> QueueName {
+    if pod.is_gated() { QueueName::Gated } else { QueueName::Unschedulable }
+}

@@ -1,0 +1,138 @@
+//! Changes of the pods themselves: updates, deletions, activation.
+//!
+//! Upstream: `Update`, `Delete` and `Activate` in
+//! `pkg/scheduler/backend/queue/scheduling_queue.go` (Q-060…062).
+
+use std::sync::Arc;
+
+use super::*;
+use crate::queue::pod_events::pod_update_events;
+use crate::queue::requeueing::{JudgedEvent, place_among_unschedulable};
+use kubestep_api::{Object, Pod};
+use kubestep_framework::events::{ClusterEvent, EventObjects};
+
+fn key_of(pod: &Pod) -> NamespacedName {
+    NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
+}
+
+impl SchedulingQueue {
+    /// The pod changed. In flight, that is noted for its return; in the active or the backoff
+    /// queue it is replaced in place; an unschedulable one is perhaps worth another try; one
+    /// that is nowhere is added.
+    pub fn update(&mut self, cx: &QueueContext<'_>, old: &Arc<Pod>, new: Arc<Pod>) {
+        self.now = cx.now;
+        let events = pod_update_events(old, &new, cx.features);
+        let objects = EventObjects {
+            old: Some(Object::Pod(old.clone())),
+            new: Some(Object::Pod(new.clone())),
+        };
+        if self.in_flight.contains(new.metadata.uid) {
+            let list = Arc::make_mut(&mut self.in_flight);
+            events.into_iter().for_each(|event| list.push_event(event, objects.clone()));
+            return;
+        }
+        if self.replace_in_place(cx, old, &new) {
+            return;
+        }
+        let key = key_of(&new);
+        let Some(pod) = self.unschedulable.get(key) else {
+            let info = Arc::new(PodInfo::with_features(new, cx.features));
+            return self.add_new(cx, info, Cause::event("UnschedulablePodUpdate"));
+        };
+        let mut pod = QueuedPod::clone(pod);
+        pod.info = Arc::new(pod.info.updated(new, cx.features));
+        self.sign(cx, &mut pod);
+        self.update_nominated_pod(old, &pod.info.clone(), cx.objects);
+        Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
+        self.retry_after_update(cx, key, &events, &objects);
+    }
+
+    /// Asks event by event until the pod has left the unschedulable pods.
+    fn retry_after_update(
+        &mut self,
+        cx: &QueueContext<'_>,
+        key: NamespacedName,
+        events: &[ClusterEvent],
+        objects: &EventObjects,
+    ) {
+        let plugins = self.plugins.clone();
+        for event in events {
+            let Some(pod) = self.unschedulable.get(key).cloned() else { return };
+            let hints = plugins.matching(event);
+            let verdict = self.judge(cx, &pod, JudgedEvent { event, objects, hints: &hints });
+            let (from, label) = (place_among_unschedulable(&pod), Symbol::new(&event.label()));
+            self.requeue(cx, Arc::unwrap_or_clone(pod), from, verdict, label);
+        }
+    }
+
+    /// Replaces the pod in the active or the backoff queue, if it is there.
+    fn replace_in_place(&mut self, cx: &QueueContext<'_>, old: &Pod, new: &Arc<Pod>) -> bool {
+        let key = key_of(old);
+        let there = self.active.get(key).map(|pod| (pod, true));
+        let there = there.or_else(|| self.backoff.get(key).map(|pod| (pod, false)));
+        let Some((pod, is_active)) = there else { return false };
+        let mut pod = QueuedPod::clone(pod);
+        pod.info = Arc::new(pod.info.updated(new.clone(), cx.features));
+        self.sign(cx, &mut pod);
+        let info = pod.info.clone();
+        with_orders!(self, |less, order| match is_active {
+            true => Arc::make_mut(&mut self.active).add_or_update(Arc::new(pod), less),
+            false => self.backoff.replace(pod, order),
+        });
+        self.update_nominated_pod(old, &info, cx.objects);
+        true
+    }
+
+    fn update_nominated_pod(&mut self, old: &Pod, new: &Arc<PodInfo>, objects: &Objects) {
+        let known = self.nominator.contains(old.metadata.uid);
+        if known || !new.pod.status.nominated_node_name.is_empty() {
+            Arc::make_mut(&mut self.nominator).update(old, &new.pod, objects);
+        }
+    }
+
+    /// The pod is gone, or bound: takes it out of the queue it is in. It is found by name, the
+    /// UID is not compared. In flight it stays until it is done.
+    pub fn delete(&mut self, pod: &Pod) {
+        self.delete_nominated_pod_if_exists(pod.metadata.uid);
+        let key = key_of(pod);
+        let from = self.place_in_queues(key);
+        with_orders!(self, |less, order| match from {
+            QueueName::Active => drop(Arc::make_mut(&mut self.active).remove(key, less)),
+            QueueName::Backoff => drop(self.backoff.remove(key, order)),
+            QueueName::Unschedulable | QueueName::Gated => {
+                drop(Arc::make_mut(&mut self.unschedulable).remove(key));
+            }
+            QueueName::None | QueueName::InFlight => {}
+        });
+        self.record(key, from, QueueName::None, Cause::event("UnschedulablePodDelete"));
+    }
+
+    /// Moves the pods into the active queue, those in backoff at once. One in flight gets
+    /// another try when it comes back; others are left alone.
+    pub fn activate(&mut self, cx: &QueueContext<'_>, keys: &[NamespacedName]) {
+        self.now = cx.now;
+        for key in keys {
+            if self.activate_one(cx, *key) {
+                continue;
+            }
+            let Some(pod) = self.in_flight.by_key(*key) else { continue };
+            let new = Some(Object::Pod(pod.info.pod.clone()));
+            let objects = EventObjects { old: None, new };
+            Arc::make_mut(&mut self.in_flight).push_event(ClusterEvent::FORCE_ACTIVATE, objects);
+        }
+    }
+
+    /// Whether the pod is now in the active queue because of this.
+    pub(super) fn activate_one(&mut self, cx: &QueueContext<'_>, key: NamespacedName) -> bool {
+        let (pod, from) = match self.unschedulable.get(key) {
+            Some(pod) => (pod.clone(), place_among_unschedulable(pod)),
+            None => {
+                let removed = with_orders!(self, |_less, order| self.backoff.remove(key, order));
+                let Some(pod) = removed else { return false };
+                (pod, QueueName::Backoff)
+            }
+        };
+        let cause = Cause::event("ForceActivate");
+        self.move_to_active(cx, Arc::unwrap_or_clone(pod), from, cause) == QueueName::Active
+    }
+}

@@ -1,0 +1,139 @@
+//! What is in the queue, for people, tests and the cycle.
+//!
+//! Upstream: `PendingPods`, `NominatedPodsForNode` in
+//! `pkg/scheduler/backend/queue/scheduling_queue.go`.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::queue::nominator::PodRef;
+use kubestep_api::Pod;
+use kubestep_framework::events::ClusterEvent;
+use kubestep_framework::pod::nominated::NominatedPods;
+
+impl SchedulingQueue {
+    /// The pods of the active queue, in the order in which they would be popped.
+    pub fn active(&self) -> Vec<&QueuedPod> {
+        self.active.in_order(&queue_sort(&self.plugins))
+    }
+
+    /// The pods in backoff: first those that plugins rejected, then those that failed with an
+    /// error, each in the order in which they leave.
+    pub fn backoff(&self) -> Vec<&QueuedPod> {
+        with_orders!(self, |_less, order| self.backoff.in_order(order))
+    }
+
+    /// The pods that wait for an event and are not gated, in the order of their slots.
+    pub fn unschedulable(&self) -> Vec<&QueuedPod> {
+        self.unschedulable.iter().map(Arc::as_ref).filter(|pod| !pod.is_gated()).collect()
+    }
+
+    /// The pods that a PreEnqueue plugin holds, in the order of their slots.
+    pub fn gated(&self) -> Vec<&QueuedPod> {
+        self.unschedulable.iter().map(Arc::as_ref).filter(|pod| pod.is_gated()).collect()
+    }
+
+    /// The pods in flight, in the order in which they were popped.
+    pub fn in_flight(&self) -> Vec<&QueuedPod> {
+        self.in_flight.pods().map(Arc::as_ref).collect()
+    }
+
+    /// How many pods are active, in backoff, unschedulable or gated, and in flight.
+    pub fn lengths(&self) -> [usize; 4] {
+        [self.active.len(), self.backoff.len(), self.unschedulable.len(), self.in_flight.len()]
+    }
+
+    /// Whether no pod can be popped now. If that is allowed, pods that plugins rejected are
+    /// popped from backoff when nothing is active; those that failed with an error are not.
+    pub fn is_idle(&self) -> bool {
+        let early = self.settings.pop_from_backoff && self.backoff.has_early();
+        self.active.len() == 0 && !early
+    }
+
+    /// The pod of that key, in whatever queue or in flight.
+    pub fn get(&self, key: NamespacedName) -> Option<&QueuedPod> {
+        let queued = self.active.get(key).or_else(|| self.backoff.get(key));
+        let waiting = queued.or_else(|| self.unschedulable.get(key));
+        waiting.or_else(|| self.in_flight.by_key(key)).map(Arc::as_ref)
+    }
+
+    /// Where the pod of that key is.
+    pub fn place_of(&self, key: NamespacedName) -> QueueName {
+        match self.place_in_queues(key) {
+            QueueName::None if self.in_flight.by_key(key).is_some() => QueueName::InFlight,
+            place => place,
+        }
+    }
+
+    /// The events that are kept for pods in flight.
+    pub fn in_flight_events(&self) -> impl Iterator<Item = ClusterEvent> {
+        self.in_flight.events()
+    }
+
+    /// Where the pod of that key is, those in flight left out.
+    pub(super) fn place_in_queues(&self, key: NamespacedName) -> QueueName {
+        if self.active.contains(key) {
+            return QueueName::Active;
+        }
+        if self.backoff.contains(key) {
+            return QueueName::Backoff;
+        }
+        let waiting = self.unschedulable.get(key);
+        waiting.map_or(QueueName::None, |pod| requeueing::place_among_unschedulable(pod))
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &QueueSettings {
+        &self.settings
+    }
+
+    /// When the next backoff ends, or the next pod has been unschedulable for too long; `now`
+    /// if that is over. `None` if nothing waits for time.
+    pub fn next_timer(&self, now: Time) -> Option<Time> {
+        let release = self.backoff.next_expiration().map(|end| self.settings.backoff_release(end));
+        let waiting = self.unschedulable.iter().filter(|pod| !pod.is_gated());
+        let oldest = waiting.map(|pod| pod.timestamp).min();
+        let limit = self.settings.max_unschedulable_duration.saturating_add(1);
+        let flush = oldest.map(|since| Time(since.0.saturating_add(limit)));
+        release.into_iter().chain(flush).min().map(|due| due.max(now))
+    }
+
+    /// All nominations, for one cycle. A pod in a queue comes with everything; one in none,
+    /// as when it is in flight, is a stub of name, namespace and UID.
+    pub fn nominated_pods(&self) -> NominatedPods {
+        let mut nominated = NominatedPods::default();
+        if self.nominator.is_empty() {
+            return nominated;
+        }
+        for (node, pods) in self.nominator.iter() {
+            for pod in pods {
+                nominated.push(node, self.resolve(pod));
+            }
+        }
+        nominated
+    }
+
+    fn resolve(&self, nominated: &PodRef) -> Arc<PodInfo> {
+        let key = nominated.key;
+        let queued = self.active.get(key).or_else(|| self.unschedulable.get(key));
+        if let Some(pod) = queued.or_else(|| self.backoff.get(key)) {
+            return pod.info.clone();
+        }
+        let mut stub = Pod::default();
+        stub.metadata.namespace = key.namespace;
+        stub.metadata.name = key.name;
+        stub.metadata.uid = nominated.uid;
+        Arc::new(PodInfo::new(Arc::new(stub)))
+    }
+
+    /// The moves since the last call, in order.
+    pub fn drain_moves(&mut self) -> Vec<QueueMove> {
+        std::mem::take(&mut self.moves)
+    }
+
+    /// What hints said since the last call, in order. The same refusal of the same pod is
+    /// told only once between two moves of the pod.
+    pub fn drain_hints(&mut self) -> Vec<HintRecord> {
+        self.asked.drain()
+    }
+}
