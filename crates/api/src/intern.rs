@@ -75,8 +75,8 @@ impl Symbol {
         found.or_else(|| text.is_empty().then_some(Symbol::EMPTY))
     }
 
-    /// A number that no other symbol has in this process; another run numbers otherwise, so no order
-    /// may depend on it.
+    /// A number that no other symbol has in this process. Another run gives other numbers, so no
+    /// order may depend on it.
     #[inline]
     pub fn number(self) -> u32 {
         self.0

@@ -217,8 +217,8 @@ pub struct ArgumentDoc {
 }
 
 impl PluginDescriptor {
-    /// A plugin at these points, without arguments, weight, gate and texts, that registers its events
-    /// and takes part in signatures.
+    /// A plugin at these points without arguments, weight, gate and texts. It registers its
+    /// events and takes part in signatures.
     pub const fn new(name: &'static str, points: &[ExtensionPoint]) -> PluginDescriptor {
         PluginDescriptor {
             name,

@@ -42,7 +42,7 @@
 //!
 //! # Tests of plugins
 //!
-//! With the feature `testing`, the module `testing` builds nodes, pods and small clusters in a line.
+//! With the feature `testing`, the module `testing` builds nodes, pods and small clusters.
 
 pub mod cycle_state;
 pub mod dra;

@@ -157,8 +157,8 @@ impl PodInfo {
         PodInfo::with_features(pod, &FeatureGates::default())
     }
 
-    /// The same pod with another state of its object, in which nothing differs that is parsed: neither
-    /// requests nor labels nor affinity.
+    /// The same pod with another state of its object, in which nothing differs that is parsed:
+    /// neither requests nor labels nor affinity.
     pub fn with_object(&self, pod: Arc<Pod>) -> PodInfo {
         PodInfo { pod, ..self.clone() }
     }

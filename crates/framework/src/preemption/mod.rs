@@ -20,8 +20,8 @@ use crate::pod::PodInfo;
 use crate::record::Candidate;
 use kubestep_api::intern::Symbol;
 
-/// The plugin that preempts. Preemptions bear its name, and a pod group preempts as a whole only in a
-/// profile that has it.
+/// The plugin that preempts. Preemptions bear its name, and a pod group preempts as a whole only
+/// in a profile that has it.
 pub const PLUGIN: &str = "DefaultPreemption";
 
 pub mod budgets;

@@ -1,7 +1,7 @@
 //! A profile at work: its plugins by extension point, and the rules for running them.
 //!
-//! This file builds the profile and runs what comes before the nodes are looked at;
-//! [`crate::runtime::filter`], [`crate::runtime::scoring`] and [`crate::runtime::binding`] hold the other points.
+//! This file builds the profile and runs what comes before the nodes are looked at; [`filter`],
+//! [`scoring`] and [`binding`] hold the other points, [`stopwatch`] measures plugins.
 //! Upstream: `pkg/scheduler/framework/runtime/framework.go`.
 
 pub mod binding;

@@ -9,8 +9,10 @@
 //! from the first slot but two, of which one (events-11-0034) needs a walk from the second and
 //! the other (volumes-11-0031) one from the third: two draws that came out alike in both
 //! recording runs, and nothing that could be computed. Who wants such an order names a seed
-//! ([`TieBreak::Seed`](kubestep_framework::tie_break::TieBreak)): every walk then begins at a slot of
-//! its own draw, and under seed 66 those two agree as well.
+//! ([`TieBreak::Seed`]): every walk then begins at a slot of its own draw, and under seed 66 those
+//! two agree as well.
+//!
+//! [`TieBreak::Seed`]: kubestep_framework::tie_break::TieBreak::Seed
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

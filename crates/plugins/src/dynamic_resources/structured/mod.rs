@@ -2,8 +2,8 @@
 //! on one node.
 //!
 //! The framework's claim tracker says which devices are taken, [`pools`] which can be reached from
-//! a node, [`Allocator`] searches. The plugin decides what to search for and keeps the result. Upstream:
-//! `staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating`, the
+//! a node, [`Allocator`] searches. The plugin decides what to search for and keeps the result.
+//! Upstream: `staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating`, the
 //! variant that the default gates select (DRA-016).
 
 mod allocator;
