@@ -23,7 +23,7 @@ mod tests {
         let names = |plugins: &[kubestep_config::PluginDescriptor]| {
             plugins.iter().map(|plugin| plugin.name).collect::<Vec<_>>()
         };
-        assert_eq!(names(&registry().descriptors()), names(&intree::PLUGINS));
+        assert_eq!(names(&registry().descriptors()), names(intree::PLUGINS));
     }
 
     #[test]
