@@ -20,10 +20,6 @@ use crate::pod::PodInfo;
 use crate::record::Candidate;
 use kubestep_api::intern::Symbol;
 
-/// The plugin that preempts. Preemptions bear its name, and a pod group preempts as a whole only
-/// in a profile that has it.
-pub const PLUGIN: &str = "DefaultPreemption";
-
 pub mod budgets;
 pub mod dry_run;
 pub mod eligibility;
@@ -33,6 +29,10 @@ pub mod extenders;
 pub mod group_victims;
 pub mod pick;
 pub mod victims;
+
+/// The plugin that preempts. Preemptions bear its name, and a pod group preempts as a whole only
+/// in a profile that has it.
+pub const PLUGIN: &str = "DefaultPreemption";
 
 /// A node and the pods that would have to go there.
 #[derive(Clone, PartialEq, Debug)]
