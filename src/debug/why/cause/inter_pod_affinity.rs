@@ -9,7 +9,7 @@ use super::{Case, Cause, Outlook, Words};
 use crate::api::LabelSelectorOperator;
 use crate::api::selector::Selector;
 use crate::config::suggest;
-use crate::engine::plugins::inter_pod_affinity::{FilterState, selects};
+use crate::engine::plugins::inter_pod_affinity::{FilterState, Reason, selects};
 use crate::engine::pod::AffinityTerm;
 use crate::engine::pod_class::PodClass;
 use crate::intern::Symbol;
@@ -164,20 +164,17 @@ impl Words for PodInTheWay {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
-    let mut causes = not_near(case, state);
-    let (by_own, by_theirs) = state.repelled(case.node);
-    if by_own {
-        causes.extend(own(case, state));
-    }
-    if by_theirs {
-        causes.extend(theirs(case, state));
-    }
-    causes
+    let causes = |reason| match reason {
+        Reason::Affinity => not_near(case, state),
+        Reason::AntiAffinity => own(case, state),
+        Reason::ExistingAntiAffinity => theirs(case, state),
+    };
+    state.reasons(case.node.id).flat_map(causes).collect()
 }
 
 fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
     let (terms, _) = state.own_terms();
-    let cause = |(at, _): (usize, Option<i64>)| {
+    let cause = |(at, _)| {
         let term = &terms[at];
         let mut elsewhere = state.affinity_domains(term);
         elsewhere.truncate(NAMED);
@@ -196,7 +193,7 @@ fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
         let cause = NoPodNear { term, domain, elsewhere, other_namespace, typo };
         Cause::new(cause, 1.0, outlook)
     };
-    state.unmet_affinity(case.node).into_iter().map(cause).collect()
+    state.unmet_terms(case.node.id).map(cause).collect()
 }
 
 struct Typo(Option<LabelTypo>);

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use super::check::{Demand, Lacking};
+use super::check::{Demand, Lacking, Shortfall};
 use crate::engine::status::{Code, Status};
 use crate::intern::Symbol;
 
@@ -35,18 +35,28 @@ impl Refusals {
     }
 
     fn build(&self, lacking: &Lacking, demand: &Demand) -> Status {
-        let fixed = ["Too many pods", "Insufficient cpu", "Insufficient memory"];
-        let fixed = fixed.into_iter().chain(["Insufficient ephemeral-storage"]).map(Symbol::new);
-        let scalars = demand
-            .scalars
-            .iter()
-            .map(|scalar| Symbol::new(&format!("Insufficient {}", scalar.name)));
-        let all = fixed.chain(scalars).enumerate();
-        let reasons = all.filter(|(bit, _)| lacking.reasons & (1 << (*bit).min(63)) != 0);
-        let code = match lacking.unresolvable {
-            true => Code::UnschedulableAndUnresolvable,
-            false => Code::Unschedulable,
-        };
-        Status::with_reasons(code, reasons.map(|(_, reason)| reason).collect()).by(self.plugin)
+        let bits = 0..4 + demand.scalars.len();
+        let bits = bits.filter(|bit| lacking.reasons & (1 << (*bit).min(63)) != 0);
+        let resources = bits.map(|bit| demand.resource(bit));
+        status(resources, lacking.unresolvable).by(self.plugin)
     }
+}
+
+/// What Filter says of a node that lacks this.
+pub fn refusal(shortfalls: &[Shortfall]) -> Status {
+    let is_larger = |short: &Shortfall| short.resource != "pods" && short.needed > short.allocatable;
+    let resources = shortfalls.iter().map(|short| short.resource);
+    status(resources, shortfalls.iter().any(is_larger))
+}
+
+fn status(resources: impl Iterator<Item = Symbol>, unresolvable: bool) -> Status {
+    let reason = |resource: Symbol| match resource.as_str() {
+        "pods" => Symbol::new("Too many pods"),
+        name => Symbol::new(&format!("Insufficient {name}")),
+    };
+    let code = match unresolvable {
+        true => Code::UnschedulableAndUnresolvable,
+        false => Code::Unschedulable,
+    };
+    Status::with_reasons(code, resources.map(reason).collect())
 }
