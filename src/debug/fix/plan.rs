@@ -1,19 +1,22 @@
 //! Plans: sets of edits that lift everything that is in the way of a pod on one node.
 
+use std::iter;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use indexmap::IndexMap;
 
-use crate::api::{Pod, PreemptionPolicy};
+use crate::api::{Kind, Pod, PreemptionPolicy};
 use crate::debug::edit::{Edit, owner};
 use crate::debug::fix::remedy::{self, Need, Remedies, priority};
 use crate::debug::fix::size;
 use crate::debug::why::cause::{Cause, Detail, DeviceCause, Shortage};
+use crate::debug::why::group::Tried;
 use crate::debug::why::{self, Blocker, Group, NodeWhy, Problem, ProblemKind, Why};
 use crate::engine::framework::nominated::NominatedPods;
 use crate::engine::node::NodeInfo;
 use crate::engine::pod::{NamespacedName, PodInfo};
+use crate::engine::pod_groups::group_of;
 use crate::engine::status::Code;
 use crate::intern::Symbol;
 use crate::sim::World;
@@ -45,6 +48,7 @@ pub(super) fn plans(world: &World, why: &Why) -> Vec<Plan> {
     if why.problems.iter().any(is_of_group) {
         // The others of its group may need the room on nodes where it does not fit itself.
         edits.extend(planned(world, why));
+        edits.extend(beside_group(world, why.pod));
     }
     let mut seen = HashSet::new();
     let new = |edits: &Vec<Edit>| {
@@ -76,6 +80,33 @@ fn planned(world: &World, why: &Why) -> Vec<Vec<Edit>> {
     let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
     let nominated = world.scheduler().queue().nominated_pods();
     Planner { world, key: why.pod, pod, why, nominated }.for_nodes()
+}
+
+/// What the pod needs beside the others of its group, and what the one needs that finds no node
+/// beside them.
+fn beside_group(world: &World, key: NamespacedName) -> Vec<Vec<Edit>> {
+    let Some(pod) = world.api().objects().pod(key) else { return Vec::new() };
+    let refused = Tried::in_vain(world, pod).and_then(|tried| tried.refused);
+    let refused = refused.map(|(pod, _)| pod).filter(|pod| *pod != key);
+    let plans = |last: NamespacedName| {
+        let world = with_others_placed(world, last)?;
+        let why = why::why(&world, &History::default(), last)?;
+        Some(planned(&world, &why))
+    };
+    iter::once(key).chain(refused).filter_map(plans).flatten().collect()
+}
+
+/// The cluster where the others of the pod's group have nodes, as many as find one.
+fn with_others_placed(world: &World, last: NamespacedName) -> Option<World> {
+    let mut world = world.clone();
+    let pod = world.api().objects().pod(last)?.clone();
+    remedy::smaller_group(&pod, 1)?.apply(&mut world).ok()?;
+    world.delete(Kind::Pod, last);
+    let others = world.scheduler().pod_group(group_of(&pod)?)?.unscheduled();
+    let others: Vec<NamespacedName> = others.collect();
+    others.into_iter().for_each(|other| drop(world.step_ahead(other)));
+    world.create(pod.into());
+    Some(world)
 }
 
 struct Planner<'a> {

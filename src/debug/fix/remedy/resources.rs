@@ -7,6 +7,7 @@ use crate::api::{Pod, Quantity, QuantityFormat};
 use crate::debug::edit::{self, Edit, NodeEdit, PodEdit, owner};
 use crate::debug::why::cause::Shortage;
 use crate::engine::pod::PodInfo;
+use crate::engine::pod_groups::group_of;
 use crate::engine::requests::is_sidecar;
 use crate::intern::Symbol;
 
@@ -123,9 +124,14 @@ pub(in crate::debug::fix) fn holders(need: &Need<'_>) -> Vec<Arc<PodInfo>> {
     evictable(need).cloned().chain(counts.cloned()).collect()
 }
 
-/// The pods that would leave the node if they were deleted.
+/// The pods that would leave the node if they were deleted. A pod needs the others of its group.
 pub(super) fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a Arc<PodInfo>> {
-    need.node.pods.iter().filter(|pod| !owner::is_of_node(&pod.pod) && !pod.pod.is_terminating())
+    let group = group_of(need.pod);
+    let leaves = move |pod: &&Arc<PodInfo>| {
+        let is_needed = group.is_some() && group_of(&pod.pod) == group;
+        !is_needed && !owner::is_of_node(&pod.pod) && !pod.pod.is_terminating()
+    };
+    need.node.pods.iter().filter(leaves)
 }
 
 /// What a pod holds of the resource.
