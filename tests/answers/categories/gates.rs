@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::categories;
 use super::resources::cpu_is_short;
-use crate::cluster::{Case, milli, own, pod_object};
+use crate::cluster::{Case, NodeRoom, milli, own, pod_object};
 use crate::random::Random;
 
 categories! {
     gate, gates_two, scheduler_typo, scheduler_unknown, gang_quorum, gang_too_large,
-    queue_ahead, owned_by_replica_set, holders_of_replica_set, owned_by_stateful_set,
-    holders_of_job,
+    gang_with_large_member, queue_ahead, owned_by_replica_set, holders_of_replica_set,
+    owned_by_stateful_set, holders_of_job,
 }
 
 fn gated(r: &mut Random, names: &[&str]) -> Case {
@@ -93,6 +93,18 @@ fn gang_too_large(r: &mut Random) -> Case {
     let is_group = |object: &&mut Value| object["kind"] == "PodGroup";
     let group = case.objects.iter_mut().find(is_group).unwrap();
     group["spec"]["schedulingPolicy"]["gang"]["minCount"] = json!(nodes + 1);
+    case
+}
+
+/// The pod itself fits beside all others. Another one of its group fits nowhere.
+fn gang_with_large_member(r: &mut Random) -> Case {
+    let mut case = gang(r, 2, 3, 100);
+    let most = case.rooms.iter().map(NodeRoom::free_cpu).max().unwrap_or_default();
+    let mut large = pod_object("train-large", most + 500, 64);
+    large["spec"]["schedulingGroup"] = json!({"podGroupName": "train"});
+    large["metadata"]["creationTimestamp"] = json!("2026-01-01T07:30:00Z");
+    case.add(large);
+    case.truth.name("default/train-large");
     case
 }
 

@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 
 use super::categories;
+use crate::change::What;
 use crate::cluster::{Case, HOSTNAME, ZONE};
 use crate::random::Random;
 
 categories! {
     claim_missing, claim_missing_typo, claim_immediate_unbound, claim_class_missing,
     claim_class_typo, claim_no_volume, claim_volume_too_small, claim_access_mode,
-    claim_volume_of_other_class, claim_volume_elsewhere, claim_volume_gone, claim_lost,
+    claim_asks_for_too_much, claim_volume_of_other_class, claim_volume_elsewhere,
+    claim_volume_behind_label, claim_volume_gone, claim_lost,
     volume_local_to_tainted, volume_of_other_zone, topologies_not_allowed, capacity_too_small,
     capacity_none,
 }
@@ -170,6 +172,18 @@ fn claim_access_mode(r: &mut Random) -> Case {
     unsuitable(r, |claim, _| claim["spec"]["accessModes"] = json!(["ReadWriteMany"]))
 }
 
+/// Two things of the claim have to change, and two of its modes are not both lacking.
+fn claim_asks_for_too_much(r: &mut Random) -> Case {
+    let mut case = unsuitable(r, |claim, volume| {
+        claim["spec"]["accessModes"] = json!(["ReadWriteOnce", "ReadWriteMany"]);
+        volume["spec"]["capacity"]["storage"] = json!("5Gi");
+    });
+    let set = |path: &str, value| What::Set(path.to_owned(), Some(value));
+    case.truth.offered.push(set("/spec/accessModes", json!(["ReadWriteOnce"])));
+    case.truth.offered.push(set("/spec/resources/requests/storage", json!("5Gi")));
+    case
+}
+
 /// The only volume is of another class, which the claim could have named.
 fn claim_volume_of_other_class(r: &mut Random) -> Case {
     let mut case = Case::new(r);
@@ -187,6 +201,16 @@ fn claim_volume_elsewhere(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     bound(&mut case, json!({"key": HOSTNAME, "operator": "In", "values": ["old-node"]}));
     wrong(&mut case, json!({"kind": "outOfReach", "volume": "disk"}));
+    case
+}
+
+/// The volume can be reached from nodes with a label that none has, as people say.
+fn claim_volume_behind_label(r: &mut Random) -> Case {
+    let mut case = Case::new(r);
+    bound(&mut case, json!({"key": "example.com/fabric", "operator": "In", "values": ["blue"]}));
+    wrong(&mut case, json!({"kind": "outOfReach", "volume": "disk"}));
+    let label = What::Set("/metadata/labels/example.com~1fabric".into(), Some(json!("blue")));
+    case.truth.offered.push(label);
     case
 }
 
