@@ -136,7 +136,8 @@ impl Trial<'_> {
         let group = group_of(pod).and_then(|group| world.scheduler().pod_group(group));
         let left = group.into_iter().flat_map(PodGroupState::unscheduled);
         let mut left = left.filter_map(|key| objects.pod(key));
-        fix.edits.iter().any(is_of_group) && left.any(|other| other.spec.priority >= pod.spec.priority)
+        fix.edits.iter().any(is_of_group)
+            && left.any(|other| other.spec.priority >= pod.spec.priority)
     }
 
     /// The pods that have a node in the course and have none as the cluster is.

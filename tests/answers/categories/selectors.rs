@@ -16,7 +16,7 @@ categories! {
 }
 
 /// Says what the pod or the profile asks for and the node does not have.
-fn unmet(case: &mut Case, at: usize, of: &str, keys: &[(&str, Option<&str>)]) {
+pub fn unmet(case: &mut Case, at: usize, of: &str, keys: &[(&str, Option<&str>)]) {
     let name = case.name(at);
     case.truth.node(&name, "affinity", json!({"of": of}));
     for (key, _) in keys {
@@ -174,7 +174,7 @@ fn selector_and_affinity(r: &mut Random) -> Case {
 }
 
 /// A profile that adds an affinity to what pods ask for.
-fn profile_that_adds(expression: &str) -> String {
+pub fn profile_that_adds(expression: &str) -> String {
     format!(
         "profiles:
 - schedulerName: default-scheduler

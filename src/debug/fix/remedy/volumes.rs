@@ -176,9 +176,13 @@ pub(in crate::debug::fix) fn unchangeable(detail: &Detail) -> Option<String> {
                 "volume {volume} keeps its zone: only a node in {label}={zones} can attach it"
             ))
         }
-        Detail::Volume(VolumeCause { problem: VolumeProblem::OutOfReach { volume, unmet }, .. }) => {
+        Detail::Volume(VolumeCause {
+            problem: VolumeProblem::OutOfReach { volume, unmet },
+            ..
+        }) => {
             let unmet: Vec<&str> = unmet.iter().map(|one| one.expression.as_str()).collect();
-            let nodes: String = if unmet.is_empty() { "other labels".into() } else { unmet.join(", ") };
+            let nodes: String =
+                if unmet.is_empty() { "other labels".into() } else { unmet.join(", ") };
             Some(format!(
                 "volume {volume} keeps its node affinity, which is immutable once set: only a node \
                  with {nodes} reaches it"

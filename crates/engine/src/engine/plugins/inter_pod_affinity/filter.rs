@@ -26,8 +26,7 @@ pub enum Reason {
 
 impl Reason {
     /// In the order in which Filter looks at them.
-    const ALL: [Reason; 3] =
-        [Reason::Affinity, Reason::AntiAffinity, Reason::ExistingAntiAffinity];
+    const ALL: [Reason; 3] = [Reason::Affinity, Reason::AntiAffinity, Reason::ExistingAntiAffinity];
 }
 
 /// What Filter says for a reason.

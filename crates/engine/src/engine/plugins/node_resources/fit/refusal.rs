@@ -44,7 +44,8 @@ impl Refusals {
 
 /// What Filter says of a node that lacks this.
 pub fn refusal(shortfalls: &[Shortfall]) -> Status {
-    let is_larger = |short: &Shortfall| short.resource != "pods" && short.needed > short.allocatable;
+    let is_larger =
+        |short: &Shortfall| short.resource != "pods" && short.needed > short.allocatable;
     let resources = shortfalls.iter().map(|short| short.resource);
     status(resources, shortfalls.iter().any(is_larger))
 }
