@@ -104,7 +104,8 @@ fn with_others_placed(world: &World, last: NamespacedName) -> Option<World> {
     world.delete(Kind::Pod, last);
     let others = world.scheduler().pod_group(group_of(&pod)?)?.unscheduled();
     let others: Vec<NamespacedName> = others.collect();
-    others.into_iter().for_each(|other| drop(world.step_ahead(other)));
+    // One cycle tries the whole group.
+    others.into_iter().find_map(|other| world.step_ahead(other))?;
     world.create(pod.into());
     Some(world)
 }
