@@ -98,9 +98,8 @@ impl Explain {
     /// Runs what is ahead in the queue. Gives the number of cycles.
     fn run_before(&self, session: &mut Session, steps: &Steps) -> usize {
         let most = self.max_cycles;
-        let words = |done, most| {
-            format!("cycle {done} of at most {most}; Ctrl-C explains what is known so far")
-        };
+        let interrupt = steps.and_interrupt("explains what is known so far");
+        let words = |done, most| format!("cycle {done} of at most {most}{interrupt}");
         let mut cycles = 0;
         steps.go_on(cycles, most);
         let ran = steps.show(words, || {
@@ -165,7 +164,8 @@ impl Explain {
 fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -> Fixes {
     let world = session.world();
     let start = if is_cheap(session) { start } else { world };
-    let words = |tried, most| format!("{tried} of at most {most} changes tried; Ctrl-C stops");
+    let interrupt = steps.and_interrupt("stops");
+    let words = |tried, most| format!("{tried} of at most {most} changes tried{interrupt}");
     let mut go_on = |tried, most| steps.go_on(tried, most);
     let search = || fix::fixes(world, start, pod, Limits::default(), &mut go_on);
     let fixes = steps.show(words, search);

@@ -54,17 +54,26 @@ pub(super) struct Steps {
     done: AtomicUsize,
     most: AtomicUsize,
     stopped: Arc<AtomicBool>,
+    /// Whether Ctrl-C stops them.
+    is_watched: bool,
 }
 
 impl Steps {
     /// From now on, where people look on and read the answer, the first Ctrl-C stops the steps and
     /// only the second ends the program.
     pub fn watch() -> Steps {
-        let steps = Steps::default();
-        if kubestep_output::stdout_is_terminal() && kubestep_output::stderr_is_terminal() {
+        let is_watched =
+            kubestep_output::stdout_is_terminal() && kubestep_output::stderr_is_terminal();
+        let steps = Steps { is_watched, ..Steps::default() };
+        if is_watched {
             steps.stop_on_interrupt();
         }
         steps
+    }
+
+    /// What Ctrl-C does, behind how far the steps are; nothing where it ends the program.
+    pub fn and_interrupt(&self, does: &str) -> String {
+        if self.is_watched { format!("; Ctrl-C {does}") } else { String::new() }
     }
 
     fn stop_on_interrupt(&self) {

@@ -28,6 +28,7 @@ pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
         _ => "Any of these changes makes it fit; each was tried:".to_owned(),
     };
     let mut lines = vec![(None, heading)];
+    lines.extend(fixes.unchangeable.iter().map(|text| (None, format!("  {text}"))));
     for (at, fix) in fixes.found.iter().enumerate() {
         lines.extend(one(at + 1, fix).into_iter().map(|line| (Some(at), line)));
     }

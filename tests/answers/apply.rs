@@ -27,6 +27,21 @@ pub fn apply(documents: &[Value], changes: &[Change], asked: &str) -> Result<Vec
     Ok(documents)
 }
 
+/// The cluster after changes field by field: operations of JSON Patch, and objects that are
+/// created or deleted.
+///
+/// # Errors
+/// What an API server refuses, and operations on what is not there.
+pub fn patch(documents: &[Value], fields: &[Value], asked: &str) -> Result<Vec<Value>, String> {
+    let mut documents = documents.to_vec();
+    for field in fields {
+        let done = patch_one(&mut documents, field, asked);
+        done.map_err(|error| format!("{error}: {field}"))?;
+    }
+    controllers::settle(&mut documents);
+    Ok(documents)
+}
+
 fn one(documents: &mut Vec<Value>, change: &Change, asked: &str) -> Result<(), String> {
     let at = position(documents, &change.target).ok_or("there is no such object")?;
     if change.what == What::Delete {
@@ -50,6 +65,54 @@ fn one(documents: &mut Vec<Value>, change: &Change, asked: &str) -> Result<(), S
         return Err("nothing changes".into());
     }
     controllers::accepts(&before, object)
+}
+
+fn patch_one(documents: &mut Vec<Value>, field: &Value, asked: &str) -> Result<(), String> {
+    let text = |name: &str| field[name].as_str().unwrap_or_default();
+    let key = match text("namespace") {
+        "" => text("name").to_owned(),
+        namespace => format!("{namespace}/{}", text("name")),
+    };
+    let target = Target::new(text("kind"), &key);
+    let at = position(documents, &target);
+    if text("operation") == "create" {
+        documents.push(field["value"].clone());
+        return if at.is_none() { Ok(()) } else { Err("it exists".into()) };
+    }
+    let at = at.ok_or("there is no such object")?;
+    if text("operation") == "delete" {
+        return match target == Target::new("Pod", asked) {
+            true => Err("the pod that is asked about would be deleted".into()),
+            false => controllers::delete(documents, at),
+        };
+    }
+    let object = &mut documents[at];
+    let class = object["spec"]["priorityClassName"].clone();
+    operate(object, text("operation"), text("path"), &field["value"])?;
+    if object["spec"]["priorityClassName"] != class {
+        controllers::take_from_class(object);
+    }
+    Ok(())
+}
+
+/// One operation of JSON Patch. What the API server sets by default is not written in the
+/// documents, so that it may be replaced though it is not there.
+fn operate(object: &mut Value, operation: &str, path: &str, value: &Value) -> Result<(), String> {
+    let (parent, name) = path.rsplit_once('/').ok_or("an empty path")?;
+    if operation == "remove" {
+        let is_there = object.pointer(path).is_some();
+        return if is_there { remove(object, parent, name) } else { Err("it is not there".into()) };
+    }
+    if let (Value::Array(list), "add") = (at_path(object, parent)?, operation) {
+        let at = if name == "-" { list.len() } else { name.parse().map_err(|_| "no index")? };
+        if at > list.len() {
+            return Err(format!("no element {at}"));
+        }
+        list.insert(at, value.clone());
+        return Ok(());
+    }
+    *at_path(object, path)? = value.clone();
+    Ok(())
 }
 
 /// Creates an object, or puts it in the place of the one of its name.

@@ -32,6 +32,7 @@ impl Brute<'_> {
         changes.extend(self.of_requests());
         changes.extend(self.of_references());
         changes.extend(self.of_claims());
+        changes.extend(self.of_volumes());
         changes.extend(self.of_resource_claims());
         changes
     }
@@ -279,7 +280,23 @@ impl Brute<'_> {
                 changes.push(set("/spec/storageClassName", json!(class)));
             }
             changes.push(set("/spec/resources/requests/storage", json!("1Mi")));
+            // Another access mode, size or class is another claim of the same name: its spec is
+            // immutable, but no volume or pod holds on to a claim that is not bound.
             changes.push(set("/spec/accessModes", json!(["ReadWriteOnce"])));
+        }
+        changes
+    }
+
+    /// Labels of nodes that volumes ask for.
+    fn of_volumes(&self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for volume in self.of_kind("PersistentVolume") {
+            let terms = &volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
+            for wanted in all(terms).flat_map(|term| all(&term["matchExpressions"])) {
+                let key = wanted["key"].as_str().unwrap_or_default();
+                let values = all(&wanted["values"]);
+                changes.extend(values.flat_map(|value| self.label_each(key, value)));
+            }
         }
         changes
     }

@@ -1,7 +1,7 @@
 //! Changes of objects as data, and how proposals are read into them.
 //!
 //! Proposals are lines in the program's language for edits; this is the only place that knows
-//! that language.
+//! that language. The same field by field is kept as it is, and applied as JSON Patch.
 
 use serde_json::{Value, json};
 
@@ -67,6 +67,8 @@ impl Change {
 pub struct Proposal {
     pub changes: Vec<Change>,
     pub lines: Vec<String>,
+    /// The same field by field, for programs.
+    pub fields: Vec<Value>,
     pub node: String,
     pub evicted: Vec<String>,
     pub notes: Vec<String>,
@@ -89,6 +91,7 @@ fn proposal(found: &Value) -> Result<Proposal, String> {
     Ok(Proposal {
         changes: changes?.concat(),
         lines,
+        fields: all(&found["changes"]).cloned().collect(),
         node: found["node"].as_str().unwrap_or_default().to_owned(),
         evicted: texts("evicted"),
         notes: texts("notes"),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::apply::{apply, position};
+use crate::apply::{apply, patch, position};
 use crate::brute::Brute;
 use crate::change::{Change, Proposal, Target, What, proposals};
 use crate::cluster::{Case, key_of};
@@ -94,6 +94,26 @@ impl<'a> Examined<'a> {
         if let Some(unsaid) = proposal.changes.iter().find_map(|c| self.unsaid(c, proposal)) {
             return Some(unsaid);
         }
+        self.differs(proposal, changed).or_else(|| self.fault_of_fields(proposal))
+    }
+
+    /// What is wrong with a proposal as the fields that it changes.
+    fn fault_of_fields(&self, proposal: &Proposal) -> Option<String> {
+        let copies = |change: &Change| matches!(change.what, What::Copy(_));
+        if proposal.changes.iter().any(copies) {
+            // What drivers publish of a new node is not part of the proposal.
+            return None;
+        }
+        let changed = patch(&self.documents, &proposal.fields, &self.case.asked());
+        let fault = match changed {
+            Ok(changed) => self.differs(proposal, changed),
+            Err(error) => Some(error),
+        };
+        fault.map(|fault| format!("field by field: {fault}"))
+    }
+
+    /// How the end in the changed cluster differs from what the proposal says.
+    fn differs(&self, proposal: &Proposal, changed: Vec<Value>) -> Option<String> {
         let changed = if proposal.is_contended { self.alone(changed) } else { changed };
         let end = match program::run(self.input(&changed), &self.case.asked()) {
             Ok(end) => end,
@@ -195,6 +215,9 @@ impl<'a> Examined<'a> {
         else {
             return None;
         };
+        if *target != Target::new("Pod", &self.case.asked()) {
+            return None;
+        }
         let old = requested(&self.case.pod, resource)?;
         let new = quantity::parse(resource, amount)?;
         let more = new + (old - new) / 4;

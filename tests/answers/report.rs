@@ -40,6 +40,18 @@ pub fn table(outcomes: &[Outcome]) -> Table {
     table
 }
 
+/// The categories and measures with wrong answers.
+pub fn wrong(table: &Table) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (category, row) in table {
+        let row = row.iter().filter(|(_, (right, all))| right != all);
+        wrong.extend(row.map(|(measure, (right, all))| {
+            format!("{category}: {measure:?}: {right} of {all} are right")
+        }));
+    }
+    wrong
+}
+
 /// The table as text, the categories with something wrong first, and the percentages.
 pub fn text(table: &Table) -> String {
     let mut text = format!("{:<34} cause found works smallest\n", "category");

@@ -208,6 +208,84 @@ fn a_claim_that_is_too_large_for_existing_volumes_is_made_smaller() {
     places(&call, &[edit]);
 }
 
+/// The API server takes no other access modes of a claim that exists, but of a new one.
+#[test]
+fn a_claim_asks_for_the_access_modes_that_a_volume_has() {
+    let wants = |modes: &str, size: &str| {
+        let claim = claim("data", "local", size);
+        on(&[
+            node("n1", N1),
+            class("local", LOCAL, "WaitForFirstConsumer"),
+            local_volume("disk", "5Gi"),
+            claim.replace("[ReadWriteOnce]", modes),
+            claiming("web", &["data"], ""),
+        ])
+    };
+    let modes = "set persistentvolumeclaim default/data spec.accessModes=[\"ReadWriteOnce\"]";
+    let size = "set persistentvolumeclaim default/data spec.resources.requests.storage=\"5Gi\"";
+    let call = wants("[ReadWriteMany]", "1Gi");
+    let recreated =
+        "PersistentVolumeClaim default/data is recreated: spec.accessModes is immutable";
+    says(&call, &["disk lacks an access mode", &format!("1. {modes}"), recreated]);
+    places(&call, &[modes]);
+    let call = wants("[ReadWriteOnce, ReadOnlyMany]", "10Gi");
+    says(&call, &[&format!("1. {size}, and {modes}")]);
+    places(&call, &[size, modes]);
+}
+
+/// A volume that is bound on nodes with a label.
+fn bound_behind(key: &str, value: &str) -> String {
+    let expression = format!("{{key: {key}, operator: In, values: [{value}]}}");
+    format!(
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: data\n  annotations: \
+         {{pv.kubernetes.io/bind-completed: \"yes\"}}\nspec: {{accessModes: [ReadWriteOnce], \
+         storageClassName: local, volumeName: disk, resources: {{requests: {{storage: 1Gi}}}}}}\n\
+         status: {{phase: Bound}}\n---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: \
+         disk}}\nspec: {{accessModes: [ReadWriteOnce], capacity: {{storage: 1Gi}}, \
+         storageClassName: local, claimRef: {{namespace: default, name: data}}, local: {{path: \
+         /mnt}}, nodeAffinity: {{required: {{nodeSelectorTerms: [{{matchExpressions: \
+         [{expression}]}}]}}}}}}\nstatus: {{phase: Bound}}\n---\n"
+    )
+}
+
+#[test]
+fn a_node_gets_the_label_that_a_volume_asks_for_where_people_set_it() {
+    let cluster = |key: &str, more: &str| {
+        let parts = [node("n1", N1), bound_behind(key, "blue"), more.to_owned()];
+        on(&[parts.concat(), claiming("web", &["data"], "")])
+    };
+    let call = cluster("fabric", "");
+    says(&call, &["1. label node n1 fabric=blue"]);
+    places(&call, &["label node n1 fabric=blue"]);
+
+    let immutable = |key: &str| {
+        format!(
+            "volume disk keeps its node affinity, which is immutable once set: only a node with \
+             {key}=blue reaches it"
+        )
+    };
+    let call = cluster("kubernetes.io/hostname", "");
+    says(&call, &["No change was found", &immutable("kubernetes.io/hostname")]);
+    let driver = "apiVersion: storage.k8s.io/v1\nkind: CSINode\nmetadata: {name: n1}\nspec: \
+                  {drivers: [{name: d, nodeID: n1, topologyKeys: [fabric]}]}\n---\n";
+    let call = cluster("fabric", driver);
+    says(&call, &["No change was found", &immutable("fabric")]);
+}
+
+#[test]
+fn a_volume_of_another_zone_is_said_to_stay_there() {
+    let zoned = bound_behind("kubernetes.io/hostname", "n1")
+        .replace("{name: disk}", "{name: disk, labels: {topology.kubernetes.io/zone: z2}}");
+    let labels = format!("{N1}, topology.kubernetes.io/zone: z1");
+    let call = on(&[node("n1", &labels), zoned, claiming("web", &["data"], "")]);
+    let stays = "volume disk keeps its zone: only a node in topology.kubernetes.io/zone=z2 can \
+                 attach it";
+    says(&call, &["No change was found", stays]);
+    let json = call.run("explain web -f cluster.yaml --fix -o json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["fixes"]["unchangeable"], serde_json::json!([stays]));
+}
+
 #[test]
 fn storage_capacity_and_allowed_topologies_have_remedies() {
     let driver = "apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: \

@@ -1,5 +1,5 @@
 //! Holds the reasons that plugins report to what their filters say: the status that is rendered
-//! from the reasons is the one that was recorded. Volumes and devices are walked once for both.
+//! from the reasons is the one that was recorded. Both readers hear the same walk.
 
 use kubestep_cluster::World;
 use kubestep_framework::cycle_state::CycleState;
@@ -7,8 +7,10 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::CycleRecord;
 use kubestep_framework::status::Status;
+use kubestep_plugins::node_resources::fit;
 use kubestep_plugins::{
-    dynamic_resources, node_volume_limits, volume_binding, volume_restrictions, volume_zone,
+    dynamic_resources, inter_pod_affinity, node_volume_limits, taint_toleration, volume_binding,
+    volume_restrictions, volume_zone,
 };
 use kubestep_scheduler::Probe;
 
@@ -45,6 +47,18 @@ pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
 fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) -> Option<Status> {
     let (cx, object) = (probe.cx(), node.node.as_ref()?);
     match plugin {
+        "TaintToleration" => {
+            let mut found = taint_toleration::blocking_taints(object, cx.pod, cx.features);
+            found.next().map(|_| taint_toleration::refusal())
+        }
+        "NodeResourcesFit" => {
+            let found = fit::shortfalls(state, node);
+            (!found.is_empty()).then(|| fit::refusal(&found))
+        }
+        "InterPodAffinity" => {
+            let found = state.read::<inter_pod_affinity::FilterState>()?;
+            found.reasons(node.id).next().map(inter_pod_affinity::refusal)
+        }
         "VolumeBinding" => {
             let found = volume_binding::rejections(&cx, state, object);
             Some(volume_binding::refusal(&found))

@@ -27,7 +27,7 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>
     Ok(Arc::new(TaintToleration {
         name,
         comparisons: features.enabled(Feature::TaintTolerationComparisonOperators),
-        untolerated: Status::unresolvable("node(s) had untolerated taint(s)").by(name),
+        untolerated: refusal().by(name),
     }))
 }
 
@@ -47,17 +47,29 @@ fn forbids(taint: &Taint) -> bool {
     matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
 }
 
-/// The taints that keep a pod off a node: all of them, where Filter stops at the first.
+/// The taints that keep a pod off a node: Filter stops at the first, an explanation names all.
 pub fn blocking_taints<'n>(
     node: &'n Node,
     pod: &PodInfo,
     features: &FeatureGates,
 ) -> impl Iterator<Item = &'n Taint> {
-    let comparisons = features.enabled(Feature::TaintTolerationComparisonOperators);
+    blocking(node, pod, features.enabled(Feature::TaintTolerationComparisonOperators))
+}
+
+fn blocking<'n>(
+    node: &'n Node,
+    pod: &PodInfo,
+    comparisons: bool,
+) -> impl Iterator<Item = &'n Taint> {
     node.spec.taints.iter().filter(move |taint| {
         let taint = std::slice::from_ref(*taint);
         find_untolerated_taint(taint, &pod.pod.spec.tolerations, comparisons, forbids).is_some()
     })
+}
+
+/// What Filter says of a node with such a taint.
+pub fn refusal() -> Status {
+    Status::unresolvable("node(s) had untolerated taint(s)")
 }
 
 /// The PreferNoSchedule taints of a node that a pod does not tolerate.
@@ -77,8 +89,7 @@ pub fn avoided_taints<'n>(
 impl TaintToleration {
     /// The first taint that keeps the pod off the node.
     fn blocking_taint<'n>(&self, node: &'n Node, pod: &PodInfo) -> Option<&'n Taint> {
-        let taints = node.spec.taints.as_slice();
-        find_untolerated_taint(taints, &pod.pod.spec.tolerations, self.comparisons, forbids)
+        blocking(node, pod, self.comparisons).next()
     }
 
     fn after_node_change(&self, pod: &PodInfo, objects: &EventObjects) -> Result<Hint, String> {

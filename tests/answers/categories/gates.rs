@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::categories;
 use super::resources::cpu_is_short;
-use crate::cluster::{Case, milli, own, pod_object};
+use crate::cluster::{Case, NodeRoom, milli, own, pod_object};
 use crate::random::Random;
 
 categories! {
     gate, gates_two, scheduler_typo, scheduler_unknown, gang_quorum, gang_too_large,
-    queue_ahead, owned_by_replica_set, holders_of_replica_set, owned_by_stateful_set,
-    holders_of_job,
+    gang_far_too_large, gang_with_large_member, queue_ahead, owned_by_replica_set,
+    holders_of_replica_set, owned_by_stateful_set, holders_of_job,
 }
 
 fn gated(r: &mut Random, names: &[&str]) -> Case {
@@ -75,16 +75,27 @@ fn gang_quorum(r: &mut Random) -> Case {
     gang(r, pods, pods + 1, 100)
 }
 
-/// Each node has room for one, and there is a node too few. One pod less would make room for two.
+/// Each node has room for one, and there is a node too few.
 fn gang_too_large(r: &mut Random) -> Case {
+    one_to_a_node(r, 1)
+}
+
+/// The same, with several nodes too few.
+fn gang_far_too_large(r: &mut Random) -> Case {
+    let more = 2 + r.below(2);
+    one_to_a_node(r, more)
+}
+
+/// A group of which each node has room for one pod, with more pods than there are nodes.
+fn one_to_a_node(r: &mut Random, more: usize) -> Case {
     let mut probe = Random::new(r.below(1 << 30) as u64);
     let mut case = gang(&mut probe, 1, 1, 1000);
-    let nodes = case.rooms.len();
+    let needed = case.rooms.len() + more;
     for at in case.nodes() {
         let pod = case.running(at, case.rooms[at].free_cpu() - 1500, 8);
         case.add(pod);
     }
-    for number in 1..=nodes {
+    for number in 1..needed {
         let mut pod = pod_object(&format!("train-{number}"), 1000, 64);
         pod["spec"]["schedulingGroup"] = json!({"podGroupName": "train"});
         pod["metadata"]["creationTimestamp"] = json!("2026-01-01T07:00:00Z");
@@ -92,7 +103,19 @@ fn gang_too_large(r: &mut Random) -> Case {
     }
     let is_group = |object: &&mut Value| object["kind"] == "PodGroup";
     let group = case.objects.iter_mut().find(is_group).unwrap();
-    group["spec"]["schedulingPolicy"]["gang"]["minCount"] = json!(nodes + 1);
+    group["spec"]["schedulingPolicy"]["gang"]["minCount"] = json!(needed);
+    case
+}
+
+/// The pod itself fits beside all others. Another one of its group fits nowhere.
+fn gang_with_large_member(r: &mut Random) -> Case {
+    let mut case = gang(r, 2, 3, 100);
+    let most = case.rooms.iter().map(NodeRoom::free_cpu).max().unwrap_or_default();
+    let mut large = pod_object("train-large", most + 500, 64);
+    large["spec"]["schedulingGroup"] = json!({"podGroupName": "train"});
+    large["metadata"]["creationTimestamp"] = json!("2026-01-01T07:30:00Z");
+    case.add(large);
+    case.truth.name("default/train-large");
     case
 }
 

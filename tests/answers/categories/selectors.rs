@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::categories;
+use crate::change::What;
 use crate::cluster::{Case, ZONE};
 use crate::random::Random;
 
@@ -11,10 +12,11 @@ categories! {
     affinity_in_typo, affinity_in_unknown, affinity_not_in, affinity_exists,
     affinity_does_not_exist, affinity_gt, affinity_lt, affinity_gt_version, affinity_two_terms,
     affinity_two_expressions, affinity_name_typo, selector_and_affinity, added_affinity,
+    added_affinity_of_one_profile,
 }
 
 /// Says what the pod or the profile asks for and the node does not have.
-fn unmet(case: &mut Case, at: usize, of: &str, keys: &[(&str, Option<&str>)]) {
+pub fn unmet(case: &mut Case, at: usize, of: &str, keys: &[(&str, Option<&str>)]) {
     let name = case.name(at);
     case.truth.node(&name, "affinity", json!({"of": of}));
     for (key, _) in keys {
@@ -171,10 +173,9 @@ fn selector_and_affinity(r: &mut Random) -> Case {
     case
 }
 
-/// The profile asks for it, not the pod.
-fn added_affinity(r: &mut Random) -> Case {
-    let mut case = Case::new(r);
-    case.config = Some(
+/// A profile that adds an affinity to what pods ask for.
+pub fn profile_that_adds(expression: &str) -> String {
+    format!(
         "profiles:
 - schedulerName: default-scheduler
   pluginConfig:
@@ -183,11 +184,30 @@ fn added_affinity(r: &mut Random) -> Case {
       addedAffinity:
         requiredDuringSchedulingIgnoredDuringExecution:
           nodeSelectorTerms:
-          - matchExpressions: [{key: example.com/ready, operator: In, values: ['yes']}]"
-            .into(),
-    );
+          - matchExpressions: [{expression}]"
+    )
+}
+
+/// The profile asks for it, not the pod.
+fn added_affinity(r: &mut Random) -> Case {
+    let mut case = Case::new(r);
+    let ready = "{key: example.com/ready, operator: In, values: ['yes']}";
+    case.config = Some(profile_that_adds(ready));
     for at in case.nodes() {
         unmet(&mut case, at, "addedAffinity", &[("example.com/ready", None)]);
     }
+    case
+}
+
+/// No node may be given the label, but another profile does not ask for it.
+fn added_affinity_of_one_profile(r: &mut Random) -> Case {
+    let mut case = Case::new(r);
+    let zone = format!("{{key: {ZONE}, operator: In, values: [us-9z]}}");
+    case.config = Some(profile_that_adds(&zone) + "\n- schedulerName: anywhere");
+    for at in case.nodes() {
+        let zone = case.rooms[at].zone.clone();
+        unmet(&mut case, at, "addedAffinity", &[(ZONE, Some(&zone))]);
+    }
+    case.truth.offered.push(What::Set("/spec/schedulerName".into(), Some(json!("anywhere"))));
     case
 }

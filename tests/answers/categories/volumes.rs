@@ -3,15 +3,17 @@
 use serde_json::{Value, json};
 
 use super::categories;
+use crate::change::What;
 use crate::cluster::{Case, HOSTNAME, ZONE};
 use crate::random::Random;
 
 categories! {
     claim_missing, claim_missing_typo, claim_immediate_unbound, claim_class_missing,
     claim_class_typo, claim_no_volume, claim_volume_too_small, claim_access_mode,
-    claim_volume_of_other_class, claim_volume_elsewhere, claim_volume_gone, claim_lost,
-    volume_local_to_tainted, volume_of_other_zone, topologies_not_allowed, capacity_too_small,
-    capacity_none,
+    claim_asks_for_too_much, claim_selects_no_volume, claim_volume_of_other_class,
+    claim_volume_elsewhere, claim_volume_behind_label, claim_volume_gone, claim_lost,
+    volume_local_to_tainted, volume_of_other_zone, volume_of_full_zone, volume_kept_by_profile,
+    topologies_not_allowed, capacity_too_small, capacity_none,
 }
 
 /// A storage class; volumes are made on demand if `provisioner` is given.
@@ -170,6 +172,27 @@ fn claim_access_mode(r: &mut Random) -> Case {
     unsuitable(r, |claim, _| claim["spec"]["accessModes"] = json!(["ReadWriteMany"]))
 }
 
+/// Two things of the claim have to change, and two of its modes are not both lacking.
+fn claim_asks_for_too_much(r: &mut Random) -> Case {
+    let mut case = unsuitable(r, |claim, volume| {
+        claim["spec"]["accessModes"] = json!(["ReadWriteOnce", "ReadWriteMany"]);
+        volume["spec"]["capacity"]["storage"] = json!("5Gi");
+    });
+    let set = |path: &str, value| What::Set(path.to_owned(), Some(value));
+    case.truth.offered.push(set("/spec/accessModes", json!(["ReadWriteOnce"])));
+    case.truth.offered.push(set("/spec/resources/requests/storage", json!("5Gi")));
+    case
+}
+
+fn claim_selects_no_volume(r: &mut Random) -> Case {
+    let mut case = unsuitable(r, |claim, volume| {
+        claim["spec"]["selector"] = json!({"matchLabels": {"tier": "fast"}});
+        volume["metadata"]["labels"] = json!({"tier": "slow"});
+    });
+    case.truth.offered.push(What::Set("/spec/selector".into(), None));
+    case
+}
+
 /// The only volume is of another class, which the claim could have named.
 fn claim_volume_of_other_class(r: &mut Random) -> Case {
     let mut case = Case::new(r);
@@ -187,6 +210,16 @@ fn claim_volume_elsewhere(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     bound(&mut case, json!({"key": HOSTNAME, "operator": "In", "values": ["old-node"]}));
     wrong(&mut case, json!({"kind": "outOfReach", "volume": "disk"}));
+    case
+}
+
+/// The volume can be reached from nodes with a label that none has, as people say.
+fn claim_volume_behind_label(r: &mut Random) -> Case {
+    let mut case = Case::new(r);
+    bound(&mut case, json!({"key": "example.com/fabric", "operator": "In", "values": ["blue"]}));
+    wrong(&mut case, json!({"kind": "outOfReach", "volume": "disk"}));
+    let label = What::Set("/metadata/labels/example.com~1fabric".into(), Some(json!("blue")));
+    case.truth.offered.push(label);
     case
 }
 
@@ -254,6 +287,31 @@ fn volume_of_other_zone(r: &mut Random) -> Case {
             "zones": ["us-9z"], "has": zone});
         case.truth.node(&name, "otherZone", fields);
     }
+    case
+}
+
+/// The zone of the volume has one node, which is full.
+fn volume_of_full_zone(r: &mut Random) -> Case {
+    let mut case = volume_of_other_zone(r);
+    case.truth.nodes.retain(|(name, _)| *name != case.rooms[0].name);
+    case.ask("cpu", "800m");
+    case.leave_cpu(0, 300, r);
+    super::resources::cpu_is_short(&mut case, 0, 800);
+    case.rooms[0].zone = "us-9z".into();
+    case.label(0, ZONE, "us-9z");
+    case
+}
+
+/// The only node that has the volume is one that the profile keeps pods from.
+fn volume_kept_by_profile(r: &mut Random) -> Case {
+    let mut case = Case::new(r);
+    let own = case.name(0);
+    bound(&mut case, json!({"key": HOSTNAME, "operator": "In", "values": [own]}));
+    let ready = "{key: example.com/ready, operator: In, values: ['yes']}";
+    case.config = Some(super::selectors::profile_that_adds(ready));
+    case.nodes().skip(1).for_each(|at| case.label(at, "example.com/ready", "yes"));
+    super::selectors::unmet(&mut case, 0, "addedAffinity", &[("example.com/ready", None)]);
+    out_of_reach_but(&mut case, 0);
     case
 }
 

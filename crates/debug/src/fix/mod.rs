@@ -13,20 +13,19 @@ mod replacement;
 mod size;
 mod trial;
 
-use std::iter;
-
-use hashbrown::HashMap;
-use serde::{Serialize, Serializer};
-
 use crate::edit::{Edit, FieldChange};
 use crate::trace::History;
-use crate::why::{self, Why};
+use crate::why;
+use crate::why::{NodeWhy, Why};
+use hashbrown::HashMap;
+use indexmap::IndexSet;
 use kubestep_api::Kind;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
-
 use plan::Plan;
+use serde::{Serialize, Serializer};
+use std::iter;
 use trial::Trial;
 
 /// Plans of one kind that are tried, so that some are left for others.
@@ -101,6 +100,8 @@ pub struct Fixes {
     pub tried: usize,
     /// Whether more plans were left when the search ended.
     pub more: bool,
+    /// Where nothing was found: what is wrong and cannot be changed, and why.
+    pub unchangeable: Vec<String>,
 }
 
 /// Looks for the smallest changes. `start` is the cluster that they are for, before its pods were
@@ -123,10 +124,10 @@ pub fn fixes(
     let more = search.run(&plans, go_on);
     let Search { trial, mut found, tried, .. } = search;
     let most = plans.len().min(limits.trials);
-    found.iter_mut().for_each(|fix| trial.complete(fix, start, &mut || go_on(tried, most)));
-    found.retain(|fix| !leaves_out_of_group(fix));
+    found.retain_mut(|fix| trial.complete(fix, start, &mut || go_on(tried, most)));
     found.sort_by(|a, b| (a.contended.cmp(&b.contended)).then(a.size.total_cmp(&b.size)));
-    Fixes { found, none_needed: false, tried, more }
+    let unchangeable = if found.is_empty() { unchangeable(&why) } else { Vec::new() };
+    Fixes { found, none_needed: false, tried, more, unchangeable }
 }
 
 /// Whether the pod has its node or gets it by itself, as it is.
@@ -138,11 +139,12 @@ fn needs_nothing(world: &World, why: &Why) -> bool {
     }
 }
 
-/// Whether the fix makes the pod's group smaller, and the pod is not among those that get nodes.
-fn leaves_out_of_group(fix: &Fix) -> bool {
-    let is_of_group =
-        |edit: &Edit| matches!(edit, Edit::Set { object, .. } if object.kind == Kind::PodGroup);
-    fix.contended && fix.edits.iter().any(is_of_group)
+/// What is wrong on nodes and cannot be changed, each once.
+fn unchangeable(why: &Why) -> Vec<String> {
+    let causes = why.nodes.iter().flat_map(NodeWhy::causes).map(|(_, cause)| cause);
+    let texts: IndexSet<String> =
+        causes.filter_map(|cause| remedy::unchangeable(&cause.detail)).collect();
+    texts.into_iter().collect()
 }
 
 struct Search<'a> {

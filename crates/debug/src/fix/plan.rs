@@ -1,23 +1,25 @@
 //! Plans: sets of edits that lift everything that is in the way of a pod on one node.
 
-use std::sync::Arc;
-
+use crate::edit::{Edit, owner};
+use crate::fix::remedy::{Need, Remedies, priority};
+use crate::fix::{remedy, size};
+use crate::trace::History;
+use crate::why;
+use crate::why::cause::{Cause, Detail, DeviceCause, Shortage};
+use crate::why::group::Tried;
+use crate::why::{Blocker, Group, NodeWhy, Problem, ProblemKind, Why};
 use hashbrown::{HashMap, HashSet};
 use indexmap::IndexMap;
-
-use crate::edit::{Edit, owner};
-use crate::fix::remedy::{self, Need, Remedies, priority};
-use crate::fix::size;
-use crate::trace::History;
-use crate::why::cause::{Cause, Detail, DeviceCause, Shortage};
-use crate::why::{self, Blocker, Group, NodeWhy, Problem, ProblemKind, Why};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, PreemptionPolicy};
+use kubestep_api::{Kind, Pod, PreemptionPolicy};
 use kubestep_cluster::World;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::nominated::NominatedPods;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::pod_groups::group_of;
 use kubestep_framework::status::Code;
+use std::iter;
+use std::sync::Arc;
 
 /// Plans of one kind that are kept for a group of like nodes.
 const OF_A_KIND: usize = 3;
@@ -45,6 +47,7 @@ pub(super) fn plans(world: &World, why: &Why) -> Vec<Plan> {
     if why.problems.iter().any(is_of_group) {
         // The others of its group may need the room on nodes where it does not fit itself.
         edits.extend(planned(world, why));
+        edits.extend(beside_group(world, why.pod));
     }
     let mut seen = HashSet::new();
     let new = |edits: &Vec<Edit>| {
@@ -76,6 +79,34 @@ fn planned(world: &World, why: &Why) -> Vec<Vec<Edit>> {
     let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
     let nominated = world.scheduler().queue().nominated_pods();
     Planner { world, key: why.pod, pod, why, nominated }.for_nodes()
+}
+
+/// What the pod needs beside the others of its group, and what the one needs that finds no node
+/// beside them.
+fn beside_group(world: &World, key: NamespacedName) -> Vec<Vec<Edit>> {
+    let Some(pod) = world.api().objects().pod(key) else { return Vec::new() };
+    let refused = Tried::in_vain(world, pod).and_then(|tried| tried.refused);
+    let refused = refused.map(|(pod, _)| pod).filter(|pod| *pod != key);
+    let plans = |last: NamespacedName| {
+        let world = with_others_placed(world, last)?;
+        let why = why::why(&world, &History::default(), last)?;
+        Some(planned(&world, &why))
+    };
+    iter::once(key).chain(refused).filter_map(plans).flatten().collect()
+}
+
+/// The cluster where the others of the pod's group have nodes, as many as find one.
+fn with_others_placed(world: &World, last: NamespacedName) -> Option<World> {
+    let mut world = world.clone();
+    let pod = world.api().objects().pod(last)?.clone();
+    remedy::smaller_group(&pod, 1)?.apply(&mut world).ok()?;
+    world.delete(Kind::Pod, last);
+    let others = world.scheduler().pod_group(group_of(&pod)?)?.unscheduled();
+    let others: Vec<NamespacedName> = others.collect();
+    // One cycle tries the whole group.
+    others.into_iter().find_map(|other| world.step_ahead(other))?;
+    world.create(pod.into());
+    Some(world)
 }
 
 struct Planner<'a> {

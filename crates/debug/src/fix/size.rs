@@ -69,7 +69,11 @@ fn corrects_typo(edit: &Edit, world: &World) -> bool {
         Edit::Set { object, path, value: Some(new) } => {
             let old = edit::value(world, *object, path);
             let both = old.as_ref().and_then(only_text).zip(only_text(new));
-            both.is_some_and(|(old, new)| is_typo_of(old, new))
+            let is_profile = |name: &str| {
+                let profiles = world.scheduler().frameworks();
+                path == "spec.schedulerName" && profiles.contains_key(&Symbol::new(name))
+            };
+            both.is_some_and(|(old, new)| is_typo_of(old, new) && !is_profile(old))
         }
         _ => false,
     }

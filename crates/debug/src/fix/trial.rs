@@ -1,14 +1,15 @@
 //! Trying edits: on a copy of the cluster, with the scheduler itself.
 
-use std::sync::Arc;
-
 use super::replacement::Replacement;
-use crate::edit::{self, Edit, owner};
+use crate::edit;
+use crate::edit::{Edit, owner};
 use crate::fix::{Fix, size};
-use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Pod};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::pod_groups::{PodGroupState, group_of};
+use std::sync::Arc;
 
 /// Cycles of the pod: one that evicts, one that takes the room, and one to spare.
 const ATTEMPTS: usize = 3;
@@ -95,8 +96,8 @@ impl Trial<'_> {
 
     /// Adds what is only needed of changes that are proposed: the fields, whether the pod gets its
     /// node also in the queue's own order from `start`, and whether an event or only the flush
-    /// requeues it as the cluster is now.
-    pub fn complete(&self, fix: &mut Fix, start: &World, go_on: &mut dyn FnMut() -> bool) {
+    /// requeues it as the cluster is now. Gives whether the change is to be proposed.
+    pub fn complete(&self, fix: &mut Fix, start: &World, go_on: &mut dyn FnMut() -> bool) -> bool {
         fix.changes = edit::changes(&fix.edits, self.world);
         let mut course = |world: &World| self.course(self.edited_in(world, &fix.edits)?, go_on);
         let now = course(self.world);
@@ -105,10 +106,13 @@ impl Trial<'_> {
             false => course(start),
         };
         if !go_on() {
-            return;
+            return true;
         }
         let (now, first) = (now.as_ref(), first.as_ref());
         let judged = first.or(now);
+        if judged.is_some_and(|course| self.may_be_left_out(fix, &course.world)) {
+            return false;
+        }
         let node = judged.and_then(|course| course.node);
         fix.contended = node.is_none();
         fix.node = node.filter(|_| fix.evicted.is_empty()).unwrap_or(fix.node);
@@ -119,6 +123,21 @@ impl Trial<'_> {
         if let Some(course) = judged.filter(|_| fix.contended) {
             fix.taken_by = self.taken_by(course);
         }
+        true
+    }
+
+    /// Whether the fix makes the pod's group smaller and leaves a pod of it without a node that is
+    /// no less important: which one that is, the order of a map decides in upstream.
+    fn may_be_left_out(&self, fix: &Fix, world: &World) -> bool {
+        let is_of_group =
+            |edit: &Edit| matches!(edit, Edit::Set { object, .. } if object.kind == Kind::PodGroup);
+        let objects = world.api().objects();
+        let Some(pod) = objects.pod(self.pod) else { return false };
+        let group = group_of(pod).and_then(|group| world.scheduler().pod_group(group));
+        let left = group.into_iter().flat_map(PodGroupState::unscheduled);
+        let mut left = left.filter_map(|key| objects.pod(key));
+        fix.edits.iter().any(is_of_group)
+            && left.any(|other| other.spec.priority >= pod.spec.priority)
     }
 
     /// The pods that have a node in the course and have none as the cluster is.

@@ -21,7 +21,7 @@ pub(crate) struct Tried {
     /// A node that one of them found.
     pub node: Option<Symbol>,
     /// A pod that found none, and the scheduler's message about it.
-    refused: Option<(NamespacedName, String)>,
+    pub refused: Option<(NamespacedName, String)>,
 }
 
 impl Tried {

@@ -13,25 +13,42 @@ use kubestep_framework::status::Status;
 
 use super::terms::{all_match, all_match_class, expand, selects};
 
-/// The three refusals, built once (IPA-004).
-pub struct Refusals {
-    affinity: Status,
-    anti_affinity: Status,
-    existing: Status,
+/// A rule that keeps a pod off a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// The pod's affinity.
+    Affinity,
+    /// The pod's anti-affinity.
+    AntiAffinity,
+    /// The anti-affinity of pods that are placed.
+    ExistingAntiAffinity,
 }
+
+impl Reason {
+    /// In the order in which Filter looks at them.
+    const ALL: [Reason; 3] = [Reason::Affinity, Reason::AntiAffinity, Reason::ExistingAntiAffinity];
+}
+
+/// What Filter says for a reason.
+pub fn refusal(reason: Reason) -> Status {
+    match reason {
+        Reason::Affinity => Status::unresolvable("node(s) didn't match pod affinity rules"),
+        Reason::AntiAffinity => {
+            Status::unschedulable("node(s) didn't match pod anti-affinity rules")
+        }
+        Reason::ExistingAntiAffinity => {
+            Status::unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+        }
+    }
+}
+
+/// The three refusals, built once (IPA-004).
+pub struct Refusals([Status; 3]);
 
 impl Refusals {
     /// Those of the plugin of that name.
     pub fn new(plugin: Symbol) -> Refusals {
-        let affinity = Status::unresolvable("node(s) didn't match pod affinity rules");
-        let own = Status::unschedulable("node(s) didn't match pod anti-affinity rules");
-        let existing =
-            Status::unschedulable("node(s) didn't satisfy existing pods anti-affinity rules");
-        Refusals {
-            affinity: affinity.by(plugin),
-            anti_affinity: own.by(plugin),
-            existing: existing.by(plugin),
-        }
+        Refusals(Reason::ALL.map(|reason| refusal(reason).by(plugin)))
     }
 }
 
@@ -111,15 +128,13 @@ impl FilterState {
         (&self.own.affinity, &self.own.anti_affinity)
     }
 
-    /// The own affinity terms, by their place, that keep the pod off the node: no pod that
-    /// matches all terms is in the node's domain, or the node is in none (`None`).
-    pub fn unmet_affinity(&self, node: &NodeInfo) -> Vec<(usize, Option<i64>)> {
-        if self.satisfies_affinity(node.id) {
-            return Vec::new();
-        }
-        let count = |term: &AffinityTerm| self.affinity.find(term.topology_key)?.at(node.id);
-        let terms = self.own.affinity.iter().map(count).enumerate();
-        terms.filter(|(_, count)| count.is_none_or(|count| count <= 0)).collect()
+    /// The own affinity terms, by their index, for which no pod that matches all terms is in the
+    /// node's domain, and whether the node is in one.
+    pub fn unmet_terms(&self, node: NodeId) -> impl Iterator<Item = (usize, bool)> {
+        let count = move |term: &AffinityTerm| self.affinity.find(term.topology_key)?.at(node);
+        let counts = self.own.affinity.iter().map(count).enumerate();
+        let unmet = counts.filter(|(_, count)| count.is_none_or(|count| count <= 0));
+        unmet.map(|(at, count)| (at, count.is_some()))
     }
 
     /// Pods that match all own affinity terms, by the domains of one of them.
@@ -130,9 +145,15 @@ impl FilterState {
         counted.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Whether the own anti-affinity, and whether that of other pods, keeps the pod off the node.
-    pub fn repelled(&self, node: &NodeInfo) -> (bool, bool) {
-        (!self.satisfies_anti_affinity(node.id), !self.satisfies_existing(node.id))
+    /// The rules that keep the pod off the node: Filter stops at the first (IPA-004), an
+    /// explanation names all.
+    pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = Reason> {
+        let applies = move |reason: &Reason| match reason {
+            Reason::Affinity => !self.satisfies_affinity(node),
+            Reason::AntiAffinity => !none_at(&self.anti_affinity, node), // IPA-006
+            Reason::ExistingAntiAffinity => !none_at(&self.existing, node),
+        };
+        Reason::ALL.into_iter().filter(applies)
     }
 
     /// Whether an anti-affinity term of another pod means this one.
@@ -140,38 +161,17 @@ impl FilterState {
         term.matches(&pod.pod, &self.own.namespace_labels)
     }
 
-    /// IPA-004
+    /// What Filter says.
     pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
-        if !self.satisfies_affinity(node) {
-            refusals.affinity.clone()
-        } else if !self.satisfies_anti_affinity(node) {
-            refusals.anti_affinity.clone()
-        } else if !self.satisfies_existing(node) {
-            refusals.existing.clone()
-        } else {
-            Status::SUCCESS
-        }
+        let first = self.reasons(node).next();
+        first.map_or(Status::SUCCESS, |reason| refusals.0[reason as usize].clone())
     }
 
     /// IPA-005
     fn satisfies_affinity(&self, node: NodeId) -> bool {
-        let mut found = true;
-        for term in &self.own.affinity {
-            let counts = self.affinity.find(term.topology_key);
-            let Some(count) = counts.and_then(|counts| counts.at(node)) else { return false };
-            found &= count > 0;
-        }
         // The first pod of a group that wants to be together goes anywhere.
-        found || (self.affinity.is_all_zero() && self.own.matches_itself)
-    }
-
-    /// IPA-006
-    fn satisfies_anti_affinity(&self, node: NodeId) -> bool {
-        none_at(&self.anti_affinity, node)
-    }
-
-    fn satisfies_existing(&self, node: NodeId) -> bool {
-        none_at(&self.existing, node)
+        let is_first = || self.own.matches_itself && self.affinity.is_all_zero();
+        self.unmet_terms(node).all(|(_, in_domain)| in_domain && is_first())
     }
 }
 

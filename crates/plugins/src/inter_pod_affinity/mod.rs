@@ -22,8 +22,8 @@ mod hints;
 mod score;
 mod terms;
 
-pub use filter::FilterState;
 use filter::Refusals;
+pub use filter::{FilterState, Reason, refusal};
 pub use score::Weights;
 pub use terms::selects;
 

@@ -19,7 +19,8 @@ pub(super) fn mismatch(need: &Need<'_>, mismatch: &AffinityMismatch) -> Remedies
         AffinityOf::AddedAffinity => {
             let terms = added(need);
             let term = terms.get(mismatch.term.unwrap_or(0));
-            all(&mismatch.unmet, |one| label(need, term?, one)).into_iter().collect()
+            let label = term.and_then(|term| label_all(need, term, &mismatch.unmet));
+            label.into_iter().chain(other_profiles(need)).collect()
         }
     }
 }
@@ -68,11 +69,18 @@ fn expressions(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Remedies {
         };
         remedies.push(places.iter().rev().map(relax).collect());
     }
-    remedies.extend(all(unmet, |one| label(need, self::term(need, term)?, one)));
+    remedies.extend(self::term(need, term).and_then(|term| label_all(need, term, unmet)));
     remedies
 }
 
-/// The terms that the pod's profile adds. They are the scheduler's, so only nodes can follow.
+/// Another profile, which does not add the terms or adds others.
+fn other_profiles(need: &Need<'_>) -> impl Iterator<Item = Vec<Edit>> {
+    let names = need.world.scheduler().frameworks().keys();
+    let others = names.filter(|name| **name != need.pod.spec.scheduler_name);
+    others.map(|name| vec![need.set("spec.schedulerName".to_owned(), Some(json!(name.as_str())))])
+}
+
+/// The terms that the pod's profile adds.
 fn added(need: &Need<'_>) -> Vec<NodeSelectorTerm> {
     let frameworks = need.world.scheduler().frameworks();
     let profile = frameworks.get(&need.pod.spec.scheduler_name).map(|found| found.profile());
@@ -119,6 +127,15 @@ fn path(need: &Need<'_>, term: usize, at: usize) -> Option<String> {
         None => format!("{TERMS}[{term}].matchExpressions[{at}]"),
         Some(field) => format!("{TERMS}[{term}].matchFields[{field}]"),
     })
+}
+
+/// Gives the node what the unmet expressions of the term ask for.
+pub(super) fn label_all(
+    need: &Need<'_>,
+    term: &NodeSelectorTerm,
+    unmet: &[Unmet],
+) -> Option<Vec<Edit>> {
+    all(unmet, |one| label(need, term, one))
 }
 
 /// Gives the node what the expression asks for.

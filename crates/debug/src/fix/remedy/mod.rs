@@ -25,8 +25,9 @@ use kubestep_cluster::World;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 
-pub(super) use problem::problems;
+pub(super) use problem::{problems, smaller_group};
 pub(super) use resources::{evict, holders};
+pub(super) use volumes::unchangeable;
 
 /// The ways to lift one cause; each is a list of edits.
 pub(super) type Remedies = Vec<Vec<Edit>>;

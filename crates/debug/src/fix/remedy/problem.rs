@@ -82,7 +82,8 @@ fn group(world: &World, pod: &Pod) -> Remedies {
     remedies
 }
 
-fn smaller_group(pod: &Pod, count: usize) -> Option<Edit> {
+/// Lets the group of the pod be placed with so many pods.
+pub(in crate::fix) fn smaller_group(pod: &Pod, count: usize) -> Option<Edit> {
     let group = group_of(pod)?;
     let object = ObjectKey { kind: Kind::PodGroup, namespace: group.namespace, name: group.name };
     let path = "spec.schedulingPolicy.gang.minCount".to_owned();

@@ -1,14 +1,15 @@
 //! Too little of a resource: ask for less, evict pods that hold it, or make the node larger.
 
-use std::sync::Arc;
-
 use super::{Need, Remedies, delete};
-use crate::edit::{self, Edit, NodeEdit, PodEdit, owner};
+use crate::edit;
+use crate::edit::{Edit, NodeEdit, PodEdit, owner};
 use crate::why::cause::Shortage;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Quantity, QuantityFormat};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::is_sidecar;
+use kubestep_framework::pod_groups::group_of;
+use std::sync::Arc;
 
 /// Amounts of memory are proposed in whole mebibytes.
 const MEBI: i64 = 1 << 20;
@@ -123,9 +124,14 @@ pub(in crate::fix) fn holders(need: &Need<'_>) -> Vec<Arc<PodInfo>> {
     evictable(need).cloned().chain(counts.cloned()).collect()
 }
 
-/// The pods that would leave the node if they were deleted.
+/// The pods that would leave the node if they were deleted. A pod needs the others of its group.
 pub(super) fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a Arc<PodInfo>> {
-    need.node.pods.iter().filter(|pod| !owner::is_of_node(&pod.pod) && !pod.pod.is_terminating())
+    let group = group_of(need.pod);
+    let leaves = move |pod: &&Arc<PodInfo>| {
+        let is_needed = group.is_some() && group_of(&pod.pod) == group;
+        !is_needed && !owner::is_of_node(&pod.pod) && !pod.pod.is_terminating()
+    };
+    need.node.pods.iter().filter(leaves)
 }
 
 /// What a pod holds of the resource.

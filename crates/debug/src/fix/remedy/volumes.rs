@@ -1,21 +1,30 @@
-//! Volumes: another class, a smaller claim, or the pod that has the volume lets it go.
-
-use serde_json::{Value, json};
+//! Volumes: another class, a claim that asks for what a free volume has, a node that reaches the
+//! volume, or the pod that has the volume lets it go.
+//!
+//! A bound volume keeps its place: the API server rejects another node affinity once there is one
+//! (`ValidatePersistentVolumeUpdate` in `pkg/apis/core/validation`), and with another zone label
+//! the pod would get a node to which the disk cannot be attached. Nothing is proposed for that.
 
 use super::resources::evictable;
-use super::{Need, Remedies, delete};
+use super::{Need, Remedies, affinity, delete};
 use crate::edit::Edit;
-use crate::why::cause::{VolumeCause, VolumeLimit, VolumeProblem, VolumeTaken};
+use crate::why::cause::{
+    Detail, OtherZone, Unmet, VolumeCause, VolumeLimit, VolumeProblem, VolumeTaken,
+};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, ObjectKey, PersistentVolumeClaim, Quantity};
+use kubestep_api::selector::{NodeMatcher, Selector};
+use kubestep_api::{
+    Kind, NodeSelector, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity,
+};
 use kubestep_cluster::World;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_plugins::volume_binding::{SELECTED_NODE, capacity, requested};
 use kubestep_plugins::volumes;
+use serde_json::{Value, json};
 
-/// Sizes of existing volumes that are tried for a claim, the largest first.
-const SIZES: usize = 3;
+/// Ways to suit existing volumes that are tried for a claim.
+const WAYS: usize = 4;
 
 /// What helps a claim that cannot have its volume on the node.
 pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
@@ -27,14 +36,14 @@ pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
             let path = format!("metadata.annotations['{SELECTED_NODE}']");
             vec![vec![set(key, path, None)]]
         }
+        VolumeProblem::OutOfReach { volume, unmet } => {
+            within_reach(need, *volume, unmet).into_iter().collect()
+        }
         // Whatever is set in a claim that a controller made is lost with the next one.
         _ if claim.metadata.controller().is_some() => Remedies::new(),
         VolumeProblem::NoVolume { class, .. } => {
-            let sizes = smaller_sizes(objects, claim, *class);
-            let smaller = sizes.into_iter().map(|size| vec![of_size(key, &size)]);
-            let selector = claim.spec.selector.as_ref();
-            let any = selector.map(|_| vec![set(key, "spec.selector".into(), None)]);
-            smaller.chain(any).chain(other_classes(world, key)).collect()
+            let suiting = suiting(need, key, claim, *class).into_iter();
+            suiting.chain(other_classes(world, key)).collect()
         }
         VolumeProblem::TopologyNotAllowed { class, .. } => {
             let object =
@@ -53,19 +62,81 @@ pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
     }
 }
 
-/// The sizes of free volumes of the class that are smaller than what the claim asks for, the
-/// largest first.
-fn smaller_sizes(objects: &Objects, claim: &PersistentVolumeClaim, class: Symbol) -> Vec<Quantity> {
-    let Some(wanted) = requested(claim) else { return Vec::new() };
-    let free = objects.persistent_volumes.values().filter(|volume| {
+/// What the claim has to ask for to get one of the free volumes of the class that the node
+/// reaches: the fewest changes first, then the largest volume.
+fn suiting(
+    need: &Need<'_>,
+    key: NamespacedName,
+    claim: &PersistentVolumeClaim,
+    class: Symbol,
+) -> Remedies {
+    let volumes = need.world.api().objects().persistent_volumes.values();
+    let free = volumes.filter(|volume| {
         volume.spec.claim_ref.is_none() && volume.spec.storage_class_name == class
     });
-    let mut sizes: Vec<Quantity> = free.map(|volume| capacity(volume)).collect();
-    sizes.retain(|size| size < wanted && !size.is_zero());
-    sizes.sort_by(|a, b| b.cmp(a));
-    sizes.dedup();
-    sizes.truncate(SIZES);
-    sizes
+    let reached = free.filter(|volume| reaches(need, volume));
+    let mut ways: Vec<(Quantity, Vec<Edit>)> =
+        reached.map(|volume| (capacity(volume), to_suit(key, claim, volume))).collect();
+    ways.retain(|(size, edits)| !size.is_zero() && !edits.is_empty());
+    ways.sort_by(|a, b| (a.1.len().cmp(&b.1.len())).then(b.0.cmp(&a.0)));
+    let mut distinct = Remedies::new();
+    for (_, edits) in ways {
+        if !distinct.contains(&edits) {
+            distinct.push(edits);
+        }
+    }
+    distinct.truncate(WAYS);
+    distinct
+}
+
+fn reaches(need: &Need<'_>, volume: &PersistentVolume) -> bool {
+    let required = volume.spec.node_affinity.as_ref().and_then(|nodes| nodes.required.as_ref());
+    let Some(node) = &need.node.node else { return false };
+    let matches = |required: &NodeSelector| {
+        NodeMatcher::new(required, "").matches(&node.metadata.labels, Symbol::EMPTY)
+    };
+    required.is_none_or(|required| matches(required).unwrap_or(false))
+}
+
+/// What the claim asks for beyond what the volume has, changed to what it has.
+fn to_suit(
+    key: NamespacedName,
+    claim: &PersistentVolumeClaim,
+    volume: &PersistentVolume,
+) -> Vec<Edit> {
+    let size = capacity(volume);
+    let smaller = requested(claim).is_some_and(|wanted| size < *wanted);
+    let selector = claim.spec.selector.as_ref();
+    let selected = selector.is_none_or(|written| {
+        Selector::new(Some(written)).is_ok_and(|s| s.matches(&volume.metadata.labels))
+    });
+    let (wanted, has) = (&claim.spec.access_modes, &volume.spec.access_modes);
+    let kept: Vec<_> = wanted.iter().filter(|mode| has.contains(mode)).cloned().collect();
+    let modes = if kept.is_empty() { has } else { &kept };
+    let edits = [
+        smaller.then(|| of_size(key, &size)),
+        (!selected).then(|| set(key, "spec.selector".into(), None)),
+        (modes != wanted).then(|| set(key, "spec.accessModes".into(), Some(json!(modes)))),
+    ];
+    edits.into_iter().flatten().collect()
+}
+
+/// Gives the node the labels that the volume's node affinity asks for, where they are a person's
+/// to give.
+fn within_reach(need: &Need<'_>, volume: Symbol, unmet: &[Unmet]) -> Option<Vec<Edit>> {
+    let objects = need.world.api().objects();
+    let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, volume))?;
+    let required = volume.spec.node_affinity.as_ref()?.required.as_ref()?;
+    if unmet.iter().any(|one| is_of_driver(objects, one.key)) {
+        return None;
+    }
+    required.node_selector_terms.iter().find_map(|term| affinity::label_all(need, term, unmet))
+}
+
+/// Whether a CSI driver says where nodes are by that label: its kubelets set it.
+fn is_of_driver(objects: &Objects, label: Symbol) -> bool {
+    let mut drivers = objects.csi_nodes.values().flat_map(|node| &node.spec.drivers);
+    drivers.any(|driver| driver.topology_keys.contains(&label))
 }
 
 /// Every other class, for a claim whose volume is to be provisioned once the node is known.
@@ -92,6 +163,32 @@ fn set(claim: NamespacedName, path: String, value: Option<Value>) -> Edit {
     let kind = Kind::PersistentVolumeClaim;
     let object = ObjectKey { kind, namespace: claim.namespace, name: claim.name };
     Edit::Set { object, path, value }
+}
+
+/// What no edit of the volume or the claim lifts, and why.
+pub(in crate::fix) fn unchangeable(detail: &Detail) -> Option<String> {
+    match detail {
+        Detail::OtherZone(OtherZone { volume, label, zones, .. }) => {
+            let zones: Vec<&str> = zones.iter().map(|zone| zone.as_str()).collect();
+            let zones = zones.join("|");
+            Some(format!(
+                "volume {volume} keeps its zone: only a node in {label}={zones} can attach it"
+            ))
+        }
+        Detail::Volume(VolumeCause {
+            problem: VolumeProblem::OutOfReach { volume, unmet },
+            ..
+        }) => {
+            let unmet: Vec<&str> = unmet.iter().map(|one| one.expression.as_str()).collect();
+            let nodes: String =
+                if unmet.is_empty() { "other labels".into() } else { unmet.join(", ") };
+            Some(format!(
+                "volume {volume} keeps its node affinity, which is immutable once set: only a node \
+                 with {nodes} reaches it"
+            ))
+        }
+        _ => None,
+    }
 }
 
 /// The pod that uses the volume lets it go.

@@ -135,3 +135,23 @@ fn room_for_another_pod_of_the_gang_is_found() {
     let proposed = proposed_for_gang(gang(3, &blocker));
     assert!(proposed.contains(&"delete pod default/blocker".to_owned()), "{proposed:?}");
 }
+
+/// Whoever comes first, one of the three stays pending: that is no fix for the first one either.
+#[test]
+fn a_smaller_gang_is_no_fix_where_chance_decides_who_is_left_out() {
+    for pod in ["train-0", "train-1", "train-9"] {
+        let start = gang(2, "");
+        let mut now = start.clone();
+        now.run(100);
+        let fixes = fixes(&now, &start, key(pod), Limits::default(), &mut |_, _| true);
+        let proposed: Vec<String> = fixes.found.iter().map(edits).collect();
+        assert!(!proposed.iter().any(|edits| edits.contains("minCount")), "{proposed:?}");
+    }
+}
+
+/// Each node has room for one, and the pod fits on each by itself: it has to fit beside another.
+#[test]
+fn a_pod_of_a_gang_asks_for_less_to_fit_beside_the_others() {
+    let proposed = proposed_for_gang(gang(2, ""));
+    assert_eq!(proposed[0], "resize pod default/train-9 cpu=3", "{proposed:?}");
+}

@@ -1,9 +1,5 @@
 //! InterPodAffinity: the term, and the pod behind it, also where it is another pod's term.
 
-use std::collections::BTreeSet;
-
-use serde::Serialize;
-
 use super::culprits::{ByDomain, Culprits};
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::LabelSelectorOperator;
@@ -12,7 +8,9 @@ use kubestep_api::selector::Selector;
 use kubestep_config::suggest;
 use kubestep_framework::pod::AffinityTerm;
 use kubestep_framework::pod::class::PodClass;
-use kubestep_plugins::inter_pod_affinity::{FilterState, selects};
+use kubestep_plugins::inter_pod_affinity::{FilterState, Reason, selects};
+use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Where the required terms are in a pod.
 const TERMS: &str = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution";
@@ -164,20 +162,17 @@ impl Words for PodInTheWay {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(state) = case.state.read::<FilterState>() else { return Vec::new() };
-    let mut causes = not_near(case, state);
-    let (by_own, by_theirs) = state.repelled(case.node);
-    if by_own {
-        causes.extend(own(case, state));
-    }
-    if by_theirs {
-        causes.extend(theirs(case, state));
-    }
-    causes
+    let causes = |reason| match reason {
+        Reason::Affinity => not_near(case, state),
+        Reason::AntiAffinity => own(case, state),
+        Reason::ExistingAntiAffinity => theirs(case, state),
+    };
+    state.reasons(case.node.id).flat_map(causes).collect()
 }
 
 fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
     let (terms, _) = state.own_terms();
-    let cause = |(at, _): (usize, Option<i64>)| {
+    let cause = |(at, _)| {
         let term = &terms[at];
         let mut elsewhere = state.affinity_domains(term);
         elsewhere.truncate(NAMED);
@@ -196,7 +191,7 @@ fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
         let cause = NoPodNear { term, domain, elsewhere, other_namespace, typo };
         Cause::new(cause, 1.0, outlook)
     };
-    state.unmet_affinity(case.node).into_iter().map(cause).collect()
+    state.unmet_terms(case.node.id).map(cause).collect()
 }
 
 struct Typo(Option<LabelTypo>);

@@ -9,6 +9,9 @@ use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::resource::{Resource, is_extended_name};
 
+/// The resources of the first bits of reasons.
+const FIXED: [&str; 4] = ["pods", "cpu", "memory", "ephemeral-storage"];
+
 /// Extended resources that are not checked. FIT-004
 #[derive(Clone, Default, Debug)]
 pub struct Exempt {
@@ -77,13 +80,16 @@ impl Lacking {
         self.reasons == 0
     }
 
-    fn add(&mut self, bit: usize, request: i64, allocatable: i64, used: i64) {
+    /// Gives whether it lacks.
+    fn add(&mut self, bit: usize, request: i64, allocatable: i64, used: i64) -> bool {
         // FIT-003
-        if request > allocatable.wrapping_sub(used) {
+        let lacks = request > allocatable.wrapping_sub(used);
+        if lacks {
             // A pod with more than 60 scalars shares the last reason.
             self.reasons |= 1 << bit.min(63);
             self.unresolvable |= request > allocatable;
         }
+        lacks
     }
 }
 
@@ -104,61 +110,58 @@ impl Demand {
 
     /// What `node` lacks, in the order in which reasons are listed.
     pub fn shortfalls(&self, node: &NodeInfo) -> Vec<Shortfall> {
-        let (has, used, request) = (&node.allocatable, &node.requested, &self.request);
-        let fixed = [
-            ("pods", has.allowed_pods, node.pods.len() as i64, 1),
-            ("cpu", has.milli_cpu, used.milli_cpu, request.milli_cpu),
-            ("memory", has.memory, used.memory, request.memory),
-            (
-                "ephemeral-storage",
-                has.ephemeral_storage,
-                used.ephemeral_storage,
-                request.ephemeral_storage,
-            ),
-        ];
-        let fixed = fixed.map(|(name, has, used, needed)| (Symbol::new(name), has, used, needed));
-        let scalars = self.scalars.iter().map(|scalar| {
-            let name = scalar.name;
-            (name, has.scalar(name), used.scalar(name), scalar.amount)
+        let mut found = Vec::new();
+        self.walk(node, |bit, allocatable, requested, needed| {
+            found.push(Shortfall { resource: self.resource(bit), allocatable, requested, needed });
         });
-        let lacking = self.lacking(node).reasons;
-        let all = fixed.into_iter().chain(scalars).enumerate();
-        all.filter(|(bit, _)| lacking & (1 << (*bit).min(63)) != 0)
-            .map(|(_, (resource, allocatable, requested, needed))| Shortfall {
-                resource,
-                allocatable,
-                requested,
-                needed,
-            })
-            .collect()
+        found
     }
 
     /// What `node` lacks. FIT-002
     pub fn lacking(&self, node: &NodeInfo) -> Lacking {
+        self.walk(node, |_, _, _, _| {})
+    }
+
+    /// The resource that a bit of the reasons stands for.
+    pub fn resource(&self, bit: usize) -> Symbol {
+        match bit.checked_sub(FIXED.len()) {
+            None => Symbol::new(FIXED[bit]),
+            Some(scalar) => self.scalars[scalar].name,
+        }
+    }
+
+    /// Compares each resource. `hear` gets the bit of every one that lacks, what the node offers
+    /// and what is requested there, and what the pod requests.
+    fn walk(&self, node: &NodeInfo, mut hear: impl FnMut(usize, i64, i64, i64)) -> Lacking {
         let mut lacking = Lacking::default();
-        let (has, used) = (&node.allocatable, &node.requested);
-        if node.pods.len() as i64 + 1 > has.allowed_pods {
+        let (has, used, request) = (&node.allocatable, &node.requested, &self.request);
+        let pods = node.pods.len() as i64;
+        if pods + 1 > has.allowed_pods {
             lacking.reasons |= 1;
+            hear(0, has.allowed_pods, pods, 1);
         }
         if self.empty {
             return lacking;
         }
-        let request = &self.request;
+        let mut check = |bit, request, has, used| {
+            if lacking.add(bit, request, has, used) {
+                hear(bit, has, used, request);
+            }
+        };
         if request.milli_cpu > 0 {
-            lacking.add(1, request.milli_cpu, has.milli_cpu, used.milli_cpu);
+            check(1, request.milli_cpu, has.milli_cpu, used.milli_cpu);
         }
         if request.memory > 0 {
-            lacking.add(2, request.memory, has.memory, used.memory);
+            check(2, request.memory, has.memory, used.memory);
         }
         if request.ephemeral_storage > 0 {
-            let (request, has) = (request.ephemeral_storage, has.ephemeral_storage);
-            lacking.add(3, request, has, used.ephemeral_storage);
+            check(3, request.ephemeral_storage, has.ephemeral_storage, used.ephemeral_storage);
         }
         for (at, scalar) in self.scalars.iter().enumerate() {
             let allocatable = has.scalar(scalar.name);
             // FIT-005
             if !scalar.devices_serve || allocatable > 0 {
-                lacking.add(4 + at, scalar.amount, allocatable, used.scalar(scalar.name));
+                check(4 + at, scalar.amount, allocatable, used.scalar(scalar.name));
             }
         }
         lacking

@@ -31,6 +31,7 @@ use super::strategy::Strategy;
 pub use check::Shortfall;
 use check::{Demand, Exempt};
 use refusal::Refusals;
+pub use refusal::refusal;
 
 /// Builds the plugin.
 ///
@@ -48,14 +49,10 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
     }))
 }
 
-/// What a node lacks for a pod, resource by resource; nothing where the pod fits.
-pub fn shortfalls(
-    cx: &QueueContext<'_>,
-    args: &NodeResourcesFitArgs,
-    pod: &PodInfo,
-    node: &NodeInfo,
-) -> Vec<Shortfall> {
-    Demand::new(cx, pod, &exempt(args)).shortfalls(node)
+/// What a node lacks for the pod of a cycle, resource by resource; nothing where it fits.
+pub fn shortfalls(state: &CycleState, node: &NodeInfo) -> Vec<Shortfall> {
+    let state = state.read::<FitState>();
+    state.map(|state| state.demand.shortfalls(node)).unwrap_or_default()
 }
 
 /// The amounts that the score of a node is computed from.

@@ -1,11 +1,10 @@
 //! The refusals of one cycle. There are few different ones for thousands of nodes, so each
 //! is built when first needed and shared from then on.
 
-use std::sync::OnceLock;
-
-use super::check::{Demand, Lacking};
+use super::check::{Demand, Lacking, Shortfall};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::status::{Code, Status};
+use std::sync::OnceLock;
 
 /// Reasons that a table is kept for; pods that demand more scalars get theirs built each time.
 const TABLE_REASONS: usize = 8;
@@ -35,18 +34,29 @@ impl Refusals {
     }
 
     fn build(&self, lacking: &Lacking, demand: &Demand) -> Status {
-        let fixed = ["Too many pods", "Insufficient cpu", "Insufficient memory"];
-        let fixed = fixed.into_iter().chain(["Insufficient ephemeral-storage"]).map(Symbol::new);
-        let scalars = demand
-            .scalars
-            .iter()
-            .map(|scalar| Symbol::new(&format!("Insufficient {}", scalar.name)));
-        let all = fixed.chain(scalars).enumerate();
-        let reasons = all.filter(|(bit, _)| lacking.reasons & (1 << (*bit).min(63)) != 0);
-        let code = match lacking.unresolvable {
-            true => Code::UnschedulableAndUnresolvable,
-            false => Code::Unschedulable,
-        };
-        Status::with_reasons(code, reasons.map(|(_, reason)| reason).collect()).by(self.plugin)
+        let bits = 0..4 + demand.scalars.len();
+        let bits = bits.filter(|bit| lacking.reasons & (1 << (*bit).min(63)) != 0);
+        let resources = bits.map(|bit| demand.resource(bit));
+        status(resources, lacking.unresolvable).by(self.plugin)
     }
+}
+
+/// What Filter says of a node that lacks this.
+pub fn refusal(shortfalls: &[Shortfall]) -> Status {
+    let is_larger =
+        |short: &Shortfall| short.resource != "pods" && short.needed > short.allocatable;
+    let resources = shortfalls.iter().map(|short| short.resource);
+    status(resources, shortfalls.iter().any(is_larger))
+}
+
+fn status(resources: impl Iterator<Item = Symbol>, unresolvable: bool) -> Status {
+    let reason = |resource: Symbol| match resource.as_str() {
+        "pods" => Symbol::new("Too many pods"),
+        name => Symbol::new(&format!("Insufficient {name}")),
+    };
+    let code = match unresolvable {
+        true => Code::UnschedulableAndUnresolvable,
+        false => Code::Unschedulable,
+    };
+    Status::with_reasons(code, resources.map(reason).collect())
 }
