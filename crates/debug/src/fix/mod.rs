@@ -19,7 +19,7 @@ use crate::why;
 use crate::why::{NodeWhy, Why};
 use hashbrown::HashMap;
 use indexmap::IndexSet;
-use kubestep_api::Kind;
+
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
