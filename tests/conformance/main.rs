@@ -75,11 +75,14 @@ fn choice(name: &str) -> TieBreak {
 #[test]
 fn the_corpus_agrees() {
     let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
-    let mut incomplete =
+    let (mut compared, mut incomplete) =
         check_folder(&corpus::own_folder(), &selection, |category| COMPLETE.contains(&category));
     for folder in corpus::further_folders(std::env::var_os("KUBESTEP_CONFORMANCE_DIR")) {
-        incomplete.extend(check_folder(&folder, &selection, |_| true));
+        let (more, problems) = check_folder(&folder, &selection, |_| true);
+        compared += more;
+        incomplete.extend(problems);
     }
+    assert!(compared > 0, "KUBESTEP_CONFORMANCE_ONLY names no scenario");
     assert!(incomplete.is_empty(), "must be complete: {}", incomplete.join(", "));
 }
 
@@ -124,18 +127,18 @@ fn every_refusal_is_explained() {
     assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Runs what is selected of a folder, prints the table, and names the required categories
-/// that are not complete.
+/// Runs what is selected of a folder and prints the table. Returns the number of scenarios
+/// compared, and the required categories that are not complete.
 fn check_folder(
     folder: &Path,
     selection: &Selection,
     required: impl Fn(&str) -> bool,
-) -> Vec<String> {
+) -> (usize, Vec<String>) {
     let categories = match corpus::read_folder(folder) {
         Ok(categories) => categories,
-        Err(error) => return vec![error],
+        Err(error) => return (0, vec![error]),
     };
-    let mut incomplete = Vec::new();
+    let (mut compared, mut incomplete) = (0, Vec::new());
     // Output of a passing test is swallowed when it is printed, but not when it is written.
     #[expect(clippy::disallowed_methods, reason = "a test's own table")]
     let mut out = std::io::stdout().lock();
@@ -154,6 +157,7 @@ fn check_folder(
             })
             .collect();
         let (passed, total) = (results.len() - failures.len(), results.len());
+        compared += total;
         lines.push(format!("{} {passed}/{total}", category.name));
         lines.extend(failures);
         let drawn =
@@ -165,7 +169,7 @@ fn check_folder(
     }
     lines.push(String::new());
     out.write_all(lines.join("\n").as_bytes()).and_then(|()| out.flush()).ok();
-    incomplete
+    (compared, incomplete)
 }
 
 /// Compares a scenario under the choice that its draws need.

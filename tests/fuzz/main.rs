@@ -36,7 +36,8 @@ fn seeds(few: u64) -> Range<u64> {
         Some((from, to)) => number(from).zip(number(to)),
         None => Some(0).zip(number(&text)),
     };
-    range.map_or(0..few, |(from, to)| from..to)
+    let seeds = range.map(|(from, to)| from..to).filter(|seeds| !seeds.is_empty());
+    seeds.unwrap_or_else(|| panic!("KUBESTEP_FUZZ_SEEDS={text} names no seed"))
 }
 
 /// What went wrong, with how to see it again.

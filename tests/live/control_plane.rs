@@ -22,20 +22,21 @@ pub struct ControlPlane {
     more: Vec<String>,
 }
 
+/// The folder with etcd, kube-apiserver, kubectl and kube-scheduler.
+pub fn assets() -> PathBuf {
+    let folder = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+    folder.expect("KUBEBUILDER_ASSETS names no folder with etcd, kube-apiserver and kubectl")
+}
+
 impl ControlPlane {
-    /// Starts one; `None`, with a word about it, without `KUBEBUILDER_ASSETS`.
-    pub fn start() -> Option<ControlPlane> {
+    /// Starts one. Without `KUBEBUILDER_ASSETS` the test that asks for it fails.
+    pub fn start() -> ControlPlane {
         ControlPlane::start_with(&[])
     }
 
     /// The same with more options of the API server.
-    pub fn start_with(options: &[&str]) -> Option<ControlPlane> {
-        let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) else {
-            eprintln!(
-                "skipped: KUBEBUILDER_ASSETS names no folder with etcd, kube-apiserver and kubectl"
-            );
-            return None;
-        };
+    pub fn start_with(options: &[&str]) -> ControlPlane {
+        let assets = assets();
         let folder = TempDir::new().unwrap();
         let [port, etcd_port, peers] = [(); 3].map(|()| free_port());
         let etcd = Command::new(assets.join("etcd"))
@@ -57,7 +58,7 @@ impl ControlPlane {
         let server = api_server(&assets, &folder, port, etcd_port, &more);
         let plane = ControlPlane { assets, folder, etcd, server, port, etcd_port, more };
         plane.wait_until_ready();
-        Some(plane)
+        plane
     }
 
     /// Kills the API server and starts it again.

@@ -39,8 +39,9 @@ fn assert_all_bound_once(plane: &ControlPlane, pods: usize) {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_two_thousand_pods_are_bound_though_the_server_is_killed_in_between() {
-    let Some(mut plane) = ControlPlane::start() else { return };
+    let mut plane = ControlPlane::start();
     cluster(&plane, 200, 2_000);
     let lease = "--leader-elect-lease-duration 120s --leader-elect-renew-deadline 100s";
     let mut scheduler = Running::start(&plane, &format!("{FAST} {lease}"));
@@ -55,8 +56,9 @@ fn real_two_thousand_pods_are_bound_though_the_server_is_killed_in_between() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_a_second_replica_goes_on_when_the_first_is_gone() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     cluster(&plane, 50, 600);
     let lease = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
                  --leader-elect-retry-period 1s";
@@ -74,8 +76,9 @@ fn real_a_second_replica_goes_on_when_the_first_is_gone() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_who_loses_the_lease_stops_writing() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     cluster(&plane, 2, 0);
     let lease = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
                  --leader-elect-retry-period 1s";
@@ -90,8 +93,9 @@ fn real_who_loses_the_lease_stops_writing() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_a_dry_run_changes_nothing_and_without_a_word_nothing_is_tried() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     cluster(&plane, 3, 5);
     let mut refused = Running::start(&plane, "");
     assert_eq!(refused.end(), Some(2));
@@ -114,8 +118,9 @@ fn real_a_dry_run_changes_nothing_and_without_a_word_nothing_is_tried() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_the_printed_role_is_enough_to_schedule() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     let mut printing = std::process::Command::new(env!("CARGO_BIN_EXE_kubestep"));
     let role = printing.args(["rbac", "--schedule"]).output().unwrap().stdout;
     plane.kubectl("apply -f -", &String::from_utf8(role).unwrap());
@@ -136,8 +141,9 @@ fn real_the_printed_role_is_enough_to_schedule() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_conditions_events_and_gates_are_as_upstream_has_them() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     let mut gated = pod("gated", "1");
     gated["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
     create(&plane, vec![node("node-0", "2"), pod("large", "64"), gated]);
@@ -171,8 +177,9 @@ fn real_conditions_events_and_gates_are_as_upstream_has_them() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_a_victim_is_marked_and_deleted_and_the_preemptor_takes_its_place() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     let class = |name: &str, value: i64| {
         json!({
             "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",

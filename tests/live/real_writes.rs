@@ -48,8 +48,9 @@ fn storage(node: &str) -> Vec<Value> {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_a_volume_is_given_to_its_claim_before_the_pod_is_bound() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     let mut user = pod("user", "1");
     let claim = json!({"claimName": "data"});
     user["spec"]["volumes"] = json!([{"name": "v", "persistentVolumeClaim": claim}]);
@@ -74,8 +75,9 @@ fn real_a_volume_is_given_to_its_claim_before_the_pod_is_bound() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_devices_are_allocated_and_reserved() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     let resource = "resource.k8s.io/v1";
     let requests = json!([{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]);
     create(
@@ -114,6 +116,7 @@ fn real_devices_are_allocated_and_reserved() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_a_gang_is_bound_together_behind_its_gates() {
     let gates = "GenericWorkload=true,GangScheduling=true";
     let options = [
@@ -121,7 +124,7 @@ fn real_a_gang_is_bound_together_behind_its_gates() {
         "--runtime-config=scheduling.k8s.io/v1alpha2=true".into(),
     ];
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let Some(plane) = ControlPlane::start_with(&options) else { return };
+    let plane = ControlPlane::start_with(&options);
     create(
         &plane,
         vec![
@@ -158,6 +161,7 @@ fn real_a_gang_is_bound_together_behind_its_gates() {
 
 /// The role that kubestep itself prints is all that it needs for this.
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_pods_that_share_a_claim_are_bound_with_the_own_role() {
     let gates = "GenericWorkload=true,GangScheduling=true";
     let options = [
@@ -165,7 +169,7 @@ fn real_pods_that_share_a_claim_are_bound_with_the_own_role() {
         "--runtime-config=scheduling.k8s.io/v1alpha2=true".into(),
     ];
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let Some(plane) = ControlPlane::start_with(&options) else { return };
+    let plane = ControlPlane::start_with(&options);
     let role = std::process::Command::new(env!("CARGO_BIN_EXE_kubestep"))
         .args(["rbac", "--schedule"])
         .output();
@@ -206,8 +210,9 @@ fn real_pods_that_share_a_claim_are_bound_with_the_own_role() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_an_extender_chooses_and_binds() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     create(&plane, vec![node("node-0", "4"), node("node-1", "4"), pod("user", "1")]);
     let port = extender::start(&plane, |verb, _| {
         (verb == "/filter").then(|| json!({"nodenames": ["node-1"]}))
@@ -229,8 +234,9 @@ fn real_an_extender_chooses_and_binds() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_health_and_metrics_are_served_while_it_schedules() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     create(&plane, vec![node("node-0", "4"), pod("small", "1"), pod("large", "64")]);
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let _scheduler = Running::start(&plane, &format!("{FAST} --http-port {port}"));

@@ -183,6 +183,21 @@ fn the_lease_is_taken_renewed_and_given_back() {
 }
 
 #[test]
+fn a_lost_lease_ends_it() {
+    let server = StandIn::start();
+    cluster(&server, 1, 0);
+    let times = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
+                 --leader-elect-retry-period 1s";
+    let mut scheduler = Running::start_on(&server.kubeconfig(), &format!("--yes-write {times}"));
+    scheduler.wait_for("leading");
+    let other = json!({"holderIdentity": "another", "leaseDurationSeconds": 3600});
+    server.put_at(LEASE, "kube-system/kube-scheduler", json!({"spec": other}));
+    assert_eq!(scheduler.end(), Some(5), "{}", scheduler.told());
+    server.put(Kind::Pod, "late", pod(0));
+    assert!(nodes_of(&server).is_empty());
+}
+
+#[test]
 fn it_waits_for_an_api_server_that_is_not_there_yet() {
     let server = StandIn::start();
     cluster(&server, 1, 1);

@@ -203,7 +203,7 @@ fn a_claim_from_a_template_may_belong_to_the_group() {
 fn gives_up(gates: &str, bound: bool) -> (String, usize) {
     let mut world = world(gates, json!([]));
     let mut reserved = claim("one", json!([]));
-    let Object::ResourceClaim(claim) = &mut reserved else { unreachable!() };
+    let Object::ResourceClaim(claim) = &mut reserved else { panic!("no other case") };
     let elsewhere = json!({"nodeSelectorTerms": [{"matchFields": [
         {"key": "metadata.name", "operator": "In", "values": ["n9"]}]}]});
     std::sync::Arc::make_mut(claim).status = serde_json::from_value(json!({

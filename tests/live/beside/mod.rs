@@ -19,25 +19,22 @@ mod volumes;
 
 use std::path::PathBuf;
 
+use crate::control_plane::assets;
 use stage::Stage;
 
 /// A story: what is created and waited for, on both sides.
 type Story = (&'static str, fn(&mut Stage));
 
-/// kube-scheduler, or a word that it is missing.
-fn upstream() -> Option<PathBuf> {
-    let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
-    let program = assets.map(|assets| assets.join("kube-scheduler"));
-    let program = program.filter(|program| program.is_file());
-    if program.is_none() {
-        eprintln!("skipped: KUBEBUILDER_ASSETS names no folder with kube-scheduler");
-    }
+/// The kube-scheduler to compare with.
+fn upstream() -> PathBuf {
+    let program = assets().join("kube-scheduler");
+    assert!(program.is_file(), "KUBEBUILDER_ASSETS names a folder without kube-scheduler");
     program
 }
 
 /// Plays stories with one configuration, and says all that differs.
 fn play(config: &str, gates: &str, stories: &[Story]) {
-    let Some(program) = upstream() else { return };
+    let program = upstream();
     let chosen = std::env::var("BESIDE_STORY").ok();
     let mut stage = Stage::new(&program, config, gates);
     let mut differences = String::new();
@@ -55,6 +52,7 @@ fn play(config: &str, gates: &str, stories: &[Story]) {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_beside_kube_scheduler_with_the_defaults() {
     let stories: Vec<Story> =
         [plain::STORIES, preemption::STORIES, volumes::STORIES, devices::STORIES].concat();
@@ -62,16 +60,19 @@ fn real_beside_kube_scheduler_with_the_defaults() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_beside_kube_scheduler_with_preemption_in_the_cycle() {
     play("", "SchedulerAsyncPreemption=false", preemption::STORIES);
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_beside_kube_scheduler_with_profiles_and_an_extender() {
     play(profiles::CONFIG, "", profiles::STORIES);
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn real_beside_kube_scheduler_with_gangs_and_devices_as_resources() {
     let stories: Vec<Story> = [gang::STORIES, extended::STORIES].concat();
     play("", "GenericWorkload=true,GangScheduling=true,DRAExtendedResource=true", &stories);

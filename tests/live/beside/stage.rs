@@ -41,8 +41,7 @@ impl Side {
         let plane = ControlPlane::start_with(&[
             &format!("--feature-gates={gates_of_server}"),
             "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-        ])
-        .unwrap();
+        ]);
         let role = "create clusterrolebinding all --clusterrole=cluster-admin";
         plane.kubectl(&format!("{role} --user=system:kube-scheduler"), "");
         let runtime = Runtime::new().unwrap();

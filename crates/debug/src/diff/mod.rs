@@ -9,7 +9,6 @@ mod decision;
 mod end;
 mod score;
 
-use std::collections::HashSet;
 use std::fmt;
 
 use crate::trace::History;
@@ -108,7 +107,7 @@ impl Difference {
 
 /// Compares two sides.
 pub fn compare(a: Side<'_>, b: Side<'_>) -> Difference {
-    let keys: HashSet<NamespacedName> = pods(a).chain(pods(b)).collect();
+    let keys: BTreeSet<NamespacedName> = pods(a).chain(pods(b)).collect();
     let all = keys.len();
     let mut pods: Vec<PodDifference> =
         keys.into_iter().filter_map(|key| compare_pod(a, b, key)).collect();

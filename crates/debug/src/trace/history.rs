@@ -460,7 +460,7 @@ mod tests {
     fn what_was_replaced_is_told_from_any_moment_on() {
         let mut history = sample();
         let put = |history: &mut History, number: u64| {
-            let Entry::Cycle(record) = cycle(number, "web", "a") else { unreachable!() };
+            let Entry::Cycle(record) = cycle(number, "web", "a") else { panic!("no other case") };
             history.put_cycle(record);
         };
         let start = history.replaced();

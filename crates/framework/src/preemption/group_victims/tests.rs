@@ -106,7 +106,7 @@ impl Case {
             cluster.objects.insert(object);
         }
         let preemptor = whole("preempting", self.priority);
-        let kubestep_api::Object::PodGroup(preemptor) = preemptor else { unreachable!() };
+        let kubestep_api::Object::PodGroup(preemptor) = preemptor else { panic!("no other case") };
         let pods: Vec<_> = self.preempting.into_iter().map(info).collect();
         let preemptor = GroupPreemptor { group: &preemptor, pods: &pods };
         let units = units(&cluster.snapshot, &cluster.objects, cluster.now);
