@@ -27,16 +27,16 @@ use crate::report::usage::Usage;
 use crate::source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
 use crate::source::{self, Loaded, Progress};
 
-/// Pack a cluster, its scheduler's configuration and a recording into one file that -f and
-/// "kubestep test" read
+/// Pack a cluster, its scheduler's configuration and a recording into one file for -f and "kubestep
+/// test"
 #[derive(Args, Debug)]
 pub(super) struct Bundle {
     #[command(flatten)]
     input: Input,
     #[command(flatten)]
     destination: Destination,
-    /// Run it and write down what becomes of each pod, so that "kubestep test" can check whether
-    /// that stays so
+    /// Run it and record the result of each pod, so that "kubestep test" can check that it stays
+    /// the same
     #[arg(long)]
     expect: bool,
     #[command(flatten)]
