@@ -11,6 +11,7 @@ use kubestep::debug::breakpoint::variables::{Reach, VARIABLES};
 use kubestep::debug::breakpoint::{Event, location};
 use kubestep::debug::edit::FORMS;
 use kubestep::fixtures::STORIES;
+use kubestep::live::kinds::{ReadKind, TABLE};
 use kubestep::tui::action;
 use kubestep::tui::action::presets::PRESETS;
 use serde_json::Value;
@@ -30,6 +31,7 @@ pub const TABLES: &[(&str, fn() -> String)] = &[
     ("feature-gates", feature_gates),
     ("key-presets", key_presets),
     ("keys", action::manual),
+    ("kinds", kinds),
     ("options", options),
     ("plugins", plugins),
     ("schemas", schemas),
@@ -172,6 +174,17 @@ fn plugins() -> String {
         }
     }
     text
+}
+
+/// The kinds that are read of a live cluster.
+fn kinds() -> String {
+    let row = |read: &ReadKind| {
+        let group = read.kind.group();
+        let name = if group.is_empty() { String::new() } else { format!("{group}/") };
+        let versions: Vec<String> = read.versions.iter().map(|v| format!("{name}{v}")).collect();
+        [code(read.kind.as_str()), versions.join(", "), read.without.to_owned()]
+    };
+    rows(["kind", "API versions", "without it"], TABLE.iter().map(row))
 }
 
 /// Built-in themes, with the first sentence of their files.

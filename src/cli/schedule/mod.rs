@@ -262,7 +262,7 @@ impl Schedule {
         let longest = i64::try_from(longest).unwrap_or(i64::MAX);
         built.world.scheduler_mut().queue_mut().set_max_unschedulable_duration(longest);
         built.notices.extend(self.upstream.notices());
-        let other = |name: String| format!("--feature-gates {name}: it changes nothing here");
+        let other = |name: String| format!("--feature-gates {name} has no effect");
         built.notices.extend(gates.idle.into_iter().map(other));
         Ok(built)
     }
