@@ -5,10 +5,6 @@ use kubestep::tui::action;
 
 use crate::documents::{Block, Document};
 
-/// Options of other programs that the prose names.
-const FOREIGN: &[&str] =
-    &["--test", "--output-directory", "--release", "--bench", "--write-config-to"];
-
 /// The words of a line; what is between quotation marks is one.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -74,8 +70,7 @@ fn is_known(code: &str, command: &Command) -> bool {
     let first = code.split([' ', '\n', '=', '[']).next().unwrap_or_default();
     if let Some(option) = first.strip_prefix("--") {
         let mut all = std::iter::once(command).chain(command.get_subcommands());
-        return FOREIGN.contains(&first)
-            || all.any(|of| of.get_arguments().any(|arg| arg.get_long() == Some(option)));
+        return all.any(|of| of.get_arguments().any(|arg| arg.get_long() == Some(option)));
     }
     match first.strip_prefix(':') {
         Some(name) if !name.is_empty() => {

@@ -12,8 +12,8 @@ use kubestep::debug::breakpoint::{Event, location};
 use kubestep::debug::edit::FORMS;
 use kubestep::fixtures::STORIES;
 use kubestep::live::kinds::{ReadKind, TABLE};
-use kubestep::tui::action;
 use kubestep::tui::action::presets::PRESETS;
+use kubestep::tui::action::{self, key};
 use serde_json::Value;
 
 use crate::documents::top;
@@ -116,11 +116,18 @@ fn key_presets() -> String {
     for preset in PRESETS.iter().filter(|preset| !preset.keys.is_empty()) {
         let _ = writeln!(text, "\n**{}**\n", preset.name);
         let row = |(name, keys): &(&str, &[&str])| {
-            [code(format!(":{name}")), keys.iter().map(code).collect::<Vec<_>>().join(" ")]
+            [
+                code(format!(":{name}")),
+                keys.iter().map(|keys| shown_keys(keys)).collect::<Vec<_>>().join(" "),
+            ]
         };
         text.push_str(&rows(["command", "keys"], preset.keys.iter().map(row)));
     }
     text
+}
+
+fn shown_keys(keys: &str) -> String {
+    code(key::show_sequence(&key::parse_sequence(keys).unwrap()))
 }
 
 fn feature_gates() -> String {
@@ -223,10 +230,10 @@ fn options() -> String {
     let mut uses: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
     for of in &commands {
         for arg in shown(of) {
-            uses.entry(key(arg)).or_default().push(of.get_name());
+            uses.entry(identity(arg)).or_default().push(of.get_name());
         }
     }
-    let is_shared = |arg: &&Arg| uses[&key(arg)].len() > 3;
+    let is_shared = |arg: &&Arg| uses[&identity(arg)].len() > 3;
     let mut text = String::new();
     for of in &commands {
         section(&mut text, of, &shown(of).filter(|a| !is_shared(a)).collect::<Vec<_>>());
@@ -238,7 +245,7 @@ fn options() -> String {
                 shared.join(", ")
             );
         }
-        if let Some(after) = of.get_after_help() {
+        if let Some(after) = of.get_after_long_help().or(of.get_after_help()) {
             // The exit codes are a page of their own.
             let after = after.to_string();
             if of.get_name() != "kubestep" {
@@ -250,8 +257,8 @@ fn options() -> String {
     let mut seen = Vec::new();
     let all = commands.iter().flat_map(|of| shown(of));
     let shared = all.filter(|arg| {
-        let first = is_shared(arg) && !seen.contains(&key(arg));
-        seen.push(key(arg));
+        let first = is_shared(arg) && !seen.contains(&identity(arg));
+        seen.push(identity(arg));
         first
     });
     text.push_str(&rows(["option", "what it does"], shared.map(described).collect::<Vec<_>>()));
@@ -279,7 +286,7 @@ fn shown(command: &Command) -> impl Iterator<Item = &Arg> {
     shown.filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()))
 }
 
-fn key(arg: &Arg) -> (String, String) {
+fn identity(arg: &Arg) -> (String, String) {
     (usage(arg), help(arg))
 }
 
@@ -308,7 +315,8 @@ fn described(arg: &Arg) -> [String; 2] {
         let _ = write!(text, ". One of {}", values.join("; "));
     }
     let defaults = arg.get_default_values();
-    if arg.get_action().takes_values() && !defaults.is_empty() {
+    let is_empty = defaults.iter().all(|default| default.is_empty());
+    if arg.get_action().takes_values() && !is_empty {
         let defaults: Vec<String> = defaults.iter().map(|d| code(d.to_string_lossy())).collect();
         let _ = write!(text, ". Default: {}", defaults.join(", "));
     }

@@ -269,6 +269,9 @@ mod tests {
     #[test]
     fn what_would_be_missed_is_refused() {
         let error = parse("--client-ca-file=ca.crt").unwrap_err().to_string();
-        assert!(error.contains("--client-ca-file is not supported: client certificates"), "{error}");
+        assert!(
+            error.contains("--client-ca-file is not supported: client certificates"),
+            "{error}"
+        );
     }
 }
