@@ -57,7 +57,7 @@ fn table(name: &str, used: &mut Vec<&'static str>) -> String {
         .find(|(table, _)| *table == name)
         .unwrap_or_else(|| panic!("there is no table {name}"));
     used.push(name);
-    format!("\n{}\n", make().trim())
+    format!("\n{}\n\n", make().trim())
 }
 
 /// What the program prints for a line, or a part of it.
