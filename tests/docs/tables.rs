@@ -19,8 +19,11 @@ use serde_json::Value;
 use crate::documents::top;
 use crate::regions::output;
 
-/// Each table's name and how it is made.
-pub const TABLES: &[(&str, fn() -> String)] = &[
+/// A table's name and how it is made.
+pub type Table = (&'static str, fn() -> String);
+
+/// All tables.
+pub const TABLES: &[Table] = &[
     ("breakpoint-outcomes", outcomes),
     ("breakpoint-points", points),
     ("breakpoint-queues", queues),
