@@ -25,16 +25,16 @@ use kubestep_live::{Event, Notice};
 use kubestep_source::recording::{Header, Line, Note, Noted, Recorded, SCHEMA};
 use kubestep_source::{Loaded, Progress};
 
-/// Pack a cluster, its scheduler's configuration and a recording into one file that -f and
-/// "kubestep test" read
+/// Pack a cluster, its scheduler's configuration and a recording into one file for -f and "kubestep
+/// test"
 #[derive(Args, Debug)]
 pub(super) struct Bundle {
     #[command(flatten)]
     input: Input,
     #[command(flatten)]
     destination: Destination,
-    /// Run it and write down what becomes of each pod, so that "kubestep test" can check whether
-    /// that stays so
+    /// Run it and record the result of each pod, so that "kubestep test" can check that it stays
+    /// the same
     #[arg(long)]
     expect: bool,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::registry::Subcommand;
 
-/// Print completions for a shell, to be put where it looks for them
+/// Print completions for a shell
 #[derive(Args, Debug)]
 #[command(after_help = "For example: kubestep completions bash > \
     ~/.local/share/bash-completion/completions/kubestep")]

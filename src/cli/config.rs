@@ -28,7 +28,7 @@ pub(super) struct Config {
     /// List the feature gates that this program knows, with their state and effect
     #[arg(long, conflicts_with = "file")]
     list_feature_gates: bool,
-    /// How it is printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
@@ -39,7 +39,7 @@ enum Output {
     /// For people: the plugins at each point, weights, arguments
     #[default]
     Text,
-    /// For programs, problems included; schema/ of the repository says what is in it
+    /// For programs, problems included, as described in schema/ of the repository
     Json,
     /// The same as YAML
     Yaml,

@@ -19,7 +19,7 @@ use kubestep_debug::diff::{Pair, Side, compare};
 
 /// Compare two runs: what moved, which verdicts and scores differ, and from where
 ///
-/// Side a is what the usual options say. Side b is the same, but for the options that end in -b
+/// Side a is given by the usual options. Side b is the same except for the options that end in -b
 /// and the edits.
 #[derive(Args, Debug)]
 pub(super) struct Diff {
@@ -27,10 +27,10 @@ pub(super) struct Diff {
     input: Input,
     #[command(flatten)]
     b: SideB,
-    /// Stop each side after so many scheduling cycles
+    /// Stop each side after this many scheduling cycles
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_cycles: usize,
-    /// How it is printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
 }
@@ -50,8 +50,8 @@ struct SideB {
     /// Other feature gates
     #[arg(long, value_name = "GATES", help_heading = SIDE_B)]
     feature_gates_b: Option<String>,
-    /// Change the cluster or the scheduler first, as in "cordon node a" or "weight NodeAffinity=5";
-    /// may be repeated, and done in order
+    /// Edit the cluster or the scheduler first: "cordon node a", "weight NodeAffinity=5"; may be
+    /// repeated, applied in order
     #[arg(long = "edit", value_name = "EDIT", help_heading = SIDE_B)]
     edits: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Exit codes: the one table that the program, its help and the README share.
+//! Exit codes: the one table that the program, its help and the documents share.
 
 use std::process::{ExitCode, Termination};
 
@@ -11,7 +11,7 @@ pub enum Exit {
     Unschedulable,
     /// 2: wrong usage or input.
     Usage,
-    /// 3: what was compared differs.
+    /// 3: the compared sides differ.
     Differs,
     /// 4: a cluster or another source could not be reached.
     Unreachable,
@@ -21,12 +21,12 @@ pub enum Exit {
 
 /// Every exit with what it means, by number.
 pub const EXITS: [(Exit, &str); 6] = [
-    (Exit::Fine, "every pod has a node, or would get one; or the debugger was left"),
-    (Exit::Unschedulable, "some pod stayed pending, or would"),
+    (Exit::Fine, "every pod has a node or would get one, or the debugger was quit"),
+    (Exit::Unschedulable, "a pod stays pending"),
     (Exit::Usage, "wrong usage or wrong input; nothing was done"),
-    (Exit::Differs, "what was compared differs"),
-    (Exit::Unreachable, "a cluster, or what else was to be read over the network, is out of reach"),
-    (Exit::Lost, "the lease was lost, so that nothing is written any more (kubestep schedule)"),
+    (Exit::Differs, "the compared sides differ"),
+    (Exit::Unreachable, "a cluster or another source on the network is unreachable"),
+    (Exit::Lost, "the lease was lost, and all writes stopped (kubestep schedule)"),
 ];
 
 /// A source that could not be reached: an error with this at its root ends the program with

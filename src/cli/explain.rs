@@ -23,7 +23,7 @@ use kubestep_debug::fix::{self, Fixes, Limits};
 use kubestep_debug::why::{Why, ask};
 use kubestep_framework::pod::NamespacedName;
 
-/// Tell why a pod is pending, or why it is on its node and not on another
+/// Explain why a pod is pending, or why it is on its node and not on another
 #[derive(Args, Debug)]
 pub(super) struct Explain {
     /// The pod: its name, or NAMESPACE/NAME; without it, the one that is pending
@@ -31,19 +31,20 @@ pub(super) struct Explain {
     pod: Option<String>,
     #[command(flatten)]
     input: Input,
-    /// How much is told, and how
+    /// Output format and amount of detail
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
-    /// Tell of this node only
+    /// Explain this node only
     #[arg(long, value_name = "NODE", conflicts_with = "why_not")]
     node: Option<String>,
-    /// Tell why it is not this node: what refuses it there, or the points that it has fewer
+    /// Explain why the pod is not on this node: which plugin rejects it, or how many points it
+    /// lacks
     #[arg(long, value_name = "NODE")]
     why_not: Option<String>,
-    /// Search for the smallest changes that would make it fit; each is tried on a copy
+    /// Search for the smallest changes that make the pod fit; each is tried on a copy
     #[arg(long, conflicts_with_all = ["node", "why_not"])]
     fix: bool,
-    /// Run at most so many scheduling cycles before: the pods ahead in the queue come first
+    /// Run at most this many scheduling cycles first, for the pods ahead in the queue
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     max_cycles: usize,
     #[command(flatten)]
@@ -65,9 +66,9 @@ enum Output {
     /// For people, in short: identical reasons folded, the nearest nodes first
     #[default]
     Text,
-    /// For people, with every node, all scores and the whole story
+    /// For people, with every node, all scores and the whole history
     Wide,
-    /// For programs; schema/ of the repository says what is in it
+    /// For programs, as described in schema/ of the repository
     Json,
     /// The same as YAML
     Yaml,

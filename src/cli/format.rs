@@ -11,7 +11,7 @@ pub(super) enum Format {
     /// For people
     #[default]
     Text,
-    /// For programs; schema/ of the repository says what is in it
+    /// For programs, as described in schema/ of the repository
     Json,
     /// The same as YAML
     Yaml,

@@ -26,10 +26,10 @@ const VARIABLES: [&str; 9] = [
     "LANG",
 ];
 
-/// Show versions, and every path and environment variable that is looked at
+/// Show versions, and every path and environment variable that is read
 #[derive(Args, Debug)]
 pub(super) struct Info {
-    /// How it is printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
 }

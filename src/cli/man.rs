@@ -12,7 +12,7 @@ use crate::cli::registry::Subcommand;
 #[derive(Args, Debug)]
 #[command(after_help = "For example: kubestep man | man -l -")]
 pub(super) struct Man {
-    /// The folder, which must be there: kubestep.1, kubestep-run.1, … are written into it
+    /// An existing folder: kubestep.1, kubestep-run.1, … are written to it
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }

@@ -26,11 +26,11 @@ pub struct Input {
     /// standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH")]
     pub files: Vec<PathBuf>,
-    /// A built-in cluster instead of a file: the name of a story of "kubestep demo --list"
+    /// A built-in cluster instead of a file: a name from "kubestep demo --list"
     #[arg(long, value_name = "STORY", conflicts_with = "files")]
     pub demo: Option<String>,
-    /// Of a recording, take what happened up to this time, 2026-01-31T12:00:00Z, or so long after
-    /// its lists, 12m30s; without it, all of it
+    /// Replay recordings up to this time: 2026-01-31T12:00:00Z, or 12m30s after their lists;
+    /// without it, to their end
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
     #[command(flatten)]
@@ -50,20 +50,20 @@ pub struct Input {
     /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Option<String>,
-    /// How ties between the best nodes are broken: upstream (what kube-scheduler's heap yields),
-    /// first (in the order found) or seed:N (a pick that looks random and can be repeated; it
-    /// also says where preemption begins to look, and in which order one event moves several pods
-    /// of the same priority and time)
+    /// How ties between the best nodes are broken: upstream (as kube-scheduler's heap does), first
+    /// (the first found) or seed:N (a repeatable pick that looks random; it also decides where
+    /// preemption begins to search, and in which order one event moves several pods of the same
+    /// priority and time)
     #[arg(long, value_name = "HOW", default_value = "upstream")]
     pub tie_break: TieBreak,
-    /// Call the extenders of the configuration over the network. Only filter, prioritize and
-    /// preempt are ever called; bind is simulated, nothing is written anywhere
+    /// Call the configuration's extenders over the network. Only filter, prioritize and preempt are
+    /// called; bind is simulated, and nothing is written
     #[arg(long)]
     pub call_extenders: bool,
     #[command(flatten)]
     pub memory: Memory,
-    /// Refuse files with more text, unpacked, in MiB; of YAML, which is held as a whole, with more
-    /// than an eighth of that [default: 8192]
+    /// Refuse files with more uncompressed text than this, in MiB; of YAML, which is held as a
+    /// whole, an eighth of it [default: 8192]
     #[arg(long, value_name = "MIB", help_heading = "Memory")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub input_limit: Option<u32>,
@@ -73,7 +73,7 @@ pub struct Input {
 #[derive(Args, Debug, Clone)]
 pub struct Memory {
     /// Memory for the past, in MiB: recorded matrices and copies of the cluster. The oldest
-    /// matrices are dropped first, and recomputed where they are needed again
+    /// matrices are dropped first, and recomputed when needed
     #[arg(long, value_name = "MIB", default_value_t = HISTORY_MEMORY, help_heading = "Memory")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub history_memory: u32,
@@ -98,8 +98,8 @@ impl Memory {
 /// Which cluster, where no file is named.
 #[derive(Args, Debug, Default, Clone)]
 pub struct Cluster {
-    /// The kubeconfig of the cluster, where no file is named; else KUBECONFIG, ~/.kube/config or
-    /// the pod's own credentials
+    /// The cluster's kubeconfig, if no file is named; without it KUBECONFIG, ~/.kube/config or the
+    /// pod's own credentials
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// The kubeconfig's context
@@ -116,11 +116,11 @@ pub struct Cluster {
 /// The file that is written.
 #[derive(Args, Debug, Clone)]
 pub struct Destination {
-    /// The file to write; packed if its name ends in .gz, "-" for standard output. Only you can
+    /// The file to write; compressed if its name ends in .gz, "-" for standard output. Only you can
     /// read it, and it appears whole or not at all
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Replace the file that FILE leads to if it is a symbolic link, instead of stopping there
+    /// If FILE is a symbolic link, replace its target instead of failing
     #[arg(long)]
     pub follow_symlinks: bool,
 }
@@ -140,9 +140,9 @@ impl Destination {
 /// Whether names are told.
 #[derive(Args, Debug, Default, Clone)]
 pub struct Redact {
-    /// Replace names, namespaces, labels, images, annotations, hosts and messages by others, the
-    /// same one everywhere: it decides the same and does not tell whose cluster it is. Amounts,
-    /// times, drivers and what Kubernetes itself names stay
+    /// Replace names, namespaces, labels, images, annotations, hosts and messages with consistent
+    /// pseudonyms: the scheduler decides the same, and the file does not show whose cluster it is.
+    /// Amounts, times, drivers and names of Kubernetes itself stay
     #[arg(long)]
     pub redact: bool,
 }
@@ -153,8 +153,8 @@ pub struct Redact {
 pub struct View {
     #[command(flatten)]
     pub screen: Screen,
-    /// Play a recording from the start at so many times its own speed: 1, 10, max. Without it the
-    /// debugger waits at its start
+    /// Play a recording from the start at this multiple of its own speed: 1, 10, max. Without it
+    /// the debugger waits at the start
     #[arg(long, value_name = "FACTOR")]
     pub speed: Option<Speed>,
 }
@@ -163,7 +163,7 @@ pub struct View {
 #[derive(Args, Debug, Default, Clone)]
 #[command(next_help_heading = "Screen")]
 pub struct Screen {
-    /// Theme: a built-in one or a file of the themes folder beside the configuration
+    /// Theme: a built-in one, or a file in the themes folder of the configuration
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
     /// Colours: auto, always or never; NO_COLOR is honoured
@@ -173,8 +173,8 @@ pub struct Screen {
     /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii: bool,
-    /// Breakpoints and watches of a file, as :break save writes it; they are written back there when
-    /// you leave
+    /// Breakpoints and watches of a file, as :break save writes it; they are saved there when you
+    /// leave
     #[arg(long, value_name = "FILE")]
     pub breakpoints: Option<PathBuf>,
 }

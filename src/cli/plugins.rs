@@ -9,16 +9,16 @@ use crate::cli::format::{Format, WIDTH};
 use crate::cli::registry::Subcommand;
 use kubestep_config::{FeatureGates, PluginDescriptor, describe, intree, manual, suggest};
 
-/// List the scheduler's plugins, or tell all about one: points, weight, arguments, an example
+/// List the scheduler's plugins, or describe some: extension points, weight, arguments, an example
 #[derive(Args, Debug)]
 pub(super) struct Plugins {
-    /// Which plugins to tell all about; case does not matter
+    /// The plugins to describe; case does not matter
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
-    /// How it is printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
 }

@@ -13,7 +13,7 @@ pub(super) struct Rbac {
     /// The role's name
     #[arg(long, value_name = "NAME", default_value = "kubestep")]
     name: String,
-    /// What "kubestep schedule" needs, which writes
+    /// The role that "kubestep schedule" needs, which writes
     #[arg(long)]
     schedule: bool,
 }

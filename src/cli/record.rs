@@ -26,7 +26,7 @@ const STEP: Duration = Duration::from_secs(1);
 /// Longer than anybody records, in seconds.
 const FOREVER: u64 = 100 * 365 * 86_400;
 
-/// Write a cluster and every change of it to a file that -f plays back, until Ctrl-C
+/// Record a cluster and its changes to a file that -f plays back, until Ctrl-C
 #[derive(Args, Debug)]
 pub(super) struct Record {
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(super) struct Record {
     /// Take only this namespace's objects; may be repeated
     #[arg(short = 'n', long = "namespace", value_name = "NAMESPACE")]
     namespaces: Vec<String>,
-    /// End by itself after so long, as in 90s or 1h30m; the lists do not count
+    /// Stop after this long: 90s, 1h30m; the time of the lists does not count
     #[arg(long = "for", value_name = "SPAN")]
     span: Option<String>,
     /// The scheduler's configuration, to be part of the recording

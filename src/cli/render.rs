@@ -17,25 +17,24 @@ use crate::tui::settings::{self, Options};
 use crate::tui::view::ViewId;
 use kubestep_config::suggest;
 
-/// Draw a view of the debugger as a picture: text, colours for a terminal, SVG or HTML
+/// Draw a view of the debugger: as text, with terminal colours, as SVG or HTML
 #[derive(Args, Debug)]
 pub(super) struct Render {
     #[command(flatten)]
     input: Input,
     #[command(flatten)]
     tries: Tries,
-    /// The view, by its name or digit, after the keys: cycle, timeline, queues, filter, scores,
+    /// The view to show after the keys, by name or digit: cycle, timeline, queues, filter, scores,
     /// nodes, pods, waiting, preemption, events
     #[arg(long = "view", value_name = "VIEW")]
     show: Option<Shown>,
     /// Columns and lines
     #[arg(long, value_name = "WxH", default_value = "120x40")]
     size: Size,
-    /// Keys to press before, as they are typed, with names for others than characters:
-    /// "nnn3jj<enter>", ":theme light<enter>"; c runs to the end
+    /// Keys to press first: "nnn3jj<enter>", ":theme light<enter>"; c runs to the end
     #[arg(long, value_name = "KEYS", default_value = "c")]
     keys: String,
-    /// What is made of it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
     #[command(flatten)]

@@ -15,13 +15,13 @@ use crate::report::replay::ReplayReport;
 use kubestep_framework::tie_break::TieBreak;
 use kubestep_source::Progress;
 
-/// Compare the decisions of a recording's scheduler with ours, change by change
+/// Compare the decisions of a recording's scheduler with kubestep's
 #[derive(Args, Debug)]
 pub(super) struct Replay {
     /// The recording, as "kubestep record" writes it; "-" for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Stop at this time, 2026-01-31T12:00:00Z, or so long after the lists, 12m30s
+    /// Stop at this time: 2026-01-31T12:00:00Z, or 12m30s after the lists
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Take only this namespace's objects; may be repeated
@@ -33,11 +33,11 @@ pub(super) struct Replay {
     /// Feature gates, instead of the recording's: Name=true,Name=false
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
-    /// How ties between the best nodes are broken: upstream, first or seed:N. A tie that theirs
-    /// broke otherwise counts as a tie in any case
+    /// How ties between the best nodes are broken: upstream, first or seed:N. A tie that the
+    /// recorded scheduler broke otherwise is always counted as a tie
     #[arg(long, value_name = "HOW", default_value = "upstream")]
     tie_break: TieBreak,
-    /// How it is printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
@@ -45,12 +45,12 @@ pub(super) struct Replay {
 /// How the comparison is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// For people: the table, and what is not the same
+    /// For people: the counts, and the decisions that are not the same
     #[default]
     Text,
     /// The same with every decision
     Wide,
-    /// For programs; schema/ of the repository says what is in it
+    /// For programs, as described in schema/ of the repository
     Json,
     /// The same as YAML
     Yaml,

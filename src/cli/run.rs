@@ -24,55 +24,55 @@ use kubestep_output::clean::clean;
 use kubestep_output::document::json_line;
 use kubestep_output::file::{Links, NewFile};
 
-/// Schedule everything without a screen and print what became of each pod
+/// Schedule everything without the debugger and print the result of each pod
 #[derive(Args, Debug)]
 pub(super) struct Run {
     #[command(flatten)]
     input: Input,
-    /// Change the cluster first, as in "cordon node a" or "resize pod web cpu=500m"; may be repeated,
-    /// and done in order
+    /// Edit the cluster first: "cordon node a", "resize pod web cpu=500m"; may be repeated, applied
+    /// in order
     #[arg(long = "edit", value_name = "EDIT")]
     edits: Vec<String>,
-    /// Hold these pods at Permit, as in app=web, shop/web-0 or "web-* for 5m"; may be repeated. They
-    /// keep their place on the node and are not bound
+    /// Hold these pods at Permit: app=web, shop/web-0, "web-* for 5m"; may be repeated. Their
+    /// capacity on the node stays reserved, and they are not bound
     #[arg(long = "hold", value_name = "SELECTOR")]
     holds: Vec<String>,
-    /// Stop after so many scheduling cycles
+    /// Stop after this many scheduling cycles
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_cycles: usize,
-    /// Go on until no pod can be tried any more without an event or a timer (the default)
+    /// Run until no pod can be tried without an event or a timer (the default)
     #[arg(long)]
     until_idle: bool,
     /// Replace percentageOfNodesToScore of the configuration, 0 to 100
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=100))]
     percentage_of_nodes_to_score: Option<i32>,
-    /// How the outcome is printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
-    /// Print one JSON object with the times taken instead of the placements
+    /// Print a JSON object with the times taken, instead of the pods
     #[arg(long, conflicts_with = "output")]
     timings: bool,
-    /// Write one line of JSON a cycle to this file
+    /// Write one line of JSON per cycle to this file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Replace the file that --trace leads to if it is a symbolic link, instead of stopping there
+    /// If the trace is a symbolic link, replace its target instead of failing
     #[arg(long, requires = "trace")]
     follow_symlinks: bool,
-    /// What a line of the trace holds
+    /// How much a line of the trace contains
     #[arg(long, value_name = "DETAIL", default_value = "summary")]
     #[arg(value_parser = ["summary", "full"])]
     trace_detail: String,
-    /// Stop at this breakpoint and say where, written as after :break in the debugger, as in
-    /// 'on:preemption' or 'Filter/TaintToleration if attempts > 2'; with the word log a line is
-    /// printed instead; may be repeated
+    /// Stop at this breakpoint, written as after :break in the debugger: 'on:preemption',
+    /// 'Filter/TaintToleration if attempts > 2'. With the word log, print a line instead; may be
+    /// repeated
     #[arg(long = "break", value_name = "PLACE", help_heading = "Breakpoints")]
     breaks: Vec<String>,
-    /// The same with the breakpoints and watches of a file that :break save wrote
+    /// The same with the breakpoints and watches of a file, as :break save writes it
     #[arg(long, value_name = "FILE", help_heading = "Breakpoints")]
     breakpoints: Option<PathBuf>,
     #[command(flatten)]
     tries: Tries,
-    /// Say how many more pods of each workload in --pod would fit after the run, and what stops
+    /// Report how many more pods of each workload in --pod would fit after the run, and what stops
     /// the next one
     #[arg(long, requires = "pods", help_heading = HEADING)]
     capacity: bool,
@@ -84,13 +84,13 @@ enum Output {
     /// For people
     #[default]
     Text,
-    /// For programs; schema/ of the repository says what is in it
+    /// For programs, as described in schema/ of the repository
     Json,
     /// The same as YAML
     Yaml,
-    /// A line for each pod, with commas between the fields
+    /// One line per pod, fields separated by commas
     Csv,
-    /// A line of JSON for each cycle as it runs, and one for the outcome
+    /// One line of JSON per cycle as it runs, and one for the result
     Stream,
     /// JUnit XML: each pod is a test, one that stays pending is a failure
     Junit,

@@ -19,7 +19,7 @@ use kubestep_api::glob::glob;
 use kubestep_debug::Session;
 use kubestep_debug::expect::{Failure, Test, check};
 
-/// Check what is expected of a scheduler: which pod gets which node, and who refuses it
+/// Check expectations of a scheduler: which pod gets which node, and which plugin rejects it
 ///
 /// A test is a YAML document of apiVersion kubestep/v1 and kind Test that names its cluster, or a
 /// bundle that "kubestep bundle --expect" wrote. Exit codes: 0 all passed, 1 some failed, 2 some
@@ -29,10 +29,10 @@ pub(super) struct TestCommand {
     /// Files with tests, bundles, and folders with them
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
-    /// Run only tests with such a name, with * as wildcard; may be repeated
+    /// Run only tests of this name, with * as wildcard; may be repeated
     #[arg(long, value_name = "NAME")]
     filter: Vec<String>,
-    /// Stop each test after so many scheduling cycles
+    /// Stop each test after this many scheduling cycles
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_cycles: usize,
     /// The configuration of the scheduler for all tests, instead of their own
@@ -41,7 +41,7 @@ pub(super) struct TestCommand {
     /// Feature gates for all tests, instead of their own
     #[arg(long, value_name = "GATES")]
     feature_gates: Option<String>,
-    /// How the outcome is printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
@@ -52,7 +52,7 @@ enum Output {
     /// For people
     #[default]
     Text,
-    /// For programs; schema/ of the repository says what is in it
+    /// For programs, as described in schema/ of the repository
     Json,
     /// JUnit XML, which CI systems show
     Junit,

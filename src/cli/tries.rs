@@ -18,12 +18,12 @@ pub(super) const HEADING: &str = "Pods to try";
 /// What is to be tried.
 #[derive(Args, Debug, Default)]
 pub(super) struct Tries {
-    /// Try the pods of this file, too: a Pod, or a workload (Deployment, ReplicaSet, StatefulSet,
-    /// DaemonSet, Job, CronJob), whose pods are made as its controller would; "-" for standard
-    /// input; may be repeated
+    /// Also schedule the pods of this file: a Pod, or a workload (Deployment, ReplicaSet,
+    /// StatefulSet, DaemonSet, Job, CronJob), whose pods are made as its controller would; "-" for
+    /// standard input; may be repeated
     #[arg(long = "pod", value_name = "FILE", help_heading = HEADING)]
     pub pods: Vec<PathBuf>,
-    /// So many replicas of each instead of what the file says
+    /// This many replicas of each, instead of the number in the file
     #[arg(long, value_name = "N", requires = "pods", help_heading = HEADING)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub replicas: Option<u32>,

@@ -188,8 +188,8 @@ fn what_a_test_may_say_is_what_its_schema_says() {
     for documents in [HOLDS, FAILS, WHOLE] {
         schema::check_documents(SCHEMA, documents);
     }
-    let readme = include_str!("../../README.md");
-    let example = readme.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let guide = include_str!("../../docs/src/guides/ci.md");
+    let example = guide.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
     schema::check_documents(SCHEMA, example.unwrap());
     let config = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}";
     call()

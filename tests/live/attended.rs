@@ -52,7 +52,7 @@ fn steps_are_real_are_held_and_are_written_once() {
     terminal.send("s");
     terminal.wait_for("cycle 1 of default/web is held: bind default/web to node-a");
     pod(&server, "late");
-    terminal.wait_for("news wait");
+    terminal.wait_for("updates queued");
     assert!(bindings(&server).is_empty());
     terminal.send("n");
     terminal.wait_for("sent: bind default/web to node-a");

@@ -59,15 +59,15 @@ pub fn notices(missing: &[Missing]) -> Vec<String> {
 
 /// What only a recording reads.
 const EVENTS: &str =
-    "  - events  # may be left out: recordings do not tell what the cluster's schedulers said\n";
+    "  - events  # may be left out: recordings then lack the events of the cluster's schedulers\n";
 
 /// What the scheduler's port asks; nothing of it stays.
 const REVIEWS: &str = "\
-# whose token a caller of the port shows, with --authentication-kubeconfig; may be left out
+# authenticates callers of the port, with --authentication-kubeconfig; may be left out
 - apiGroups: [\"authentication.k8s.io\"]
   resources: [tokenreviews]
   verbs: [create]
-# what a caller of the port may see, with --authorization-kubeconfig; may be left out
+# authorizes callers of the port, with --authorization-kubeconfig; may be left out
 - apiGroups: [\"authorization.k8s.io\"]
   resources: [subjectaccessreviews]
   verbs: [create]
@@ -75,7 +75,7 @@ const REVIEWS: &str = "\
 
 /// The smallest role to watch a cluster with, as YAML.
 pub fn cluster_role(name: &str) -> String {
-    let what = "# What kubestep reads of a cluster. There is no verb in here that writes.";
+    let what = "# What kubestep reads of a cluster. No verb here writes.";
     role(name, what, &[EVENTS])
 }
 
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "csinodes cannot be read (forbidden): limits on volumes a node are not looked at",
+                "csinodes cannot be read (forbidden): limits on volumes per node are ignored",
                 "services cannot be read (cut off): default spread constraints do not see services",
                 "\"kubestep rbac\" prints the role that allows reading all of it",
             ]

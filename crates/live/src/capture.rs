@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(back.captured.server_version, "v1.36.2");
         assert_eq!(back.captured.feature_gates, settings.feature_gates);
         assert!(back.scheduler_config.unwrap().text.contains("parallelism: 3"));
-        let said = "the capture has no csinodes (forbidden): limits on volumes a node are not \
-                    looked at";
+        let said =
+            "the capture has no csinodes (forbidden): limits on volumes per node are ignored";
         assert_eq!(back.warnings[0], said);
     }
 }

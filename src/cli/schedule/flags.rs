@@ -16,7 +16,7 @@ use kubestep_live::write::{Manner, hostname};
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Client")]
 pub(super) struct Client {
-    /// Writes a second in the long run; not limited if negative. Overrides clientConnection.qps
+    /// Writes per second in the long run; not limited if negative. Overrides clientConnection.qps
     /// of the configuration
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     kube_api_qps: Option<f32>,
@@ -34,16 +34,16 @@ pub(super) struct LeaderElection {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     leader_elect: Option<bool>,
-    /// How long others wait after the last renewal before they take the lease
+    /// How long other replicas wait after the last renewal before they take the lease
     #[arg(long, value_name = "TIME", value_parser = time)]
     leader_elect_lease_duration: Option<Duration>,
-    /// How long the leader tries to renew before it gives up and ends
+    /// How long the leader tries to renew the lease before it exits
     #[arg(long, value_name = "TIME", value_parser = time)]
     leader_elect_renew_deadline: Option<Duration>,
-    /// How often the lease is renewed or tried for
+    /// How often replicas renew the lease or try to take it
     #[arg(long, value_name = "TIME", value_parser = time)]
     leader_elect_retry_period: Option<Duration>,
-    /// The kind of lock; only leases is known
+    /// The kind of lock; only leases is supported
     #[arg(long, value_name = "KIND", value_parser = ["leases"])]
     leader_elect_resource_lock: Option<String>,
     /// The lease's name

@@ -54,33 +54,33 @@ use upstream::Upstream;
 /// The only command that writes to a cluster. It says what it will write and asks; where there is
 /// no terminal to ask on, --yes-write has to be given. With --tui the debugger is shown on it.
 ///
-/// It takes kube-scheduler's flags, so that it can stand in its place.
+/// It takes kube-scheduler's flags, so that it can replace it.
 #[derive(Args, Debug)]
 #[command(after_long_help = upstream::help())]
 pub(super) struct Schedule {
     // Before all others: it looks at their values, which they take out.
     #[command(flatten)]
     upstream: Upstream,
-    /// The kubeconfig of the cluster; else the configuration's, KUBECONFIG, ~/.kube/config or the
+    /// The cluster's kubeconfig; without it the configuration's, KUBECONFIG, ~/.kube/config or the
     /// pod's own credentials
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The kubeconfig's context
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The API server's address, whatever the kubeconfig says
+    /// The API server's address, overriding the kubeconfig
     #[arg(long, value_name = "URL")]
     master: Option<String>,
     /// The scheduler's configuration (KubeSchedulerConfiguration, v1)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Write the configuration with everything filled in to this file, and end
+    /// Write the configuration with all defaults to this file, and exit
     #[arg(long, value_name = "FILE")]
     write_config_to: Option<PathBuf>,
     /// Feature gates that differ from the 1.36 defaults: Name=true,Name=false; may be repeated
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
-    /// How long a pod may stay unschedulable before it is tried again without an event
+    /// How long a pod may stay unschedulable before it is requeued without an event
     #[arg(long, value_name = "TIME", value_parser = flags::time, default_value = "5m")]
     pod_max_in_unschedulable_pods_duration: Duration,
     /// How ties between the best nodes are broken: upstream, first or seed:N
@@ -89,11 +89,11 @@ pub(super) struct Schedule {
     /// Write without asking
     #[arg(long)]
     yes_write: bool,
-    /// Let the server only try every write: it answers as if, and changes nothing. No lease is
+    /// Send every write with dryRun=All: the server validates it and changes nothing. No lease is
     /// taken
     #[arg(long, conflicts_with = "yes_write")]
     dry_run: bool,
-    /// How much is told on standard error: 0 is what goes wrong, 1 what changes, 2 each decision
+    /// Verbosity on standard error: 0 errors, 1 changes, 2 every decision
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 1)]
     verbosity: u8,
     #[command(flatten)]
@@ -263,7 +263,7 @@ impl Schedule {
         let longest = i64::try_from(longest).unwrap_or(i64::MAX);
         built.world.scheduler_mut().queue_mut().set_max_unschedulable_duration(longest);
         built.notices.extend(self.upstream.notices());
-        let other = |name: String| format!("--feature-gates {name}: it changes nothing here");
+        let other = |name: String| format!("--feature-gates {name} has no effect");
         built.notices.extend(gates.idle.into_iter().map(other));
         Ok(built)
     }

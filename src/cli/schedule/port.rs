@@ -33,11 +33,11 @@ pub(super) struct Ports {
     /// The port for HTTPS; 0: none. Without this flag it is 10259 if that is free
     #[arg(long, value_name = "PORT")]
     secure_port: Option<u16>,
-    /// The port for plain HTTP, where everybody may see everything; 0: none
+    /// The port for plain HTTP without authorization; 0: none
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     http_port: u16,
-    /// The certificate for HTTPS, with those that signed it (PEM); without one and --cert-dir it
-    /// is made for this run and signed by itself
+    /// The certificate for HTTPS with its chain (PEM); without it and --cert-dir, a self-signed one
+    /// is made for this run
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
     /// The key of the certificate (PEM)
@@ -49,7 +49,7 @@ pub(super) struct Ports {
     /// The oldest version of TLS: VersionTLS12 or VersionTLS13
     #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
     tls_min_version: String,
-    /// The ciphers for TLS 1.2; all that are safe if none is named
+    /// The cipher suites for TLS 1.2; all safe ones if none is named
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tls_cipher_suites: Vec<String>,
     #[command(flatten)]

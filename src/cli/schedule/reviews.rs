@@ -14,25 +14,25 @@ use super::flags::time;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Who may see metrics over HTTPS")]
 pub(super) struct Reviews {
-    /// The kubeconfig of whoever may ask the cluster whose token a caller shows (tokenreviews);
-    /// without it every caller is anonymous
+    /// The kubeconfig for token reviews, which authenticate callers; without it every caller is
+    /// anonymous
     #[arg(long, value_name = "FILE")]
     authentication_kubeconfig: Option<PathBuf>,
-    /// How long an answer about a token counts
+    /// How long a token review is cached
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s")]
     authentication_token_webhook_cache_ttl: Duration,
-    /// The kubeconfig of whoever may ask the cluster what a caller may get
-    /// (subjectaccessreviews); without it there is nothing but the paths that are always allowed
+    /// The kubeconfig for subject access reviews, which authorize callers; without it only the
+    /// paths that are always allowed are served
     #[arg(long, value_name = "FILE")]
     authorization_kubeconfig: Option<PathBuf>,
-    /// Paths for everybody
+    /// Paths that need no authorization
     #[arg(long, value_name = "PATHS", value_delimiter = ',')]
     #[arg(default_value = "/healthz,/readyz,/livez")]
     authorization_always_allow_paths: Vec<String>,
-    /// How long the answer that a caller may get something counts
+    /// How long an allowed access review is cached
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s")]
     authorization_webhook_cache_authorized_ttl: Duration,
-    /// How long the answer that a caller may not get something counts
+    /// How long a denied access review is cached
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s")]
     authorization_webhook_cache_unauthorized_ttl: Duration,
 }

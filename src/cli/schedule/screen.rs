@@ -19,8 +19,8 @@ use super::port::Watched;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Screen")]
 pub(super) struct Attendance {
-    /// Show the debugger on it: nothing is decided until it is stepped, or let go on with Space;
-    /// a cycle that is stepped into is written only when it is left
+    /// Show the debugger: nothing is decided until you step, or play with Space; a cycle that you
+    /// step into is written only when you leave it
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]

@@ -20,13 +20,13 @@ pub(super) enum Use {
 
 use Use::{Idle, Refused, Taken};
 
-const CERTIFICATES: &str = "certificates of callers are not looked at here: callers show a token \
+const CERTIFICATES: &str = "client certificates are not supported: callers need a bearer token \
                             (--authentication-kubeconfig)";
-const LOGS: &str = "lines of the log are written at once, as text, to standard error";
-const GO: &str = "there is no Go program in here whose goroutines could be looked at";
-const HTTP2: &str = "HTTP/1.1 is spoken";
-const VERSION: &str = "the scheduler in here is that of 1.36 and cannot be an older one";
-const METRICS: &str = "metrics and their labels cannot be chosen here";
+const LOGS: &str = "log lines are written unbuffered, as text, to standard error";
+const GO: &str = "kubestep is no Go program, so there are no goroutines to profile";
+const HTTP2: &str = "only HTTP/1.1 is served";
+const VERSION: &str = "the embedded scheduler is 1.36 and emulates no older one";
+const METRICS: &str = "metrics and their labels cannot be configured";
 const SHARING: &str = "the port is not shared with other programs";
 
 /// The flags, in the order of `kube-scheduler --help`.
@@ -44,10 +44,10 @@ pub(super) const TABLE: &[(&str, Use)] = &[
     ("secure-port", Taken),
     ("tls-cert-file", Taken),
     ("tls-cipher-suites", Taken),
-    ("tls-curve-preferences", Refused("key exchanges cannot be chosen here")),
+    ("tls-curve-preferences", Refused("key exchanges cannot be configured")),
     ("tls-min-version", Taken),
     ("tls-private-key-file", Taken),
-    ("tls-sni-cert-key", Refused("one certificate is served: --tls-cert-file")),
+    ("tls-sni-cert-key", Refused("only one certificate is served: --tls-cert-file")),
     ("authentication-kubeconfig", Taken),
     ("authentication-skip-lookup", Idle("nothing is looked up in the cluster")),
     ("authentication-token-webhook-cache-ttl", Taken),
@@ -65,7 +65,7 @@ pub(super) const TABLE: &[(&str, Use)] = &[
     ("authorization-webhook-cache-unauthorized-ttl", Taken),
     ("contention-profiling", Idle(GO)),
     ("kube-api-burst", Taken),
-    ("kube-api-content-type", Idle("JSON is sent and asked for")),
+    ("kube-api-content-type", Idle("requests and responses are JSON")),
     ("kube-api-qps", Taken),
     ("kubeconfig", Taken),
     ("pod-max-in-unschedulable-pods-duration", Taken),
@@ -126,7 +126,7 @@ impl Upstream {
             Some((_, Idle(reason))) => *reason,
             _ => "",
         };
-        self.idle.iter().map(move |name| format!("--{name} changes nothing: {}", reason(name)))
+        self.idle.iter().map(move |name| format!("--{name} has no effect: {}", reason(name)))
     }
 
     /// The flags with their values, as `/flagz` shows them: those that change nothing only if
@@ -154,14 +154,14 @@ fn values(matches: &ArgMatches) -> BTreeMap<String, String> {
     values
 }
 
-/// All that is not taken, for the end of the help.
+/// The flags that have no effect or are not supported, for the end of the help.
 pub(super) fn help() -> String {
     let mut text = "kube-scheduler's other flags:\n".to_owned();
     for (name, kind) in TABLE {
         match kind {
             Taken => {}
-            Idle(reason) => text += &format!("  --{name}: changes nothing, as {reason}\n"),
-            Refused(reason) => text += &format!("  --{name}: refused: {reason}\n"),
+            Idle(reason) => text += &format!("  --{name}: no effect: {reason}\n"),
+            Refused(reason) => text += &format!("  --{name}: not supported: {reason}\n"),
         }
     }
     text
@@ -180,7 +180,7 @@ impl FromArgMatches for Upstream {
                 continue;
             }
             if refused {
-                let text = format!("--{name} is not taken: {reason}\n");
+                let text = format!("--{name} is not supported: {reason}\n");
                 return Err(clap::Error::raw(ErrorKind::UnknownArgument, text));
             }
             idle.push(*name);
@@ -242,7 +242,7 @@ mod tests {
                     --leader-elect=true --profiling=false --logging-format json --v=2";
         let notices: Vec<String> = parse(line).unwrap().upstream.notices().collect();
         assert_eq!(notices.len(), 2, "{notices:?}");
-        assert!(notices[0].starts_with("--profiling changes nothing: "), "{notices:?}");
+        assert!(notices[0].starts_with("--profiling has no effect: "), "{notices:?}");
     }
 
     #[test]
@@ -269,6 +269,9 @@ mod tests {
     #[test]
     fn what_would_be_missed_is_refused() {
         let error = parse("--client-ca-file=ca.crt").unwrap_err().to_string();
-        assert!(error.contains("--client-ca-file is not taken: certificates"), "{error}");
+        assert!(
+            error.contains("--client-ca-file is not supported: client certificates"),
+            "{error}"
+        );
     }
 }

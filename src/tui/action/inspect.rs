@@ -42,10 +42,10 @@ const fn spec(
 pub const SPECS: &[Spec] = &[
     spec(Inspect::Open, "open", &["enter"], "open", "Go into the selected row: its cycle, view or node"),
     spec(Inspect::Describe, "describe", &["d"], "describe", "Everything about the selected row, in one window"),
-    spec(Inspect::Why, "why", &["W"], "why", "Why the pod is pending, or on its node: all that is in its way"),
-    spec(Inspect::WhyView, "why-view", &["g w"], "", "Why, as a view that folds; Enter goes to the node or cycle"),
+    spec(Inspect::Why, "why", &["W"], "why", "Why the pod is pending, or on its node: everything that blocks it"),
+    spec(Inspect::WhyView, "why-view", &["g w"], "", "Why, as a view with folds; Enter goes to the node or cycle"),
     spec(Inspect::Fixes, "fix", &["X"], "", "The smallest changes that would make the pod fit, each tried on a copy"),
-    spec(Inspect::Copy, "copy", &["y"], "", "Copy what is to be said about the selected row, as text"),
+    spec(Inspect::Copy, "copy", &["y"], "", "Copy the details of the selected row, as text"),
     spec(Inspect::CopyMarkdown, "copy-markdown", &["Y"], "", "The same as Markdown, for an issue or a chat"),
 ];
 

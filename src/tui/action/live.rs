@@ -28,8 +28,8 @@ const fn spec(
 /// The rows of the table.
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = &[
-    spec(Live::Freeze, "freeze", &["Z"], "Stop following the live cluster, or go on; events queue up"),
-    spec(Live::Decisions, "decisions", &["L"], "What the live cluster's scheduler decided beside ours"),
+    spec(Live::Freeze, "freeze", &["Z"], "Freeze the view of the live cluster, or resume; updates are queued"),
+    spec(Live::Decisions, "decisions", &["L"], "Compare the live scheduler's decisions with kubestep's"),
     spec(Live::Dump, "dump-cache", &["K"], "Dump nodes and queues, and compare the cache with the objects"),
 ];
 

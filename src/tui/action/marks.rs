@@ -12,7 +12,7 @@ pub enum Marks {
     Mark,
     /// To the next marked row.
     Next,
-    /// To the marked row before.
+    /// To the previous marked row.
     Previous,
     /// Takes all marks of the view away.
     Clear,
@@ -35,10 +35,10 @@ const NODES: Place = Place::views(&[ViewId::Filter, ViewId::Scores, ViewId::Node
 /// The rows of the table.
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = &[
-    spec(Marks::Mark, "mark", &["v", "insert"], "Mark the selected row, or take its mark away; y copies all marked"),
+    spec(Marks::Mark, "mark", &["v", "insert"], "Mark or unmark the selected row; y copies all marked rows"),
     spec(Marks::Next, "next-mark", &["'"], "To the next marked row"),
-    spec(Marks::Previous, "previous-mark", &["\""], "To the marked row before"),
-    spec(Marks::Clear, "clear-marks", &["V"], "Take all marks of this view away"),
+    spec(Marks::Previous, "previous-mark", &["\""], "To the previous marked row"),
+    spec(Marks::Clear, "clear-marks", &["V"], "Clear all marks of this view"),
     Spec { place: NODES, ..spec(Marks::Compare, "compare", &["|"], "Two marked nodes side by side, or a marked one and the selected") },
 ];
 

@@ -201,7 +201,7 @@ pub fn spec(action: Action) -> &'static Spec {
     all().find(|s| s.action == action).unwrap_or(&GROUPS[0].specs[0])
 }
 
-/// The manual's key table, as Markdown for the README.
+/// The key tables of the documents, as Markdown.
 pub fn manual() -> String {
     let mut out = String::new();
     for group in GROUPS {

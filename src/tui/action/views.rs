@@ -38,7 +38,7 @@ const fn spec(
 /// The rows of the table.
 #[rustfmt::skip]
 pub const SPECS: &[Spec] = &[
-    show(ViewId::Cycle, "overview", &["0"], "The cycle: every extension point with each plugin's answer"),
+    show(ViewId::Cycle, "overview", &["0"], "The cycle: every extension point with each plugin's status"),
     show(ViewId::Timeline, "timeline", &["1"], "All recorded cycles; Enter goes there"),
     show(ViewId::Queues, "queues", &["2"], "The scheduling queues, with reasons and time left"),
     show(ViewId::Filter, "filters", &["3"], "The filter matrix: every plugin on every node"),
@@ -47,13 +47,13 @@ pub const SPECS: &[Spec] = &[
     show(ViewId::Pods, "pods", &["6"], "All pods of the cluster"),
     show(ViewId::Waiting, "waiting", &["7"], "Pods held at Permit, to allow or reject"),
     show(ViewId::Preemption, "preemption", &["8"], "Preemption: candidate nodes, victims, budgets"),
-    show(ViewId::Events, "events", &["9"], "Queue moves and what each queueing hint said"),
+    show(ViewId::Events, "events", &["9"], "Queue moves and each queueing hint's answer"),
     show(ViewId::Breakpoints, "breakpoints", &["B"], "Breakpoints and watches, with their hits and values"),
     show(ViewId::Configuration, "configuration", &["g c"], "Profiles, plugins in order, weights, arguments, extenders, gates"),
-    show(ViewId::Times, "times", &["g t"], "Time spent by plugin and extension point, nodes refused by each"),
-    show(ViewId::Messages, "messages", &["M"], "All that was said: notices, warnings, errors, how often and when"),
+    show(ViewId::Times, "times", &["g t"], "Time spent by plugin and extension point, nodes rejected by each"),
+    show(ViewId::Messages, "messages", &["M"], "All messages: notices, warnings, errors, how often and when"),
     show(ViewId::Groups, "groups", &["g p"], "Pod groups: members, quorum, and the placements that were tried"),
-    spec(Views::Last, "last-view", &["-"], "Back to the view before this one"),
+    spec(Views::Last, "last-view", &["-"], "Back to the previous view"),
     spec(Views::Back, "view-back", &["["], "Back in the history of views"),
     spec(Views::Forward, "view-forward", &["]"], "Forward in the history of views"),
 ];

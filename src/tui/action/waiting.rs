@@ -53,7 +53,7 @@ pub const SPECS: &[Spec] = &[
     spec(Waiting::AllowAll, "allow-all", &["A"], Argument::None, "allow all", "Allow the selected or all marked pods for every plugin that holds them"),
     spec(Waiting::Reject, "reject", &["x"], Argument::Required("MESSAGE"), "reject", "Reject the selected or all marked pods with a message"),
     anywhere(Waiting::Hold, "hold", &[], Argument::Required("SELECTOR"), "", "Hold pods at Permit: app=web, shop/web-0, web-* for 5m"),
-    anywhere(Waiting::Release, "release", &[], Argument::Optional("SELECTOR"), "", "Hold these pods no more, or none; those that wait go on"),
+    anywhere(Waiting::Release, "release", &[], Argument::Optional("SELECTOR"), "", "Stop holding these pods, or all; those that wait continue"),
 ];
 
 /// Does it.

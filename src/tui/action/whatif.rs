@@ -83,12 +83,12 @@ pub const SPECS: &[Spec] = &[
     spec(WhatIf::Menu, "menu", &["m"], Argument::None, "what if", "Choose a change of the selected row: cordon, resize, delete, …"),
     spec(WhatIf::Do, "what-if", &["E"], Argument::Required("EDIT"), "", "Change something in a branch, as in cordon node a"),
     spec(WhatIf::Edit, "edit", &["e"], Argument::Optional("KIND NAME"), "", "Edit the selected object as YAML in $EDITOR"),
-    spec(WhatIf::Undo, "undo", &["u"], Argument::None, "", "Take the branch's last edit back, with all that followed it"),
-    spec(WhatIf::Redo, "redo", &["U"], Argument::None, "", "Do again what was taken back last"),
-    spec(WhatIf::Fork, "fork", &[], Argument::Optional("NAME"), "", "Go on in a new branch from here"),
-    spec(WhatIf::Branch, "branch", &[], Argument::Optional("NAME"), "", "Go to another branch; without a name, list them"),
+    spec(WhatIf::Undo, "undo", &["u"], Argument::None, "", "Undo the branch's last edit and everything after it"),
+    spec(WhatIf::Redo, "redo", &["U"], Argument::None, "", "Redo what was undone last"),
+    spec(WhatIf::Fork, "fork", &[], Argument::Optional("NAME"), "", "Continue in a new branch from here"),
+    spec(WhatIf::Branch, "branch", &[], Argument::Optional("NAME"), "", "Switch to another branch; without a name, list them"),
     spec(WhatIf::Differences, "differences", &["D"], Argument::Optional("BRANCH"), "", "What differs from the original, or from another branch"),
-    Spec { place: SCORES, ..spec(WhatIf::Raise, "raise-weight", &["*"], Argument::None, "heavier", "Try a higher weight for the plugin: the ranking moves at once") },
+    Spec { place: SCORES, ..spec(WhatIf::Raise, "raise-weight", &["*"], Argument::None, "heavier", "Try a higher weight for the plugin: the ranking changes at once") },
     Spec { place: SCORES, ..spec(WhatIf::Lower, "lower-weight", &["%"], Argument::None, "lighter", "Try a lower weight for the plugin") },
 ];
 

@@ -43,7 +43,7 @@ pub(super) fn of_real(real: &RealModel, waiting: usize, runs: bool) -> (Cow<'sta
         }
         (Standing::CutOff, _) => "CONNECTION LOST: writes stopped".into(),
         (Standing::Waits, _) => "NOT LEADER: waits for the lease".into(),
-        (Standing::Leads, Some(_)) => format!("HELD: {waiting} news wait").into(),
+        (Standing::Leads, Some(_)) => format!("HELD: {waiting} updates queued").into(),
         (Standing::Leads, None) => {
             let scope = if runs { Scope::ChipRunning } else { Scope::Chip };
             return (scheduling(real, runs).into(), scope);
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(word(Leads, None, false, false), "LIVE SCHEDULING lab: paused");
         assert_eq!(word(Leads, None, true, true), "LIVE SCHEDULING (dry run)");
         for held in [Held::Cycle, Held::Past, Held::Frozen] {
-            assert_eq!(word(Leads, Some(held), true, false), "HELD: 3 news wait");
+            assert_eq!(word(Leads, Some(held), true, false), "HELD: 3 updates queued");
         }
         let what_if = "WHAT-IF: nothing is written";
         assert_eq!(word(Lost("late".into()), Some(Held::Branch), false, false), what_if);

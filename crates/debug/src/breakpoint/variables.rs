@@ -59,7 +59,7 @@ const fn variable(name: &'static str, reach: Reach, help: &'static str) -> Varia
 #[rustfmt::skip]
 pub const VARIABLES: &[Variable] = &[
     variable("pod", Reach::Pod, "the pod: name, namespace, uid, labels, priority, scheduler, requests"),
-    variable("seconds", Reach::Pod, "virtual time since the beginning"),
+    variable("seconds", Reach::Pod, "virtual time since the start, in seconds"),
     variable("cycle", Reach::Cycle, "the cycle's number"),
     variable("attempts", Reach::Cycle, "which attempt of the pod this is"),
     variable("profile", Reach::Cycle, "the scheduler name"),
@@ -71,7 +71,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("nominated", Reach::Cycle, "the nominated node's name"),
     variable("victims", Reach::Cycle, "how many pods preemption evicts"),
     variable("ties", Reach::Cycle, "how many nodes shared the best total"),
-    variable("message", Reach::Message, "what the plugin said; without one the pod's message"),
+    variable("message", Reach::Message, "the plugin's message; without one, the pod's"),
     variable("plugin", Reach::Answer, "the plugin's name"),
     variable("point", Reach::Answer, "the extension point's name"),
     variable("verdict", Reach::Answer, "the plugin's status: Success, Unschedulable, Skip, Wait, …"),

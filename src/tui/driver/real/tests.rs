@@ -78,10 +78,10 @@ fn a_cycle_that_is_stepped_into_is_held_before_its_writes_until_its_end() {
     let (live, server) = start(&["a", "b"]);
     let mut live = live.keys("s").turn();
     assert!(status(&mut live).contains("cycle 1 of default/a is held: bind default/a to n1"));
-    assert_chip(&mut live, "HELD: 0 news wait");
+    assert_chip(&mut live, "HELD: 0 updates queued");
     server.put(new_pod("c"));
     let mut live = live.keys("ss").turn();
-    assert_chip(&mut live, "HELD: 1 news wait");
+    assert_chip(&mut live, "HELD: 1 updates queued");
     assert!(!live.keys_at_once("2").text().contains("default/c"));
     let (live, server) = start(&["a", "b"]);
     let mut live = live.keys("s").turn();
@@ -145,7 +145,7 @@ fn a_breakpoint_holds_the_real_cycle_before_its_writes() {
     assert_eq!(server.writes(), ["bind default/a to n1"]);
     // The answer to the first binding waits with the rest.
     let line = chip(&mut live);
-    assert!(line.contains("HELD: ") && line.ends_with("news wait"), "{line}");
+    assert!(line.contains("HELD: ") && line.ends_with("updates queued"), "{line}");
     let live = live.keys(" ").turn();
     assert_eq!(server.writes().len(), 2);
     drop(live);
@@ -162,7 +162,7 @@ fn in_the_past_all_is_held_and_what_comes_waits() {
     let live = live.keys("n").turn().keys("n").turn().keys("{{").turn();
     server.put(new_pod("d"));
     let mut live = live.turn();
-    assert_chip(&mut live, "HELD: 1 news wait");
+    assert_chip(&mut live, "HELD: 1 updates queued");
     // Going through what was recorded writes nothing again.
     let live = live.keys("ssssssss").turn();
     assert_eq!(server.writes().len(), 2);
@@ -175,7 +175,7 @@ fn in_the_past_all_is_held_and_what_comes_waits() {
     let mut live = live.keys("2").turn();
     assert!(live.text().contains("default/d"));
     let mut live = live.keys("C");
-    assert_chip(&mut live, "HELD: 0 news wait");
+    assert_chip(&mut live, "HELD: 0 updates queued");
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn frozen_is_frozen_and_time_is_the_clusters() {
     let (live, server) = start(&["a"]);
     let mut live = live.keys("Zn").turn();
     assert!(status(&mut live).contains("frozen: Z goes on"), "{}", status(&mut live));
-    assert_chip(&mut live, "HELD: 0 news wait");
+    assert_chip(&mut live, "HELD: 0 updates queued");
     let mut live = live.keys("Z+").turn();
     assert!(status(&mut live).contains("time passes by itself"), "{}", status(&mut live));
     let mut live = live.keys("@1h<Enter>").turn();
