@@ -1,17 +1,17 @@
-//! YAML text, read with a limit on how deep flow collections (`[…]`, `{…}`) nest. The reader
-//! looks at every open one for each token, so that depth times length would be its work, and
-//! refuses what is deeper only once all of it is scanned.
+//! Decoding YAML with a limit on the nesting of flow collections (`[…]`, `{…}`). The YAML decoder
+//! visits every open one for each token, so that its work grows with depth times length, and it
+//! rejects deep nesting only after scanning everything.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde_yaml::{Deserializer, Error};
 
-/// Levels that may be nested in each other, as many as in JSON.
+/// Maximum nesting depth, the same as for JSON.
 pub const MAX_DEPTH: usize = 128;
 
-/// Reads a text with one document.
+/// Decodes a text with one document.
 ///
 /// # Errors
-/// It is no YAML, nests too deep or is not what `T` takes.
+/// It is not valid YAML, nests too deep, or cannot be decoded as `T`.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     T::deserialize(documents(text)?)
 }
