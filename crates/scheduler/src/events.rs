@@ -1,4 +1,4 @@
-//! Event handlers: what a change in the cluster does to listers, cache and queue (E-001…E-010).
+//! Event handlers: what a change in the cluster does to listers, cache and queue.
 //!
 //! Upstream: `pkg/scheduler/eventhandlers.go`.
 
@@ -17,24 +17,24 @@ use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResour
 use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 
-/// A change in the cluster, as a watch tells it.
+/// A change in the cluster, as a watch reports it.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// An object appeared.
+    /// An object was added.
     Add(Object),
-    /// An object changed.
+    /// An object was updated.
     Update {
-        /// Before.
+        /// The object before.
         old: Object,
-        /// After.
+        /// The object after.
         new: Object,
     },
-    /// An object is gone.
+    /// An object was deleted.
     Delete(Object),
 }
 
 impl Scheduler {
-    /// Takes a change in: the listers first, then cache and queue.
+    /// Applies a change: to the listers first, then to cache and queue.
     pub fn handle(&mut self, change: Change, now: Time, host: &mut dyn Host) {
         match change {
             Change::Add(object) => self.added(object, now),
@@ -50,7 +50,7 @@ impl Scheduler {
                 let objects = EventObjects { old: None, new: Some(node.into()) };
                 self.tell_queue(EventResource::Node, Action::ADD, &objects, now);
             }
-            // Pods that ended are not watched at all (CFG-157).
+            // Terminal pods are not watched: upstream's informer excludes them by field selector.
             Object::Pod(pod) if pod.is_terminal() => {}
             Object::Pod(pod) => {
                 self.objects.insert(pod.clone().into());
@@ -67,7 +67,7 @@ impl Scheduler {
         match (old, new) {
             (Object::Node(old), Object::Node(new)) => self.node_updated(&old, new, now),
             (Object::Pod(old), Object::Pod(new)) => match (old.is_terminal(), new.is_terminal()) {
-                // Pods that ended are not watched at all (CFG-157).
+                // Terminal pods are not watched.
                 (true, true) => {}
                 (true, false) => self.added(new.into(), now),
                 (false, true) => self.deleted(&old.into(), now, host),
@@ -87,10 +87,10 @@ impl Scheduler {
     fn deleted(&mut self, object: &Object, now: Time, host: &mut dyn Host) {
         match object {
             Object::Node(node) => {
-                // Before the cache forgets it (E-003).
+                // As upstream: before the node is removed from the cache.
                 let objects = EventObjects { old: Some(object.clone()), new: None };
                 self.tell_queue(EventResource::Node, Action::DELETE, &objects, now);
-                // A node that was not there is only logged upstream.
+                // Upstream only logs that a node was unknown.
                 let _removed = self.cache.remove_node(node);
             }
             Object::Pod(pod) => {
@@ -116,7 +116,8 @@ impl Scheduler {
         }
     }
 
-    /// E-004
+    /// A bound pod is added to the cache, and the pods it may help are requeued; an unbound pod of
+    /// one of our profiles is added to the queue.
     fn pod_added(&mut self, pod: Arc<Pod>, now: Time) {
         if !pod.spec.node_name.is_empty() {
             self.assigned_pod_added(pod, now);
@@ -141,10 +142,11 @@ impl Scheduler {
         self.tell_queue(EventResource::AssignedPod, Action::ADD, &objects, now);
     }
 
-    /// E-005
+    /// What an update does depends on whether the pod had, got or still has no node: it changes the
+    /// cache, moves the pod from the queue to the cache, or changes the queue.
     fn pod_updated(&mut self, old: &Arc<Pod>, new: Arc<Pod>, now: Time, host: &mut dyn Host) {
         if !old.spec.node_name.is_empty() {
-            // A pod the cache does not know is only logged upstream.
+            // Upstream only logs that the cache does not know a pod.
             let info = Arc::new(PodInfo::with_features(new.clone(), &self.features));
             let _updated = self.cache.update_pod(old, info);
             if old.metadata.uid != new.metadata.uid {
@@ -167,7 +169,8 @@ impl Scheduler {
         }
     }
 
-    /// E-006
+    /// Updates a pod in the queue. For an assumed pod only its deletion matters, since its cycle is
+    /// past the queue.
     fn queued_pod_updated(
         &mut self,
         old: &Arc<Pod>,
@@ -193,10 +196,11 @@ impl Scheduler {
         }
     }
 
-    /// E-007, E-008
+    /// Deletes a pod from the cache or from the queue, and requeues the pods that may use what it
+    /// had or was nominated to.
     fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Time, host: &mut dyn Host) {
         if !pod.spec.node_name.is_empty() {
-            // A pod the cache does not know is only logged upstream.
+            // Upstream only logs that the cache does not know a pod.
             let _removed = self.cache.remove_pod(pod);
             self.shared.pod_groups.remove(pod);
             let objects = EventObjects { old: Some(pod.clone().into()), new: None };
@@ -213,11 +217,11 @@ impl Scheduler {
         }
     }
 
-    /// A pod that is being bound was deleted: its place is free again (E-009).
+    /// An assumed pod was deleted: it stops waiting or is forgotten, which frees its node.
     fn assumed_pod_deleted(&mut self, uid: Symbol, now: Time, host: &mut dyn Host) {
         let Some(assumed) = self.cache.pod(uid).cloned() else { return };
         if !self.reject_waiting(uid, Symbol::EMPTY, "removed", now, host) {
-            // Upstream only logs when it cannot be forgotten.
+            // Upstream only logs when the pod cannot be forgotten.
             let _forgotten = self.cache.forget_pod(&assumed);
             self.shared.pod_groups.forget(&assumed.pod);
         }
@@ -226,7 +230,8 @@ impl Scheduler {
         queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
     }
 
-    /// Pods of at most its priority may use what a nominated pod no longer claims (E-006, E-008).
+    /// Requeues pods of at most its priority: they may use the node to which the pod is no longer
+    /// nominated.
     fn nomination_given_up(&mut self, pod: &Arc<Pod>, now: Time) {
         let objects = EventObjects { old: Some(pod.clone().into()), new: None };
         let priority = pod.priority();
@@ -235,7 +240,7 @@ impl Scheduler {
         queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, Some(&lower));
     }
 
-    /// A change of anything but pods and nodes.
+    /// Handles a change of any kind but pods and nodes.
     fn other_changed(&mut self, action: Action, objects: EventObjects, now: Time) {
         let kind = objects.new.as_ref().or(objects.old.as_ref()).map(Object::kind);
         if matches!(kind, Some(Kind::DeviceClass | Kind::ResourceSlice | Kind::ResourceClaim)) {
@@ -251,7 +256,8 @@ impl Scheduler {
         }
     }
 
-    /// A rule that taints devices changed: so did the slices of those devices (DRA-005).
+    /// Reports the slices of the devices that a changed DeviceTaintRule taints as updated.
+    /// Upstream's resource slice tracker does so.
     fn taint_rule_changed(&mut self, objects: &EventObjects, now: Time) {
         let rule = |object: &Option<Object>| match object {
             Some(Object::DeviceTaintRule(rule)) => Some(rule.clone()),
@@ -279,20 +285,20 @@ impl Scheduler {
         queue.move_all(&cx, ClusterEvent::new(resource, action), objects, None);
     }
 
-    /// Enters the pod among those of its group, if it has one.
+    /// Adds the pod to the members of its group, if it has one.
     pub(crate) fn note_member(&mut self, pod: &Pod) {
         if self.group(pod).is_some() {
             self.shared.pod_groups.add(pod);
         }
     }
 
-    /// Whether a profile serves the pod (E-010).
+    /// Whether the pod's `schedulerName` is one of our profiles.
     pub(crate) fn is_ours(&self, pod: &Pod) -> bool {
         self.frameworks.contains_key(&pod.spec.scheduler_name)
     }
 }
 
-/// The event resource of a kind; kinds that are only looked up have none.
+/// The event resource of a kind. `None` for kinds that are only listed.
 fn resource_of(kind: Kind) -> Option<EventResource> {
     Some(match kind {
         Kind::PersistentVolume => EventResource::PersistentVolume,

@@ -1,17 +1,18 @@
 //! The scheduler: kube-scheduler 1.36 as a value, pure, synchronous and deterministic.
 //!
 //! [`Scheduler`] joins the profiles, the [`cache`], the [`queue`] and the listers. One call of
-//! [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle. Changes of
-//! the cluster come in through [`Scheduler::handle`], timers through [`Scheduler::flush`]; the
-//! time is an argument and the world outside a [`Host`](kubestep_framework::host::Host).
+//! [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle. Changes of the
+//! cluster come in through [`Scheduler::handle`], timers through [`Scheduler::flush`]. The time is
+//! an argument, and everything outside the scheduler is behind a
+//! [`Host`](kubestep_framework::host::Host).
 //!
-//! One pod goes through these modules: `events` puts it into the [`queue`]; `cycle` takes it out,
-//! brings the snapshot up to date from the [`cache`], finds the nodes that fit, scores them,
-//! chooses one and assumes the pod on it; `binding` waits for Permit and binds. `preempt` carries
-//! preemptions on, `groups` is the cycle of a pod group. What a person changes in a decision is in
-//! [`interventions`], and a [`Probe`] tries a pod without touching anything.
+//! A pod goes through these modules: `events` adds it to the [`queue`]; `cycle` pops it, updates
+//! the snapshot from the [`cache`], finds the feasible nodes, scores them, selects one and assumes
+//! the pod on it; `binding` waits for Permit and binds. `preempt` carries preemptions on, `groups`
+//! is the cycle of a pod group. What the user changes in a decision is in [`interventions`], and a
+//! [`Probe`] tries a pod without side effects.
 //!
-//! The plugins come in as a registry: this crate knows none of them. Upstream:
+//! The plugins come in as a registry: this crate depends on none of them. Upstream:
 //! `pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go`.
 
 mod aside;

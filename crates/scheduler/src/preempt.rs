@@ -1,8 +1,7 @@
-//! Preemptions under way: begun by a cycle, carried on beside the cycles (PR-050).
+//! Preemptions in progress: a cycle starts them, and they run in the background of later cycles.
 //!
 //! Upstream evicts in a goroutine beside the scheduling loop. Here each call of
-//! [`Scheduler::evict_next`] takes one step, so that whoever drives the scheduler can deliver
-//! events in between.
+//! [`Scheduler::evict_next`] takes one step, so that the caller can deliver events between steps.
 
 use crate::{Scheduler, Stage as WaitingStage};
 use kubestep_api::Time;
@@ -15,7 +14,8 @@ use kubestep_framework::preemption::executor::{
 };
 
 impl Scheduler {
-    /// Begins to evict victims for `preemptor`; with SchedulerAsyncPreemption off, evicts them.
+    /// Starts to evict victims for `preemptor`; with SchedulerAsyncPreemption off, evicts them at
+    /// once.
     ///
     /// # Errors
     /// A victim could not be evicted.
@@ -45,12 +45,12 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Takes the next step of the preemptions under way; `false` when there is none to take.
+    /// Takes the next step of the preemptions in progress; `false` if there is none to take.
     pub fn evict_next(&mut self, now: Time, host: &mut dyn Host) -> bool {
         (0..self.preemptions.len()).any(|_| self.evict_in_turn(now, host))
     }
 
-    /// Goes on with the first preemption; `false` if it waits for answers, and is the last then.
+    /// Continues the first preemption. `false` if it waits for answers; it moves to the end then.
     fn evict_in_turn(&mut self, now: Time, host: &mut dyn Host) -> bool {
         let Some(mut eviction) = self.preemptions.pop_front() else { return false };
         if eviction.is_over() {
@@ -70,8 +70,8 @@ impl Scheduler {
             self.preempt_all_waiting(victims, now, host);
             self.preemptions.push_front(eviction);
         } else if victims.preempted.is_empty() {
-            // Not before the victim's events were delivered: that it was marked, the preemptor
-            // hears while its preemption still goes on.
+            // It ends only after the victim's events are delivered: the preemptor is still gated by
+            // its preemption when it sees that the victim was marked.
             self.preemptions.push_front(eviction);
         } else {
             self.end_eviction(&eviction, now);
@@ -80,7 +80,8 @@ impl Scheduler {
         true
     }
 
-    /// Lets the preemptor back in. No event may ever come for it if a victim stayed.
+    /// Ends a preemption, after which the preemptor is no longer gated. If an eviction failed, the
+    /// preemptor is activated, because no event may ever requeue it.
     fn end_eviction(&mut self, eviction: &Eviction, now: Time) {
         eviction.mark(&mut self.shared);
         if eviction.has_failed() {
@@ -89,7 +90,7 @@ impl Scheduler {
         }
     }
 
-    /// The preemptions under way, in the order decided.
+    /// The preemptions in progress, in the order they were decided.
     pub fn preemptions(&self) -> impl Iterator<Item = &Eviction> {
         self.preemptions.iter()
     }
@@ -100,9 +101,9 @@ impl Scheduler {
         UnboundVictims { waiting, preempted: Vec::new() }
     }
 
-    /// Ends the waits of victims. Upstream's binding goroutine does it when it gets to it, which
-    /// is after the preemptor was let back in: else the gate would keep the preemptor from
-    /// hearing that its place is free.
+    /// Ends the waits of victims. Upstream's binding goroutine does this when it is scheduled,
+    /// which is after the preemptor is ungated. Otherwise the preemptor would still be gated when
+    /// the event of its freed node arrives.
     fn preempt_all_waiting(&mut self, victims: UnboundVictims, now: Time, host: &mut dyn Host) {
         for (uid, plugin, message) in victims.preempted {
             self.preempt_waiting(uid, plugin, &message, now, host);
@@ -110,11 +111,11 @@ impl Scheduler {
     }
 }
 
-/// Victims that are on their way to a node but not bound.
+/// Victims that are assumed but not bound.
 struct UnboundVictims {
-    /// UIDs of the pods that wait at Permit, or in PreBind.
+    /// UIDs of the pods that wait at Permit or in PreBind.
     waiting: Vec<Symbol>,
-    /// Those of them that are preempted, by whom and with what message.
+    /// The preempted ones: UID, name of the preempting plugin, and message.
     preempted: Vec<(Symbol, Symbol, String)>,
 }
 
@@ -127,7 +128,7 @@ impl VictimHooks for UnboundVictims {
         Some(true)
     }
 
-    /// A victim in PreBind is among those that wait.
+    /// A victim in PreBind is among `waiting`, so [`VictimHooks::preempt_waiting`] covers it.
     fn cancel_binding(&mut self, _: Symbol, _: &str) -> Option<bool> {
         None
     }

@@ -1,6 +1,5 @@
-//! Another configuration for a scheduler at work: its profiles are built anew, while cache,
-//! listers, queue and clock stay. It is what a restart with that configuration comes to, in
-//! no time.
+//! Changing the configuration of a scheduler in use: its profiles are rebuilt, while cache,
+//! listers, queue and time stay. The effect is that of a restart that takes no time.
 
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ pub(crate) fn frameworks(
     Ok((frameworks, extenders))
 }
 
-/// What a configuration says about the queue.
+/// The queue settings in a configuration.
 pub(crate) fn queue_settings(config: &ResolvedConfig, features: &FeatureGates) -> QueueSettings {
     QueueSettings {
         initial_backoff: config.pod_initial_backoff_seconds * SECOND,
@@ -45,7 +44,7 @@ pub(crate) fn queue_settings(config: &ResolvedConfig, features: &FeatureGates) -
     }
 }
 
-/// The gates that say what a pod counts for on its node.
+/// The feature gates that affect what a pod counts for on its node.
 const COUNTING: [Feature; 3] = [
     Feature::PodLevelResources,
     Feature::InPlacePodLevelResourcesVerticalScaling,
@@ -53,12 +52,12 @@ const COUNTING: [Feature; 3] = [
 ];
 
 impl Scheduler {
-    /// Takes on another configuration. Pods that wait for an event are tried again, as after
-    /// a restart; pods that come under a profile's name, or lose theirs, enter or leave the
-    /// queue. Pods that wait at Permit go on waiting under their old profile.
+    /// Switches to another configuration. Pods that wait for an event are requeued, as after a
+    /// restart; pods whose profile is added or removed enter or leave the queue. Pods that wait at
+    /// Permit keep waiting under their old profile.
     ///
     /// # Errors
-    /// A plugin refuses its arguments, in upstream's words. Nothing was changed.
+    /// A plugin rejects its arguments; the text is upstream's. Nothing was changed.
     pub fn reconfigure(
         &mut self,
         config: &ResolvedConfig,
@@ -85,7 +84,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Pods of profiles that are new enter the queue, pods of those that are gone leave it.
+    /// Adds the pods of new profiles to the queue and removes those of deleted profiles.
     fn sort_out_pods(&mut self, now: Time) {
         let mut keys = self.objects.keys(Kind::Pod);
         keys.sort_unstable();

@@ -1,4 +1,4 @@
-//! The scheduler: profiles, cache, queue and listers, and the cycle that ties them together.
+//! The scheduler: profiles, cache, queue and listers, and the cycle that connects them.
 //!
 //! One call of [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle.
 //! Changes of the cluster come in through [`Scheduler::handle`]; timers through
@@ -36,13 +36,13 @@ use kubestep_framework::shared::Shared;
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::tie_break::TieBreak;
 
-/// Microseconds.
+/// One second in microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
 
 /// The profiles by scheduler name, in the configuration's order.
 pub type Frameworks = IndexMap<Symbol, Arc<Framework>>;
 
-/// The whole state of the scheduler. A copy goes on exactly as the original would.
+/// The whole state of the scheduler. A copy behaves exactly as the original would.
 #[derive(Clone)]
 pub struct Scheduler {
     pub(crate) features: FeatureGates,
@@ -56,14 +56,14 @@ pub struct Scheduler {
     pub(crate) queue: SchedulingQueue,
     pub(crate) shared: Shared,
     pub(crate) waiting: Vec<WaitingPod>,
-    /// What batching remembers, by profile.
+    /// What batching stores, by profile.
     pub(crate) batches: BTreeMap<Symbol, Batch>,
     pub(crate) preemptions: VecDeque<Eviction>,
     pub(crate) next_start_node_index: usize,
     pub(crate) cycles: u64,
     pub(crate) verdicts: Arc<VerdictTable>,
     pub(crate) node_names: Arc<NodeNames>,
-    /// The order for which `node_names` was made.
+    /// The node order from which `node_names` was built.
     pub(crate) named_order: Arc<Vec<NodeId>>,
     pub(crate) kept: Kept,
     pub(crate) recorded: Recorded,
@@ -75,7 +75,7 @@ impl Scheduler {
     /// Builds the scheduler that a configuration describes.
     ///
     /// # Errors
-    /// A plugin refuses its arguments, in upstream's words.
+    /// A plugin rejects its arguments; the text is upstream's.
     pub fn new(
         config: &ResolvedConfig,
         features: FeatureGates,
@@ -109,13 +109,13 @@ impl Scheduler {
         })
     }
 
-    /// Says how ties are broken from now on.
+    /// Sets how ties are broken from now on.
     pub fn set_tie_break(&mut self, tie_break: TieBreak) {
         self.tie_break = tie_break;
         self.queue.set_tie_break(tie_break);
     }
 
-    /// From now on plugins are measured with a stopwatch, or not at all.
+    /// Sets the stopwatch that measures plugins; `None` turns measuring off.
     pub fn measure(&mut self, stopwatch: Option<Arc<Stopwatch>>) {
         self.shared.timer = Timer::new(stopwatch);
     }
@@ -135,12 +135,12 @@ impl Scheduler {
         &self.queue
     }
 
-    /// The queue, to drain what it recorded.
+    /// The queue, mutable to drain what it recorded.
     pub fn queue_mut(&mut self) -> &mut SchedulingQueue {
         &mut self.queue
     }
 
-    /// Nodes with their pods, assumed ones included.
+    /// Nodes with their pods, including assumed ones.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
@@ -150,39 +150,39 @@ impl Scheduler {
         &self.snapshot
     }
 
-    /// All objects but nodes.
+    /// All objects except nodes.
     pub fn objects(&self) -> &Objects {
         &self.objects
     }
 
-    /// The pods that wait at Permit, in the order they came.
+    /// The pods that wait in their binding cycle, in order of arrival.
     pub fn waiting(&self) -> &[WaitingPod] {
         &self.waiting
     }
 
-    /// The pods of a group; `None` while groups are no feature, or if it has none.
+    /// The members of a pod group; `None` if groups are disabled or it has no members.
     pub fn pod_group(&self, group: NamespacedName) -> Option<&PodGroupState> {
         self.shared.pod_groups.get(group).ok()
     }
 
-    /// Scheduling cycles so far.
+    /// Number of scheduling cycles so far.
     pub fn cycles(&self) -> u64 {
         self.cycles
     }
 
-    /// Cycles whose pod had waited at Permit and is decided since the last call.
+    /// Cycles that finished since the last call after their pod had waited.
     pub fn take_finished(&mut self) -> Vec<CycleRecord> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Forgets the answers of plugins that are kept from cycle to cycle. Nothing but the time of
-    /// the next cycle depends on them; this is there to prove it.
+    /// Drops the cached answers of plugins. They affect only the duration of the next cycle; tests
+    /// call this to prove it.
     pub fn forget_kept_answers(&mut self) {
         self.kept.clear();
     }
 
-    /// Moves what is due at `now`: completed backoffs, leftovers of five minutes, timeouts of
-    /// waiting pods, and looks again whether devices are ready.
+    /// Does what is due at `now`: completed backoffs, the flush of leftover pods, timeouts of
+    /// waiting pods, and polls of PreBind.
     pub fn flush(&mut self, now: Time, host: &mut dyn Host) {
         let (queue, cx) = self.queue_context(now);
         queue.flush_backoff_completed(&cx);
@@ -191,7 +191,7 @@ impl Scheduler {
         self.poll_pre_bind(now, host);
     }
 
-    /// The queue together with what it needs to see.
+    /// The queue together with the context that it needs.
     pub(crate) fn queue_context(&mut self, now: Time) -> (&mut SchedulingQueue, QueueContext<'_>) {
         let cx = QueueContext {
             objects: &self.objects,

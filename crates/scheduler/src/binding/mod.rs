@@ -1,4 +1,4 @@
-//! The binding cycle (S-040…S-050).
+//! The binding cycle. Upstream: `bindingCycle` in `pkg/scheduler/schedule_one.go`.
 
 pub(crate) mod waiting;
 
@@ -14,7 +14,7 @@ use kubestep_framework::host::{ApiEvent, Host, PodStatusPatch};
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::Status;
 
-/// A bound (or assumed) pod is gone: what frees resources.
+/// A bound or assumed pod was deleted, which frees its resources.
 pub(crate) const ASSIGNED_POD_DELETE: ClusterEvent =
     ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
 
@@ -43,8 +43,8 @@ impl Scheduler {
         }
     }
 
-    /// PreBindPreFlight, and the nominated node for others to see while the binding takes its
-    /// time (S-040).
+    /// Runs PreBindPreFlight and writes the nominated node, so that other components see where the
+    /// pod is going while PreBind or Permit takes its time.
     fn announce_node(
         &mut self,
         cycle: &mut Cycle,
@@ -64,20 +64,21 @@ impl Scheduler {
         let pod = &cycle.queued.info.pod;
         if (status.is_success() || waits) && pod.status.nominated_node_name != node {
             let patch = PodStatusPatch { condition: None, nominated_node: Some(node) };
-            // Not worth failing for: upstream only logs it.
+            // Upstream only logs a failed write.
             let _patched = host.patch_pod_status(cycle.queued.key(), patch);
         }
         Ok(())
     }
 
-    /// PreBind, then all that follows.
+    /// Runs PreBind and everything after it.
     pub(crate) fn finish_binding(
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
         host: &mut dyn Host,
     ) -> CycleRecord {
-        self.queue.done(cycle.queued.uid()); // S-042
+        // before PreBind, as upstream: later events are not recorded for this pod
+        self.queue.done(cycle.queued.uid());
         let (answers, status) = self.with_bind_context(&mut cycle, node, host, |cycle, cx| {
             cycle.framework.clone().run_pre_bind(cx, &mut cycle.state)
         });
@@ -92,7 +93,7 @@ impl Scheduler {
         }
     }
 
-    /// Bind and PostBind. While the answer is not there the pod waits.
+    /// Runs Bind and PostBind. While the answer to the binding is pending, the pod waits.
     pub(crate) fn bind_and_tell(
         &mut self,
         mut cycle: Cycle,
@@ -125,7 +126,7 @@ impl Scheduler {
         cycle.record
     }
 
-    /// Binds through the first extender that does, else through the plugins (S-046).
+    /// Binds through the first interested extender that binds, otherwise through the plugins.
     fn bind(&mut self, cycle: &mut Cycle, node: Symbol, host: &mut dyn Host) -> Status {
         let extenders = self.extenders.clone();
         let pod = cycle.queued.info.pod.clone();
@@ -153,7 +154,8 @@ impl Scheduler {
         status
     }
 
-    /// Undoes what the pod reserved, tells the queue, and handles the failure (S-050).
+    /// Undoes what the pod reserved, requeues other pods for the freed resources, and handles the
+    /// failure.
     pub(crate) fn fail_binding(
         &mut self,
         mut cycle: Cycle,
@@ -171,7 +173,8 @@ impl Scheduler {
         }
         self.fail(&mut cycle, failure, host);
         if forgotten && rejected {
-            // After the failure handler, so that the pod is not woken by its own leaving.
+            // After the failure handler, and not for the pod itself: its own deletion from the
+            // cache must not requeue it.
             let uid = assumed.uid();
             let (queue, cx) = self.queue_context(cycle.now);
             queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, Some(&|pod| pod.uid() != uid));

@@ -1,6 +1,6 @@
-//! Pods that wait at Permit: allowed, rejected, or timed out (FW-162…167); pods that wait in
-//! PreBind until their devices are ready (DRA-029), their volumes are bound, or a write is
-//! answered; and pods whose binding is not answered yet.
+//! Pods that wait in the binding cycle: at Permit, until they are allowed, rejected or timed out;
+//! in PreBind, until their devices are ready, their volumes are bound or a write is answered; and
+//! at Bind, until the binding is answered.
 
 use std::sync::Arc;
 
@@ -15,38 +15,38 @@ use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::node_statuses::add_once;
 use kubestep_framework::status::{Code, Status};
 
-/// A plugin that holds a pod.
+/// A plugin that makes a pod wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hold {
-    /// The plugin.
+    /// The plugin's name.
     pub plugin: Symbol,
-    /// How long it holds the pod at most, in microseconds.
+    /// The maximum wait, in microseconds.
     pub timeout: i64,
-    /// When that time is over.
+    /// When that wait times out.
     pub deadline: Time,
 }
 
-/// How often PreBind looks whether devices are ready: every five seconds, in microseconds.
+/// How often PreBind checks whether devices are ready: every five seconds, in microseconds.
 const POLL: i64 = 5_000_000;
 
 /// Where in its binding cycle a pod waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// At Permit, for plugins or people.
+    /// At Permit, for plugins or the user to allow it.
     Permit,
     /// In PreBind, for devices, volumes, or the answer to a write.
     PreBind,
-    /// For the answer to its binding.
+    /// At Bind, for the answer to its binding.
     Bind,
 }
 
-/// A pod that waits. Its place on the node is taken meanwhile.
+/// A pod that waits in its binding cycle. It stays assumed on its node meanwhile.
 #[derive(Clone)]
 pub struct WaitingPod {
-    /// Shared by the copies of a cluster: it holds matrices.
+    /// Shared between copies of a scheduler, because it holds the filter and score matrices.
     cycle: Arc<Cycle>,
     node: Symbol,
-    /// In PreBind the holds are the plugins that wait, until they look again.
+    /// In PreBind: the plugins that wait, each until it polls again.
     holds: Vec<Hold>,
     stage: Stage,
 }
@@ -57,23 +57,23 @@ impl WaitingPod {
         &self.cycle.queued.info
     }
 
-    /// The node it would be bound to.
+    /// The node that the pod will be bound to.
     pub fn node(&self) -> Symbol {
         self.node
     }
 
-    /// Whether it waits in PreBind, and then for which plugin first.
+    /// The first plugin that the pod waits for in PreBind; `None` if it waits at another stage.
     pub fn in_pre_bind(&self) -> Option<Symbol> {
         let hold = self.holds.first().filter(|_| self.stage == Stage::PreBind);
         hold.map(|hold| hold.plugin)
     }
 
-    /// Where it waits.
+    /// The stage at which it waits.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// The plugins that still hold it.
+    /// The plugins that still make it wait.
     pub fn holds(&self) -> &[Hold] {
         &self.holds
     }
@@ -83,14 +83,14 @@ impl WaitingPod {
         self.cycle.now
     }
 
-    /// The cycle that led here.
+    /// The number of its scheduling cycle.
     pub fn cycle(&self) -> u64 {
         self.cycle.record.cycle
     }
 }
 
 impl Scheduler {
-    /// Lets the pod wait.
+    /// Registers the pod as waiting at Permit.
     pub(crate) fn wait_on_permit(
         &mut self,
         mut cycle: Cycle,
@@ -109,7 +109,7 @@ impl Scheduler {
         record
     }
 
-    /// Lets the pod wait until the plugins that wait look again.
+    /// Registers the pod as waiting in PreBind until its plugins poll again.
     pub(crate) fn wait_on_pre_bind(&mut self, mut cycle: Cycle, node: Symbol) -> CycleRecord {
         cycle.record.outcome = Outcome::Waiting;
         let record = cycle.record.clone();
@@ -121,7 +121,7 @@ impl Scheduler {
         record
     }
 
-    /// Lets the pod wait until its binding is answered.
+    /// Registers the pod as waiting until its binding is answered.
     pub(crate) fn wait_on_bind(&mut self, mut cycle: Cycle, node: Symbol) -> CycleRecord {
         cycle.record.outcome = Outcome::Waiting;
         let record = cycle.record.clone();
@@ -133,7 +133,7 @@ impl Scheduler {
         self.waiting.push(WaitingPod { cycle: Arc::new(cycle), node, holds, stage });
     }
 
-    /// Goes on with the pods in PreBind whose plugin looks again now.
+    /// Continues the pods in PreBind whose plugin polls now.
     pub(crate) fn poll_pre_bind(&mut self, now: Time, host: &mut dyn Host) {
         let is_due = |waiting: &mut WaitingPod| {
             waiting.stage == Stage::PreBind && waiting.holds.iter().all(|hold| hold.deadline <= now)
@@ -142,8 +142,8 @@ impl Scheduler {
         self.resume(due, now, host);
     }
 
-    /// Goes on after an answer to a write: with the pod of that UID if its binding was answered,
-    /// with all pods in PreBind without one.
+    /// Continues after an answer to a write: with `Some(uid)`, the pod whose binding was answered;
+    /// with `None`, all pods in PreBind.
     pub fn answered(&mut self, bound: Option<Symbol>, now: Time, host: &mut dyn Host) {
         let is_due = |waiting: &mut WaitingPod| match bound {
             Some(uid) => waiting.stage == Stage::Bind && waiting.pod().uid() == uid,
@@ -167,7 +167,8 @@ impl Scheduler {
         }
     }
 
-    /// Ends the wait of a pod in PreBind, as its context is cancelled upstream (FW-174, FW-176).
+    /// Ends a pod's wait in PreBind with a cancellation error. Upstream cancels the context of the
+    /// binding cycle when the pod is preempted.
     fn cancel_pre_bind(&mut self, at: usize, by: Symbol, now: Time, host: &mut dyn Host) {
         let waiting = self.waiting.remove(at);
         let plugin = waiting.in_pre_bind().unwrap_or_default();
@@ -179,8 +180,8 @@ impl Scheduler {
         self.finished.push(record);
     }
 
-    /// Allows a waiting pod for one plugin, or for all with `None`. When no plugin holds it any
-    /// more, it is bound. `false` if no such pod waits (FW-163).
+    /// Allows a waiting pod for one plugin, or for all with `None`. Once no plugin makes it wait,
+    /// it is bound. `false` if no such pod waits.
     pub fn allow_waiting(
         &mut self,
         uid: Symbol,
@@ -199,7 +200,7 @@ impl Scheduler {
         true
     }
 
-    /// Rejects a waiting pod in the name of `plugin`. `false` if no such pod waits (FW-164).
+    /// Rejects a waiting pod with `plugin` as its rejector. `false` if no such pod waits.
     pub fn reject_waiting(
         &mut self,
         uid: Symbol,
@@ -213,7 +214,7 @@ impl Scheduler {
         true
     }
 
-    /// Evicts a waiting pod for a preemptor: an error, not a refusal (FW-164).
+    /// Evicts a waiting pod for a preemptor. Its status is an error, not a rejection.
     pub(crate) fn preempt_waiting(
         &mut self,
         uid: Symbol,
@@ -231,7 +232,7 @@ impl Scheduler {
         }
     }
 
-    /// Rejects every pod whose time is over.
+    /// Rejects every waiting pod whose timeout has passed.
     pub(crate) fn expire_waiting(&mut self, now: Time, host: &mut dyn Host) {
         while let Some((at, hold)) = self.next_expired(now) {
             let waited = Duration::from_micros(hold.timeout);
@@ -241,18 +242,18 @@ impl Scheduler {
         }
     }
 
-    /// When the next hold of a waiting pod ends.
+    /// The next time at which a waiting pod times out.
     pub fn next_permit_timeout(&self) -> Option<Time> {
         self.waiting.iter().flat_map(|waiting| &waiting.holds).map(|hold| hold.deadline).min()
     }
 
-    /// The pod at Permit.
+    /// The index of the pod that waits at Permit.
     fn waiting_index(&self, uid: Symbol) -> Option<usize> {
         let at_permit = |waiting: &WaitingPod| waiting.stage == Stage::Permit;
         self.waiting.iter().position(|waiting| at_permit(waiting) && waiting.pod().uid() == uid)
     }
 
-    /// The hold that is over the longest.
+    /// The wait that timed out first.
     fn next_expired(&self, now: Time) -> Option<(usize, Hold)> {
         let holds =
             self.waiting.iter().enumerate().filter(|(_, waiting)| waiting.stage == Stage::Permit);
@@ -261,7 +262,8 @@ impl Scheduler {
         holds.filter(|(_, hold)| hold.deadline <= now).min_by_key(|(_, hold)| hold.deadline)
     }
 
-    /// Ends the wait: the binding goes on, or fails (S-041).
+    /// Ends the wait at Permit: the binding cycle continues, or fails with a FitError about the one
+    /// node (for a rejection) or with the error.
     fn decide(&mut self, at: usize, status: Status, now: Time, host: &mut dyn Host) {
         let WaitingPod { cycle, node, .. } = self.waiting.remove(at);
         let mut cycle = Arc::unwrap_or_clone(cycle);
@@ -273,7 +275,7 @@ impl Scheduler {
             let plugin = status.plugin();
             let mut failure = self.fit_failure_on(&cycle, status);
             if let Some(diagnosis) = &mut failure.diagnosis {
-                // Also when it is nobody: an empty name is a rejector upstream.
+                // Also the empty name: upstream then records a rejector without a name.
                 add_once(&mut diagnosis.unschedulable_plugins, plugin);
             }
             self.fail_binding(cycle, failure, host)

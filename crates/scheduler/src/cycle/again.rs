@@ -1,12 +1,12 @@
-//! A cycle that is known already, done again: whoever goes back to an earlier state of the
-//! cluster needs what the cycle changed, not once more what every plugin said of every node.
+//! Replaying a known scheduling cycle without its matrices. Returning to an earlier state of the
+//! cluster needs the effects of the cycle, not every plugin's verdict on every node.
 //!
-//! The pod is popped, PreFilter and the chosen node's filters run, and from Reserve on all goes
-//! its usual way. Left out are the other nodes' verdicts and all scores, which are most of the
-//! work and change nothing but two things: where the next search starts, which is known, and
-//! the ranking that batching remembers, which is not. So after the last of several cycles that
-//! are done again like this, a cycle that follows might miss that ranking; run the last one as
-//! [`Scheduler::schedule_one`] does, and each one before a cycle that was proposed a node.
+//! The pod is popped, PreFilter and the filters of the chosen node run, and from Reserve on the
+//! cycle runs as usual. The verdicts on other nodes and all scores are skipped: they are most of
+//! the work and affect only two things, the start of the next search, which is known, and the
+//! ranking that batching stores, which is not. A cycle after a replayed one may therefore miss that
+//! ranking. Run the last cycle of a replay, and each one before a cycle with a node hint, with
+//! [`Scheduler::schedule_one`].
 
 use crate::Scheduler;
 use crate::cycle::Cycle;
@@ -18,18 +18,18 @@ use kubestep_framework::pod::QueuedPod;
 use kubestep_framework::record::{CycleRecord, LeftOut, Outcome};
 use kubestep_framework::status::node_statuses::Diagnosis;
 
-/// What is known of a cycle: enough to do it again without its matrices.
+/// What a record tells about a cycle: enough to replay it without its matrices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Known {
     uid: Symbol,
     node: Symbol,
-    /// Nodes that the search looked at, as the next search's start counts them (S-013).
+    /// Number of nodes that the search evaluated, by which the start of the next search advances.
     processed: usize,
 }
 
 impl Known {
-    /// What is known by a cycle's record. `None` if it takes the whole cycle to do it again:
-    /// only pods that were bound, by the search alone, can do without.
+    /// Reads a cycle's record. `None` if only the whole cycle can be replayed: only a cycle that
+    /// bound its pod, after an ordinary search, needs no matrices.
     pub fn of(record: &CycleRecord) -> Option<Known> {
         let by_search = record.node_hint.is_none()
             && record.nominated_first.is_none()
@@ -42,9 +42,8 @@ impl Known {
 }
 
 impl Scheduler {
-    /// Runs a cycle that is known. The record of it has no matrices. A pod that does not pass
-    /// on its node, or another one than is known, gets a whole cycle. `None` when no pod can be
-    /// popped.
+    /// Replays a known cycle. Its record has no matrices. If another pod is popped, or the pod does
+    /// not pass the filters of its node, the whole cycle runs. `None` when no pod can be popped.
     pub fn schedule_again(
         &mut self,
         known: &Known,

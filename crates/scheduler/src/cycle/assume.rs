@@ -1,4 +1,5 @@
-//! Assume, Reserve and Permit: the pod takes its place in memory (S-030…S-033).
+//! Assume, Reserve and Permit: the pod gets its node in memory. Upstream: `schedule_one.go`,
+//! `schedulingCycle`.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use kubestep_framework::status::Status;
 use kubestep_framework::status::node_statuses::Diagnosis;
 
 impl Scheduler {
-    /// Assumes the pod on `node`, reserves, and asks Permit.
+    /// Assumes the pod on `node`, then runs Reserve and Permit.
     pub(crate) fn assume_and_permit(
         &mut self,
         cycle: &mut Cycle,
@@ -31,7 +32,7 @@ impl Scheduler {
             return Err(self.undo_assume(cycle, node, status, host));
         }
         let mut outcome = self.permit(cycle, node, host);
-        // A trial of a group asks Permit as well: only a pod that really takes its place is held.
+        // The simulation of a group runs Permit too; only a pod that is really assumed is held.
         if let Some(timeout) = by_hand::hold(&cycle.record) {
             holds::hold(&mut outcome, timeout);
         }
@@ -43,7 +44,7 @@ impl Scheduler {
         Ok(outcome)
     }
 
-    /// Runs Permit, and does at once what its plugins ask for other pods.
+    /// Runs Permit, and immediately does what its plugins request for other pods.
     pub(crate) fn permit(
         &mut self,
         cycle: &mut Cycle,
@@ -64,7 +65,7 @@ impl Scheduler {
         outcome
     }
 
-    /// Puts the pod on its node in the cache (S-030).
+    /// Puts the pod on its node in the cache.
     fn assume(&mut self, cycle: &mut Cycle, node: Symbol) -> Result<(), Status> {
         let assumed = self.assumed(cycle, node);
         self.cache.assume_pod(assumed.clone()).map_err(|text| Status::error(&text))?;
@@ -74,7 +75,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The pod as it will be on the node, with what its claims take there (DRA-052).
+    /// The pod as it will be on the node, with the node resources that its claims use there (gate
+    /// DRANodeAllocatableResources).
     pub(crate) fn assumed(&self, cycle: &Cycle, node: Symbol) -> Arc<PodInfo> {
         let info = cycle.queued.info.as_ref();
         let mut pod = info.pod.as_ref().clone();
@@ -88,7 +90,7 @@ impl Scheduler {
         Arc::new(PodInfo::with_features(Arc::new(pod), &self.features))
     }
 
-    /// Unreserves and forgets the pod; a refusal becomes a FitError about that one node (S-031).
+    /// Unreserves and forgets the pod. A rejection becomes a FitError about that one node.
     fn undo_assume(
         &mut self,
         cycle: &mut Cycle,
@@ -96,7 +98,7 @@ impl Scheduler {
         status: Status,
         host: &mut dyn Host,
     ) -> Failure {
-        // A pod that cannot be forgotten is only logged upstream.
+        // Upstream only logs when a pod cannot be forgotten.
         let _forgotten = self.unreserve_and_forget(cycle, node, host);
         match status.is_rejected() {
             true => self.fit_failure_on(cycle, status),
@@ -104,7 +106,7 @@ impl Scheduler {
         }
     }
 
-    /// A FitError about the chosen node alone, from a refusal after the node was chosen.
+    /// A FitError about the chosen node alone, for a rejection after the node was chosen.
     pub(crate) fn fit_failure_on(&self, cycle: &Cycle, status: Status) -> Failure {
         let mut diagnosis = Diagnosis::default();
         let chosen = cycle.record.node.and_then(|name| self.snapshot.by_name(name));
@@ -117,7 +119,7 @@ impl Scheduler {
         Failure::fit(code, diagnosis, 1, Some(Symbol::EMPTY))
     }
 
-    /// Runs Unreserve and takes the pod out of the cache.
+    /// Runs Unreserve and removes the pod from the cache.
     pub(crate) fn unreserve_and_forget(
         &mut self,
         cycle: &mut Cycle,
@@ -132,7 +134,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Moves pods that plugins want tried next into the active queue (S-033).
+    /// Moves the pods that plugins asked to activate into the active queue.
     pub(crate) fn activate_requested(&mut self, cycle: &mut Cycle) {
         let wanted = std::mem::take(&mut cycle.state.pods_to_activate);
         if wanted.is_empty() {
@@ -146,7 +148,7 @@ impl Scheduler {
         queue.activate(&cx, &keys);
     }
 
-    /// Calls `run` with what plugins see from Reserve to PostBind.
+    /// Calls `run` with the context that plugins get from Reserve to PostBind.
     pub(crate) fn with_bind_context<T>(
         &mut self,
         cycle: &mut Cycle,

@@ -1,5 +1,5 @@
-//! Opportunistic batching: a pod that is like the one before it, and no longer fits where
-//! that one went, tries the next best node of that one's ranking first (FW-220…229).
+//! Opportunistic batching: a pod with the same signature as the pod before it, when the node chosen
+//! for that pod is now full, tries the next best node of the stored ranking first.
 //!
 //! Upstream: `pkg/scheduler/framework/runtime/batch.go`.
 
@@ -13,10 +13,10 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::Feature;
 use kubestep_framework::runtime::stopwatch::Work;
 
-/// How long a ranking is good for, in microseconds.
+/// The maximum age of a ranking, in microseconds.
 const MAX_AGE: i64 = 500_000;
 
-/// What a profile remembers of its last successful cycle.
+/// What a profile stores about its last successful cycle.
 #[derive(Clone, Default)]
 pub(crate) struct Batch {
     ranking: Option<Ranking>,
@@ -26,7 +26,7 @@ pub(crate) struct Batch {
     chosen: Symbol,
 }
 
-/// The nodes that were neither chosen nor proposed yet, best first.
+/// The nodes that were neither chosen nor returned as a hint yet, best first.
 #[derive(Clone)]
 struct Ranking {
     signature: Arc<String>,
@@ -34,17 +34,18 @@ struct Ranking {
     made: Time,
 }
 
-/// Why a ranking cannot be used, as upstream's metrics name it.
+/// Why a ranking cannot be used, with the reasons of upstream's metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unusable {
     /// There is none.
     Absent,
-    /// There is one, but it does not apply.
+    /// It does not apply, for this reason.
     Flushed(&'static str),
 }
 
 impl Scheduler {
-    /// The node that the last ranking proposes for the pod, taken out of it (FW-226).
+    /// The node hint for the pod: the next node of the stored ranking, which is removed from it.
+    /// Upstream: `GetNodeHint`.
     pub(crate) fn node_hint(&mut self, cycle: &Cycle) -> Option<Symbol> {
         if !self.features.enabled(Feature::OpportunisticBatching) {
             return None;
@@ -64,7 +65,7 @@ impl Scheduler {
         timer.work(turn, |hint| Work::NodeHint { profile, hinted: hint.is_some() })
     }
 
-    /// Whether the last ranking is one for this pod.
+    /// The error says why the stored ranking cannot be used for this pod.
     fn usable_ranking(&self, cycle: &Cycle) -> Result<(), Unusable> {
         let batch = self.batches.get(&cycle.framework.name()).ok_or(Unusable::Absent)?;
         let ranking = batch.ranking.as_ref().filter(|ranking| !ranking.nodes.is_empty());
@@ -73,14 +74,14 @@ impl Scheduler {
         require(self.queue.scheduling_cycle() == batch.cycle + 1, "pod_skipped")?;
         require(cycle.signature.as_ref() == Some(&ranking.signature), "pod_incompatible")?;
         require(cycle.now.0 - ranking.made.0 <= MAX_AGE, "expired")?;
-        // Only if the last choice is full now is the next best node the best one left.
+        // The next best node is the best one left only if the last chosen node is full now.
         let last = self.snapshot.by_name(batch.chosen).ok_or(Unusable::Flushed("node_missing"))?;
         let status = cycle.framework.run_filter(&self.cycle_context(cycle), &cycle.state, last);
         require(status.is_rejected(), "node_not_full")
     }
 
-    /// Remembers what a successful cycle chose, and which nodes it would have taken next
-    /// (FW-228).
+    /// Stores what a successful cycle chose, and the ranking of the other nodes. If the hint was
+    /// used, the rest of the old ranking is kept. Upstream: `StoreScheduleResults`.
     pub(crate) fn remember_choice(
         &mut self,
         cycle: &Cycle,

@@ -1,4 +1,5 @@
-//! Extenders in the scheduling cycle: filtering after the plugins, scores beside theirs.
+//! Extenders in the scheduling cycle: they filter after the plugins, and their scores are added to
+//! those of the plugins.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use kubestep_framework::status::Status;
 use kubestep_framework::status::node_statuses::Diagnosis;
 
 impl Scheduler {
-    /// Asks the extenders one after the other, each about what the one before left (S-015).
+    /// Calls the extenders one after the other, each with the nodes that the previous one left.
     pub(crate) fn nodes_that_pass_extenders(
         &mut self,
         cycle: &mut Cycle,
@@ -34,7 +35,7 @@ impl Scheduler {
             }
             let filtered = match extender::filter((index, extender), &pod, &nodes, host) {
                 Ok(filtered) => filtered,
-                Err(_) if extender.ignorable => continue,
+                Err(_) if extender.ignorable => continue, // an ignorable extender is skipped
                 Err(text) => return Err(Status::error(&text)),
             };
             for (name, status) in filtered.refused {
@@ -56,7 +57,8 @@ impl Scheduler {
         Ok(left)
     }
 
-    /// Whether some extender filters or scores, so that one feasible node is not enough (CFG-163).
+    /// Whether some extender filters or scores. If none does and no plugin scores, the search stops
+    /// at one feasible node.
     pub(crate) fn extenders_want_all_nodes(&self) -> bool {
         let wants = |extender: &kubestep_config::types::Extender| {
             !extender.filter_verb.is_empty() || !extender.prioritize_verb.is_empty()
@@ -64,7 +66,7 @@ impl Scheduler {
         self.extenders.iter().any(wants)
     }
 
-    /// Adds the extenders' scores to the totals; their errors are ignored (S-017).
+    /// Adds the extenders' scores to the totals. Their errors are ignored, as upstream.
     pub(crate) fn add_extender_scores(&mut self, cycle: &mut Cycle, host: &mut dyn Host) {
         let extenders = self.extenders.clone();
         if extenders.is_empty() {
@@ -91,8 +93,8 @@ impl Scheduler {
     }
 }
 
-/// Gives a node that is not in the snapshot a place among the names: upstream binds to whatever
-/// name an extender's `Nodes` carry.
+/// Adds a node that is not in the snapshot to the node names: upstream binds to any name that an
+/// extender returns in `Nodes`.
 fn name_stranger(cycle: &mut Cycle, node: &mut Arc<NodeInfo>) {
     if node.id != extender::STRANGER {
         return;

@@ -1,4 +1,5 @@
-//! The failure handler: the pod goes back to the queue, and everybody is told (S-060…S-067).
+//! The failure handler: the pod is requeued, and an API event and the pod's condition report the
+//! failure. Upstream: `handleSchedulingFailure` in `schedule_one.go`.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::conditions;
 use kubestep_framework::record::Outcome;
 
-/// The longest note of an API event, in bytes (S-066).
+/// The maximum length of an API event's note, in bytes. Longer messages are cut, as upstream.
 const NOTE_LIMIT: usize = 1024;
 
 impl Scheduler {
@@ -34,13 +35,13 @@ impl Scheduler {
         }
         self.queue.add_nominated_pod(&cycle.queued.info, failure.nominate, &self.objects);
         if failure.status.is_success() {
-            return; // S-065: nothing to say
+            return; // as upstream: without an error there is nothing to report
         }
         self.tell(cycle, &message, failure.nominate, host);
     }
 
-    /// Gives the pod back to the queue, unless it is bound or gone. `false` when it was made
-    /// anew under the same name: then nothing more is said about the old one (S-062).
+    /// Requeues the pod, unless it is bound or deleted. `false` if it was recreated under the same
+    /// name: then neither event nor condition is written about the old one.
     fn requeue(&mut self, cycle: &mut Cycle) -> bool {
         let (key, uid) = (cycle.queued.key(), cycle.queued.uid());
         let current = self.objects.pod(key).cloned();
@@ -62,7 +63,7 @@ impl Scheduler {
         true
     }
 
-    /// Writes the event and, if anything changes, the condition and the nomination.
+    /// Writes the event and, if anything changed, the condition and the nomination.
     fn tell(&self, cycle: &Cycle, message: &str, nominate: Option<Symbol>, host: &mut dyn Host) {
         let pod = &cycle.queued.info.pod;
         host.event(ApiEvent {
@@ -83,16 +84,16 @@ impl Scheduler {
             ..Condition::default()
         };
         let nominated_node = nominate.filter(|node| *node != pod.status.nominated_node_name);
-        let condition = conditions::updated(pod, condition, cycle.now); // S-067
+        let condition = conditions::updated(pod, condition, cycle.now);
         if condition.is_some() || nominated_node.is_some() {
-            // A failed write is only logged upstream: the next attempt writes again.
+            // Upstream only logs a failed write: the next attempt writes again.
             let patch = PodStatusPatch { condition, nominated_node };
             let _patched = host.patch_pod_status(cycle.queued.key(), patch);
         }
     }
 }
 
-/// The message cut to what an event can hold.
+/// The message, cut to the size limit of an event's note.
 fn truncated(message: &str) -> String {
     if message.len() <= NOTE_LIMIT {
         return message.to_owned();

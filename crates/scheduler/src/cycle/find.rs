@@ -1,4 +1,5 @@
-//! Finding the nodes that fit: PreFilter, the nominated node, Filter (S-006…S-014).
+//! Finding the feasible nodes: PreFilter, the nominated node, Filter. Upstream:
+//! `findNodesThatFitPod` in `schedule_one.go`.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -14,19 +15,20 @@ use kubestep_framework::record::{VerdictId, VerdictTable};
 use kubestep_framework::status::node_statuses::{Diagnosis, add_once};
 use kubestep_framework::status::{Code, Status};
 
-/// Clusters smaller than this are always searched whole (CFG-160, CFG-162).
+/// Clusters with fewer nodes are searched completely, and a search in a larger one wants at least
+/// this many feasible nodes.
 const MIN_FEASIBLE_NODES: usize = 100;
-/// The adaptive percentage is never below this (CFG-161).
+/// The minimum of the adaptive percentage (50 − nodes / 125) of nodes to find.
 const MIN_PERCENTAGE: usize = 5;
 
-/// The nodes that fit, in order, and why the others do not.
+/// The feasible nodes in order, and why the others are not feasible.
 pub(crate) struct Found {
     pub feasible: Vec<NodeId>,
     pub diagnosis: Diagnosis,
 }
 
 impl Scheduler {
-    /// Finds the nodes that fit the pod. The error is a status that ends the cycle.
+    /// Finds the feasible nodes of the pod. The error is a status that ends the cycle.
     pub(crate) fn find_nodes_that_fit(
         &mut self,
         cycle: &mut Cycle,
@@ -51,7 +53,8 @@ impl Scheduler {
         };
         let mut feasible = Vec::new();
         let passed = self.nodes_that_pass_filters(cycle, &nodes, &mut feasible, &mut diagnosis);
-        // Also after an error, so that every node gets its turn (S-013).
+        // Also after an error, as upstream, so that the next search starts where this one stopped
+        // and every node gets its turn.
         let processed = feasible.len() + diagnosis.statuses.len();
         self.next_start_node_index =
             (self.next_start_node_index + processed) % self.snapshot.placement().len();
@@ -60,8 +63,8 @@ impl Scheduler {
         Ok(Found { feasible, diagnosis })
     }
 
-    /// Runs PreFilter. The outer `None` means that it refused the pod (S-007); the inner one
-    /// that all nodes are worth a look.
+    /// Runs PreFilter. The outer `None` means that it rejected the pod, the inner one that it does
+    /// not narrow the nodes down.
     #[allow(clippy::option_option)]
     pub(crate) fn pre_filter(
         &self,
@@ -75,7 +78,8 @@ impl Scheduler {
         cycle.record.pre_filter = outcome.answers;
         cycle.official = vec![VerdictId::CYCLE_ENDED; self.snapshot.slots()];
         self.mark_outside_placement(&mut cycle.official);
-        diagnosis.unschedulable_plugins = outcome.narrowed_by; // S-008
+        // they stay rejectors even if other plugins reject the remaining nodes
+        diagnosis.unschedulable_plugins = outcome.narrowed_by;
         if outcome.status.is_success() {
             return Ok(Some(outcome.nodes));
         }
@@ -88,7 +92,8 @@ impl Scheduler {
         Ok(None)
     }
 
-    /// The nodes PreFilter left, in node order; all others get one status (S-010).
+    /// The nodes that PreFilter narrowed down to, in node order (upstream: map order). All other
+    /// nodes get one common status.
     fn narrow(
         &self,
         cycle: &mut Cycle,
@@ -105,14 +110,14 @@ impl Scheduler {
             if names.binary_search(&cycle.record.nodes.name(*id)).is_ok() {
                 nodes.push(*id);
             } else if cycle.official[id.index()] == VerdictId::CYCLE_ENDED {
-                // The nominated node keeps the verdict that it got.
+                // The nominated node keeps its own verdict.
                 cycle.official[id.index()] = VerdictId::NARROWED;
             }
         }
         nodes
     }
 
-    /// Nodes outside a placement are not evaluated.
+    /// Marks the nodes outside the placement, which are not evaluated.
     pub(crate) fn mark_outside_placement(&self, verdicts: &mut [VerdictId]) {
         let Some(placement) = self.snapshot.assumed_placement() else { return };
         let mut outside = vec![true; verdicts.len()];
@@ -124,7 +129,8 @@ impl Scheduler {
         }
     }
 
-    /// Tries the nominated node alone; `Some` when it is feasible (S-009).
+    /// Evaluates the nominated node (or the node hint) alone; `Some` if it is feasible. As
+    /// upstream, the nodes that PreFilter narrowed down to do not matter here.
     fn try_nominated_node(
         &mut self,
         cycle: &mut Cycle,
@@ -142,7 +148,7 @@ impl Scheduler {
         }
         cycle.record.nominated_first = Some(name);
         let mut feasible = Vec::new();
-        // Errors are ignored: the search goes on with all nodes.
+        // Errors are ignored, as upstream: the search continues with all nodes.
         self.nodes_that_pass_filters(cycle, &[node], &mut feasible, diagnosis).ok()?;
         let feasible = self.nodes_that_pass_extenders(cycle, feasible, diagnosis, host).ok()?;
         if feasible.is_empty() {
@@ -154,7 +160,8 @@ impl Scheduler {
         Some(feasible)
     }
 
-    /// Visits `nodes` from where the last cycle stopped until enough pass (S-011, S-012).
+    /// Evaluates `nodes` in order, starting where the last cycle stopped, until enough are
+    /// feasible. The plugins that reject nodes become the pod's rejectors.
     fn nodes_that_pass_filters(
         &mut self,
         cycle: &mut Cycle,
@@ -169,7 +176,8 @@ impl Scheduler {
         if cycle.framework.at(ExtensionPoint::Filter).is_empty() {
             let names = cycle.record.nodes.clone();
             let is_open = |node: &NodeId| !by_hand::is_vetoed(cycle, names.name(*node));
-            feasible.extend(order.take(wanted).filter(is_open)); // S-014
+            // no filter plugins: the first nodes are taken
+            feasible.extend(order.take(wanted).filter(is_open));
             return Ok(());
         }
         let (mut official, mut evaluated) = (take(&mut cycle.official), take(&mut cycle.evaluated));
@@ -183,7 +191,7 @@ impl Scheduler {
         visited
     }
 
-    /// Takes the nodes' official verdicts in order, until `wanted` have passed.
+    /// Reads the nodes' verdicts in order, until `wanted` nodes have passed.
     fn visit(
         &mut self,
         cycle: &Cycle,
@@ -194,7 +202,7 @@ impl Scheduler {
     ) -> Result<(), Status> {
         let Lists { official, evaluated, known, feasible } = lists;
         let mut places = Places::default();
-        // Nominated pods and vetoes are the only ones that a verdict may change for.
+        // Only nominated pods and vetoes can change a verdict.
         let plain = cycle.nominated.is_empty() && cycle.record.interventions.is_empty();
         while let Some(id) = order.next() {
             let verdict = match plain {
@@ -220,14 +228,14 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The official verdict on a node, pods nominated to it and vetoes counted in.
+    /// The verdict on a node, with the pods nominated to it and with vetoes.
     fn verdict_by_name(&mut self, cycle: &Cycle, id: NodeId) -> VerdictId {
         let name = cycle.record.nodes.name(id);
         let verdict = self.official_verdict(cycle, id, name);
         self.unless_vetoed(cycle, name, verdict)
     }
 
-    /// How many feasible nodes end the search (CFG-160…164).
+    /// How many feasible nodes end the search. Upstream: `numFeasibleNodesToFind`.
     fn nodes_wanted(&self, cycle: &Cycle, nodes: usize) -> usize {
         let no_scoring = cycle.framework.at(ExtensionPoint::Score).is_empty();
         if no_scoring && !self.extenders_want_all_nodes() {
@@ -244,19 +252,19 @@ impl Scheduler {
         (nodes * percentage / 100).max(MIN_FEASIBLE_NODES)
     }
 
-    /// Marks extenders as a rejector when they removed nodes (S-015).
+    /// Records the pseudo-plugin `Extender` as a rejector when extenders removed nodes.
     pub(crate) fn note_extender_rejection(diagnosis: &mut Diagnosis) {
         add_once(&mut diagnosis.unschedulable_plugins, Symbol::new("Extender"));
     }
 }
 
-/// Where the statuses of verdicts are among the diagnosis's distinct ones: looked up once each.
+/// The index of each verdict's status in the diagnosis, looked up once per status.
 #[derive(Default)]
 struct Places(Vec<(VerdictId, u16)>);
 
 impl Places {
-    /// The place of a verdict's status, noting its plugin on first sight. An Error ends the
-    /// search.
+    /// The index of a verdict's status. The first time, its plugin is recorded as a rejector. An
+    /// Error ends the search.
     fn of(
         &mut self,
         verdict: VerdictId,
@@ -277,11 +285,11 @@ impl Places {
     }
 }
 
-/// Where a search notes what it finds.
+/// Where a search stores its results.
 struct Lists<'a> {
     official: &'a mut [VerdictId],
     evaluated: &'a mut Vec<NodeId>,
-    /// The nominated node, which was evaluated before: it alone can come twice.
+    /// The nominated node, which was evaluated before: only it can come twice.
     known: Option<NodeId>,
     feasible: &'a mut Vec<NodeId>,
 }

@@ -1,8 +1,8 @@
-//! What plugins said of pods like this one: answers that depend on one node alone are kept
-//! from cycle to cycle, and asked again only for the nodes that changed.
+//! A cache of plugin answers about pods like this one. Answers that depend on one node alone are
+//! kept from cycle to cycle, and computed again only for nodes that changed.
 //!
-//! Each plugin says what of a pod it looks at; all pods that are the same in that share its
-//! answers. This is what makes a cycle's cost follow the change, not the cluster.
+//! Each plugin names the fields of a pod that it looks at; all pods that agree in them share its
+//! answers. This makes the cost of a cycle proportional to what changed, not to the cluster.
 
 use indexmap::IndexMap;
 
@@ -12,10 +12,10 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::VerdictId;
 use kubestep_framework::record::column::Column;
 
-/// Columns kept at most; the one unused for longest goes first.
+/// Maximum number of columns; the least recently used one is dropped first.
 const COLUMNS: usize = 512;
 
-/// Whose answers: profile, plugin, extension point, and what the plugin looks at in a pod.
+/// The key of a column: profile, plugin, extension point, and what the plugin looks at in a pod.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Key {
     pub profile: Symbol,
@@ -24,7 +24,7 @@ pub(crate) struct Key {
     pub pod: String,
 }
 
-/// Answers by slot, with how many of them refuse the node.
+/// Answers by slot, with the number of rejections among them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     pub column: Column<VerdictId>,
@@ -32,7 +32,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Writes the answer about one node.
+    /// Stores the answer about one node.
     pub fn set(&mut self, node: NodeId, verdict: VerdictId) {
         let before = self.column.get(node).is_some_and(VerdictId::is_status);
         self.column.set(node, verdict);
@@ -40,46 +40,46 @@ impl Answers {
     }
 }
 
-/// A column that is kept.
+/// A cached column.
 #[derive(Clone, Debug)]
 pub(crate) enum KeptColumn {
     /// Of a filter plugin.
     Verdicts(Answers),
-    /// Of a score plugin: raw scores; unknown where none was asked for yet.
+    /// Of a score plugin: raw scores, unknown for nodes that were never scored.
     Scores(Column<i64>),
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     column: KeptColumn,
-    /// How much of the log of changed nodes it has seen.
+    /// Up to which entry of the log of changed nodes it is up to date.
     as_of: u64,
 }
 
-/// The kept columns, and the log of changed nodes that brings them up to date.
+/// The cached columns, and the log of changed nodes that brings them up to date.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
     entries: IndexMap<Key, Entry>,
-    /// Nodes in the order they changed; the first is number `first`.
+    /// Nodes in the order they changed; `first` is the number of the first entry.
     changed: Vec<NodeId>,
     first: u64,
 }
 
 impl Kept {
-    /// Forgets everything: something changed that is no node.
+    /// Drops all columns, because something other than a node changed.
     pub fn clear(&mut self) {
         *self = Kept::default();
     }
 
-    /// Forgets the answers of some plugins.
+    /// Drops the answers of some plugins.
     pub fn forget(&mut self, plugins: &[Symbol]) {
         self.entries.retain(|key, _| !plugins.contains(&key.plugin));
     }
 
-    /// Notes that nodes changed, in a cluster of `nodes` nodes.
+    /// Logs that nodes changed, in a cluster of `nodes` nodes.
     pub fn note(&mut self, changed: &[NodeId], nodes: usize) {
         self.changed.extend_from_slice(changed);
-        // A column that is so far behind is better made anew.
+        // A column that is this far behind is better computed again.
         if self.changed.len() > 4 * nodes + 4096 {
             let dropped = self.changed.len() / 2;
             self.changed.drain(..dropped);
@@ -87,8 +87,8 @@ impl Kept {
         }
     }
 
-    /// Takes a column out, with the nodes for which it is out of date. `None` if there is none
-    /// or it is too far behind.
+    /// Removes a column and returns it with the nodes for which it is out of date. `None` if there
+    /// is none or it is too far behind.
     pub fn take(&mut self, key: &Key) -> Option<(KeptColumn, Vec<NodeId>)> {
         let entry = self.entries.swap_remove(key)?;
         let behind = usize::try_from(entry.as_of.checked_sub(self.first)?).ok()?;

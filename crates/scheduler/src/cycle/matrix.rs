@@ -1,7 +1,7 @@
-//! The filter matrix: every filter plugin on every node, and the official verdict.
+//! The filter matrix: every filter plugin on every node, and the verdict on each node.
 //!
-//! Upstream stops at the first plugin that fails; a debugger wants to see the rest too, so all
-//! plugins are run on all nodes, each alone.
+//! Upstream stops at the first plugin that fails. A debugger shows the others too, so every plugin
+//! runs on every node independently.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use kubestep_framework::record::{FilterColumn, VerdictId, VerdictTable};
 use kubestep_framework::runtime::filter::run_one_filter;
 use kubestep_framework::status::Status;
 
-/// Nodes that one thread takes at a time.
+/// Number of nodes that one thread processes at a time.
 const CHUNK: usize = 256;
-/// Below this many nodes, threads cost more than they save.
+/// With fewer nodes, threads cost more than they save.
 const PARALLEL: usize = 512;
 
 impl Scheduler {
-    /// Runs every filter plugin on every node, nominated pods not counted in.
+    /// Runs every filter plugin on every node, without nominated pods.
     pub(crate) fn fill_matrix(&mut self, cycle: &mut Cycle) {
         let framework = cycle.framework.clone();
         let mut columns = Vec::new();
@@ -48,11 +48,11 @@ impl Scheduler {
         cycle.record.filter.plugins = columns;
     }
 
-    /// What a filter says of all nodes.
+    /// A filter's answers about all nodes.
     fn answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle) -> Answers {
         let (profile, point, name) =
             (cycle.framework.name(), ExtensionPoint::Filter, plugin.name());
-        // What a plugin says that is made to fail is not what it would say: nothing to keep.
+        // The answers of a plugin under fault injection are not its own, so they are not cached.
         let fails = cycle.state.fault(point, name).is_some();
         match plugin.filter_key(&cycle.queued.info).filter(|_| !fails) {
             Some(pod) => {
@@ -62,7 +62,7 @@ impl Scheduler {
         }
     }
 
-    /// The answers that are kept for pods like this one, brought up to date.
+    /// The cached answers for pods like this one, brought up to date.
     fn kept_answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: &Cycle, key: Key) -> Answers {
         let answers = match self.kept.take(&key) {
             Some((KeptColumn::Verdicts(mut answers), stale)) => {
@@ -77,7 +77,7 @@ impl Scheduler {
                 }
                 answers
             }
-            // Kept for other placements too, so about all nodes.
+            // They are cached for other placements too, so they are about all nodes.
             _ => self.all_answers(plugin, cycle, &self.snapshot.order().clone()),
         };
         self.kept.put(key, KeptColumn::Verdicts(answers.clone()));
@@ -102,7 +102,7 @@ impl Scheduler {
             self.mark_outside_placement(&mut verdicts);
         }
         let mut refused = 0;
-        // Refusals that are built once need not be looked up for every node.
+        // Statuses that are built once need not be looked up for every node.
         let mut last = (&Status::SUCCESS, VerdictId::PASS);
         for (id, status) in order.iter().zip(&statuses).filter(|(_, status)| !status.is_success()) {
             if !status.is_shared_with(last.0) {
@@ -114,8 +114,8 @@ impl Scheduler {
         Answers { column: Column::from_values(&verdicts), refused }
     }
 
-    /// The official verdict on a node: the first plugin that fails, pods nominated to the
-    /// node counted in (FW-121).
+    /// The verdict on a node: the first plugin that fails. As upstream, the filters run with the
+    /// pods nominated to the node added and, if they pass, again without those pods.
     pub(crate) fn official_verdict(
         &mut self,
         cycle: &Cycle,
@@ -134,13 +134,13 @@ impl Scheduler {
 }
 
 impl Cycle {
-    /// The verdict of the first filter plugin that refuses the node, each run alone.
+    /// The verdict of the first filter plugin that rejects the node, each run independently.
     pub(crate) fn first_refusal(&self, id: NodeId) -> VerdictId {
         self.first_refusals.get(id.index()).copied().unwrap_or(VerdictId::PASS)
     }
 }
 
-/// The number of a status. The table is copied only when a status is new.
+/// The number of a status in the table, which is copied only when the status is new.
 pub(crate) fn number(table: &mut Arc<VerdictTable>, status: &Status) -> VerdictId {
     match table.find(status) {
         Some(id) => id,
@@ -148,10 +148,10 @@ pub(crate) fn number(table: &mut Arc<VerdictTable>, status: &Status) -> VerdictI
     }
 }
 
-/// By slot: the verdict of the first plugin that refuses the node.
+/// By slot: the verdict of the first plugin that rejects the node.
 fn first_refusals(columns: &[FilterColumn], refused: &[usize], slots: usize) -> Vec<VerdictId> {
     let mut first = vec![VerdictId::PASS; slots];
-    // From the last plugin to the first, so that the first has the last word.
+    // From the last plugin to the first, so that the first plugin's verdict remains.
     for (column, refused) in columns.iter().zip(refused).rev() {
         if *refused == 0 {
             continue;
@@ -168,7 +168,7 @@ fn first_refusals(columns: &[FilterColumn], refused: &[usize], slots: usize) -> 
     first
 }
 
-/// One plugin on all nodes, in node order; in chunks on several threads when there are many.
+/// Runs one plugin on all nodes, in node order; in chunks on several threads when there are many.
 fn run_on_all(
     plugin: &Arc<dyn Plugin>,
     cx: &CycleContext<'_>,
@@ -179,7 +179,7 @@ fn run_on_all(
         Some(node) => run_one_filter(plugin, cx, &cycle.state, node),
         None => Status::SUCCESS,
     };
-    // A plugin that is made to fail is asked in the usual way.
+    // A plugin under fault injection is called through the framework, which injects the fault.
     let fails = cycle.state.fault(ExtensionPoint::Filter, plugin.name()).is_some();
     if !fails && let Some(statuses) = plugin.filters(cx, &cycle.state, order) {
         return statuses.into_iter().map(|status| status.by(plugin.name())).collect();

@@ -1,4 +1,5 @@
-//! One scheduling cycle, from the pop to the start of the binding cycle (S-001…S-023).
+//! One scheduling cycle, from the pop to the start of the binding cycle. Upstream: `ScheduleOne` in
+//! `pkg/scheduler/schedule_one.go`.
 
 pub(crate) mod again;
 mod assume;
@@ -35,11 +36,11 @@ use kubestep_framework::status::{Code, Status};
 /// Why a cycle failed, as the failure handler needs it.
 #[derive(Clone)]
 pub(crate) struct Failure {
-    /// The final status; its message is the pod's.
+    /// The final status; its message is written to the pod.
     pub status: Status,
     /// Set for a FitError: which plugins rejected the pod.
     pub diagnosis: Option<Box<Diagnosis>>,
-    /// Nominates a node; empty clears; `None` leaves the nomination.
+    /// The node to nominate; empty clears the nomination, `None` keeps it.
     pub nominate: Option<Symbol>,
 }
 
@@ -61,39 +62,40 @@ impl Failure {
     }
 }
 
-/// A cycle under way: the pod, its profile, its state, and the record being written.
+/// A running cycle: the pod, its profile, its state, and the record being written.
 #[derive(Clone)]
 pub(crate) struct Cycle {
     pub framework: Arc<Framework>,
     pub queued: QueuedPod,
     pub state: CycleState,
     pub nominated: NominatedPods,
-    /// The nodes that passed filters and extenders, as extenders gave them; empty where there
-    /// are no extenders.
+    /// The nodes that passed filters and extenders, as extenders returned them; empty without
+    /// extenders.
     pub nodes: Vec<Arc<NodeInfo>>,
-    /// By slot: the verdict of the first filter plugin that refuses the node, each run alone.
+    /// By slot: the verdict of the first filter plugin that rejects the node, each run
+    /// independently.
     pub first_refusals: Vec<VerdictId>,
-    /// By slot: the official verdict, as far as it is known.
+    /// By slot: the verdict on the node, as far as it is known.
     pub official: Vec<VerdictId>,
     /// The nodes evaluated so far, in order.
     pub evaluated: Vec<NodeId>,
     pub record: CycleRecord,
-    /// What the placement depends on, for batching.
+    /// Everything that the pod's placement depends on, for batching.
     pub signature: Option<Arc<String>>,
     pub now: Time,
 }
 
 impl Scheduler {
-    /// Pops a pod and runs its scheduling cycle and, unless it has to wait at Permit, its
-    /// binding cycle. `None` when no pod can be popped.
+    /// Pops a pod and runs its scheduling cycle and, unless it has to wait at Permit, its binding
+    /// cycle. `None` when no pod can be popped.
     pub fn schedule_one(&mut self, now: Time, host: &mut dyn Host) -> Option<CycleRecord> {
         let (queue, cx) = self.queue_context(now);
         let queued = queue.pop(&cx)?;
         Some(self.schedule(queued, now, host))
     }
 
-    /// Runs the cycle of one pod ahead of all others, wherever in the queue it waits. `None`
-    /// if it is in no queue, or gated. No scheduler does this: it is for asking what if.
+    /// Runs the cycle of one pod ahead of all others, from any queue. `None` if it is in no queue,
+    /// or gated. kube-scheduler does not do this: it is for what-if questions.
     pub fn schedule_ahead(
         &mut self,
         key: NamespacedName,
@@ -120,7 +122,7 @@ impl Scheduler {
         }
     }
 
-    /// Runs a cycle of one pod that has begun.
+    /// Runs the cycle of one pod that was popped.
     pub(crate) fn schedule_begun(&mut self, mut cycle: Cycle, host: &mut dyn Host) -> CycleRecord {
         match self.scheduling_algorithm(&mut cycle, host) {
             Ok(node) => {
@@ -134,8 +136,8 @@ impl Scheduler {
         }
     }
 
-    /// Brings the snapshot up to date for the cycle of a pod. The error is the record of a pod
-    /// that is not worth one (S-002).
+    /// Updates the snapshot for the cycle of a pod. The error is the record of a pod that is
+    /// skipped.
     pub(crate) fn begin(
         &mut self,
         queued: QueuedPod,
@@ -179,7 +181,7 @@ impl Scheduler {
             signature: None,
             now,
         };
-        // What a person decides is no guide for the pods that follow; a hold decides nothing.
+        // Batching does not store what the user decided; a hold decides nothing.
         let mut decided = cycle.record.interventions.iter();
         if decided.all(|one| matches!(one, Intervention::Hold(_))) {
             cycle.signature = cycle.queued.signature.clone();
@@ -187,7 +189,8 @@ impl Scheduler {
         Ok(cycle)
     }
 
-    /// Whether the pod is not worth a cycle (S-002).
+    /// Whether the pod is skipped: it is being deleted, which an event reports, or it is assumed
+    /// already. Upstream: `skipPodSchedule`.
     fn skips(&self, queued: &QueuedPod, host: &mut dyn Host) -> bool {
         let key = queued.key();
         if queued.info.pod.is_terminating() {
@@ -206,7 +209,7 @@ impl Scheduler {
         self.cache.is_assumed(queued.uid())
     }
 
-    /// Filter and Score, or PostFilter when no node was left (S-005…S-022).
+    /// Runs Filter and Score, or PostFilter when no node is feasible.
     pub(crate) fn scheduling_algorithm(
         &mut self,
         cycle: &mut Cycle,
@@ -214,7 +217,8 @@ impl Scheduler {
     ) -> Result<Symbol, Failure> {
         if self.snapshot.placement().is_empty() {
             let text = "no nodes available to schedule pods";
-            return Err(Failure::plain(Status::unresolvable(text))); // S-005
+            // as upstream: without nodes, PostFilter does not run
+            return Err(Failure::plain(Status::unresolvable(text)));
         }
         let found = self.find_nodes_that_fit(cycle, host);
         cycle.record.verdicts = self.verdicts.clone();
@@ -226,7 +230,7 @@ impl Scheduler {
         match *cycle.record.feasible {
             [] => Err(self.post_filter(cycle, found.diagnosis, host)),
             [only] => {
-                let only = cycle.record.nodes.name(only); // S-016
+                let only = cycle.record.nodes.name(only); // the only feasible node needs no scores
                 self.remember_choice(cycle, only, || None);
                 Ok(only)
             }
@@ -234,7 +238,8 @@ impl Scheduler {
         }
     }
 
-    /// Runs PostFilter on what Filter left behind (S-021).
+    /// Runs PostFilter after no node was feasible. The final status is Unschedulable, whatever
+    /// PostFilter returns.
     fn post_filter(
         &mut self,
         cycle: &mut Cycle,
@@ -255,10 +260,11 @@ impl Scheduler {
             cycle.record.preemption = Some(preemption.candidate.clone());
             let preemptor = Preemptor::pod(&cycle.queued.info);
             if let Err(text) = self.start_preemption(preemptor, preemption, cycle.now, host) {
-                let status = Status::error(&format!("preemption: {text}")); // PR-054
+                // with SchedulerAsyncPreemption off
+                let status = Status::error(&format!("preemption: {text}"));
                 diagnosis.post_filter_message = status.message();
                 nominate = None;
-                // The plugin that preempts is the last one that was asked.
+                // The plugin that preempts is the last one that ran.
                 if let Some(answer) = cycle.record.post_filter.last_mut() {
                     *answer = PluginStatus::new(answer.plugin, status.by(answer.plugin));
                 }
@@ -267,7 +273,7 @@ impl Scheduler {
         Failure::fit(Code::Unschedulable, diagnosis, nodes, nominate)
     }
 
-    /// What plugins see in this cycle.
+    /// The context that plugins get in this cycle.
     pub(crate) fn cycle_context<'a>(&'a self, cycle: &'a Cycle) -> CycleContext<'a> {
         CycleContext {
             pod: &cycle.queued.info,
@@ -281,7 +287,7 @@ impl Scheduler {
         }
     }
 
-    /// Forgets what plugins said that count the nodes.
+    /// Drops the cached answers of plugins that depend on the number of nodes.
     fn forget_counted_nodes(&mut self) {
         let plugins =
             self.frameworks.values().flat_map(|framework| framework.at(ExtensionPoint::Score));
@@ -289,7 +295,7 @@ impl Scheduler {
         self.kept.forget(&counting.collect::<Vec<Symbol>>());
     }
 
-    /// Makes the list of node names anew when the set or order of nodes changed.
+    /// Rebuilds the list of node names when the set or order of nodes changed.
     fn refresh_node_names(&mut self) {
         if Arc::ptr_eq(&self.named_order, self.snapshot.order())
             && !self.node_names.order.is_empty()

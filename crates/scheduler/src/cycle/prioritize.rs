@@ -1,4 +1,5 @@
-//! Scoring the feasible nodes and choosing one (S-016…S-019).
+//! Scoring the feasible nodes and selecting one. Upstream: `prioritizeNodes` and `selectHost` in
+//! `schedule_one.go`.
 
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ use kubestep_framework::plugin::{CycleContext, Plugin};
 use kubestep_framework::record::column::Column;
 use kubestep_framework::status::Status;
 
-/// A raw score that is not known.
+/// An unknown raw score.
 const UNKNOWN: i64 = i64::MIN;
 
 impl Scheduler {
-    /// Scores the feasible nodes and gives the name of the best. The error ends the cycle.
+    /// Scores the feasible nodes and returns the name of the best. The error ends the cycle.
     pub(crate) fn prioritize(
         &mut self,
         cycle: &mut Cycle,
@@ -68,12 +69,12 @@ impl Scheduler {
     }
 }
 
-/// Asks score plugins about the feasible nodes.
+/// Runs score plugins on the feasible nodes.
 struct Scorer<'a> {
     cx: CycleContext<'a>,
     state: &'a CycleState,
     ids: &'a [NodeId],
-    /// The same nodes as extenders gave them, if there are extenders.
+    /// The same nodes as extenders returned them, if there are extenders.
     given: Option<&'a [Arc<NodeInfo>]>,
     profile: Symbol,
 }
@@ -84,7 +85,7 @@ impl Scorer<'_> {
             return Ok(scores);
         }
         let score = |node: &Arc<NodeInfo>| plugin.score(&self.cx, self.state, node);
-        // An extender may have made up nodes of its own; what is said of them is not kept.
+        // An extender may return nodes that are not in the snapshot; their scores are not cached.
         match (self.given, plugin.score_key(self.cx.pod)) {
             (Some(given), _) => given.iter().map(score).collect(),
             (None, Some(pod)) => self.kept(plugin, pod, kept),
@@ -94,7 +95,7 @@ impl Scorer<'_> {
         }
     }
 
-    /// The scores that are kept for pods like this one; unknown ones are asked for.
+    /// The cached scores for pods like this one; unknown ones are computed.
     fn kept(&self, plugin: &dyn Plugin, pod: String, kept: &mut Kept) -> Result<Vec<i64>, Status> {
         let point = ExtensionPoint::Score;
         let key = Key { profile: self.profile, plugin: plugin.name(), point, pod };

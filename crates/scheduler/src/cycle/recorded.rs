@@ -1,5 +1,5 @@
-//! What the last cycle recorded node by node: the next one shares what is the same, which is
-//! most, so that thousands of records take little memory, and little time to be written.
+//! What the last cycle recorded per node. The next record shares the parts that are equal, which
+//! are most, so that thousands of records need little memory and little time to write.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use kubestep_framework::record::column::Column;
 #[derive(Clone, Default)]
 pub(crate) struct Recorded {
     official: Column<VerdictId>,
-    /// Of a plugin that skipped.
+    /// The column of a plugin that skipped.
     skipped: Column<VerdictId>,
-    /// Of a plugin that lets all nodes pass.
+    /// The column of a plugin that passes all nodes.
     passed: Column<VerdictId>,
     evaluated: Arc<[NodeId]>,
     feasible: Arc<[NodeId]>,
 }
 
 impl Recorded {
-    /// The official verdicts, by slot.
+    /// The verdicts on the nodes, by slot.
     pub fn official(&mut self, verdicts: &[VerdictId]) -> Column<VerdictId> {
         self.official = Column::like(&self.official, verdicts);
         self.official.clone()
     }
 
-    /// The column of a plugin that had nothing to say.
+    /// The column of a plugin that skipped.
     pub fn skipped(&mut self, slots: usize) -> Column<VerdictId> {
         filled(&mut self.skipped, VerdictId::SKIPPED, slots)
     }
 
-    /// The column of a plugin that lets all nodes pass.
+    /// The column of a plugin that passes all nodes.
     pub fn passed(&mut self, slots: usize) -> Column<VerdictId> {
         filled(&mut self.passed, VerdictId::PASS, slots)
     }

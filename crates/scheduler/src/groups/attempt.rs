@@ -1,4 +1,4 @@
-//! Placing the pods of a group one after the other in the snapshot (PG-005).
+//! Placing the pods of a group one after the other in the snapshot.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use kubestep_framework::status::{Code, Status};
 
 use super::{Outcome, Verdict};
 
-/// Why upstream says that a group cannot start.
+/// Upstream's reason when a group cannot start.
 const GROUP_UNSCHEDULABLE: &str = "pod group is unschedulable";
 
-/// What became of one pod in the simulation.
+/// The result for one pod in the simulation.
 pub(super) enum Attempt {
-    /// It has no place.
+    /// No node was found.
     Failed(Failure),
-    /// It has a place, for now.
+    /// A node was found, and the pod is assumed on it in the snapshot.
     Placed(Placed),
 }
 
 /// A pod that was assumed in the snapshot.
 pub(super) struct Placed {
     pub node: Symbol,
-    /// What Permit said: Success or Wait.
+    /// The status of Permit: Success or Wait.
     pub permit: Status,
-    /// Set when the place becomes free only by preemption.
+    /// Set when the pod needs preemption on its node.
     pub preempting: Option<Failure>,
-    /// The pod as it came out of the queue.
+    /// The pod as it was popped from the queue.
     pub original: Arc<PodInfo>,
 }
 
 impl Verdict {
-    /// As upstream's metrics name it.
+    /// The result as upstream's metrics name it.
     pub(super) fn result(&self) -> &'static str {
         match () {
             () if self.status.is_success() => "scheduled",
@@ -45,7 +45,7 @@ impl Verdict {
         }
     }
 
-    /// Too few pods have a place.
+    /// Too few pods found a node.
     fn refused() -> Verdict {
         Verdict { status: group_refusal(""), awaits_preemption: false }
     }
@@ -61,7 +61,7 @@ impl Verdict {
         }
     }
 
-    /// A pod met an error, so the group does.
+    /// A pod failed with an error, so the group fails with it.
     fn broken(status: &Status) -> Verdict {
         let text = status.message();
         let text = format!("failed to schedule other pod from a pod group: {text}");
@@ -69,15 +69,15 @@ impl Verdict {
     }
 }
 
-/// The refusal of a group: upstream's error, then the reason if there is one.
+/// The status of a rejected group: upstream's error, then the reason if there is one.
 pub(super) fn group_refusal(reason: &str) -> Status {
     let reasons = [GROUP_UNSCHEDULABLE, reason].into_iter().filter(|reason| !reason.is_empty());
     Status::with_reasons(Code::Unschedulable, reasons.map(Symbol::new).collect())
 }
 
 impl Scheduler {
-    /// Places the pods one after the other, each seeing those before it, and takes everything
-    /// back at the end.
+    /// Places the pods one after the other, so that each sees those before it, and undoes
+    /// everything at the end.
     pub(super) fn try_pods(&mut self, mut cycles: Vec<Cycle>, host: &mut dyn Host) -> Outcome {
         let before = self.snapshot.clone();
         let mut verdict = Verdict::refused();
@@ -118,7 +118,7 @@ impl Scheduler {
         let (node, preempting) = match self.scheduling_algorithm(cycle, host) {
             Ok(node) => (node, None),
             Err(failure) => match failure.nominate.filter(|node| !node.is_empty()) {
-                // The pods after it must see it where it is going to be.
+                // The pods after it must see it on its nominated node.
                 Some(node) => (node, Some(failure)),
                 None => return Attempt::Failed(failure),
             },
@@ -145,8 +145,8 @@ impl Scheduler {
         Attempt::Failed(failure)
     }
 
-    /// Puts the pod on the node in the snapshot alone. The lists of nodes with affinity stay as
-    /// they were, as upstream.
+    /// Puts the pod on the node in the snapshot alone. As upstream, the lists of nodes with
+    /// affinity are not updated.
     fn assume_in_snapshot(&mut self, cycle: &mut Cycle, node: Symbol) {
         let assumed = self.assumed(cycle, node);
         self.change_in_snapshot(node, |info| info.add_pod(assumed.clone()));
@@ -155,13 +155,13 @@ impl Scheduler {
         cycle.queued.info = assumed;
     }
 
-    /// Changes a node for the simulation alone.
+    /// Changes a node in the snapshot, for the simulation alone.
     pub(super) fn change_in_snapshot(&mut self, node: Symbol, change: impl FnOnce(&mut NodeInfo)) {
         let changed = self.snapshot.change_node(node, change);
         self.kept.note(changed.as_slice(), self.snapshot.len());
     }
 
-    /// Undoes what [`Scheduler::try_pod`] did to the pod (PG-010).
+    /// Undoes what [`Scheduler::try_pod`] did to the pod, including its nomination.
     fn take_back(&mut self, cycle: &mut Cycle, placed: &Placed, host: &mut dyn Host) {
         self.with_bind_context(cycle, placed.node, host, |cycle, cx| {
             cycle.framework.clone().run_unreserve(cx, &mut cycle.state);

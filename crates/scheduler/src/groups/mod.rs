@@ -1,9 +1,9 @@
-//! The cycle of a pod group: its pods are placed one after the other in the snapshot, and
-//! bound only if the group as a whole may start (PG-001…PG-011; alpha, behind GenericWorkload).
+//! The cycle of a pod group: its pods are placed one after the other in the snapshot, and bound
+//! only if the group as a whole may start (alpha, gate GenericWorkload).
 //!
-//! This file takes the group out of the queue and holds the cycle together. [`attempt`] places
-//! the pods, [`placements`] does so in one topology domain after the other, [`preemption`] looks
-//! whom the group could evict, [`submit`] acts on the outcome. Upstream:
+//! This file pops the group from the queue and runs the cycle. [`attempt`] places the pods,
+//! [`placements`] does so in one topology domain after the other, [`preemption`] looks for pods
+//! that the group could evict, [`submit`] acts on the outcome. Upstream:
 //! `pkg/scheduler/schedule_one_podgroup.go`.
 
 mod attempt;
@@ -27,25 +27,25 @@ use kubestep_framework::status::Status;
 
 use attempt::Attempt;
 
-/// What became of the group.
+/// The result for the group.
 #[derive(Clone, Default)]
 struct Verdict {
-    /// Success, a refusal, or what went wrong.
+    /// Success, a rejection, or an error.
     status: Status,
-    /// Refused only until its victims are gone.
+    /// The group is rejected only until its victims are deleted.
     awaits_preemption: bool,
 }
 
-/// The group after it was tried: its verdict, and what became of each of its pods.
+/// The group after it was tried: its verdict, and the result for each of its pods.
 struct Outcome {
     verdict: Verdict,
     cycles: Vec<Cycle>,
-    /// Parallel to `cycles`; `None` for pods that were not tried any more.
+    /// Parallel to `cycles`; `None` for pods that were not tried.
     attempts: Vec<Option<Attempt>>,
 }
 
 impl Outcome {
-    /// The end before any pod was tried.
+    /// The outcome when the cycle ended before any pod was tried.
     fn untried(cycles: Vec<Cycle>, status: Status) -> Outcome {
         let verdict = Verdict { status, awaits_preemption: false };
         let attempts = cycles.iter().map(|_| None).collect();
@@ -54,13 +54,13 @@ impl Outcome {
 }
 
 impl Scheduler {
-    /// The group of a pod, while groups are a feature.
+    /// The group of a pod, if GenericWorkload is enabled.
     pub(crate) fn group(&self, pod: &Pod) -> Option<NamespacedName> {
         group_of(pod).filter(|_| self.features.enabled(Feature::GenericWorkload))
     }
 
-    /// Runs the cycle of the group that `first` belongs to. The record given back is that of the
-    /// pod that was tried first; those of the others are among the finished ones.
+    /// Runs the cycle of the group of `first`. Returns the record of the pod that was tried first;
+    /// those of the other pods are among the finished ones.
     pub(crate) fn schedule_group(
         &mut self,
         first: QueuedPod,
@@ -70,7 +70,7 @@ impl Scheduler {
     ) -> CycleRecord {
         let mut records = self.group_cycle(first, group, now, host);
         for record in &mut records {
-            // It waited, and another pod of the group let it go on.
+            // The pod waited at Permit, and another pod of the group allowed it.
             let decided = self.finished.iter().position(|other| other.cycle == record.cycle);
             if let Some(at) = decided {
                 *record = self.finished.remove(at);
@@ -92,7 +92,8 @@ impl Scheduler {
     ) -> Vec<CycleRecord> {
         let members = match self.shared.pod_groups.get(group) {
             Ok(state) => state.unscheduled().collect::<Vec<_>>(),
-            // The text is lost on the way upstream: nobody is told anything (S-069).
+            // As upstream, where the error is lost on the way: neither event nor condition is
+            // written.
             Err(_) => {
                 let failure = Failure { nominate: None, ..Failure::plain(Status::SUCCESS) };
                 return self.fail_all(vec![first], failure, now, host);
@@ -120,7 +121,7 @@ impl Scheduler {
         records
     }
 
-    /// Tries the group, by preemption if need be, and acts on the outcome, which is given as
+    /// Tries the group, with preemption if needed, and acts on the outcome, which is returned as
     /// upstream's metrics name it.
     fn decide_group(
         &mut self,
@@ -150,7 +151,7 @@ impl Scheduler {
         (records, verdict.result())
     }
 
-    /// Tries the group where its constraints allow.
+    /// Tries the group where its topology constraints allow.
     fn try_group(
         &mut self,
         group: NamespacedName,
@@ -163,7 +164,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes the group's other pods out of the queue (PG-001).
+    /// Pops the group's other unscheduled pods, except those that are gated.
     fn pop_members(
         &mut self,
         first: QueuedPod,
@@ -181,7 +182,7 @@ impl Scheduler {
         pods
     }
 
-    /// Fails pods before their cycle really began.
+    /// Fails pods before their cycle began.
     fn fail_all(
         &mut self,
         pods: Vec<QueuedPod>,
@@ -203,10 +204,11 @@ impl Scheduler {
     }
 }
 
-/// Upstream walks a map of the members. Go starts such a walk at one of eight slots, drawn by
-/// lot; here the start goes round, so that each is met as often. Where it begins is chosen so
-/// that all recorded cycles agree, which says little: a walk that always begins at the first
-/// slot agrees with all but one (gang-11-0023, which needs the fifth).
+/// The members in an order that upstream's random map walk can produce. Go starts such a walk at
+/// one of eight slots, picked at random; here the start rotates, so that each slot is used equally
+/// often. The offset is chosen so that all recorded cycles agree, which is weak evidence: a walk
+/// that always starts at the first slot agrees with all but one (gang-11-0023, which needs the
+/// fifth).
 fn in_upstreams_turn(
     members: &[NamespacedName],
     cycles: u64,
@@ -216,7 +218,8 @@ fn in_upstreams_turn(
     members[start..].iter().chain(&members[..start])
 }
 
-/// PG-002
+/// The error when the pods of a group do not share a `schedulerName`; the group has no single
+/// profile then.
 fn different_schedulers(pods: &[QueuedPod]) -> Option<String> {
     let mut names = pods.iter().map(|pod| pod.info.pod.spec.scheduler_name);
     let first = names.next()?;

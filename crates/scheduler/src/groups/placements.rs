@@ -1,4 +1,4 @@
-//! Trying a group in one placement after the other and keeping the best (PG-006; alpha, behind
+//! Trying a group in one placement after the other and keeping the best (alpha, gate
 //! TopologyAwareWorkloadScheduling).
 
 use crate::Scheduler;
@@ -78,7 +78,7 @@ impl Scheduler {
         self.best_placement(group, cycles, tried)
     }
 
-    /// The outcome that counts: that of the best placement, or of the first if none will do.
+    /// The outcome of the best placement, or of the first if the group cannot start in any.
     fn best_placement(
         &self,
         group: NamespacedName,
@@ -131,7 +131,7 @@ impl Scheduler {
         }
     }
 
-    /// What stands for chance in the group's first cycle.
+    /// Replaces upstream's random number in the group's first cycle.
     fn chance(&self, cycles: &[Cycle]) -> u64 {
         cycles.first().map_or(0, |cycle| self.tie_break.chance(cycle.record.cycle))
     }
@@ -144,12 +144,12 @@ fn first_of_best(totals: &[i64], chance: u64) -> usize {
     tied.get(place(chance, tied.len())).copied().unwrap_or(0)
 }
 
-/// The group fits nowhere: the first outcome stands for all.
+/// The group fits nowhere: as upstream, the status of the first placement is reported.
 fn none_possible(tried: Vec<Tried>, records: Vec<PlacementRecord>) -> Outcome {
     let count = tried.len();
     let first = tried.into_iter().next().map(|tried| tried.outcome);
     let mut outcome = first.unwrap_or_else(|| Outcome::untried(Vec::new(), Status::SUCCESS));
-    // Upstream shows the error of the status alone, which is its first reason.
+    // Upstream shows only the error of the status, which is its first reason.
     let reasons = outcome.verdict.status.reasons();
     let reason = reasons.first().copied().unwrap_or_default();
     outcome.verdict.status = Status::unschedulable(&format!(

@@ -1,4 +1,4 @@
-//! Preemption for a group as a whole, when it found no place as it is (PG-007; alpha, behind
+//! Preemption for a group as a whole, when it cannot start as it is (alpha, gate
 //! WorkloadAwarePreemption).
 
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use kubestep_framework::status::{Code, Status};
 
 use super::Outcome;
 
-/// What upstream calls the whole cluster where a node is named otherwise (PR-074).
+/// What upstream writes in place of the node name when a group preempts.
 const CLUSTER: &str = "cluster";
 
 impl Scheduler {
-    /// Evicts pods so that the group can start, if it was refused; what comes of that goes into
-    /// `outcome`. `fresh` are the cycles of its pods as they began.
+    /// Evicts pods so that a rejected group can start, and updates `outcome`. `fresh` are the
+    /// cycles of its pods as they began.
     pub(super) fn preempt_for_group(
         &mut self,
         group: NamespacedName,
@@ -51,7 +51,7 @@ impl Scheduler {
         }
     }
 
-    /// Whom the group evicts; evicting them has begun.
+    /// Looks for victims of the group and starts their eviction.
     fn group_post_filter(
         &mut self,
         group: NamespacedName,
@@ -79,7 +79,7 @@ impl Scheduler {
         Ok(candidate)
     }
 
-    /// The group's object, unless it cannot preempt.
+    /// The group's object, or why it cannot preempt.
     fn preempting_group(
         &self,
         group: NamespacedName,
@@ -108,7 +108,7 @@ impl Scheduler {
         Ok(object.clone())
     }
 
-    /// Looks for victims on a copy of the nodes, which is dropped in the end.
+    /// Looks for victims on a copy of the nodes, which is dropped at the end.
     fn group_victims(
         &mut self,
         object: &PodGroup,
@@ -130,7 +130,8 @@ impl Scheduler {
         victims
     }
 
-    /// The copies that upstream works on no longer know on how many nodes an image is (FW-039).
+    /// Clears the image counts of the nodes: upstream works on copies of copies, which lose the
+    /// number of nodes that have an image.
     pub(super) fn forget_image_counts(&mut self) {
         let with_images = self.snapshot.iter().filter(|node| !node.image_states.is_empty());
         let names: Vec<Symbol> = with_images.map(|node| node.name).collect();
@@ -144,7 +145,7 @@ impl Scheduler {
     }
 }
 
-/// The nodes of the scheduler's snapshot, while victims are looked for.
+/// The nodes of the scheduler's snapshot during the search for victims.
 struct GroupTrial<'a> {
     scheduler: &'a mut Scheduler,
     group: NamespacedName,
@@ -169,7 +170,7 @@ impl Trial for GroupTrial<'_> {
         }
     }
 
-    /// No pod looks for victims of its own meanwhile (FW-130).
+    /// PostFilter plugins are skipped meanwhile: no pod looks for victims of its own.
     fn schedule(&mut self) -> Status {
         let mut cycles = self.fresh.to_vec();
         for cycle in &mut cycles {

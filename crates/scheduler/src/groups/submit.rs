@@ -1,5 +1,5 @@
-//! Acting on what became of a group: its pods are bound or go back to the queue, and the group
-//! is told (PG-008, PG-009).
+//! Acting on the outcome of a group: its pods are bound or requeued, and the group's condition is
+//! written.
 
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
@@ -13,7 +13,7 @@ use super::Verdict;
 use super::attempt::{Attempt, Placed, group_refusal};
 
 impl Scheduler {
-    /// Binds the pod, or gives it back to the queue (PG-008).
+    /// Binds the pod or requeues it.
     pub(super) fn submit(
         &mut self,
         mut cycle: Cycle,
@@ -23,7 +23,7 @@ impl Scheduler {
     ) -> CycleRecord {
         let group_failed = || Failure::plain(verdict.status.clone());
         let failure = match attempt {
-            // A group that is refused as such says nothing of nominations.
+            // A rejection of the group leaves the nomination of a pod that was not tried unchanged.
             None if verdict.status.is_rejected() => Failure { nominate: None, ..group_failed() },
             None => group_failed(),
             Some(Attempt::Failed(failure)) => match verdict.status.is_error() {
@@ -43,7 +43,7 @@ impl Scheduler {
         cycle.record
     }
 
-    /// Writes the group's condition, which never goes back from True (PG-009).
+    /// Writes the group's condition, which never changes back from True.
     pub(super) fn tell_group(
         &self,
         group: NamespacedName,
@@ -73,7 +73,7 @@ impl Scheduler {
                 return;
             }
         }
-        // A write that fails is only logged upstream.
+        // Upstream only logs a failed write.
         let _sent = host.set_group_condition(group, condition);
     }
 }
@@ -87,7 +87,7 @@ fn outcome_of(status: &Status) -> (ConditionStatus, &'static str) {
     }
 }
 
-/// Why a pod that has a place goes back to the queue with its group.
+/// Why a pod that found a node is requeued with its group.
 fn failure_of_placed(placed: Placed, verdict: &Verdict) -> Failure {
     match (placed.preempting, verdict.awaits_preemption) {
         (Some(own), true) => own,

@@ -1,4 +1,4 @@
-//! What the cycle of a group does at its edges, seen from within the scheduler.
+//! Edge cases of the group cycle, tested from within the scheduler.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn member(name: &str) -> Pod {
     pod(name).spec(json!({"schedulingGroup": {"podGroupName": "g"}}))
 }
 
-/// A scheduler of that configuration with pods of a group in its queue.
+/// A scheduler with that configuration and pods of a group in its queue.
 fn scheduler(configuration: Option<&str>, pods: impl IntoIterator<Item = Pod>) -> Scheduler {
     let features = FeatureGates::parse("GenericWorkload=true").unwrap();
     let registry = kubestep_plugins::registry();
@@ -35,7 +35,7 @@ fn a_group_that_is_not_known_fails_without_a_word() {
     let mut host = FakeHost::default();
     let record = scheduler.schedule_one(Time(0), &mut host).unwrap();
     assert_eq!((record.outcome, record.message.as_str()), (Outcome::SchedulerError, ""));
-    assert_eq!(host.asked, [], "neither an event nor a condition (S-065, S-069)");
+    assert_eq!(host.asked, [], "neither an event nor a condition");
     let queued = scheduler.queue().get(key("a")).unwrap();
     assert_eq!((queued.consecutive_errors, queued.unschedulable_plugins.len()), (1, 0));
 }

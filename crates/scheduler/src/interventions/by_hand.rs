@@ -1,5 +1,4 @@
-//! Where a cycle asks for what a person decided in the scheduler's place, and what a person
-//! does to the queue.
+//! Where a cycle applies the user's interventions, and the user's operations on the queue.
 
 use std::collections::BTreeSet;
 
@@ -21,33 +20,32 @@ use kubestep_framework::record::{CycleRecord, QueueName, VerdictId};
 use kubestep_framework::status::node_statuses::Diagnosis;
 
 impl Scheduler {
-    /// What a person decided for cycles to come.
+    /// The interventions for the coming cycles.
     pub fn interventions(&self) -> &Interventions {
         &self.interventions
     }
 
-    /// What a person decided for cycles to come, to be changed.
+    /// The interventions for the coming cycles, mutable.
     pub fn interventions_mut(&mut self) -> &mut Interventions {
         &mut self.interventions
     }
 
-    /// Moves a pod into the active queue, whatever it waits for; gates still hold. `false` if
-    /// it is in no queue or does not get there.
+    /// Moves a waiting pod into the active queue; PreEnqueue plugins still run. `false` if it is in
+    /// no queue or remains gated.
     pub fn activate(&mut self, key: NamespacedName, now: Time) -> bool {
         let (queue, cx) = self.queue_context(now);
         queue.activate(&cx, &[key]);
         queue.place_of(key) == QueueName::Active
     }
 
-    /// Tries a pod again that waits for an event. `false` if it does not wait for one.
+    /// Requeues a pod that waits for an event. `false` if it does not wait for one.
     pub fn retry(&mut self, key: NamespacedName, now: Time) -> bool {
         let (queue, cx) = self.queue_context(now);
         queue.retry(&cx, key)
     }
 
-    /// Holds these pods no more, without a selection none: rules that are written like this end,
-    /// and pods that wait go on as far as only their hold kept them. Gives whether a rule ended,
-    /// and how many pods were let go.
+    /// Ends the hold rules with this selection, or all with `None`, and allows the waiting pods
+    /// that only their hold kept. Returns whether a rule ended, and how many pods were released.
     pub fn release(
         &mut self,
         pods: Option<&PodSelection>,
@@ -66,8 +64,8 @@ impl Scheduler {
         (ended, held.len())
     }
 
-    /// Volumes, volume claims and resource claims that are decided in memory, by Reserve, and
-    /// not yet written.
+    /// Volumes, volume claims and resource claims that Reserve decided in memory and that are not
+    /// written yet.
     pub fn reserved_objects(&self) -> BTreeSet<ObjectKey> {
         let key = |kind| {
             move |name: NamespacedName| ObjectKey {
@@ -85,8 +83,8 @@ impl Scheduler {
         volumes.chain(claims).chain(devices).collect()
     }
 
-    /// The node that is forced on the pod, as the only one that is feasible. The verdicts
-    /// that the filters give stay in the record.
+    /// The node that the user forced, as the only feasible one. The record keeps the verdicts of
+    /// the filters.
     pub(crate) fn forced_node(
         &mut self,
         cycle: &mut Cycle,
@@ -112,7 +110,7 @@ impl Scheduler {
         Some(vec![node])
     }
 
-    /// The verdict on a node, if it is not a pass that was vetoed.
+    /// The verdict on a node, unless it passes and the user vetoed it.
     pub(crate) fn unless_vetoed(
         &mut self,
         cycle: &Cycle,
@@ -126,12 +124,12 @@ impl Scheduler {
     }
 }
 
-/// Whether a node is not to be taken in this cycle.
+/// Whether the user vetoed a node in this cycle.
 pub(crate) fn is_vetoed(cycle: &Cycle, node: Symbol) -> bool {
     cycle.record.interventions.contains(&Intervention::Veto(node))
 }
 
-/// The node that a person chose, if it is among those with the best score.
+/// The node that the user chose, if it is among those with the best score.
 pub(crate) fn chosen(record: &CycleRecord) -> Option<Symbol> {
     record.interventions.iter().find_map(|intervention| match intervention {
         Intervention::Choose(node) => {
@@ -142,7 +140,7 @@ pub(crate) fn chosen(record: &CycleRecord) -> Option<Symbol> {
     })
 }
 
-/// How long the pod is to be held at Permit, in microseconds.
+/// How long the pod is held at Permit, in microseconds.
 pub(crate) fn hold(record: &CycleRecord) -> Option<i64> {
     record.interventions.iter().find_map(|intervention| match *intervention {
         Intervention::Hold(timeout) => Some(timeout),
@@ -150,7 +148,7 @@ pub(crate) fn hold(record: &CycleRecord) -> Option<i64> {
     })
 }
 
-/// The state of a cycle that begins.
+/// The state of a new cycle, with the faults to inject.
 pub(crate) fn state(interventions: &[Intervention]) -> CycleState {
     let fault = |intervention: &Intervention| match *intervention {
         Intervention::Fail(point, plugin) => Some((point, plugin)),

@@ -1,9 +1,9 @@
-//! Pods that a person wants held at Permit, with their place on the node taken, until they are
-//! allowed or rejected.
+//! Pods that the user holds at Permit: they stay assumed on their node until they are allowed or
+//! rejected.
 //!
-//! A hold is kubestep's own: it is asked after all Permit plugins of the profile and stands in
-//! records under the name [`HOLD`], so that it is never mistaken for a plugin of upstream.
-//! Nothing wakes a pod that was rejected in its name, as with any rejector that no profile knows.
+//! A hold is not part of kube-scheduler: it is applied after all Permit plugins of the profile, and
+//! records show it under the name [`HOLD`], so that it cannot be mistaken for an upstream plugin.
+//! No event requeues a pod that was rejected by it, as with any rejector that no profile registers.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::intervention::HOLD;
 use kubestep_framework::runtime::binding::{MAX_PERMIT_TIMEOUT, PermitOutcome};
 
-/// Which pods are meant: by their labels, or by name.
+/// Selects pods by their labels or by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodSelection {
-    /// As it is written, without spaces around it.
+    /// The selection as written, trimmed.
     text: String,
     by: By,
 }
@@ -25,16 +25,16 @@ pub struct PodSelection {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum By {
     Labels(Selector),
-    /// The namespace, if one is named, and the name; both may hold `*` and `?`.
+    /// The namespace, if given, and the name; both may contain `*` and `?`.
     Name(Option<String>, String),
 }
 
 impl PodSelection {
-    /// Reads `app=web`, `tier in (a,b)`, `shop/web-0`, `web-*`, `shop/*`; with `-l` in front it
-    /// is labels in any case. A name without a namespace is meant in any.
+    /// Parses `app=web`, `tier in (a,b)`, `shop/web-0`, `web-*`, `shop/*`. With `-l` in front it is
+    /// always a label selector. A name without a namespace matches in every namespace.
     ///
     /// # Errors
-    /// It is empty, or no label selector.
+    /// The text is empty, or not a valid label selector.
     pub fn parse(text: &str) -> Result<PodSelection, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -54,13 +54,13 @@ impl PodSelection {
         Ok(PodSelection { text: text.into(), by })
     }
 
-    /// Exactly this pod.
+    /// Selects exactly this pod.
     pub fn of(pod: NamespacedName) -> PodSelection {
         let by = By::Name(Some(pod.namespace.to_string()), pod.name.to_string());
         PodSelection { text: pod.to_string(), by }
     }
 
-    /// Whether the pod is one of them.
+    /// Whether the pod is selected.
     pub fn matches(&self, pod: &PodInfo) -> bool {
         let key = pod.key();
         match &self.by {
@@ -79,21 +79,21 @@ impl fmt::Display for PodSelection {
     }
 }
 
-/// That pods are to be held.
+/// A rule that holds pods.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HoldRule {
-    /// Which.
+    /// The pods to hold.
     pub pods: PodSelection,
-    /// How long at most, in microseconds; no longer than upstream lets Permit wait (FW-160).
+    /// The maximum hold in microseconds, at most the 15 minutes that upstream lets Permit wait.
     pub timeout: i64,
 }
 
 impl HoldRule {
-    /// Reads `app=web`, or `app=web for 5m`. Without a time it is the longest that Permit waits,
-    /// a quarter of an hour.
+    /// Parses `app=web` or `app=web for 5m`. Without a duration, the hold lasts for the longest
+    /// wait at Permit, 15 minutes.
     ///
     /// # Errors
-    /// What is wrong with the selection or the time.
+    /// The selection or the duration is invalid.
     pub fn parse(text: &str) -> Result<HoldRule, String> {
         let (pods, timeout) = match text.rsplit_once(" for ") {
             Some((pods, time)) => (pods, Self::timeout(time.trim())?),
@@ -115,7 +115,7 @@ impl HoldRule {
     }
 }
 
-/// As it is read.
+/// The form that [`HoldRule::parse`] accepts.
 impl fmt::Display for HoldRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.timeout {
@@ -125,7 +125,7 @@ impl fmt::Display for HoldRule {
     }
 }
 
-/// Adds kubestep's own hold to what the Permit plugins answered. A pod that one of them rejected is
+/// Adds the user's hold to the outcome of the Permit plugins. A pod that one of them rejected is
 /// not held.
 pub(crate) fn hold(outcome: &mut PermitOutcome, timeout: i64) {
     outcome.add_wait(HOLD.into(), "held by hand at Permit", timeout);

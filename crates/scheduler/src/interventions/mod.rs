@@ -1,9 +1,9 @@
-//! What a person decides in the scheduler's place: which node a pod gets or does not get in
-//! its next cycle, which pods are held at Permit, and which plugin fails.
+//! What the user decides instead of the scheduler: which node a pod gets or does not get in its
+//! next cycle, which pods are held at Permit, and which plugin fails.
 //!
-//! This is data that the engine asks at fixed points of a cycle, and every cycle's record
-//! holds those that were in force in it, so that no decision looks like the scheduler's own
-//! when it was not.
+//! Interventions are data that the engine reads at fixed points of a cycle. Every cycle's record
+//! lists those that applied to it, so that a decision of the user never looks like one of the
+//! scheduler.
 
 pub(crate) mod by_hand;
 pub mod holds;
@@ -15,11 +15,11 @@ use kubestep_framework::record::intervention::Intervention;
 /// An intervention that waits for its cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// The pod whose cycles it is for; all without.
+    /// The pod to whose cycles it applies; `None` for all pods.
     pub pod: Option<NamespacedName>,
     /// What it does.
     pub what: Intervention,
-    /// Whether it stays in force after one cycle.
+    /// Whether it remains in force after one cycle.
     pub lasting: bool,
 }
 
@@ -31,12 +31,12 @@ pub struct Interventions {
 }
 
 impl Interventions {
-    /// Adds one.
+    /// Adds an intervention.
     pub fn add(&mut self, standing: Standing) {
         self.standing.push(standing);
     }
 
-    /// Takes all back. `false` if there were none.
+    /// Removes all interventions. `false` if there were none.
     pub fn clear(&mut self) -> bool {
         let any = !self.standing.is_empty() || !self.holds.is_empty();
         self.standing.clear();
@@ -44,30 +44,30 @@ impl Interventions {
         any
     }
 
-    /// Holds pods from now on. Of two rules for the same pods the newer one counts.
+    /// Adds a hold rule. It replaces an earlier rule with the same selection.
     pub fn hold(&mut self, rule: HoldRule) {
         self.end_hold(Some(&rule.pods));
         self.holds.push(rule);
     }
 
-    /// Ends the rule that is written like this, or all. `false` if there is none.
+    /// Ends the rule with this selection, or all with `None`. `false` if there is none.
     pub fn end_hold(&mut self, pods: Option<&PodSelection>) -> bool {
         let before = self.holds.len();
         self.holds.retain(|rule| pods.is_some_and(|pods| rule.pods != *pods));
         self.holds.len() != before
     }
 
-    /// Which pods are held.
+    /// The hold rules.
     pub fn holds(&self) -> &[HoldRule] {
         &self.holds
     }
 
-    /// All of them.
+    /// All interventions.
     pub fn iter(&self) -> impl Iterator<Item = &Standing> {
         self.standing.iter()
     }
 
-    /// Those for a cycle of that pod, which begins. Those for one cycle are used up by it.
+    /// The interventions for a cycle of that pod. Those for one cycle are removed.
     pub(crate) fn take(&mut self, pod: &PodInfo) -> Vec<Intervention> {
         let mut taken = Vec::new();
         let key = pod.key();
