@@ -1,5 +1,5 @@
-//! Required affinity and anti-affinity: three counts of pods by topology domain, made once per
-//! cycle, class by class, looked up per node (IPA-002…007).
+//! Required affinity and anti-affinity: three counts of pods by topology domain, computed once per
+//! cycle for each class of pods, and looked up for each node.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use kubestep_framework::status::Status;
 
 use super::terms::{all_match, all_match_class, expand, selects};
 
-/// The three refusals, built once (IPA-004).
+/// The three rejections, built once. Unmet affinity is unresolvable, as evicting pods cannot help.
 pub struct Refusals {
     affinity: Status,
     anti_affinity: Status,
@@ -21,7 +21,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Those of the plugin of that name.
+    /// The rejections with the plugin's name.
     pub fn new(plugin: Symbol) -> Refusals {
         let affinity = Status::unresolvable("node(s) didn't match pod affinity rules");
         let own = Status::unschedulable("node(s) didn't match pod anti-affinity rules");
@@ -35,7 +35,7 @@ impl Refusals {
     }
 }
 
-/// What does not change within a cycle.
+/// The part of the state that AddPod and RemovePod do not change.
 #[derive(Debug)]
 struct Own {
     affinity: Vec<AffinityTerm>,
@@ -44,7 +44,7 @@ struct Own {
     matches_itself: bool,
 }
 
-/// The counts of one cycle, for one pod.
+/// The counts of one cycle for one pod.
 #[derive(Clone, Debug)]
 pub struct FilterState {
     own: Arc<Own>,
@@ -52,7 +52,7 @@ pub struct FilterState {
     affinity: KeyedCounts,
     /// Pods that match an own anti-affinity term.
     anti_affinity: KeyedCounts,
-    /// Anti-affinity terms of other pods that match this one.
+    /// Anti-affinity terms of existing pods that match this pod.
     existing: KeyedCounts,
 }
 
@@ -72,14 +72,14 @@ impl FilterState {
         FilterState { own: Arc::new(own), affinity, anti_affinity, existing }
     }
 
-    /// Whether nothing can be refused (IPA-003).
+    /// Whether Filter would accept every node: PreFilter then skips the plugin.
     pub fn is_idle(&self) -> bool {
         self.own.affinity.is_empty()
             && self.own.anti_affinity.is_empty()
             && self.existing.is_all_zero()
     }
 
-    /// Counts `other` in or out (IPA-007).
+    /// AddPod and RemovePod: adds `other` to all three counts, or removes it.
     pub fn count_pod(
         &mut self,
         cx: &CycleContext<'_>,
@@ -111,8 +111,8 @@ impl FilterState {
         (&self.own.affinity, &self.own.anti_affinity)
     }
 
-    /// The own affinity terms, by their place, that keep the pod off the node: no pod that
-    /// matches all terms is in the node's domain, or the node is in none (`None`).
+    /// The indices of the own affinity terms that exclude the node, each with the count of its
+    /// domain: 0 if no pod in the domain matches all terms, `None` if the node is in no domain.
     pub fn unmet_affinity(&self, node: &NodeInfo) -> Vec<(usize, Option<i64>)> {
         if self.satisfies_affinity(node.id) {
             return Vec::new();
@@ -130,17 +130,17 @@ impl FilterState {
         counted.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Whether the own anti-affinity, and whether that of other pods, keeps the pod off the node.
+    /// Whether the own anti-affinity excludes the node, and whether that of existing pods does.
     pub fn repelled(&self, node: &NodeInfo) -> (bool, bool) {
         (!self.satisfies_anti_affinity(node.id), !self.satisfies_existing(node.id))
     }
 
-    /// Whether an anti-affinity term of another pod means this one.
+    /// Whether an anti-affinity term of another pod matches this one.
     pub fn is_meant_by(&self, term: &AffinityTerm, pod: &PodInfo) -> bool {
         term.matches(&pod.pod, &self.own.namespace_labels)
     }
 
-    /// IPA-004
+    /// The order in which upstream checks: affinity, own anti-affinity, that of existing pods.
     pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
         if !self.satisfies_affinity(node) {
             refusals.affinity.clone()
@@ -153,7 +153,7 @@ impl FilterState {
         }
     }
 
-    /// IPA-005
+    /// Whether the node has the key of every affinity term and a matching pod in each domain.
     fn satisfies_affinity(&self, node: NodeId) -> bool {
         let mut found = true;
         for term in &self.own.affinity {
@@ -161,11 +161,11 @@ impl FilterState {
             let Some(count) = counts.and_then(|counts| counts.at(node)) else { return false };
             found &= count > 0;
         }
-        // The first pod of a group that wants to be together goes anywhere.
+        // The first pod of a group with affinity to itself fits on any node with the keys.
         found || (self.affinity.is_all_zero() && self.own.matches_itself)
     }
 
-    /// IPA-006
+    /// Whether no pod in the node's domains matches an own anti-affinity term.
     fn satisfies_anti_affinity(&self, node: NodeId) -> bool {
         none_at(&self.anti_affinity, node)
     }
@@ -180,8 +180,8 @@ fn none_at(counts: &KeyedCounts, node: NodeId) -> bool {
     counts.iter().all(|counts| counts.at(node).is_none_or(|count| count <= 0))
 }
 
-/// Pods that match all own affinity terms, and pods that match each own anti-affinity term.
-/// Every key of an own term is there, counted or not.
+/// Pods that match all own affinity terms, and pods that match each own anti-affinity term. Every
+/// key of an own term has an entry, even with count 0.
 fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (KeyedCounts, KeyedCounts) {
     let (mut affinity, mut anti_affinity) = (KeyedCounts::default(), KeyedCounts::default());
     let keys = |terms: &[AffinityTerm], counts: &mut KeyedCounts| {
@@ -209,7 +209,7 @@ fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (KeyedCounts, KeyedCounts
     (affinity, anti_affinity)
 }
 
-/// Anti-affinity terms of placed pods that match the pod.
+/// Anti-affinity terms of existing pods that match the pod.
 fn count_existing(cx: &CycleContext<'_>, namespace_labels: &Labels) -> KeyedCounts {
     let mut counts = KeyedCounts::default();
     for pods in cx.snapshot.pods().with_required_anti_affinity() {
