@@ -1,7 +1,6 @@
 //! The house rules, held by a test: sizes, layers, purity of the engine, and what must not
 //! stand in the code. All violations are reported at once.
 
-mod coverage;
 mod rules;
 mod scan;
 
@@ -74,20 +73,6 @@ fn themes_are_documents() {
         if !document.is_ok_and(|document| document.is_mapping()) {
             violations.push(format!("{}: is not a YAML mapping", path.display()));
         }
-    }
-    report(violations);
-}
-
-#[test]
-fn the_coverage_table_is_true_to_the_code() {
-    let rows = coverage::rows(&read(Path::new("tests/conformance/COVERAGE.md")));
-    assert!(rows.len() > 600, "{} rows", rows.len());
-    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut violations = coverage::violations(&rows, |file| top.join(file).is_file());
-    for path in ["src", "crates"].iter().flat_map(|folder| files(folder, &["rs"])) {
-        let unlisted = coverage::unlisted(&rows, &read(&path));
-        violations
-            .extend(unlisted.iter().map(|id| format!("{}: {id} is not listed", path.display())));
     }
     report(violations);
 }
