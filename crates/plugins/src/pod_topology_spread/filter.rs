@@ -140,6 +140,7 @@ impl FilterState {
         FilterState { constraints: Arc::new(constraints), spreads }
     }
 
+    /// The hard constraints of the pod.
     pub fn constraints(&self) -> &Constraints {
         &self.constraints
     }
