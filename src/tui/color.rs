@@ -1,7 +1,7 @@
 //! Whether and how many colours are used, and how a colour is mapped down to what the terminal has.
 //!
-//! We decide ourselves and force crossterm to obey: crossterm 0.29's own `NO_COLOR` handling resets the
-//! attributes with the colours and so erases the selection bar (guide B.9).
+//! kubestep decides and overrides crossterm: crossterm 0.29's own `NO_COLOR` handling resets the
+//! attributes together with the colours and so erases the selection bar.
 
 use ratatui::style::Color;
 

@@ -62,7 +62,7 @@ const DRAWN: &[(&str, TieBreak, &str)] = &[
         "events-11-0034",
         TieBreak::Seed(66),
         "one event moves several pods of one priority and time, in the order of a walk over a Go \
-         map that began at the second slot (Q-003)",
+         map that began at the second slot",
     ),
     ("volumes-11-0031", TieBreak::Seed(66), "the same, of a walk that began at the third slot"),
 ];

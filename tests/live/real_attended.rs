@@ -53,7 +53,7 @@ fn real_a_pod_is_allowed_and_one_rejected_by_hand() {
     until("the condition", || condition(&get_pod(&plane, "bad"))["status"] == "False");
     let bad = get_pod(&plane, "bad");
     assert_eq!(bad["spec"]["nodeName"], Value::Null);
-    // FW-164: the words of a plugin's rejection, for the one node that was chosen.
+    // The message of a pod rejected at Permit counts only the selected node.
     let told = condition(&bad);
     assert_eq!(told["reason"], "Unschedulable");
     assert_eq!(told["message"], "0/1 nodes are available: 1 not today.");

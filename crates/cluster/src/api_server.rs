@@ -293,7 +293,7 @@ impl ApiServer {
     }
 
     /// Changes a pod in place, which makes a new version of it. In the recorded cycles it does
-    /// not, so that the queue, which ignores updates without a new version (E-006), goes on
+    /// not, so that the queue, which ignores updates without a new version, goes on
     /// there with the pod as it was popped.
     pub(super) fn change_pod(
         &mut self,

@@ -231,7 +231,7 @@ fn a_claim_on_the_wrong_node_is_deallocated() {
     assert_eq!(allocated(&world, "one"), (vec!["a"], vec!["p"]));
 }
 
-/// ER-005: the claim that the plugin makes is waited for until it is listed.
+/// PreBind waits until the informer lists the claim that the plugin created.
 #[test]
 fn a_claim_for_extended_resources_waits_for_its_devices_too() {
     let mut world = world(None, json!([{"name": "a", "bindingConditions": ["Ready"]}]));

@@ -1,5 +1,5 @@
-//! The last step: would kube-scheduler start with this document, and what would
-//! it run? (CFG-080…095, CFG-151, CFG-152)
+//! The last step: whether kube-scheduler would start with this document, and which plugins it
+//! would run.
 //!
 //! Upstream: NewFramework in `pkg/scheduler/framework/runtime/framework.go`,
 //! `pkg/scheduler/profile/profile.go`, buildExtenders in `pkg/scheduler/scheduler.go`.
@@ -16,10 +16,10 @@ use super::profile::{ProfileArgs, ResolvedProfile};
 use super::types::{Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, PluginArgs};
 use super::validation::{Findings, validate_args};
 
-/// Extenders whose call takes no time limit from the document get this one.
+/// The time limit of extenders whose `httpTimeout` is not set.
 const DEFAULT_EXTENDER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The extenders in the order they are asked: the ignorable ones last. CFG-151
+/// The extenders in the order of their calls. As upstream, ignorable extenders come last.
 pub fn effective_extenders(extenders: &[Extender]) -> Vec<Extender> {
     let (ignorable, others): (Vec<Extender>, Vec<Extender>) =
         extenders.iter().cloned().partition(|extender| extender.ignorable);
@@ -29,15 +29,15 @@ pub fn effective_extenders(extenders: &[Extender]) -> Vec<Extender> {
     ordered
 }
 
-/// A time limit for every extender that has none.
+/// Sets the default time limit of every extender that has none.
 pub fn set_time_limits(extenders: &mut [Extender]) {
     for extender in extenders.iter_mut().filter(|extender| extender.http_timeout.nanos == 0) {
         extender.http_timeout = DEFAULT_EXTENDER_TIMEOUT;
     }
 }
 
-/// Whether each extender's client can be made, as far as the document tells: an authority that
-/// nothing is verified with is refused. Files are not looked at.
+/// Checks that each extender's client can be built: as in client-go, `insecure` and an authority
+/// exclude each other. Certificate files are not read.
 pub fn check_clients(extenders: &[Extender]) -> Result<(), Problem> {
     let contradicts = |extender: &Extender| {
         let tls = extender.tls_config.as_ref();
@@ -50,7 +50,7 @@ pub fn check_clients(extenders: &[Extender]) -> Result<(), Problem> {
     Err(Problem::new(&path.field("insecure"), message).help("remove it, or the authority"))
 }
 
-/// All resources that an extender wants the scheduler to ignore.
+/// All resources that extenders mark `ignoredByScheduler`.
 pub fn ignored_resources(extenders: &[Extender]) -> Vec<Symbol> {
     let managed = extenders.iter().flat_map(|extender| &extender.managed_resources);
     managed.filter(|resource| resource.ignored_by_scheduler).map(|resource| resource.name).collect()
@@ -79,7 +79,7 @@ pub fn profiles(
         built.push(checked.map_err(|problem| prefixed(problem, "initializing profiles: "))?);
     }
     if built.is_empty() {
-        return Err(Problem::new(&root, "at least one profile is required")); // CFG-095
+        return Err(Problem::new(&root, "at least one profile is required"));
     }
     Ok(built)
 }
@@ -89,8 +89,7 @@ fn prefixed(mut problem: Problem, prefix: &str) -> Problem {
     problem
 }
 
-/// The profiles, with the extenders' ignored resources in place of those of
-/// NodeResourcesFit. CFG-152
+/// The profiles, with the extenders' ignored resources instead of those of NodeResourcesFit.
 fn with_ignored_resources(
     document: &KubeSchedulerConfiguration,
     path: &FieldPath,
@@ -116,7 +115,7 @@ fn with_ignored_resources(
     Ok(profiles)
 }
 
-/// One profile on its way.
+/// Builds one profile.
 struct Builder<'a> {
     profile: &'a KubeSchedulerProfile,
     path: &'a FieldPath,
@@ -146,7 +145,6 @@ impl Builder<'_> {
         })
     }
 
-    /// CFG-080
     fn check_repeated_config(&self) -> Result<(), Problem> {
         let configs = &self.profile.plugin_config;
         for (i, config) in configs.iter().enumerate() {
@@ -159,7 +157,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What a plugin checks when it is built. CFG-081, CFG-120, CFG-121
+    /// Validates the arguments of one plugin again, as upstream's factory does; those of
+    /// NodeResourcesFit were not validated before.
     fn check_arguments(&self, name: Symbol) -> Result<(), Problem> {
         let configs = self.profile.plugin_config.iter();
         let mut of_plugin = configs.enumerate().filter(|(_, config)| config.name == name);
@@ -179,7 +178,7 @@ impl Builder<'_> {
         Err(Problem::new(&path, format!("initializing plugin {:?}: {text}", name.as_str())))
     }
 
-    /// CFG-082…084
+    /// A profile needs one queue sort plugin, a bind plugin, and at most one placement generator.
     fn check_counts(&self, points: &Points) -> Result<(), Problem> {
         let name = self.profile.scheduler_name;
         let count = |point: ExtensionPoint| points[point.index()].len();
@@ -229,7 +228,7 @@ impl Builder<'_> {
     }
 }
 
-/// All profiles share one queue. CFG-091
+/// Checks that scheduler names differ and that all profiles sort their common queue alike.
 fn check_together(
     profile: &KubeSchedulerProfile,
     resolved: &ResolvedProfile,

@@ -11,7 +11,7 @@ use super::profile::{Origin, ResolvedPlugin, ResolvedProfile};
 use super::resolve::ResolvedConfig;
 use super::types::{Extender, KubeSchedulerProfile};
 
-/// The whole configuration, at most `width` columns wide where words allow.
+/// The whole configuration, wrapped at `width` columns where words allow.
 pub fn config(config: &ResolvedConfig, width: usize) -> String {
     let mut text = String::new();
     let backoff = format!(
@@ -38,8 +38,8 @@ pub fn config(config: &ResolvedConfig, width: usize) -> String {
     text
 }
 
-/// The plugins of a profile at each point, in the order they run, with weights
-/// (`×3`). `+` marks those the point's own set enabled, `!` those it re-configured.
+/// The plugins of a profile at each point, in their order, with weights (`×3`). `+` marks those
+/// that the point's own set enables, `!` those that it overrides.
 pub fn profile(profile: &ResolvedProfile, width: usize) -> String {
     let mut text = format!("Profile {}\n", profile.scheduler_name);
     let mut rows: Vec<Row> = Vec::new();
@@ -54,7 +54,7 @@ pub fn profile(profile: &ResolvedProfile, width: usize) -> String {
     text
 }
 
-/// All plugins with the points they run at and what they do.
+/// All plugins with their extension points and what they do.
 pub fn plugins(registry: &[PluginDescriptor], width: usize) -> String {
     let rows: Vec<Row> = registry
         .iter()
@@ -69,7 +69,7 @@ pub fn plugins(registry: &[PluginDescriptor], width: usize) -> String {
     text
 }
 
-/// All feature gates: whether they are on, their stage, and what they change.
+/// All feature gates: whether they are on, their stage and their effect.
 pub fn features(gates: &FeatureGates, width: usize) -> String {
     let rows: Vec<Row> = Feature::all()
         .map(|feature| {
@@ -89,7 +89,7 @@ pub fn features(gates: &FeatureGates, width: usize) -> String {
     text
 }
 
-/// A line of a table: a label and items, which are never broken.
+/// A line of a table: a label and items, which are not wrapped internally.
 pub(super) struct Row {
     pub(super) label: String,
     pub(super) items: Vec<String>,
@@ -172,7 +172,7 @@ fn extender(extender: &Extender) -> Row {
     Row { label: "Extender".to_owned(), items }
 }
 
-/// The arguments of every plugin that has some, as they would be written.
+/// The arguments of every plugin that has arguments, as a document would contain them.
 fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     let mut rows = Vec::new();
     for config in &profile.plugin_config {
@@ -191,7 +191,7 @@ fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     }
 }
 
-/// A value as YAML writes it on one line.
+/// A value as YAML on one line.
 pub(super) fn compact(value: &Node) -> String {
     match value {
         Node::Null => "null".to_owned(),

@@ -1,18 +1,18 @@
 //! Durations as Kubernetes configuration writes them: `1m30s`, possibly negative.
 //!
-//! Reading and printing follow Go's `time.ParseDuration` and
-//! `Duration.String`, which upstream uses by way of `metav1.Duration`.
+//! Parsing and printing follow Go's `time.ParseDuration` and `Duration.String`, which upstream uses
+//! through `metav1.Duration`.
 
 use std::fmt;
 
 /// A signed duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Duration {
-    /// Nanoseconds; negative for a duration into the past.
+    /// In nanoseconds; may be negative.
     pub nanos: i64,
 }
 
-/// Units and their length in nanoseconds, longest first.
+/// The units with their length in nanoseconds, longest first.
 const UNITS: [(&str, i64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -40,7 +40,7 @@ impl Duration {
         self.nanos / 1_000
     }
 
-    /// Reads `-1h2m3.5s`. `None` if it is no duration or too long for 64 bits.
+    /// Parses `-1h2m3.5s`. `None` if it is no duration or exceeds 64 bits.
     pub fn parse(text: &str) -> Option<Duration> {
         let (negative, mut rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -63,7 +63,7 @@ impl Duration {
     }
 }
 
-/// One number with its unit at the start of `text`, in nanoseconds, and what follows it.
+/// The first number with its unit, in nanoseconds, and the rest of `text`.
 fn part(text: &str) -> Option<(i128, &str)> {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let number_end = text.find(|c| !is_number(c))?;

@@ -1,5 +1,5 @@
-//! From the plugin sets of a profile to the plugins that run at each point
-//! (CFG-070…076), with upstream's errors.
+//! Expands the plugin sets of a profile into the plugins that run at each point, with upstream's
+//! errors.
 //!
 //! Upstream: updatePluginList, expandMultiPointPlugins and getValidScoreWeights in
 //! `pkg/scheduler/framework/runtime/framework.go`.
@@ -18,15 +18,15 @@ use super::types::{Plugin, Plugins};
 /// The plugins at each point, indexed by [`ExtensionPoint::index`].
 pub type Points = [Vec<ResolvedPlugin>; ExtensionPoint::COUNT];
 
-/// What expansion works on.
+/// The inputs of the expansion.
 struct Expansion<'a> {
     plugins: &'a Plugins,
     registry: &'a [PluginDescriptor],
-    /// Where the plugin sets are in the document.
+    /// The path of the plugin sets in the document.
     path: &'a FieldPath,
 }
 
-/// Expands the sets in `plugins`, which are at `path` in the document.
+/// Expands the sets in `plugins`, whose path in the document is `path`.
 pub fn expand(
     plugins: &Plugins,
     registry: &[PluginDescriptor],
@@ -44,17 +44,20 @@ pub fn expand(
     Ok(points)
 }
 
-/// Fills in the weights of one point that has some; `Err` if their sum could overflow. CFG-074, CFG-075
+/// Sets the weights of the plugins at a point with weights; a plugin without one gets 1.
+///
+/// # Errors
+/// The sum of the weighted maximum scores could overflow.
 pub fn weigh(
     points: &mut Points,
     point: ExtensionPoint,
     plugins: &Plugins,
 ) -> Result<(), &'static str> {
-    /// Highest score of a node.
+    /// The highest score of a node.
     const MAX_SCORE: i64 = 100;
     let mut total = 0_i64;
     for plugin in &mut points[point.index()] {
-        // The point's own entries come before MultiPoint's; the first of a name counts.
+        // The first entry of a name counts, and the point's own set comes before MultiPoint.
         let entries = plugins.at(point).enabled.iter().chain(&plugins.multi_point.enabled);
         let weight = entries.into_iter().find(|entry| entry.name == plugin.name);
         plugin.weight = weight.map(|entry| entry.weight).filter(|weight| *weight != 0).unwrap_or(1);
@@ -65,7 +68,7 @@ pub fn weigh(
 }
 
 impl Expansion<'_> {
-    /// The point's own list. CFG-070
+    /// The point's own list.
     fn specific(&self, point: ExtensionPoint) -> Result<Vec<ResolvedPlugin>, Problem> {
         let mut list: Vec<ResolvedPlugin> = Vec::new();
         for (i, entry) in self.plugins.at(point).enabled.iter().enumerate() {
@@ -98,7 +101,8 @@ impl Expansion<'_> {
         })
     }
 
-    /// MultiPoint's plugins merged into the point's own list. CFG-071…073
+    /// Merges MultiPoint's plugins with the point's own list. Plugins in both come first, in the
+    /// order of the point's list, then those of MultiPoint only, then the rest of the point's list.
     fn with_multi_point(
         &self,
         point: ExtensionPoint,
@@ -226,7 +230,7 @@ mod tests {
     fn a_weight_of_the_point_wins_even_where_multi_point_repeats_it() {
         let multi = set(&[("NodePorts", 0), ("NodeAffinity", 9), ("NodeAffinity", 8)], &[]);
         let plugins = plugins(multi, Score, set(&[("NodeAffinity", 4)], &[]));
-        // NodeAffinity is repeated at PreFilter, where nothing overrides it.
+        // NodeAffinity is also repeated at PreFilter, where no entry overrides it.
         assert_eq!(
             outcome(&plugins, Score).unwrap_err(),
             "plugins.multiPoint.enabled[2]: plugin \"NodeAffinity\" already registered as \

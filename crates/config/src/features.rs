@@ -1,5 +1,5 @@
-//! Feature gates of Kubernetes 1.36 that change what the scheduler does, with
-//! their stage, default and dependencies (reference §9).
+//! The feature gates of Kubernetes 1.36 that affect the scheduler, with their stage, default and
+//! dependencies.
 //!
 //! Upstream: `pkg/features/kube_features.go` (table and dependencies) and
 //! `staging/src/k8s.io/component-base/featuregate/feature_gate.go` (parsing).
@@ -13,7 +13,7 @@ use super::suggest::closest;
 /// How mature a feature is in Kubernetes 1.36.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// Off by default, may disappear.
+    /// Off by default; may be removed.
     Alpha,
     /// Usually on by default.
     Beta,
@@ -22,7 +22,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stage in upstream's spelling.
+    /// The stage as upstream writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Stage::Alpha => "ALPHA",
@@ -127,7 +127,7 @@ impl Feature {
         SPECS.iter().map(|spec| spec.feature)
     }
 
-    /// The gate of that name (case matters).
+    /// The gate of that name; upper and lower case differ.
     pub fn from_name(name: &str) -> Option<Feature> {
         SPECS.iter().find(|spec| spec.name == name).map(|spec| spec.feature)
     }
@@ -146,17 +146,17 @@ impl Feature {
         self.spec().stage
     }
 
-    /// Whether it is on in 1.36 unless set.
+    /// Whether it is on by default in 1.36.
     pub const fn default(self) -> bool {
         self.spec().default
     }
 
-    /// Whether it can no longer be changed in 1.36.
+    /// Whether it is locked to its default in 1.36.
     pub const fn locked(self) -> bool {
         self.spec().locked
     }
 
-    /// The gates that must be on for this one to be on.
+    /// The gates that this one depends on.
     pub const fn needs(self) -> &'static [Feature] {
         self.spec().needs
     }
@@ -193,7 +193,7 @@ impl FeatureGates {
         self.0 & (1 << feature as u8) != 0
     }
 
-    /// A copy with `feature` switched, unchecked: neither locks nor dependencies are looked at.
+    /// A copy with `feature` set, without checking locks and dependencies.
     pub const fn with(self, feature: Feature, on: bool) -> FeatureGates {
         let bit = 1 << feature as u8;
         FeatureGates(if on { self.0 | bit } else { self.0 & !bit })
@@ -207,9 +207,8 @@ impl FeatureGates {
             .map(move |feature| (feature, self.enabled(feature)))
     }
 
-    /// Parses the value of `--feature-gates`: `Name=true,Name=false`. Names and
-    /// values may have spaces around them, empty parts are skipped, and a name
-    /// given twice counts as the last says.
+    /// Parses the value of `--feature-gates`: `Name=true,Name=false`. Names and values may be
+    /// surrounded by spaces, empty parts are skipped, and the last value of a name counts.
     pub fn parse(text: &str) -> Result<FeatureGates, FeatureGateError> {
         let mut pairs = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -226,8 +225,8 @@ impl FeatureGates {
         FeatureGates::from_pairs(pairs)
     }
 
-    /// Sets gates by name on top of the defaults. `AllAlpha` and `AllBeta` set
-    /// every gate of that stage that is not named itself.
+    /// Sets gates by name on top of the defaults. `AllAlpha` and `AllBeta` set every gate of that
+    /// stage that is not set by name.
     pub fn from_pairs<'a>(
         pairs: impl IntoIterator<Item = (&'a str, bool)>,
     ) -> Result<FeatureGates, FeatureGateError> {
@@ -277,7 +276,7 @@ impl fmt::Debug for FeatureGates {
 }
 
 impl fmt::Display for FeatureGates {
-    /// The gates that differ from the default, as `--feature-gates` takes them.
+    /// The gates that differ from the default, in the format of `--feature-gates`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (feature, on)) in self.changed().enumerate() {
             write!(f, "{}{feature}={on}", if i == 0 { "" } else { "," })?;
@@ -286,7 +285,7 @@ impl fmt::Display for FeatureGates {
     }
 }
 
-/// The spellings that Go's strconv.ParseBool takes.
+/// Parses the spellings that Go's strconv.ParseBool accepts.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
@@ -302,7 +301,7 @@ fn lookup(name: &str) -> Result<Feature, FeatureGateError> {
     })
 }
 
-/// Why feature gates were refused.
+/// Why feature gates were rejected.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum FeatureGateError {
     /// A part without `=`.
@@ -313,27 +312,27 @@ pub enum FeatureGateError {
     BadValue {
         /// The gate.
         name: String,
-        /// What was given.
+        /// The given value.
         value: String,
     },
-    /// A gate that the scheduler of 1.36 does not read.
+    /// A gate that is unknown to the scheduler of 1.36.
     #[error("{}", unknown_text(name, *closest))]
     Unknown {
-        /// What was given.
+        /// The given name.
         name: String,
-        /// The gate whose name is closest.
+        /// The most similar name of a gate.
         closest: Option<&'static str>,
     },
-    /// A gate that cannot be changed any more.
+    /// A gate that is locked to its default.
     #[error("feature gate {feature} cannot be set to {on}: it is {stage} and locked to {default} in Kubernetes 1.36",
         stage = feature.stage(), default = feature.default())]
     Locked {
         /// The gate.
         feature: Feature,
-        /// The value asked for.
+        /// The requested value.
         on: bool,
     },
-    /// A gate is on without one that it needs.
+    /// A gate is on although a gate that it depends on is off.
     #[error("{}", dependency_text(*feature, missing))]
     Dependency {
         /// The gate that is on.

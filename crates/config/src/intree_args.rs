@@ -1,7 +1,7 @@
-//! What is to be known about the arguments of the plugins in [`super::intree`], field by field.
+//! The documentation of the arguments of the plugins in [`super::intree`], field by field.
 //!
-//! Defaults are not written here: they come from decoding empty arguments, so that they cannot
-//! be told wrongly.
+//! It does not contain the defaults: they come from decoding empty arguments, so that they are
+//! always right.
 
 use super::points::ArgumentDoc;
 
@@ -9,7 +9,7 @@ const fn arg(name: &'static str, takes: &'static str, doc: &'static str) -> Argu
     ArgumentDoc { name, takes, doc }
 }
 
-/// Of DefaultPreemption.
+/// The arguments of DefaultPreemption.
 pub(super) const DEFAULT_PREEMPTION: &[ArgumentDoc] = &[
     arg(
         "minCandidateNodesPercentage",
@@ -23,7 +23,7 @@ pub(super) const DEFAULT_PREEMPTION: &[ArgumentDoc] = &[
     ),
 ];
 
-/// Of DynamicResources.
+/// The arguments of DynamicResources.
 pub(super) const DYNAMIC_RESOURCES: &[ArgumentDoc] = &[
     arg(
         "filterTimeout",
@@ -38,7 +38,7 @@ pub(super) const DYNAMIC_RESOURCES: &[ArgumentDoc] = &[
     ),
 ];
 
-/// Of InterPodAffinity.
+/// The arguments of InterPodAffinity.
 pub(super) const INTER_POD_AFFINITY: &[ArgumentDoc] = &[
     arg(
         "hardPodAffinityWeight",
@@ -52,24 +52,24 @@ pub(super) const INTER_POD_AFFINITY: &[ArgumentDoc] = &[
     ),
 ];
 
-/// Of ManualPermit.
+/// The arguments of ManualPermit.
 pub(super) const MANUAL_PERMIT: &[ArgumentDoc] = &[
     arg("selector", "a label selector", "The pods that are held; an empty one holds every pod."),
     arg("timeoutSeconds", "1 to 900", "After so many seconds a held pod is rejected."),
 ];
 
-/// Of NodeAffinity.
+/// The arguments of NodeAffinity.
 pub(super) const NODE_AFFINITY: &[ArgumentDoc] = &[arg(
     "addedAffinity",
     "a node affinity",
     "Holds for every pod of the profile in addition to what the pod itself asks for.",
 )];
 
-/// Of NodeResourcesBalancedAllocation.
+/// The arguments of NodeResourcesBalancedAllocation.
 pub(super) const BALANCED_ALLOCATION: &[ArgumentDoc] =
     &[arg("resources", "a list of name and weight 1", "The resources whose use should be even.")];
 
-/// Of NodeResourcesFit.
+/// The arguments of NodeResourcesFit.
 pub(super) const NODE_RESOURCES_FIT: &[ArgumentDoc] = &[
     arg(
         "ignoredResources",
@@ -91,7 +91,7 @@ pub(super) const NODE_RESOURCES_FIT: &[ArgumentDoc] = &[
     ),
 ];
 
-/// Of PodTopologySpread.
+/// The arguments of PodTopologySpread.
 pub(super) const POD_TOPOLOGY_SPREAD: &[ArgumentDoc] = &[
     arg(
         "defaultConstraints",
@@ -107,7 +107,7 @@ pub(super) const POD_TOPOLOGY_SPREAD: &[ArgumentDoc] = &[
     ),
 ];
 
-/// Of VolumeBinding.
+/// The arguments of VolumeBinding.
 pub(super) const VOLUME_BINDING: &[ArgumentDoc] = &[
     arg("bindTimeoutSeconds", "a number", "How long PreBind waits until the volumes are bound."),
     arg(

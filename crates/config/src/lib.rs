@@ -1,16 +1,16 @@
 //! KubeSchedulerConfiguration: from the document to the plugins of each profile.
 //!
-//! This layer knows the documents that kube-scheduler 1.36 takes, its feature
-//! gates and what its plugins are called and where they run. It knows nothing
-//! of how they decide; the engine builds on the outcome.
+//! This package knows the documents that kube-scheduler 1.36 accepts, its feature gates, and the
+//! names and extension points of its plugins. It does not know how plugins decide; the engine
+//! builds on its result.
 //!
 //! - [`points`], [`intree`], [`features`]: extension points, plugins, gates.
 //! - [`types`], [`args`]: the document after defaulting.
-//! - [`resolve`](fn@resolve): the one call; its steps are [`load`] and [`build`].
+//! - [`resolve`](fn@resolve): the entry point; its steps are [`load`] and [`build`].
 //! - [`profile`]: what the engine runs; [`describe`]: the same as text.
-//! - [`rows`]: the same row by row, each with whether it is the default.
-//! - [`manual`]: what is to be said about each plugin, from the table of [`intree`].
-//! - [`problem`]: what is wrong with a document, with line and column.
+//! - [`rows`]: the same as rows, each with whether it differs from the default.
+//! - [`manual`]: the manual of each plugin, from the table of [`intree`].
+//! - [`problem`]: the problems of a document, with line and column.
 
 pub mod args;
 mod construct;

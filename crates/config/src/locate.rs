@@ -1,8 +1,8 @@
 //! Line and column of a field in a YAML or JSON text.
 //!
-//! The YAML reader tells positions only in its errors. So the text is read once
-//! more by a visitor that goes down to the field and fails right there; the
-//! position in that failure is the answer. Only done when there is something to report.
+//! The YAML reader reports positions only in its errors. So the text is read again by a visitor
+//! that descends to the field and fails there; the position of that error is the field's. This is
+//! done only if there is a problem to report.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,12 +13,12 @@ use super::path::{FieldPath, Step};
 use super::problem::Location;
 use kubestep_api::yaml;
 
-/// Where `path` is written in `text` (its first document); for a field, where its name is.
+/// The location of `path` in the first document of `text`; for a field, of its name.
 pub fn locate(text: &str, path: &FieldPath) -> Option<Location> {
     locate_nth(text, path, 0)
 }
 
-/// Like [`locate`], for the occurrence number `nth` (from 0) of a field given more than once.
+/// Like [`locate`], for the `nth` occurrence (from 0) of a repeated field.
 pub fn locate_nth(text: &str, path: &FieldPath, nth: usize) -> Option<Location> {
     let found = Cell::new(false);
     let walk = Walk { steps: path.steps(), nth, found: &found };
@@ -41,7 +41,7 @@ impl Walk<'_> {
         Err(E::custom("found"))
     }
 
-    /// A scalar: the goal, or nothing below it.
+    /// Visits a scalar: it is either the searched value, or nothing is below it.
     fn scalar<E: Error>(self) -> Result<(), E> {
         if self.steps.is_empty() { self.stop() } else { Ok(()) }
     }
@@ -115,7 +115,7 @@ fn skip<'de, A: SeqAccess<'de>>(list: &mut A) -> Result<Option<()>, A::Error> {
     Ok(list.next_element::<IgnoredAny>()?.map(|_| ()))
 }
 
-/// The name of a field: whether it is the one of `step`.
+/// Checks whether the name of a field is that of `step`.
 struct Name<'a> {
     walk: Walk<'a>,
     step: &'a Step,

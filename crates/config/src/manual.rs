@@ -1,7 +1,7 @@
-//! The manual of the plugins: all that is to be known about one, as text and as JSON.
+//! The manual of the plugins, as text and as JSON.
 //!
-//! The one source are the tables of [`super::intree`]; defaults of arguments come from decoding
-//! empty ones. The command line and the interface's help print what is made here.
+//! Its only source is the table of [`super::intree`]; the defaults of arguments come from decoding
+//! empty arguments. The command line and the help in the interface show this text.
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ use super::intree::MANUAL_PERMIT;
 use super::node::Node;
 use super::points::{ArgumentDoc, PluginDescriptor};
 
-/// What the plugin does, where, with which weight and arguments, and an example; at most `width`
-/// columns wide where words allow.
+/// What the plugin does, its points, weight and arguments, and an example; wrapped at `width`
+/// columns where words allow.
 pub fn text(plugin: &PluginDescriptor, gates: &FeatureGates, width: usize) -> String {
     let mut text = format!("{}: {}\n\n", plugin.name, plugin.doc);
     paragraph(&mut text, plugin.long_doc, width);
@@ -49,7 +49,7 @@ fn paragraph(text: &mut String, words_of: &str, width: usize) {
     }
 }
 
-/// The same for programs.
+/// The manual of a plugin as JSON.
 pub fn json(plugin: &PluginDescriptor, gates: &FeatureGates) -> Value {
     let points: Vec<&str> = plugin.points.iter().map(|point| point.name()).collect();
     let argument = |(argument, default): (&ArgumentDoc, Option<Node>)| {
@@ -77,7 +77,7 @@ pub fn json(plugin: &PluginDescriptor, gates: &FeatureGates) -> Value {
     })
 }
 
-/// Whether the plugin is in the default profile under the gates.
+/// Whether the plugin is in the default profile under these gates.
 fn is_default(plugin: &PluginDescriptor, gates: &FeatureGates) -> bool {
     super::intree::default_plugins(gates).iter().any(|other| other.name == plugin.name)
 }
@@ -90,7 +90,7 @@ fn by_default(plugin: &PluginDescriptor, gates: &FeatureGates) -> String {
     }
 }
 
-/// The arguments with their defaults; `None` where nothing is set.
+/// The arguments with their defaults; `None` without a default.
 fn arguments<'a>(
     plugin: &'a PluginDescriptor,
     gates: &FeatureGates,
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::intree::{PLUGINS, find};
 
-    /// What is written out for empty arguments is described, and nothing else is.
+    /// The described arguments are exactly those in the encoding of empty arguments.
     #[test]
     fn every_argument_is_described() {
         let gates = FeatureGates::parse("StorageCapacityScoring=true").unwrap();

@@ -1,4 +1,4 @@
-//! The plugin sets of a profile merged with the default ones (CFG-060…065).
+//! Merges the plugin sets of a profile with the default sets.
 //!
 //! Upstream: mergePluginSet in `pkg/scheduler/apis/config/v1/default_plugins.go`.
 
@@ -9,7 +9,7 @@ use super::intree::default_plugins;
 use super::points::ExtensionPoint;
 use super::types::{Plugin, PluginSet, Plugins};
 
-/// The default sets: everything is enabled by way of MultiPoint. CFG-050
+/// The default sets: every default plugin is enabled through MultiPoint.
 pub fn default_plugin_sets(gates: &FeatureGates) -> Plugins {
     let mut plugins = Plugins::default();
     let enabled = default_plugins(gates).into_iter().map(|plugin| Plugin {
@@ -20,7 +20,7 @@ pub fn default_plugin_sets(gates: &FeatureGates) -> Plugins {
     plugins
 }
 
-/// The user's sets merged into the default ones, set by set.
+/// The user's sets merged into the default sets, one by one.
 pub fn merge(default: &Plugins, user: &Plugins) -> Plugins {
     let mut merged = Plugins::default();
     merged.multi_point = merge_set(&default.multi_point, &user.multi_point);
@@ -31,7 +31,7 @@ pub fn merge(default: &Plugins, user: &Plugins) -> Plugins {
 }
 
 fn merge_set(default: &PluginSet, user: &PluginSet) -> PluginSet {
-    // CFG-060: weights of disabled entries mean nothing.
+    // Weights of disabled entries have no meaning.
     let disabled: Vec<Plugin> = user
         .disabled
         .iter()
@@ -42,9 +42,10 @@ fn merge_set(default: &PluginSet, user: &PluginSet) -> PluginSet {
     let mut replaced = vec![false; user.enabled.len()];
     let mut enabled = Vec::new();
     if !is_disabled("*") {
-        // CFG-061
+        // A default plugin that the user disables is dropped. If the user also enables it, that
+        // entry is appended, which is how plugins are reordered.
         for plugin in default.enabled.iter().filter(|plugin| !is_disabled(&plugin.name)) {
-            // CFG-062, CFG-063: the last of the user's entries takes the default's position.
+            // The user's last entry of a name replaces the default in its position.
             let position = user.enabled.iter().rposition(|own| own.name == plugin.name);
             enabled.push(position.map_or(*plugin, |i| user.enabled[i]));
             if let Some(i) = position {

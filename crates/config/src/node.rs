@@ -1,5 +1,5 @@
-//! A document as a tree that keeps the order of fields and repeated fields, so
-//! that strict decoding can complain about them.
+//! A document as a tree that keeps the order of fields and repeated fields, so that strict decoding
+//! can report them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,30 +13,31 @@ use super::path::FieldPath;
 use super::problem::{Location, Problem};
 use kubestep_api::yaml;
 
-/// Every place costs a reading of the text, so no more repeated fields than this are told.
+/// The maximum number of reported repeated fields, as every location needs another reading of the
+/// text.
 const MOST_REPEATED: usize = 100;
 
 /// A value of a YAML or JSON document.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Node {
-    /// Nothing.
+    /// `null`.
     Null,
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// Any other number.
     Float(f64),
-    /// A text.
+    /// A string.
     Text(String),
     /// A list.
     List(Vec<Node>),
-    /// Fields in the order written, repeated ones included.
+    /// The fields of a map in the order of the document, repeated ones included.
     Map(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// The last field of that name, if this has fields.
+    /// The last field of that name, if this is a map.
     pub fn get(&self, name: &str) -> Option<&Node> {
         match self {
             Node::Map(fields) => fields.iter().rev().find(|(key, _)| key == name).map(|(_, v)| v),
@@ -44,7 +45,7 @@ impl Node {
         }
     }
 
-    /// What the value is, for error messages: `the text "x"`.
+    /// A description of the value for error messages: `the text "x"`.
     pub fn describe(&self) -> String {
         match self {
             Node::Null => "nothing".to_owned(),
@@ -57,7 +58,8 @@ impl Node {
         }
     }
 
-    /// Puts the fields of YAML's `<<` into the map that has it, behind its own.
+    /// Replaces YAML's merge key `<<` by the fields of the maps that it names, after the map's own
+    /// fields.
     fn merge(&mut self) {
         match self {
             Node::List(list) => list.iter_mut().for_each(Node::merge),
@@ -92,17 +94,17 @@ fn as_fields(node: &Node) -> Option<Vec<(String, Node)>> {
     }
 }
 
-/// A text read into a tree.
+/// The tree of a text.
 pub struct Parsed {
     /// The first document.
     pub root: Node,
-    /// Whether it was read as YAML, not as JSON.
+    /// Whether it was read as YAML and not as JSON.
     pub yaml: bool,
-    /// Whether more documents follow; they are not looked at, as upstream does.
+    /// Whether more documents follow; they are ignored, as upstream.
     pub more: bool,
 }
 
-/// Reads `text`: JSON if it starts with `{` and is that, else YAML.
+/// Parses `text`: as JSON if it starts with `{` and is valid JSON, otherwise as YAML.
 pub fn parse(text: &str) -> Result<Parsed, Problem> {
     if !text.trim_start().starts_with('{') {
         return parse_yaml(text);
@@ -142,7 +144,7 @@ fn not_readable(format: &str, message: &str, location: Option<Location>) -> Prob
     problem
 }
 
-/// The readers put positions (` at line 2 column 5`) into their messages; ours stand in front.
+/// The message without its position (` at line 2 column 5`), which kubestep puts first.
 fn without_places(message: &str) -> String {
     let mut parts = message.split(" at line ");
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -154,7 +156,7 @@ fn without_places(message: &str) -> String {
     text
 }
 
-/// Complains about every field that is given more than once in the same map.
+/// Reports every field that occurs several times in the same map.
 pub fn find_repeated(node: &Node, path: &FieldPath, text: &str, problems: &mut Vec<Problem>) {
     match node {
         Node::List(list) => {

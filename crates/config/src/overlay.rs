@@ -1,5 +1,5 @@
-//! Single changes on top of a document: a weight, a plugin switched on or off. They are made
-//! after defaulting, so that they mean the same whether a plugin is written or a default.
+//! Single changes on top of a document: a weight, or a plugin that is enabled or disabled. They are
+//! applied after defaulting, so they work alike for explicit and for default plugins.
 
 use std::fmt;
 
@@ -15,25 +15,25 @@ use kubestep_api::intern::Symbol;
 pub struct Overlay {
     /// The plugin.
     pub plugin: Symbol,
-    /// What changes.
+    /// The change.
     pub switch: Switch,
-    /// Only in the profile of that scheduler name; otherwise in all.
+    /// The scheduler name of the profile to change; `None` for all profiles.
     pub profile: Option<Symbol>,
 }
 
-/// What is changed of a plugin.
+/// The kind of change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
-    /// The weight of its scores, at least 1.
+    /// Sets the weight of its scores, at least 1.
     Weight(i32),
-    /// It runs no more: at one point, or at all.
+    /// Disables it, at one point or at all points.
     Off(Option<ExtensionPoint>),
-    /// It runs: at one point, or wherever it can.
+    /// Enables it, at one point or at every point that it implements.
     On(Option<ExtensionPoint>),
 }
 
 impl Overlay {
-    /// Makes the change. The errors tell what to do.
+    /// Applies the change. Errors include how to correct it.
     pub(super) fn apply(
         &self,
         document: &mut KubeSchedulerConfiguration,
@@ -83,7 +83,7 @@ impl Overlay {
         Problem::new(&FieldPath::root(), format!("{self}: {message}"))
     }
 
-    /// Whether anything was to be changed.
+    /// Changes one profile; `false` if the plugin is not there to be changed.
     fn change(&self, profile: &mut KubeSchedulerProfile) -> bool {
         let plugins = &mut profile.plugins;
         match self.switch {

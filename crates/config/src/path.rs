@@ -1,41 +1,41 @@
-//! Where in a document something is: `profiles[0].plugins.filter.enabled[1]`.
+//! The path of a field in a document: `profiles[0].plugins.filter.enabled[1]`.
 
 use std::fmt;
 
-/// One step down a document.
+/// One step of a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// The field of that name.
     Field(String),
-    /// The entry of a list, from 0.
+    /// The entry of a list, counted from 0.
     Index(usize),
-    /// The entry of a map whose keys are free text.
+    /// The entry of a map with arbitrary keys.
     Key(String),
 }
 
-/// The steps from the document's root; no step is the root itself.
+/// The steps from the root of the document; empty for the root itself.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FieldPath {
     steps: Vec<Step>,
 }
 
 impl FieldPath {
-    /// The document itself.
+    /// The root of the document.
     pub fn root() -> FieldPath {
         FieldPath::default()
     }
 
-    /// The field `name` below this.
+    /// The field `name` below this path.
     pub fn field(&self, name: &str) -> FieldPath {
         self.with(Step::Field(name.to_owned()))
     }
 
-    /// The list entry `index` below this.
+    /// The list entry `index` below this path.
     pub fn index(&self, index: usize) -> FieldPath {
         self.with(Step::Index(index))
     }
 
-    /// The map entry `key` below this.
+    /// The map entry `key` below this path.
     pub fn key(&self, key: &str) -> FieldPath {
         self.with(Step::Key(key.to_owned()))
     }

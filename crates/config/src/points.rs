@@ -1,5 +1,5 @@
-//! Extension points of the scheduling framework, and what a plugin tells about
-//! itself. Both the configuration and the engine's registry are built on these.
+//! The extension points of the scheduling framework, and the descriptors of plugins. Both the
+//! configuration and the engine's registry are built on these.
 //!
 //! Upstream: `staging/src/k8s.io/kube-scheduler/framework/interface.go` (the
 //! points) and the interface assertions of each plugin.
@@ -10,45 +10,44 @@ use super::features::Feature;
 
 /// A point of the scheduling framework at which plugins run.
 ///
-/// The order is that of a pod's way through the scheduler, and of the keys of
-/// a profile's `plugins`.
+/// The order is that in which a pod passes the points, and of the keys of a profile's `plugins`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum ExtensionPoint {
-    /// Before a pod enters the active queue.
+    /// Whether a pod may enter the active queue.
     PreEnqueue,
     /// The order of the active queue.
     QueueSort,
-    /// Once per cycle, before the nodes are looked at.
+    /// Once per cycle, before the nodes are filtered.
     PreFilter,
-    /// Once per node: can the pod run there?
+    /// Once per node: whether the pod fits.
     Filter,
-    /// When no node was feasible.
+    /// If no node is feasible.
     PostFilter,
     /// Once per cycle, before the feasible nodes are scored.
     PreScore,
-    /// Once per feasible node: how good is it?
+    /// Once per feasible node: how well the pod fits.
     Score,
-    /// The chosen node's resources are claimed.
+    /// Reserves the resources of the selected node.
     Reserve,
-    /// Last chance to delay or refuse the binding.
+    /// Delays or rejects the binding.
     Permit,
-    /// Work that must be done before the binding.
+    /// Work before the binding.
     PreBind,
-    /// The binding itself.
+    /// Binds the pod.
     Bind,
     /// After the binding.
     PostBind,
-    /// Candidate placements of a pod group.
+    /// Generates candidate placements of a pod group.
     PlacementGenerate,
-    /// How good is a placement of a pod group?
+    /// Scores a placement of a pod group.
     PlacementScore,
 }
 
 use ExtensionPoint::*;
 
 impl ExtensionPoint {
-    /// How many points there are.
+    /// The number of points.
     pub const COUNT: usize = 14;
 
     /// All points, in the order of the enum.
@@ -69,8 +68,8 @@ impl ExtensionPoint {
         PlacementScore,
     ];
 
-    /// The order in which the framework fills its plugin lists, which decides
-    /// the error that is reported first (getExtensionPoints in `framework.go`).
+    /// The order in which the framework fills its plugin lists; it decides which error is reported
+    /// first (getExtensionPoints in `framework.go`).
     pub const BUILD_ORDER: [ExtensionPoint; Self::COUNT] = [
         PreFilter,
         Filter,
@@ -88,12 +87,12 @@ impl ExtensionPoint {
         PlacementScore,
     ];
 
-    /// Position in [`ExtensionPoint::ALL`].
+    /// The index in [`ExtensionPoint::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name as people write it: `PreFilter`.
+    /// The name in messages: `PreFilter`.
     pub const fn name(self) -> &'static str {
         match self {
             PreEnqueue => "PreEnqueue",
@@ -133,12 +132,12 @@ impl ExtensionPoint {
         }
     }
 
-    /// The point whose key or name this is.
+    /// The point with this key or name.
     pub fn from_key(text: &str) -> Option<ExtensionPoint> {
         Self::ALL.into_iter().find(|point| point.key() == text || point.name() == text)
     }
 
-    /// Whether plugins have a weight here.
+    /// Whether plugins at this point have a weight.
     pub const fn has_weights(self) -> bool {
         matches!(self, Score | PlacementScore)
     }
@@ -155,7 +154,7 @@ impl fmt::Display for ExtensionPoint {
 pub struct PointSet(u16);
 
 impl PointSet {
-    /// The points in `points`.
+    /// The set of the points in `points`.
     pub const fn of(points: &[ExtensionPoint]) -> PointSet {
         let (mut bits, mut i) = (0, 0);
         while i < points.len() {
@@ -176,48 +175,48 @@ impl PointSet {
     }
 }
 
-/// What a plugin is: everything that configuration and documentation need to
-/// know of it. The in-tree ones are in [`super::intree::PLUGINS`].
+/// Everything about a plugin that configuration and documentation need. The descriptors of the
+/// in-tree plugins are in [`super::intree::PLUGINS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PluginDescriptor {
     /// The name as written in a configuration.
     pub name: &'static str,
     /// The extension points it implements.
     pub points: PointSet,
-    /// Weight of its scores in the default profile; `None` where none is written (it then counts 1).
+    /// The weight of its scores in the default profile; `None` if unset, which counts as 1.
     pub default_weight: Option<i32>,
-    /// Whether it says itself which cluster events may make a pod schedulable
-    /// (upstream's EnqueueExtensions). One that does not is asked at every event.
+    /// Whether it registers the cluster events that may make a pod schedulable (upstream's
+    /// EnqueueExtensions). Without that, every event requeues the pods that it rejected.
     pub registers_events: bool,
     /// Whether it takes part in pod signatures (upstream's SignPlugin).
     pub signs: bool,
     /// Its argument kind, if it takes arguments: `NodeResourcesFitArgs`.
     pub args_kind: Option<&'static str>,
-    /// The gate that puts it into the default profile; `None`: always there.
+    /// The gate that adds it to the default profile; `None` if it is always there.
     pub gate: Option<Feature>,
     /// What it does, in one line.
     pub doc: &'static str,
     /// What it does, in a paragraph.
     pub long_doc: &'static str,
-    /// A case in which it decides, in a sentence or two.
+    /// An example of its decision, in a sentence or two.
     pub example: &'static str,
-    /// Its arguments, in the order in which a configuration is written out.
+    /// Its arguments, in the order in which a configuration is encoded.
     pub args: &'static [ArgumentDoc],
 }
 
-/// What is to be known about an argument of a plugin.
+/// The documentation of one argument of a plugin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArgumentDoc {
-    /// The field in the plugin's `args`.
+    /// The name of the field in the plugin's `args`.
     pub name: &'static str,
-    /// What it takes, in a few words.
+    /// The accepted values, in a few words.
     pub takes: &'static str,
-    /// What it changes, in a sentence.
+    /// Its effect, in a sentence.
     pub doc: &'static str,
 }
 
 impl PluginDescriptor {
-    /// A plugin at these points without arguments, weight, gate and texts. It registers its
+    /// A plugin at these points without arguments, weight, gate and documentation. It registers its
     /// events and takes part in signatures.
     pub const fn new(name: &'static str, points: &[ExtensionPoint]) -> PluginDescriptor {
         PluginDescriptor {

@@ -1,17 +1,18 @@
-//! What is wrong with a configuration, told to people: where, what, what to do.
+//! Problems of a configuration: where they are, what they are, and how to fix them.
 
 use std::fmt;
 
 use super::locate::locate;
 use super::path::FieldPath;
 
-/// Every place costs a reading of the text, so of very many problems only the first get one.
+/// The maximum number of problems with a location, as every location needs another reading of the
+/// text.
 const MOST_LOCATED: usize = 100;
 
-/// Nobody reads more than this at once.
+/// The maximum number of problems that an error prints.
 const MOST_SHOWN: usize = 30;
 
-/// A place in a text, both numbers from 1.
+/// A location in a text, both numbers from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Location {
     /// The line.
@@ -26,32 +27,32 @@ impl fmt::Display for Location {
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// The field; the root if it is the document as a whole.
+    /// The field; the root for a problem of the whole document.
     pub path: FieldPath,
-    /// The place in the text, where the text shows it.
+    /// Its location in the text, if known.
     pub location: Option<Location>,
     /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
 impl Problem {
-    /// A problem of which only the field is known.
+    /// A problem without a location.
     pub fn new(path: &FieldPath, message: impl Into<String>) -> Problem {
         Problem { path: path.clone(), location: None, message: message.into(), help: None }
     }
 
-    /// The same with a hint.
+    /// Adds how to fix it.
     pub fn help(self, help: impl Into<String>) -> Problem {
         Problem { help: Some(help.into()), ..self }
     }
 
-    /// Looks the field up in the text it came from. A field that is not written
-    /// there (it is a default, or missing) is found at the nearest one above.
+    /// Looks up the location of the field in its text. For a field that is not in the text, such as
+    /// a default, it is that of the nearest field above.
     pub(super) fn locate(&mut self, text: &str) {
         let mut path = self.path.clone();
         while self.location.is_none() && path != FieldPath::root() {
@@ -79,10 +80,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The step at which a configuration was refused.
+/// The step that rejected a configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// It is not a document of the right kind and shape.
+    /// It is not a valid document of the right kind.
     Decode,
     /// A value is not allowed.
     Validate,
@@ -90,17 +91,17 @@ pub enum Stage {
     Build,
 }
 
-/// Why a configuration was refused: all problems of the first step that found any.
+/// Why a configuration was rejected: all problems of the first step that found any.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigError {
     /// The step.
     pub stage: Stage,
-    /// What it found, at least one.
+    /// Its problems, at least one.
     pub problems: Vec<Problem>,
 }
 
 impl ConfigError {
-    /// An error of one problem.
+    /// An error with one problem.
     pub fn one(stage: Stage, problem: Problem) -> ConfigError {
         ConfigError { stage, problems: vec![problem] }
     }

@@ -1,5 +1,5 @@
-//! A profile as the engine runs it: the plugins of each extension point in
-//! order, with weights, and the arguments of every plugin.
+//! A profile as the engine runs it: the plugins of each extension point in order, with weights,
+//! and the arguments of every plugin.
 
 use kubestep_api::intern::Symbol;
 
@@ -13,14 +13,14 @@ use super::types::{
 /// A profile after defaulting, validation and expansion.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ResolvedProfile {
-    /// The `schedulerName` of the pods it serves.
+    /// The `schedulerName` of the pods that it schedules.
     pub scheduler_name: Symbol,
-    /// Replaces the configuration's percentage for this profile's pods; 0 means adaptive.
+    /// Overrides the configuration's percentage for this profile's pods; 0 means adaptive.
     pub percentage_of_nodes_to_score: Option<i32>,
     /// The plugins at each point, indexed by [`ExtensionPoint::index`].
     pub points: [Vec<ResolvedPlugin>; ExtensionPoint::COUNT],
-    /// Every plugin that must be built, in the order of the registry. A plugin
-    /// may be here and at no point: its cluster events still count.
+    /// Every plugin that must be built, in the order of the registry. A plugin may be built without
+    /// running at any point; its cluster events still count.
     pub instances: Vec<Symbol>,
     /// The arguments of the plugins.
     pub args: ProfileArgs,
@@ -36,26 +36,26 @@ impl ResolvedProfile {
 /// A plugin at an extension point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResolvedPlugin {
-    /// Its name.
+    /// The plugin's name.
     pub name: Symbol,
     /// Its effective weight; 0 at points without weights.
     pub weight: i32,
-    /// What put it there.
+    /// Which set enabled it.
     pub origin: Origin,
 }
 
-/// What put a plugin at a point.
+/// The plugin set that enabled a plugin at a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// The MultiPoint set.
     MultiPoint,
     /// The point's own set.
     Specific,
-    /// The point's own set, in place of MultiPoint's entry.
+    /// The point's own set, which overrides the MultiPoint entry.
     Override,
 }
 
-/// The arguments of all plugins of a profile; defaults for those not configured.
+/// The arguments of all plugins of a profile; defaults if they are not configured.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfileArgs {
     /// For DefaultPreemption.
@@ -70,7 +70,8 @@ pub struct ProfileArgs {
     pub node_affinity: NodeAffinityArgs,
     /// For NodeResourcesBalancedAllocation.
     pub node_resources_balanced_allocation: NodeResourcesBalancedAllocationArgs,
-    /// For NodeResourcesFit, with the extenders' ignored resources (CFG-152).
+    /// For NodeResourcesFit. As upstream, the resources that extenders mark `ignoredByScheduler`
+    /// replace its ignored resources.
     pub node_resources_fit: NodeResourcesFitArgs,
     /// For PodTopologySpread.
     pub pod_topology_spread: PodTopologySpreadArgs,
@@ -78,8 +79,8 @@ pub struct ProfileArgs {
     pub volume_binding: VolumeBindingArgs,
     /// For plugins whose argument kind is unknown.
     pub raw: Vec<(Symbol, serde_json::Value)>,
-    /// The plugins that the profile runs, but not at Filter: what Filter would have found out is
-    /// not known to them later.
+    /// The plugins that run in the profile, but not at Filter, so that later points lack the state
+    /// that Filter stores.
     pub without_filter: Vec<Symbol>,
 }
 

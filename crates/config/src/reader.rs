@@ -1,8 +1,8 @@
-//! Strict reading of a tree into typed values: collects every problem instead
-//! of stopping at the first, with the path of the field and what was expected.
+//! Strict reading of a tree into typed values: collects all problems, each with the path of the
+//! field and the expected type.
 //!
-//! The rules are those of the Go decoder upstream uses: names match exactly,
-//! `null` and absent are the same, unknown names are errors, numbers must fit.
+//! The rules are those of the Go decoder that upstream uses: names match exactly, `null` and a
+//! missing field are the same, unknown names are errors, numbers must fit their type.
 
 use kubestep_api::intern::Symbol;
 
@@ -14,13 +14,13 @@ use super::suggest::closest;
 
 /// Collects problems while a tree is read.
 pub struct Reader {
-    /// What was found so far.
+    /// The problems found so far.
     pub problems: Vec<Problem>,
-    /// Whether `yes` and `off` are booleans, as YAML 1.1 (upstream's reader) has it.
+    /// Whether `yes` and `off` are booleans, as in YAML 1.1, which upstream reads.
     pub yaml: bool,
 }
 
-/// The fields of one map, being read.
+/// The fields of a map that is being read.
 pub struct Fields<'r, 'n> {
     reader: &'r mut Reader,
     path: &'r FieldPath,
@@ -29,7 +29,7 @@ pub struct Fields<'r, 'n> {
 }
 
 impl Reader {
-    /// Opens a map; anything else is a problem and read as an empty map.
+    /// Starts to read a map; another type is a problem and is read as an empty map.
     pub fn fields<'r, 'n>(&'r mut self, node: &'n Node, path: &'r FieldPath) -> Fields<'r, 'n> {
         let entries = match node {
             Node::Map(entries) => entries.as_slice(),
@@ -73,7 +73,7 @@ impl Reader {
         });
     }
 
-    /// Reads text.
+    /// Reads a string.
     pub fn text(&mut self, node: &Node, path: &FieldPath) -> String {
         match node {
             Node::Text(text) => text.clone(),
@@ -85,12 +85,12 @@ impl Reader {
         }
     }
 
-    /// Reads text and interns it.
+    /// Reads a string and interns it.
     pub fn symbol(&mut self, node: &Node, path: &FieldPath) -> Symbol {
         Symbol::from(self.text(node, path))
     }
 
-    /// Reads true or false.
+    /// Reads a boolean.
     pub fn boolean(&mut self, node: &Node, path: &FieldPath) -> bool {
         match node {
             Node::Bool(value) => *value,
@@ -104,12 +104,12 @@ impl Reader {
         }
     }
 
-    /// Reads a whole number of 64 bits.
+    /// Reads a 64-bit integer.
     pub fn int64(&mut self, node: &Node, path: &FieldPath) -> i64 {
         self.int(node, path, i64::MIN, i64::MAX)
     }
 
-    /// Reads a whole number of 32 bits.
+    /// Reads a 32-bit integer.
     pub fn int32(&mut self, node: &Node, path: &FieldPath) -> i32 {
         self.int(node, path, i32::MIN.into(), i32::MAX.into()) as i32
     }
@@ -118,7 +118,7 @@ impl Reader {
         match node {
             Node::Int(value) if (min..=max).contains(value) => *value,
             Node::Null => 0,
-            // YAML's 1.0 is 1 by the time upstream decodes it.
+            // When upstream decodes a YAML 1.0, it has already become 1.
             Node::Float(value) if self.yaml && value.fract() == 0.0 && value.abs() < 1e15 => {
                 self.int(&Node::Int(*value as i64), path, min, max)
             }
@@ -159,7 +159,7 @@ impl Reader {
         })
     }
 
-    /// Reads base64, which is kept as it is but for line breaks.
+    /// Reads base64 and keeps it encoded, without line breaks.
     pub fn base64(&mut self, node: &Node, path: &FieldPath) -> String {
         let mut text = self.text(node, path);
         text.retain(|c| c != '\n' && c != '\r');
@@ -180,13 +180,13 @@ fn is_yaml_bool(text: &str, long: &str, middle: &str, short: &str) -> bool {
 }
 
 impl<'n> Fields<'_, 'n> {
-    /// The value of a field as it is, `null` included.
+    /// The value of a field as written, including `null`.
     pub fn raw(&mut self, name: &'static str) -> Option<&'n Node> {
         self.known.push(name);
         self.entries.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// Reads a field; `None` where it is absent or `null`.
+    /// Reads a field; `None` if it is missing or `null`.
     pub fn get<T>(
         &mut self,
         name: &'static str,
@@ -196,7 +196,7 @@ impl<'n> Fields<'_, 'n> {
         Some(read(self.reader, value, &self.path.field(name)))
     }
 
-    /// Reads a field, or takes the zero value.
+    /// Reads a field; the zero value if it is missing or `null`.
     pub fn or_zero<T: Default>(
         &mut self,
         name: &'static str,
@@ -205,7 +205,7 @@ impl<'n> Fields<'_, 'n> {
         self.get(name, read).unwrap_or_default()
     }
 
-    /// Reads a list of things; `None` where the field is absent or `null`.
+    /// Reads a field with a list; `None` if it is missing or `null`.
     pub fn list<T>(
         &mut self,
         name: &'static str,
@@ -214,7 +214,7 @@ impl<'n> Fields<'_, 'n> {
         self.get(name, |reader, node, path| reader.list(node, path, read))
     }
 
-    /// Complains about every field that nothing asked for.
+    /// Reports every field that was not read as unknown.
     pub fn finish(self) {
         for (name, _) in self.entries.iter().filter(|(name, _)| !self.known.contains(&&**name)) {
             let problem = Problem::new(&self.path.field(name), format!("unknown field {name:?}"));

@@ -1,5 +1,4 @@
-//! The one call from a document to what the engine runs: decode, default,
-//! validate, build.
+//! Resolves a document into what the engine runs: decode, default, validate, build.
 
 use super::construct;
 use super::decode::{Decoded, decode};
@@ -13,42 +12,41 @@ use super::types::{Extender, KubeSchedulerConfiguration, PluginArgs};
 use super::validation::validate;
 use super::warnings;
 
-/// A configuration that kube-scheduler would start with.
+/// A configuration with which kube-scheduler would start.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ResolvedConfig {
     /// The document with all defaults.
     pub document: KubeSchedulerConfiguration,
-    /// The feature gates it was resolved under.
+    /// The feature gates it was resolved with.
     pub features: FeatureGates,
-    /// The profiles, in the order of the document; the first one's order is the queue's (CFG-092).
+    /// The profiles, in the order of the document. As upstream, the first one sorts the queue.
     pub profiles: Vec<ResolvedProfile>,
-    /// The extenders in the order they are asked, time limits filled in (CFG-151).
+    /// The extenders in the order of their calls, with time limits.
     pub extenders: Vec<Extender>,
     /// Backoff after the first failed attempt, in seconds.
     pub pod_initial_backoff_seconds: i64,
     /// Longest backoff, in seconds.
     pub pod_max_backoff_seconds: i64,
-    /// Percentage of nodes searched for feasible ones; 0 for adaptive. Profiles may override it.
+    /// The percentage of nodes to score; 0 for adaptive. Profiles may override it.
     pub percentage_of_nodes_to_score: i32,
     /// Worker threads of upstream's scheduler.
     pub parallelism: i32,
-    /// What is allowed, but hardly meant.
+    /// Settings that are allowed but have no or another effect than they seem to have.
     pub warnings: Vec<Problem>,
-    /// The document as it was written; `None` for the default configuration.
+    /// The text of the document; `None` for the default configuration.
     pub text: Option<String>,
-    /// The changes that were made to it.
+    /// The changes made on top of the document.
     pub overlays: Vec<Overlay>,
 }
 
 impl ResolvedConfig {
-    /// The profile for pods with that `schedulerName`. CFG-093
+    /// The profile for pods with that `schedulerName`; the scheduler ignores other pods.
     pub fn profile(&self, scheduler_name: &str) -> Option<&ResolvedProfile> {
         self.profiles.iter().find(|profile| profile.scheduler_name == scheduler_name)
     }
 
-    /// The document as the running scheduler has it, which is what
-    /// `kube-scheduler --write-config-to` writes: arguments only of the plugins
-    /// that were built, sorted by name, and what extenders changed. CFG-085, CFG-174
+    /// The document of the running scheduler, as `kube-scheduler --write-config-to` writes it: with
+    /// the arguments of built plugins only, sorted by name, and the changes that extenders cause.
     pub fn completed(&self) -> KubeSchedulerConfiguration {
         let mut document = self.document.clone();
         for (profile, built) in document.profiles.iter_mut().zip(&self.profiles) {
@@ -67,9 +65,9 @@ impl ResolvedConfig {
     }
 }
 
-/// Resolves the document in `text`, or the default configuration if there is none.
+/// Resolves the document in `text`, or the default configuration without one.
 ///
-/// `registry` holds every plugin that may run; [`super::intree::PLUGINS`] usually.
+/// `registry` has every plugin that may run, usually [`super::intree::PLUGINS`].
 pub fn resolve(
     text: Option<&str>,
     features: &FeatureGates,
@@ -120,8 +118,8 @@ pub fn load(text: Option<&str>, features: &FeatureGates) -> Result<Decoded, Conf
     Ok(decoded)
 }
 
-/// The first two steps: the document in `text` with all defaults, as a program gets it that
-/// embeds kube-scheduler and leaves validation out.
+/// The first two steps: the document in `text` with all defaults, not validated, like for a
+/// program that embeds kube-scheduler.
 pub fn load_unvalidated(
     text: Option<&str>,
     features: &FeatureGates,
@@ -134,7 +132,7 @@ pub fn load_unvalidated(
     Ok(decoded)
 }
 
-/// The last step: what kube-scheduler would run with a loaded document.
+/// The last step: the profiles and extenders of a loaded document.
 pub fn build(
     document: KubeSchedulerConfiguration,
     features: &FeatureGates,

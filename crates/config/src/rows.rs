@@ -1,8 +1,8 @@
-//! A resolved configuration as rows for people: every setting with its value, and whether it is the
+//! A resolved configuration as rows: every setting with its value, and whether it differs from the
 //! default. Tables and screens are made from these rows.
 //!
-//! What is the default is found by resolving an empty document under the same gates, so that no second
-//! list of defaults can disagree with the first.
+//! The defaults come from resolving an empty document under the same gates, so no second list of
+//! defaults can differ from the first.
 
 use super::decode_args::default_args;
 use super::describe::{compact, percentage};
@@ -15,41 +15,41 @@ use super::profile::{ResolvedPlugin, ResolvedProfile};
 use super::resolve::{ResolvedConfig, resolve};
 use super::types::{Extender, KubeSchedulerProfile, PluginConfig};
 
-/// What a row is about.
+/// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// The rows below it, up to the next heading.
+    /// A heading for the rows up to the next one.
     Heading,
     /// A setting of the scheduler or of a profile.
     Setting,
     /// An extension point of a profile.
     Point(ExtensionPoint),
-    /// A plugin at the point above.
+    /// A plugin at the extension point of the row above.
     Plugin(&'static PluginDescriptor),
-    /// A plugin that is not one of ours.
+    /// A plugin that is not in kubestep's registry.
     OtherPlugin,
     /// An argument of a plugin.
     Argument(&'static PluginDescriptor),
     /// A feature gate.
     Gate(Feature),
-    /// An extender, or something of it.
+    /// An extender, or one of its settings.
     Extender,
-    /// Something allowed, but hardly meant.
+    /// A warning: a setting that is allowed but probably not intended.
     Warning,
 }
 
-/// A row.
+/// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What it is about.
+    /// Its kind.
     pub about: About,
-    /// What is set.
+    /// The name of the setting.
     pub name: String,
-    /// To what.
+    /// Its value.
     pub value: String,
-    /// Whether that is not the default; `None` where nothing could be.
+    /// Whether the value differs from the default; `None` for rows without a default.
     pub changed: Option<bool>,
-    /// What it does, in a sentence.
+    /// What the setting does, in a sentence.
     pub doc: String,
 }
 
@@ -64,9 +64,9 @@ impl Row {
     }
 }
 
-/// All of a configuration: settings, profiles with their plugins and arguments, extenders, gates.
+/// All rows: settings, profiles with their plugins and arguments, extenders, gates.
 pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
-    // An empty document always resolves; should it not, nothing counts as changed.
+    // An empty document always resolves. If it did not, no row would count as changed.
     let default = resolve(None, &config.features, PLUGINS).unwrap_or_else(|_| config.clone());
     let mut rows = vec![Row::heading("Scheduler")];
     rows.extend(settings(config, &default));
@@ -77,7 +77,7 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
     for (at, profile) in config.profiles.iter().enumerate() {
         rows.push(Row::heading(&format!("Profile {}", profile.scheduler_name)));
         rows.extend(profile_rows(profile, default.profiles.first()));
-        // A profile that only serves another scheduler's name has no document of its own.
+        // A profile that was added for another scheduler's name is not in the document.
         if let Some(document) = config.document.profiles.get(at) {
             rows.push(Row::heading(&format!("Arguments in {}", profile.scheduler_name)));
             rows.extend(arguments(document, profile, &config.features));
@@ -146,7 +146,7 @@ fn profile_rows(profile: &ResolvedProfile, default: Option<&ResolvedProfile>) ->
     rows
 }
 
-/// A point, its plugins in the order they run, and those that would be there by default.
+/// A point, its plugins in their order, and default plugins that are missing there.
 fn point_rows(
     point: ExtensionPoint,
     plugins: &[ResolvedPlugin],
@@ -180,7 +180,7 @@ fn plugin_row(name: &str, value: String, changed: bool) -> Row {
     Row::new(about, name, value, changed, known.map_or("", |plugin| plugin.doc))
 }
 
-/// The arguments of the plugins that are built, as the scheduler has them.
+/// The arguments of the plugins that are built, as the scheduler uses them.
 fn arguments(
     document: &KubeSchedulerProfile,
     profile: &ResolvedProfile,

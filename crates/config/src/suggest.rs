@@ -1,7 +1,7 @@
-//! The known name that is closest to an unknown one, for error messages.
+//! Finds the known name that is most similar to an unknown one, for error messages.
 
-/// The candidate with the smallest edit distance to `name`, if it is near
-/// enough to be a typo (a quarter of the length at most).
+/// The candidate with the smallest edit distance to `name`, if that is at most a quarter of the
+/// length, as for a typo.
 pub fn closest(
     name: &str,
     candidates: impl IntoIterator<Item = &'static str>,
@@ -14,7 +14,7 @@ pub fn closest(
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether `name` is another name than `candidate`, but near enough to be a typo of it.
+/// Whether `name` differs from `candidate` so little that it may be a typo of it.
 pub fn is_typo_of(name: &str, candidate: &str) -> bool {
     name != candidate && distance(name, candidate) <= limit(name)
 }
@@ -23,7 +23,7 @@ fn limit(name: &str) -> usize {
     (name.chars().count() / 4).max(1)
 }
 
-/// Edit distance, upper and lower case being equal; two neighbours swapped count once.
+/// The edit distance, ignoring case; swapping two neighbouring characters counts once.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().take(100).collect();
     let b: Vec<char> = b.to_lowercase().chars().take(100).collect();

@@ -2,8 +2,8 @@
 //! `KubeSchedulerConfiguration`, typed, with the arguments of all plugins.
 //!
 //! Upstream: `pkg/scheduler/apis/config/types.go` and
-//! `staging/src/k8s.io/component-base/config/types.go`. What a document may
-//! leave out has its default here already; what stays optional is an `Option`.
+//! `staging/src/k8s.io/component-base/config/types.go`. Optional fields of a document already have
+//! their defaults here; an `Option` is a field that may stay unset.
 
 use kubestep_api::intern::Symbol;
 
@@ -16,29 +16,29 @@ pub use super::args::{
 use super::duration::Duration;
 use super::points::ExtensionPoint;
 
-/// API version of the one served version.
+/// The only served API version.
 pub const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
-/// Group of all configuration kinds.
+/// The API group of all configuration kinds.
 pub const GROUP: &str = "kubescheduler.config.k8s.io";
-/// Kind of the document.
+/// The kind of the document.
 pub const KIND: &str = "KubeSchedulerConfiguration";
-/// Name of the default profile.
+/// The name of the default profile.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 
-/// The whole document. CFG-001…018
+/// The whole document.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KubeSchedulerConfiguration {
-    /// Worker threads of upstream's scheduler.
+    /// The number of worker threads of upstream's scheduler.
     pub parallelism: i32,
     /// Leader election, for `kubestep schedule`.
     pub leader_election: LeaderElectionConfiguration,
-    /// API client; of it, `kubestep schedule` takes the kubeconfig and the rate of writes.
+    /// API client; `kubestep schedule` uses its kubeconfig and its rate limit for writes.
     pub client_connection: ClientConnectionConfiguration,
-    /// Serve profiles of the scheduler process.
+    /// Whether the scheduler process serves profiles.
     pub enable_profiling: bool,
-    /// Serve lock contention profiles of the scheduler process.
+    /// Whether the scheduler process serves lock contention profiles.
     pub enable_contention_profiling: bool,
-    /// Percentage of nodes searched for feasible ones, 0 for adaptive. Always set after defaulting.
+    /// Percentage of nodes to score; 0 for adaptive. Always set after defaulting.
     pub percentage_of_nodes_to_score: Option<i32>,
     /// Backoff after the first failed attempt, in seconds.
     pub pod_initial_backoff_seconds: i64,
@@ -48,7 +48,7 @@ pub struct KubeSchedulerConfiguration {
     pub profiles: Vec<KubeSchedulerProfile>,
     /// The extenders, as written.
     pub extenders: Vec<Extender>,
-    /// Start the caches only as leader.
+    /// Whether the informers start only after the election.
     pub delay_cache_until_active: bool,
 }
 
@@ -57,11 +57,11 @@ pub struct KubeSchedulerConfiguration {
 pub struct LeaderElectionConfiguration {
     /// Whether to elect a leader at all.
     pub leader_elect: bool,
-    /// How long others wait before they take over.
+    /// How long other candidates wait after the last renewal before they take over.
     pub lease_duration: Duration,
-    /// How long the leader tries to renew before it gives up.
+    /// How long the leader tries to renew before it stops leading.
     pub renew_deadline: Duration,
-    /// Pause between attempts.
+    /// The pause between two attempts.
     pub retry_period: Duration,
     /// Kind of lock object.
     pub resource_lock: String,
@@ -76,33 +76,33 @@ pub struct LeaderElectionConfiguration {
 pub struct ClientConnectionConfiguration {
     /// Path of a kubeconfig file.
     pub kubeconfig: String,
-    /// Accept header.
+    /// The Accept header of requests.
     pub accept_content_types: String,
     /// Content type of requests.
     pub content_type: String,
-    /// Requests per second.
+    /// The maximum number of requests per second.
     pub qps: f32,
-    /// Requests at once.
+    /// The maximum number of requests in a burst.
     pub burst: i32,
 }
 
-/// One profile. CFG-020…023
+/// One profile.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KubeSchedulerProfile {
-    /// The `schedulerName` of the pods it serves.
+    /// The `schedulerName` of the pods that it schedules.
     pub scheduler_name: Symbol,
     /// Overrides the configuration's percentage for this profile.
     pub percentage_of_nodes_to_score: Option<i32>,
-    /// Which plugins run where.
+    /// The plugin sets.
     pub plugins: Plugins,
-    /// Arguments of plugins.
+    /// The arguments of plugins.
     pub plugin_config: Vec<PluginConfig>,
 }
 
 /// The plugin sets of a profile.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plugins {
-    /// Plugins enabled at every point they implement.
+    /// Plugins enabled at every point that they implement.
     pub multi_point: PluginSet,
     /// One set for each extension point.
     points: [PluginSet; ExtensionPoint::COUNT],
@@ -114,7 +114,7 @@ impl Plugins {
         &self.points[point.index()]
     }
 
-    /// The set of one extension point, to be changed.
+    /// The set of one extension point, mutable.
     pub fn at_mut(&mut self, point: ExtensionPoint) -> &mut PluginSet {
         &mut self.points[point.index()]
     }
@@ -124,94 +124,95 @@ impl Plugins {
         std::iter::once(&self.multi_point).chain(&self.points)
     }
 
-    /// Whether `name` is enabled anywhere, so that the plugin must be built (pluginsNeeded in `framework.go`).
+    /// Whether `name` is enabled anywhere, so that the plugin must be built (pluginsNeeded in
+    /// `framework.go`).
     pub fn needs(&self, name: &str) -> bool {
         self.sets().any(|set| set.enabled.iter().any(|plugin| plugin.name == name))
     }
 }
 
-/// What is enabled and disabled at one point.
+/// The enabled and disabled plugins of one point.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PluginSet {
     /// Enabled, in order.
     pub enabled: Vec<Plugin>,
-    /// Disabled; `*` stands for all.
+    /// Disabled; `*` means all.
     pub disabled: Vec<Plugin>,
 }
 
 /// A plugin in a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plugin {
-    /// Its name.
+    /// The plugin's name.
     pub name: Symbol,
-    /// Its weight; 0 where none was written.
+    /// Its weight; 0 if none is set.
     pub weight: i32,
 }
 
-/// Arguments for one plugin.
+/// The arguments of one plugin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PluginConfig {
-    /// The plugin.
+    /// The plugin's name.
     pub name: Symbol,
     /// Its arguments; `None` only for a plugin whose argument kind is unknown.
     pub args: Option<PluginArgs>,
 }
 
-/// An HTTP extender. CFG-030…037
+/// An HTTP extender.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Extender {
-    /// Where it answers.
+    /// The URL that the verbs are appended to.
     pub url_prefix: String,
-    /// Appended to the prefix for filtering; empty: not offered.
+    /// The verb for filtering; empty if the extender does not filter.
     pub filter_verb: String,
-    /// Appended to the prefix for preemption; empty: not offered.
+    /// The verb for preemption; empty if the extender takes no part in it.
     pub preempt_verb: String,
-    /// Appended to the prefix for scoring; empty: not offered.
+    /// The verb for scoring; empty if the extender does not score.
     pub prioritize_verb: String,
-    /// Factor for its scores.
+    /// The factor for its scores.
     pub weight: i64,
-    /// Appended to the prefix for binding; empty: not offered.
+    /// The verb for binding; empty if the extender does not bind.
     pub bind_verb: String,
-    /// Whether to speak HTTPS.
+    /// Whether to use HTTPS.
     pub enable_https: bool,
-    /// How to speak HTTPS.
+    /// The TLS settings.
     pub tls_config: Option<ExtenderTlsConfig>,
-    /// Time limit of a call; zero means five seconds.
+    /// The time limit of a call; zero means five seconds.
     pub http_timeout: Duration,
-    /// Whether it knows the nodes, so that names are enough.
+    /// Whether it caches nodes, so that calls contain only their names.
     pub node_cache_capable: bool,
-    /// Resources it manages; empty: it is asked for every pod.
+    /// The resources that it manages; if empty, it is called for every pod.
     pub managed_resources: Vec<ExtenderManagedResource>,
-    /// Whether scheduling goes on when it fails.
+    /// Whether scheduling continues if a call fails.
     pub ignorable: bool,
 }
 
 /// A resource that an extender manages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ExtenderManagedResource {
-    /// The resource.
+    /// The name of the resource.
     pub name: Symbol,
-    /// Whether NodeResourcesFit leaves it to the extender.
+    /// Whether NodeResourcesFit ignores the resource.
     pub ignored_by_scheduler: bool,
 }
 
-/// HTTPS settings of an extender; the data fields hold base64 as written.
+/// TLS settings of an extender; the data fields hold base64 as written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ExtenderTlsConfig {
-    /// Do not check the server's certificate.
+    /// Whether to skip verification of the server's certificate.
     pub insecure: bool,
-    /// Name the certificate must be for.
+    /// The name that the certificate must be issued for.
     pub server_name: String,
-    /// Client certificate file.
+    /// The file of the client certificate.
     pub cert_file: String,
-    /// Client key file.
+    /// The file of the client key.
     pub key_file: String,
-    /// Authority file.
+    /// The file of the certificate authority.
     pub ca_file: String,
-    /// Client certificate.
+    /// The client certificate.
     pub cert_data: String,
-    /// Client key.
+    /// The client key.
     pub key_data: String,
-    /// Authority.
+    /// The certificate authority.
     pub ca_data: String,
 }

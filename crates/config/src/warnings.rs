@@ -1,5 +1,5 @@
-//! Settings that upstream accepts silently although they do nothing, or not
-//! what they seem to.
+//! Settings that upstream accepts silently although they have no effect, or another effect than
+//! they seem to have.
 
 use super::construct::ignored_resources;
 use super::decode_args::default_args;
@@ -80,7 +80,8 @@ fn weights(warnings: &mut Vec<Problem>, set: &PluginSet, point: ExtensionPoint, 
     }
 }
 
-/// Arguments for a plugin that is not enabled. Those that are the default cannot be told from ours.
+/// Arguments for a plugin that is not enabled. Arguments equal to the defaults are not reported,
+/// as defaulting may have added them.
 fn unused_arguments(warnings: &mut Vec<Problem>, profile: &KubeSchedulerProfile, path: &FieldPath) {
     for (i, config) in profile.plugin_config.iter().enumerate() {
         let default = default_args(config.name, &FeatureGates::default());
@@ -91,7 +92,7 @@ fn unused_arguments(warnings: &mut Vec<Problem>, profile: &KubeSchedulerProfile,
     }
 }
 
-/// CFG-152: the extenders' list takes the place of the user's.
+/// As upstream, the extenders' list replaces the user's.
 fn overwritten_ignored_resources(
     warnings: &mut Vec<Problem>,
     document: &KubeSchedulerConfiguration,

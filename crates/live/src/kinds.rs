@@ -24,8 +24,8 @@ pub struct ReadKind {
     pub versions: &'static [&'static str],
     /// Who needs it.
     pub reader: Reader,
-    /// Which objects of it: a field selector, escaped for a query. As kube-scheduler, which never
-    /// hears of pods that ended (CFG-157).
+    /// Which objects of it: a field selector, escaped for a query. Like kube-scheduler's informer,
+    /// it excludes pods that succeeded or failed.
     pub selector: &'static str,
     /// What cannot be known without it, as the end of a sentence.
     pub without: &'static str,

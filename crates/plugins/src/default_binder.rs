@@ -1,4 +1,4 @@
-//! DefaultBinder: binds a pod through the API.
+//! DefaultBinder: binds a pod through the API server.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/defaultbinder/default_binder.go`.
 
@@ -23,7 +23,6 @@ impl Plugin for DefaultBinder {
         "DefaultBinder".into()
     }
 
-    /// DB-001
     fn bind(&self, cx: &mut BindContext<'_>, _state: &mut CycleState) -> Status {
         match cx.host.bind(cx.pod.key(), cx.pod.uid(), cx.node) {
             Poll::Pending => Status::wait(),

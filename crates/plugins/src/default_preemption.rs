@@ -1,7 +1,7 @@
-//! DefaultPreemption: when no node is left, makes a place by evicting less important pods, and
-//! keeps the pod out of the queue while that is under way.
+//! DefaultPreemption: if no node fits, evicts less important pods to make one fit, and keeps the
+//! pod out of the queue while the preemption is in progress.
 //!
-//! How candidates are found, chosen and evicted is in [`kubestep_framework::preemption`]. Upstream:
+//! [`kubestep_framework::preemption`] finds, selects and evicts the candidates. Upstream:
 //! `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
 
 struct DefaultPreemption {
     args: DefaultPreemptionArgs,
-    /// Whether victims are evicted beside the scheduling cycle.
+    /// Whether victims are evicted asynchronously, in the background of the scheduling cycle.
     asynchronous: bool,
 }
 
@@ -40,13 +40,13 @@ impl Plugin for DefaultPreemption {
         NAME.into()
     }
 
-    /// Deleted pods make gated preemptors worth another look (PR-055).
+    /// Pod deletions must reconsider gated preemptors, although the hint itself always skips.
     fn events(&self) -> Option<Vec<Registration>> {
         let deleted = Registration::hinted(EventResource::Pod, Action::DELETE);
         Some(if self.asynchronous { vec![deleted] } else { Vec::new() })
     }
 
-    /// Whether the deletion helps is for the plugins to say that refused the pod.
+    /// Only the plugins that rejected the pod can say whether the deletion helps.
     fn hint(
         &self,
         _cx: &QueueContext<'_>,
@@ -57,7 +57,7 @@ impl Plugin for DefaultPreemption {
         Ok(Hint::Skip)
     }
 
-    /// PR-051
+    /// A preemptor stays out of the queue while its preemption is in progress.
     fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
         if !self.asynchronous {
             return Status::SUCCESS;
@@ -87,12 +87,12 @@ impl Plugin for DefaultPreemption {
         if message.is_empty() {
             return answer;
         }
-        let status = Status::new(answer.status.code(), &format!("preemption: {message}")); // PR-003
+        let status = Status::new(answer.status.code(), &format!("preemption: {message}"));
         PostFilterAnswer { status, ..answer }
     }
 }
 
-/// Why a pod of a group may not preempt on its own (PR-002).
+/// Why a pod of a group may not preempt on its own.
 fn group_refusal(cx: &PostFilterContext<'_>) -> Option<&'static str> {
     let cycle = &cx.cycle;
     cycle.pod.pod.spec.scheduling_group.as_ref()?;
@@ -109,7 +109,7 @@ fn group_refusal(cx: &PostFilterContext<'_>) -> Option<&'static str> {
     as_group.then_some("not eligible due to workload aware preemption enabled")
 }
 
-/// The group that the pod says it belongs to.
+/// The pod group that the pod's spec names.
 fn pod_group<'a>(objects: &'a Objects, pod: &PodInfo) -> Option<&'a Arc<PodGroup>> {
     let name = pod.pod.spec.scheduling_group.as_ref()?.pod_group_name?;
     objects.pod_groups.get(&NamespacedName::new(pod.pod.metadata.namespace, name))
@@ -136,7 +136,7 @@ mod tests {
         pod("p").priority(9).requests("cpu", "2")
     }
 
-    /// A cluster of full nodes with these victims' priorities, and the preemptor.
+    /// A cluster of full nodes, one victim with each of these priorities, and the preemptor.
     fn full(priorities: &[i32]) -> Cluster {
         let names = || (1..=priorities.len()).map(|n| format!("n{n}"));
         let victims = names().zip(priorities).map(|(node, priority)| {
@@ -145,7 +145,7 @@ mod tests {
         Cluster::new(names().map(|name| node(&name)), victims.chain([preemptor()]))
     }
 
-    /// PostFilter for `pod`, where all nodes refused with `status`, one after the other.
+    /// PostFilter for `pod`, with these statuses of the nodes in order.
     fn post_filter(cluster: &Cluster, pod: Pod, statuses: &[Status]) -> PostFilterOutcome {
         let framework = framework(&["NodeResourcesFit", NAME]);
         run(&framework, cluster, pod, statuses)
@@ -275,7 +275,7 @@ mod tests {
         );
     }
 
-    /// PreEnqueue's message for `pod` while the preemption of `uid` is under way.
+    /// PreEnqueue's message for `pod` while the preemption by `uid` is in progress.
     fn gate(cluster: &mut Cluster, uid: &str, last_victim: Option<&str>, pod: &Pod) -> String {
         let last_victim = last_victim.map(key);
         cluster.shared.preempting.insert(uid.into(), Preempting { last_victim });

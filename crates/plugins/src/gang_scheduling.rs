@@ -1,7 +1,7 @@
-//! GangScheduling: the pods of a gang start together or not at all (alpha).
+//! GangScheduling: schedules the pods of a gang together or not at all (alpha).
 //!
-//! They stay out of the queue until enough of them exist, and wait at Permit until enough of
-//! them have a node. Upstream: `pkg/scheduler/framework/plugins/gangscheduling`.
+//! PreEnqueue keeps them out of the queue until `minCount` pods exist, and Permit makes them wait
+//! until as many have a node. Upstream: `pkg/scheduler/framework/plugins/gangscheduling`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::pod_groups::group_of;
 use kubestep_framework::status::{Code, Status};
 
-/// How long a pod waits at Permit for the others, in microseconds.
+/// How long a pod waits at Permit for the rest of its gang, in microseconds.
 const TIMEOUT: i64 = 5 * 60 * 1_000_000;
 
 /// Builds the plugin.
@@ -40,7 +40,7 @@ impl Plugin for GangScheduling {
         ])
     }
 
-    /// GS-003
+    /// Requeues the pods of the group that the event is about.
     fn hint(
         &self,
         _cx: &QueueContext<'_>,
@@ -56,7 +56,7 @@ impl Plugin for GangScheduling {
         Ok(Hint::queue_if(own.is_some() && own == meant))
     }
 
-    /// GS-001
+    /// A pod of a gang stays out of the queue until its group and `minCount` of its pods exist.
     fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
         let Some(group) = group_of(&pod.pod) else { return Status::SUCCESS };
         let Some(object) = cx.objects.pod_groups.get(&group) else {
@@ -75,7 +75,7 @@ impl Plugin for GangScheduling {
         }
     }
 
-    /// GS-002
+    /// A pod waits until `minCount` pods of its gang are assumed or bound, then allows them all.
     fn permit(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> PermitAnswer {
         match quorum(cx.objects, &cx.pod.pod) {
             Err(text) => Status::error(&text).into(),
@@ -98,7 +98,7 @@ impl GangScheduling {
             Err(text) => return Status::error(&text).into(),
         };
         if members.scheduled() < needed {
-            // The others may have waited for this one.
+            // The pods still in the queue are activated at once, as this one waits for them.
             state.activate_at_once.extend(members.unscheduled());
             let text = "waiting for minCount pods from a gang to be scheduled";
             return PermitAnswer { status: Status::new(Code::Wait, text), timeout: TIMEOUT };
@@ -112,13 +112,13 @@ fn key(group: &PodGroup) -> NamespacedName {
     NamespacedName::new(group.metadata.namespace, group.metadata.name)
 }
 
-/// How many pods a gang needs; `None` for groups with another policy.
+/// The `minCount` of a gang; `None` for groups with another policy.
 fn min_count(group: &PodGroup) -> Option<usize> {
     let gang = group.spec.scheduling_policy.gang.as_ref()?;
     Some(usize::try_from(gang.min_count).unwrap_or(0))
 }
 
-/// The pod's gang and how many pods it needs; `None` if the pod is in none.
+/// The pod's gang and its `minCount`; `None` if the pod is in none.
 fn quorum(objects: &Objects, pod: &Pod) -> Result<Option<(NamespacedName, usize)>, String> {
     let Some(group) = group_of(pod) else { return Ok(None) };
     let Some(object) = objects.pod_groups.get(&group) else {
@@ -150,7 +150,7 @@ mod tests {
         }))
     }
 
-    /// What PreEnqueue says of `pod`, with `members` pods in the group.
+    /// PreEnqueue's message for `pod`, with `members` in the group.
     fn pre_enqueue(mut cluster: Cluster, pod: Pod, members: &[&str]) -> String {
         members.iter().for_each(|name| cluster.shared.pod_groups.add(&member(name)));
         let cx = QueueContext {

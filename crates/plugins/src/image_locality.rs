@@ -1,4 +1,4 @@
-//! ImageLocality: prefers nodes that have the pod's images already, the larger the better.
+//! ImageLocality: prefers nodes that already have the pod's images, weighted by size.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/imagelocality/image_locality.go`.
 
@@ -17,9 +17,9 @@ use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
 const MIB: i64 = 1024 * 1024;
-/// Images that add up to less count for nothing. IL-003
+/// A smaller sum of image sizes scores 0.
 const MIN_THRESHOLD: i64 = 23 * MIB;
-/// Per container: what adds up to more counts no more. IL-003
+/// Multiplied by the number of containers, the sum of image sizes that scores 100.
 const MAX_CONTAINER_THRESHOLD: i64 = 1000 * MIB;
 
 /// Builds the plugin.
@@ -31,14 +31,14 @@ struct ImageLocality {
     name: Symbol,
 }
 
-/// The image's size, scaled by the share of nodes that have it, so that pods do not all
-/// gather on the first node with it. IL-001
+/// The image's size, scaled by the share of nodes that have it, so that pods do not pile up on the
+/// few nodes with a rare image.
 fn scaled_size(state: &ImageState, total_nodes: usize) -> i64 {
     let spread = f64::from(state.num_nodes) / total_nodes as f64;
     (state.size as f64 * spread) as i64
 }
 
-/// The pod's images that a node has, each with its size scaled by the share of nodes with it.
+/// The pod's images that a node has, each with its scaled size.
 pub fn held_images(cx: &CycleContext<'_>, node: &NodeInfo) -> Vec<(ImageState, i64)> {
     let total = cx.snapshot.len();
     let held = |image: &Symbol| {
@@ -58,7 +58,7 @@ fn score_of(sum: i64, containers: usize) -> i64 {
 }
 
 fn containers(pod: &Pod) -> usize {
-    // Image volumes are not counted here, though their images are summed up.
+    // As upstream, image volumes do not count here, although their images add to the sum.
     pod.spec.init_containers.len() + pod.spec.containers.len()
 }
 
@@ -81,13 +81,12 @@ impl Plugin for ImageLocality {
         _state: &CycleState,
         node: &NodeInfo,
     ) -> Result<i64, Status> {
-        // IL-002
         let sizes = held_images(cx, node).into_iter().map(|(_, scaled)| scaled);
         let sum = sizes.fold(0, i64::wrapping_add);
         Ok(score_of(sum, containers(&cx.pod.pod)))
     }
 
-    /// IL-006
+    /// The names of containers' images, normalized and sorted; image volumes are not included.
     fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
         let spec = &pod.pod.spec;
         let containers = spec.containers.iter().chain(&spec.init_containers);
@@ -104,7 +103,7 @@ mod tests {
     use super::*;
     use kubestep_framework::testing::{Cluster, info_of, plugin};
 
-    /// A cluster of `total` nodes, of which the first has the given images.
+    /// A cluster of `total` nodes, the first of which has the given images.
     fn cluster(total: usize, images: &[(&str, i64, u32)]) -> Cluster {
         let nodes = (0..total).map(|i| json!({"metadata": {"name": format!("n{i}")}}));
         let mut cluster = Cluster::of(nodes.collect(), vec![]);
@@ -151,7 +150,7 @@ mod tests {
             (images(&[], &["gcr.io/4000"], &[]), 100),
             (images(&[], &["gcr.io/300:v1"], &[]), 28),
             (images(&[], &["gcr.io/300"], &[]), 0),
-            // An image volume adds its image but no container.
+            // An image volume adds its image, but does not count as a container.
             (images(&[], &["none"], &["gcr.io/300:v1"]), 28),
         ] {
             let scores = cluster.raw_scores(&locality, &pod).unwrap();

@@ -1,29 +1,29 @@
-//! What of a pod plugins look at, as text: pods with the same text get the same answers about
-//! a node, so they share them (`Plugin::filter_key`, `Plugin::score_key`).
+//! Cache keys from the parts of a pod that plugins read: pods with the same key get the same
+//! answer for a node and share it (`Plugin::filter_key`, `Plugin::score_key`).
 
 use serde::Serialize;
 
 use kubestep_api::Condition;
 use kubestep_framework::pod::PodInfo;
 
-/// The parts as text. `None`, which means that nothing is shared, if they cannot be written.
+/// The parts as text; `None` if they cannot be serialized, and answers are then not shared.
 pub fn key_of(parts: &impl Serialize) -> Option<String> {
     serde_json::to_string(parts).ok()
 }
 
-/// All that says which nodes a pod wants: its node selector and node affinity.
+/// The node selector and node affinity.
 pub fn node_affinity(pod: &PodInfo) -> Option<String> {
     let spec = &pod.pod.spec;
     let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
     key_of(&(&spec.node_selector, affinity))
 }
 
-/// All that says what a pod tolerates.
+/// The tolerations.
 pub fn tolerations(pod: &PodInfo) -> Option<String> {
     key_of(&pod.pod.spec.tolerations)
 }
 
-/// All that a pod's requests are computed from, in any of their readings (RES-008).
+/// Everything that the pod's requests are computed from, whatever the options.
 pub fn requests(pod: &PodInfo) -> Option<String> {
     let (spec, status) = (&pod.pod.spec, &pod.pod.status);
     let containers: Vec<_> = spec

@@ -1,9 +1,9 @@
-//! The in-tree plugins of kube-scheduler 1.36 and kubestep's own ManualPermit. Each is a file or a
+//! The in-tree plugins of kube-scheduler 1.36, and kubestep's own ManualPermit. Each is a file or a
 //! folder named like upstream's package; [`registry`] is the table that builds them.
 //!
-//! A plugin reads from top to bottom: what it does, its arguments and state, its
-//! implementation of [`Plugin`](kubestep_framework::plugin::Plugin), its tests. The modules
-//! [`keys`], [`normalize`], [`signers`] and [`volumes`] are what several plugins share.
+//! A plugin's file has, in this order, its description, its arguments and state, its
+//! implementation of [`Plugin`](kubestep_framework::plugin::Plugin), and its tests. Several
+//! plugins share the modules [`keys`], [`normalize`], [`signers`] and [`volumes`].
 
 use kubestep_config::intree;
 use kubestep_framework::registry::{Entry, Factory, Registry};

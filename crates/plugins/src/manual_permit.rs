@@ -1,7 +1,7 @@
-//! ManualPermit: holds pods at Permit until somebody allows or rejects them.
+//! ManualPermit: holds pods at Permit until the user allows or rejects them.
 //!
-//! kubestep's own plugin, off unless a configuration enables it: with the pod held and the node
-//! reserved for it, one can look at the cluster in between.
+//! kubestep's own plugin, off unless a configuration enables it: while a pod is held and its node
+//! reserved, the user can inspect the cluster.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, St
 }
 
 struct ManualPermit {
-    /// The pods to be held.
+    /// Selects the pods to hold.
     selector: Selector,
-    /// How long at most, in microseconds.
+    /// The maximum time to hold a pod, in microseconds.
     timeout: i64,
     held: Status,
 }
@@ -37,8 +37,8 @@ impl Plugin for ManualPermit {
         MANUAL_PERMIT.into()
     }
 
-    /// No event: what a person rejected is not held again at once, but waits until the queue
-    /// looks after pods that nothing called back.
+    /// Registers no events: a pod that the user rejected is not held again at once, but stays
+    /// unschedulable until the queue flushes it.
     fn events(&self) -> Option<Vec<Registration>> {
         Some(Vec::new())
     }

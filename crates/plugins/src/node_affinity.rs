@@ -1,4 +1,4 @@
-//! NodeAffinity: node selectors and node affinity of the pod, and affinity that the profile
+//! NodeAffinity: the pod's node selector and node affinity, and the affinity that the profile
 //! adds to every pod.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go`.
@@ -28,7 +28,7 @@ use kubestep_framework::status::Status;
 /// Builds the plugin.
 ///
 /// # Errors
-/// The added affinity cannot be parsed. NA-008
+/// The added affinity cannot be parsed.
 pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
     let name = Symbol::new("NodeAffinity");
     let added = args.node_affinity.added_affinity.as_ref();
@@ -66,19 +66,19 @@ fn added_preferences(added: &api::NodeAffinity) -> Result<Option<PreferredTerms>
 
 struct NodeAffinity {
     name: Symbol,
-    /// What every pod's node must match.
+    /// The affinity that the profile requires of the node of every pod.
     enforced: Option<NodeMatcher>,
-    /// What every pod prefers.
+    /// The preferences that the profile adds to those of every pod.
     added_preferences: Option<PreferredTerms>,
     not_enforced: Status,
     not_matched: Status,
 }
 
-/// What the pod requires, compiled once per cycle.
+/// The pod's required node affinity, compiled once per cycle.
 #[derive(Clone)]
 struct Required(Arc<RequiredNodeAffinity>);
 
-/// What the pod prefers, compiled once per cycle; `None` if nothing.
+/// The pod's preferences, compiled once per cycle; `None` if it has none.
 #[derive(Clone)]
 struct Preferred(Option<Arc<PreferredTerms>>);
 
@@ -86,12 +86,12 @@ fn node_affinity(pod: &Pod) -> Option<&api::NodeAffinity> {
     pod.spec.affinity.as_ref()?.node_affinity.as_ref()
 }
 
-/// The node affinity that the pod requires, as written.
+/// The required node affinity in the pod's spec.
 pub fn required_terms(pod: &Pod) -> Option<&NodeSelector> {
     node_affinity(pod)?.required_during_scheduling_ignored_during_execution.as_ref()
 }
 
-/// The preferences of the pod, as written.
+/// The preferred terms in the pod's spec.
 pub fn preferred_terms(pod: &Pod) -> &[PreferredSchedulingTerm] {
     node_affinity(pod)
         .map_or(&[], |affinity| &affinity.preferred_during_scheduling_ignored_during_execution)
@@ -110,7 +110,8 @@ impl Preferred {
     }
 }
 
-/// The nodes that the terms name, if every term names some. NA-002
+/// The node names that the terms select by `metadata.name`: the intersection within a term, the
+/// union over terms. `None` if some term selects no names, as any node may then match.
 fn named_nodes(terms: &[NodeSelectorTerm]) -> Option<BTreeSet<Symbol>> {
     let mut union = BTreeSet::new();
     for term in terms {
@@ -178,7 +179,7 @@ impl Plugin for NodeAffinity {
         let pod = &cx.pod.pod;
         let required = required_terms(pod);
         if required.is_none() && self.enforced.is_none() && pod.spec.node_selector.is_none() {
-            return Status::skip().into(); // NA-001
+            return Status::skip().into();
         }
         state.write(Required(Arc::new(RequiredNodeAffinity::of(pod))));
         let terms = required.map_or(&[][..], |required| &required.node_selector_terms);
@@ -196,7 +197,7 @@ impl Plugin for NodeAffinity {
         }
     }
 
-    /// NA-003
+    /// Terms that cannot be parsed reject every node, as upstream.
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         let Some(node) = &node.node else { return Status::SUCCESS };
         if self.enforced.as_ref().is_some_and(|enforced| !enforced.matches_node(node)) {
@@ -213,7 +214,8 @@ impl Plugin for NodeAffinity {
         }
     }
 
-    /// NA-006
+    /// Skips if neither the pod nor the profile has preferred terms; a parse error of a term is
+    /// an error.
     fn pre_score(
         &self,
         cx: &CycleContext<'_>,
@@ -231,7 +233,7 @@ impl Plugin for NodeAffinity {
         Status::SUCCESS
     }
 
-    /// NA-007
+    /// The sum of the weights of the matching preferred terms, of the pod and of the profile.
     fn score(
         &self,
         cx: &CycleContext<'_>,

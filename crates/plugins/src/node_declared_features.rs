@@ -1,5 +1,4 @@
-//! NodeDeclaredFeatures: keeps pods that need a feature of the kubelet off nodes that do not
-//! declare it.
+//! NodeDeclaredFeatures: rejects nodes that do not declare a kubelet feature that the pod needs.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go` and
 //! `staging/src/k8s.io/component-helpers/nodedeclaredfeatures`.
@@ -23,7 +22,7 @@ use kubestep_framework::status::Status;
 /// Whether a pod needs a feature.
 type Needs = fn(&PodSpec) -> bool;
 
-/// The features that the scheduler knows, sorted, and when a pod needs them. NDF-001
+/// The features that upstream registers, sorted by name, and when a pod needs them.
 const REGISTRY: [(&str, Needs); 5] = [
     ("ExtendWebSocketsToKubelet", |_| false),
     ("InPlacePodLevelResourcesVerticalScaling", |_| false),
@@ -43,19 +42,19 @@ fn uses_host_network_in_user_namespace(spec: &PodSpec) -> bool {
     spec.host_network && spec.host_users == Some(false)
 }
 
-/// A set of features: bit i for the i-th of the registry.
+/// A set of features: bit i stands for the i-th of the registry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FeatureSet(u8);
 
 impl FeatureSet {
-    /// What a pod needs.
+    /// The features that a pod needs.
     fn needed_by(spec: &PodSpec) -> FeatureSet {
         let needed = REGISTRY.iter().enumerate().filter(|(_, (_, needs))| needs(spec));
         FeatureSet(needed.fold(0, |set, (at, _)| set | 1 << at))
     }
 
-    /// What a node declares. Upstream walks both lists side by side, so of a list that is not
-    /// sorted it misses what comes too late. NDF-004
+    /// The features that a node declares. Upstream merges both lists and assumes that the node's is
+    /// sorted, so it misses features that are out of order.
     fn declared(features: &[Symbol]) -> FeatureSet {
         let (mut set, mut known) = (0, 0);
         for feature in features {
@@ -79,7 +78,7 @@ impl FeatureSet {
     }
 }
 
-/// The features that a pod needs and a node does not declare, as the plugin reads the list.
+/// The features that a pod needs and a node does not declare, as the plugin reads its list.
 pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
     let declared = node.node.as_ref().map_or(&[][..], |node| &node.status.declared_features);
     let (needed, declared) = (FeatureSet::needed_by(pod), FeatureSet::declared(declared));
@@ -143,7 +142,6 @@ impl Plugin for NodeDeclaredFeatures {
         Ok(Hint::queue_if(changed))
     }
 
-    /// NDF-002
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let needed = FeatureSet::needed_by(&cx.pod.pod.spec);
         if !self.enabled || needed.is_empty() {
@@ -153,7 +151,6 @@ impl Plugin for NodeDeclaredFeatures {
         PreFilterAnswer::default()
     }
 
-    /// NDF-003
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         if !self.enabled {
             return Status::SUCCESS;
@@ -170,7 +167,6 @@ impl Plugin for NodeDeclaredFeatures {
         }
     }
 
-    /// NDF-005
     fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
         let needed = FeatureSet::needed_by(&pod.pod.spec);
         let bit = |at: usize| if needed.0 & (1 << at) == 0 { '0' } else { '1' };

@@ -1,4 +1,4 @@
-//! NodeName: a pod that names a node goes there or nowhere.
+//! NodeName: a pod whose spec names a node fits on no other node.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/nodename/node_name.go`.
 
@@ -39,7 +39,6 @@ impl Plugin for NodeName {
         Some(vec![Registration::always(EventResource::Node, Action::ADD)])
     }
 
-    /// NN-001
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
         let wanted = cx.pod.pod.spec.node_name;
         if wanted.is_empty() || wanted == node.name {

@@ -1,4 +1,4 @@
-//! NodePorts: two pods on a node cannot hold the same host port.
+//! NodePorts: two pods on a node cannot use the same host port.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/nodeports/node_ports.go`.
 
@@ -29,7 +29,7 @@ struct NodePorts {
     taken: Status,
 }
 
-/// PreFilter ran; the ports themselves are in the pod's info.
+/// Marks that PreFilter ran; the ports are in the pod's info.
 #[derive(Clone)]
 struct PortsWanted;
 
@@ -66,7 +66,7 @@ impl Plugin for NodePorts {
         Ok(Hint::queue_if(shared))
     }
 
-    /// NP-001
+    /// Skips pods without host ports; those of init containers count only for sidecars.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         if cx.pod.host_ports.is_empty() {
             return Status::skip().into();
@@ -75,7 +75,8 @@ impl Plugin for NodePorts {
         PreFilterAnswer::default()
     }
 
-    /// NP-002
+    /// Unschedulable only, as preemption can free a port. Conflicts among the pod's own ports are
+    /// not checked.
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         if state.read::<PortsWanted>().is_none() {
             return Status::error(r#"reading "PreFilterNodePorts" from cycleState: not found"#);

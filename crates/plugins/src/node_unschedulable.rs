@@ -1,4 +1,4 @@
-//! NodeUnschedulable: keeps pods off cordoned nodes, unless they tolerate that.
+//! NodeUnschedulable: rejects unschedulable (cordoned) nodes for pods that do not tolerate them.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`.
 
@@ -33,7 +33,7 @@ pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>
 
 struct NodeUnschedulable {
     name: Symbol,
-    /// The taint that a cordoned node has in all but name.
+    /// The taint that a pod must tolerate to run on an unschedulable node.
     taint: Taint,
     comparisons: bool,
     cordoned: Status,
@@ -83,7 +83,6 @@ impl Plugin for NodeUnschedulable {
         Ok(Hint::queue_if(worth_it))
     }
 
-    /// NU-001
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
         let cordoned = node.node.as_ref().is_some_and(|node| node.spec.unschedulable);
         if cordoned && !self.is_tolerated_by(&cx.pod.pod) {

@@ -1,11 +1,11 @@
-//! The normalization that several plugins share: scores relative to the highest one.
+//! The score normalization that several plugins share: proportional to the highest score.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/helper/normalize_score.go`.
 
 use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 
-/// Brings scores of 0 and more to 0 to 100, the highest becoming 100. With `reverse`, the
-/// highest becomes 0 instead, and if all are 0, all become 100.
+/// Scales non-negative scores to 0 to 100, the highest becoming 100. With `reverse`, the highest
+/// becomes 0 instead; if all are 0, all become 100.
 pub fn relative_to_highest(scores: &mut [i64], reverse: bool) {
     let highest = scores.iter().copied().max().unwrap_or(0).max(0);
     match (reverse, highest) {
@@ -16,7 +16,7 @@ pub fn relative_to_highest(scores: &mut [i64], reverse: bool) {
     }
 }
 
-/// Changes every score as `change` says: worked out once for equal scores in a row.
+/// Applies `change` to every score, once for a run of equal scores.
 pub fn each(scores: &mut [i64], change: impl Fn(i64) -> i64) {
     let Some(first) = scores.first() else { return };
     let mut last = (*first, change(*first));

@@ -1,4 +1,4 @@
-//! PodGroupPodsCount: the more pods of the group a placement takes, the better (alpha, behind
+//! PodGroupPodsCount: prefers placements that fit more pods of the group (alpha, behind
 //! TopologyAwareWorkloadScheduling).
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/podgrouppodscount`.
@@ -24,8 +24,8 @@ impl Plugin for PodGroupPodsCount {
         "PodGroupPodsCount".into()
     }
 
-    /// The pods that have a node already count too, so that one pod more or less matters less
-    /// in a large group (PC-001).
+    /// Pods that already have a node count too, so one pod more or less makes a smaller difference
+    /// for a group that is mostly placed.
     fn score_placement(
         &self,
         cx: &GroupContext<'_>,
@@ -36,7 +36,7 @@ impl Plugin for PodGroupPodsCount {
         Ok(i64::try_from(pods).unwrap_or(i64::MAX))
     }
 
-    /// PC-002
+    /// The highest count becomes 100, the others are proportional to it.
     fn normalize_placements(&self, _cx: &GroupContext<'_>, scores: &mut [i64]) -> Status {
         let max = scores.iter().copied().max().unwrap_or_default();
         if max == 0 {
@@ -73,7 +73,7 @@ mod tests {
         }
     }
 
-    /// The score for two more pods, with these assumed and bound already.
+    /// The score for two more pods, with these pods already assumed or bound.
     fn score(assumed: &[&str], bound: &[&str]) -> i64 {
         let mut cluster = Cluster::default();
         let groups = &mut cluster.shared.pod_groups;

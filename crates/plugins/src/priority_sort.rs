@@ -1,4 +1,4 @@
-//! PrioritySort: the order of the active queue.
+//! PrioritySort: sorts the active queue by priority, then by the time of enqueueing.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/queuesort/priority_sort.go`.
 
@@ -21,7 +21,7 @@ impl Plugin for PrioritySort {
         "PrioritySort".into()
     }
 
-    /// Higher priority first, then who came earlier; a full tie leaves the order open.
+    /// Higher priority first, then the earlier timestamp; equal pods have no defined order.
     fn less(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
         let (first, second) = (a.info.priority(), b.info.priority());
         first > second || (first == second && a.timestamp < b.timestamp)

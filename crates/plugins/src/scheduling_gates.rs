@@ -44,7 +44,6 @@ impl Plugin for SchedulingGates {
         }
     }
 
-    /// SG-001
     fn pre_enqueue(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
         let gates: Vec<&str> =
             pod.pod.spec.scheduling_gates.iter().map(|gate| gate.name.as_str()).collect();
@@ -63,7 +62,7 @@ mod tests {
     use kubestep_api::Time;
     use kubestep_framework::testing::{Cluster, PodBuilder, info, pod};
 
-    /// The gates by name, as a pod.
+    /// A pod with gates of these names.
     fn gated(name: &str, gates: &[&str]) -> Arc<PodInfo> {
         let gates: Vec<_> = gates.iter().map(|name| json!({"name": name})).collect();
         info(pod(name).spec(json!({"schedulingGates": gates})))

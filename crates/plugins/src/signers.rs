@@ -1,5 +1,5 @@
-//! Parts of a pod's signature that plugins share: the same for pods that are alike, whatever
-//! the order in which they list things. FW-223
+//! Fragments of a pod's signature that several plugins use. They do not depend on the order of
+//! lists in the spec.
 //!
 //! Upstream: `staging/src/k8s.io/kube-scheduler/framework/signers.go`.
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeSelectorRequirement, NodeSelectorTerm, Pod, PreferredSchedulingTerm};
 
-/// One plugin's fragments: key and text.
+/// The fragments of one plugin, as (key, text); or why the pod is not signable.
 pub type Fragments = Result<Vec<(&'static str, String)>, Symbol>;
 
 /// A single fragment.
@@ -29,7 +29,7 @@ pub fn tolerations(pod: &Pod) -> Fragments {
     fragment("v1.Pod.Spec.Tolerations", &all)
 }
 
-/// The host ports' numbers, each once; those of plain init containers too.
+/// The distinct host ports, including those of init containers.
 pub fn host_ports(pod: &Pod) -> Fragments {
     let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
     let ports = containers.flat_map(|container| &container.ports).map(|port| port.host_port);

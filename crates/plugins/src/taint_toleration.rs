@@ -1,4 +1,4 @@
-//! TaintToleration: keeps pods off nodes whose taints they do not tolerate, and prefers nodes
+//! TaintToleration: rejects nodes with taints that a pod does not tolerate, and prefers nodes
 //! with few untolerated PreferNoSchedule taints.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go`.
@@ -38,11 +38,11 @@ struct TaintToleration {
     untolerated: Status,
 }
 
-/// The tolerations that count for scores: those for PreferNoSchedule or for all effects.
+/// The tolerations used for scoring: those for PreferNoSchedule or for all effects.
 #[derive(Clone)]
 struct ScoreTolerations(Vec<Toleration>);
 
-/// Whether a taint keeps pods off a node.
+/// Whether the taint's effect keeps pods from being scheduled: NoSchedule or NoExecute.
 fn forbids(taint: &Taint) -> bool {
     matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
 }
@@ -87,7 +87,7 @@ pub fn avoided_taints<'n>(
 }
 
 impl TaintToleration {
-    /// The first taint that keeps the pod off the node.
+    /// The first taint that excludes the node for the pod.
     fn blocking_taint<'n>(&self, node: &'n Node, pod: &PodInfo) -> Option<&'n Taint> {
         blocking(node, pod, self.comparisons).next()
     }
@@ -136,7 +136,7 @@ impl Plugin for TaintToleration {
         Ok(Hint::queue_if(itself))
     }
 
-    /// TT-001
+    /// The status does not name the taint, as upstream.
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {
         let Some(node) = &node.node else { return Status::SUCCESS };
         match self.blocking_taint(node, cx.pod) {
@@ -159,7 +159,7 @@ impl Plugin for TaintToleration {
         Status::SUCCESS
     }
 
-    /// TT-003
+    /// The number of PreferNoSchedule taints that the pod does not tolerate.
     fn score(
         &self,
         _cx: &CycleContext<'_>,
@@ -167,7 +167,7 @@ impl Plugin for TaintToleration {
         node: &NodeInfo,
     ) -> Result<i64, Status> {
         let Some(ScoreTolerations(tolerations)) = state.read() else {
-            // TT-004
+            // Unlike in NodeAffinity, a missing PreScore state is an error upstream.
             let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
             return Err(Status::error(text));
         };
@@ -232,7 +232,7 @@ mod tests {
         Cluster::of(nodes.collect(), vec![])
     }
 
-    /// Tolerations written as `key operator value effect`, `-` for what is not set.
+    /// Tolerations written as `key operator value effect`; `-` stands for an unset field.
     fn tolerating(tolerations: &[&str]) -> Arc<PodInfo> {
         let toleration = |text: &&str| {
             let parts: Vec<&str> =

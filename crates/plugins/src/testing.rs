@@ -1,4 +1,4 @@
-//! Profiles of chosen in-tree plugins, for tests.
+//! Test profiles with a selection of in-tree plugins.
 
 use kubestep_config::{FeatureGates, ProfileArgs};
 use kubestep_framework::runtime::Framework;
@@ -6,7 +6,7 @@ use kubestep_framework::testing::framework_with;
 
 use crate::registry;
 
-/// A profile of these plugins, each at every point it implements, with default arguments.
+/// A profile with these plugins at every point they implement, and default arguments.
 pub fn framework(plugins: &[&str]) -> Framework {
     framework_with(plugins, ProfileArgs::default(), &registry(), FeatureGates::default())
 }

@@ -1,9 +1,9 @@
 //! TopologyPlacementGenerator: one candidate placement of a pod group for each domain of the
-//! topology key that the group asks for (alpha, behind TopologyAwareWorkloadScheduling).
+//! topology key that the group requests (alpha, behind TopologyAwareWorkloadScheduling).
 //!
-//! Pods of the group that have a node already fix the domain. Upstream:
-//! `pkg/scheduler/framework/plugins/topologyaware/topology_placement.go`; the placements come
-//! in the order of their first nodes, where upstream leaves it to chance (TP-003).
+//! If pods of the group already have a node, only their domain is a candidate. Upstream:
+//! `pkg/scheduler/framework/plugins/topologyaware/topology_placement.go`. Placements are in the
+//! order of their first nodes; upstream's order is that of a Go map, and so undefined.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Plugin for TopologyPlacementGenerator {
         "TopologyPlacementGenerator".into()
     }
 
-    /// TP-001
+    /// Without a topology key, the parent placement is the only candidate.
     fn generate_placements(
         &self,
         cx: &GroupContext<'_>,
@@ -45,12 +45,12 @@ impl Plugin for TopologyPlacementGenerator {
     }
 }
 
-/// Only the first constraint counts (TP-001).
+/// The key of the first topology constraint; upstream ignores the others.
 fn topology_key(group: &PodGroup) -> Option<Symbol> {
     Some(group.spec.scheduling_constraints.as_ref()?.topology.first()?.key)
 }
 
-/// The domain of the pods that have a node; `None` if no pod has one (TP-002).
+/// The domain of the group's pods that already have a node; `None` if no pod has one.
 fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Symbol>, String> {
     let mut domain = None;
     for (pod, node) in cx.shared.pod_groups.get(cx.group)?.scheduled_on() {
@@ -77,7 +77,7 @@ fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Symbol>,
     Ok(domain)
 }
 
-/// What a domain cannot be found for.
+/// Whose domain is missing.
 enum Missing {
     Node,
     Label,
@@ -88,7 +88,7 @@ fn domain_of(cx: &GroupContext<'_>, key: Symbol, node: Symbol) -> Result<Symbol,
     node.label(key).ok_or(Missing::Label)
 }
 
-/// The nodes of `parent` by their domains, without those that have none (TP-003).
+/// The nodes of `parent` by domain, without nodes that lack the label.
 fn by_domain(
     cx: &GroupContext<'_>,
     key: Symbol,
@@ -113,7 +113,7 @@ mod tests {
     use kubestep_api::{Object, Pod};
     use kubestep_framework::testing::{Cluster, NodeBuilder, PodBuilder, key, node, object, pod};
 
-    /// A group held together by a topology key; none if it is empty.
+    /// A group with a topology constraint on this key; without constraints if the key is empty.
     fn group(topology_key: &str) -> Object {
         let spec = match topology_key {
             "" => json!({}),

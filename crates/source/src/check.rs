@@ -89,8 +89,8 @@ fn pods(input: &Input) -> impl Iterator<Item = &Pod> {
     })
 }
 
-/// Pods keep their node even if it is not there: the engine holds a place for it, as
-/// upstream's cache does (C-011).
+/// Reports pods on nodes that do not exist. The pods keep their node, and the engine caches it
+/// without a node object, as upstream.
 fn unknown_nodes(input: &mut Input) {
     let nodes = input.objects.iter().filter(|loaded| loaded.object.kind() == Kind::Node);
     let nodes: HashSet<_> = nodes.map(|loaded| loaded.object.metadata().name).collect();

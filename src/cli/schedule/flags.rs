@@ -1,5 +1,5 @@
-//! kube-scheduler's flags for its client and its lease, and what they mean beside the
-//! configuration: a flag that is given counts more (CFG-172).
+//! kube-scheduler's flags for its client and its lease. A flag on the command line overrides the
+//! configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -27,7 +27,7 @@ pub fn nominated(world: &World) -> Vec<(Symbol, Arc<PodInfo>)> {
     let on_node = |(node, pods): (Symbol, &[Arc<PodInfo>])| {
         pods.iter().map(|pod| (node, pod.clone())).collect::<Vec<_>>()
     };
-    // Whose nomination was taken back is nominated to no node.
+    // The nominator may hold pods under an empty node name: their nomination was cleared.
     all.iter().filter(|(node, _)| !node.is_empty()).flat_map(on_node).collect()
 }
 

@@ -1,5 +1,5 @@
-//! Whole documents: what comes out, what is refused and in which words, and
-//! that no document whatsoever makes the program panic.
+//! Tests of whole documents: the outcome, the errors with their messages, and that no document
+//! makes the program panic.
 
 use proptest::prelude::*;
 
@@ -62,7 +62,7 @@ fn what_is_written_out_is_read_back() {
                 clientConnection: {qps: 0.1}\n";
     let config = try_resolve(body).unwrap();
     let again = resolve(Some(&to_yaml(&config.document)), &config.features, PLUGINS).unwrap();
-    // What was merged in by default is now the user's own.
+    // Defaults that were merged in are now explicit entries.
     assert_eq!(to_json(&again.document), to_json(&config.document));
     assert_eq!(again.profiles, config.profiles);
     assert!(to_yaml(&config.document).starts_with(HEAD));
@@ -310,7 +310,7 @@ fn very_many_problems_are_told_quickly() {
 
 #[test]
 fn profiles_share_one_queue_order() {
-    // kubestep has one queue sort plugin, so a second one is made up here.
+    // kubestep has one queue sort plugin, so the test adds a second one.
     let mut registry = PLUGINS.to_vec();
     registry.push(PluginDescriptor { name: "OtherSort", ..PLUGINS[1] });
     let sets = "{multiPoint: {disabled: [{name: PrioritySort}], enabled: [{name: OtherSort}]}}";
@@ -368,7 +368,7 @@ fn manual_permit_runs_where_it_is_enabled() {
     );
 }
 
-/// A document that uses everything, as a starting point for mutations.
+/// A document with every field, as the starting point for mutations.
 const RICH: &str = include_str!("rich.yaml");
 
 #[test]

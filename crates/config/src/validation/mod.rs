@@ -1,5 +1,5 @@
-//! Which values a configuration may have (CFG-130…141). Everything wrong is
-//! reported at once, in upstream's order and under upstream's field paths.
+//! Validates the values of a configuration. All problems are reported together, in upstream's
+//! order and with upstream's field paths.
 //!
 //! Upstream: `pkg/scheduler/apis/config/validation/validation.go`,
 //! `staging/src/k8s.io/component-base/config/validation/validation.go`.
@@ -19,7 +19,7 @@ use super::types::{Extender, KubeSchedulerConfiguration, LeaderElectionConfigura
 
 pub use args::validate_args;
 
-/// The problems found so far, in upstream's words for their kinds.
+/// The problems found so far, with upstream's wording for their kinds.
 #[derive(Default)]
 pub struct Findings {
     /// The problems.
@@ -55,20 +55,18 @@ impl Findings {
     }
 }
 
-/// All problems of a document that went through defaulting.
+/// All problems of a document after defaulting.
 pub fn validate(document: &KubeSchedulerConfiguration, gates: &FeatureGates) -> Vec<Problem> {
     let root = FieldPath::root();
     let mut found = Findings::default();
     let burst = document.client_connection.burst;
     if burst < 0 {
-        // CFG-130
         let path = root.field("clientConnection").field("burst");
         found.invalid(&path, burst, "must be non-negative");
     }
     leader_election(&mut found, &document.leader_election, &root.field("leaderElection"));
     let parallelism = document.parallelism;
     if parallelism <= 0 {
-        // CFG-133
         let path = root.field("parallelism");
         found.invalid(&path, parallelism, "should be an integer value greater than zero");
     }
@@ -80,7 +78,7 @@ pub fn validate(document: &KubeSchedulerConfiguration, gates: &FeatureGates) -> 
     found.problems
 }
 
-/// CFG-131, CFG-132. Nothing is checked when no leader is elected.
+/// Nothing is checked without leader election.
 fn leader_election(found: &mut Findings, config: &LeaderElectionConfiguration, path: &FieldPath) {
     if !config.leader_elect {
         return;
@@ -113,14 +111,12 @@ fn leader_election(found: &mut Findings, config: &LeaderElectionConfiguration, p
     }
 }
 
-/// CFG-135
 fn percentage(found: &mut Findings, path: &FieldPath, value: Option<i32>) {
     if let Some(value) = value.filter(|value| !(0..=100).contains(value)) {
         found.invalid(path, value, "not in valid range [0-100]");
     }
 }
 
-/// CFG-140
 fn backoff(found: &mut Findings, document: &KubeSchedulerConfiguration) {
     let root = FieldPath::root();
     let initial = document.pod_initial_backoff_seconds;
@@ -134,7 +130,6 @@ fn backoff(found: &mut Findings, document: &KubeSchedulerConfiguration) {
     }
 }
 
-/// CFG-141
 fn extenders(found: &mut Findings, extenders: &[Extender], path: &FieldPath) {
     let mut managed = BTreeSet::new();
     for (i, extender) in extenders.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The rules for names of labels, resources and label values.
+//! The syntax of label names, resource names and label values.
 //!
 //! Upstream: `staging/src/k8s.io/apimachinery/pkg/api/validate/content`,
 //! `pkg/apis/core/v1/helper/helpers.go`.
@@ -7,7 +7,7 @@ const NAME: &str =
     "must be letters, digits, '-', '_' or '.', starting and ending with a letter or digit";
 const SUBDOMAIN: &str = "must be lower case letters, digits, '-' or '.', each part starting and ending with a letter or digit";
 
-/// Why `name` is no qualified name (`name` or `example.com/name`); empty if it is one.
+/// Why `name` is not a qualified name (`name` or `example.com/name`); empty if it is one.
 pub fn qualified_name(name: &str) -> Vec<String> {
     let (prefix, name) = match name.split('/').collect::<Vec<_>>().as_slice() {
         [name] => (None, *name),
@@ -40,7 +40,7 @@ fn prefix_reasons(prefix: &str) -> Vec<String> {
     reasons
 }
 
-/// Why `value` is no label value; empty if it is one.
+/// Why `value` is not a label value; empty if it is one.
 pub fn label_value(value: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if value.len() > 63 {
@@ -67,7 +67,7 @@ fn has_edges(text: &str, edge: impl Fn(&u8) -> bool) -> bool {
     bytes.first().is_some_and(&edge) && bytes.last().is_some_and(&edge)
 }
 
-/// Whether a qualified name is that of an extended resource: with a prefix, not of Kubernetes.
+/// Whether a qualified name is that of an extended resource: its prefix is not Kubernetes' own.
 pub fn is_extended_resource(name: &str) -> bool {
     name.contains('/')
         && !name.contains("kubernetes.io/")

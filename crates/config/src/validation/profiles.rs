@@ -1,4 +1,4 @@
-//! Rules for profiles, each by itself and all together (CFG-134…139).
+//! Rules for single profiles, and for all profiles together.
 
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ use kubestep_api::intern::Symbol;
 use super::args::validate_args;
 use super::{Findings, percentage};
 
-/// Plugins that Kubernetes once had. CFG-136
+/// Plugins that were removed from Kubernetes.
 const REMOVED: [&str; 4] = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"];
 
-/// Checks all profiles.
+/// Validates all profiles.
 pub fn validate(
     found: &mut Findings,
     profiles: &[KubeSchedulerProfile],
@@ -59,7 +59,6 @@ fn one(
     for (i, config) in profile.plugin_config.iter().enumerate() {
         let path = path.field("pluginConfig").index(i);
         if profile.plugin_config[..i].iter().any(|other| other.name == config.name) {
-            // CFG-137
             found.duplicate(&path, &config.name);
         }
         if !removed(found, &path, config.name) {
@@ -86,13 +85,14 @@ fn removed(found: &mut Findings, path: &FieldPath, name: Symbol) -> bool {
 
 fn arguments(found: &mut Findings, config: &PluginConfig, path: &FieldPath, gates: &FeatureGates) {
     match &config.args {
-        // CFG-120: those of NodeResourcesFit are looked at only when the plugin is built.
+        // Upstream registers this validator under a wrong name, so these arguments are validated
+        // only when the plugin is built.
         Some(PluginArgs::NodeResourcesFit(_)) | None => {}
         Some(args) => validate_args(found, args, path, gates),
     }
 }
 
-/// All profiles must order the queue alike. CFG-138, CFG-139
+/// All profiles share one queue, so they must have the same queue sort plugin and arguments.
 fn common_queue_sort(found: &mut Findings, profiles: &[KubeSchedulerProfile], path: &FieldPath) {
     let [first, others @ ..] = profiles else { return };
     let canon = first.plugins.at(ExtensionPoint::QueueSort);
@@ -101,8 +101,8 @@ fn common_queue_sort(found: &mut Findings, profiles: &[KubeSchedulerProfile], pa
         let path = path.index(0).field("plugins").field("queueSort").field("Enabled");
         found.invalid(&path, count, "only one queue sort plugin can be enabled");
     }
-    // Without a sorter upstream looks for arguments under the empty name, but not in the first
-    // profile.
+    // Without a queue sort plugin upstream looks for arguments under the empty name, except in the
+    // first profile.
     let sorter = canon.enabled.first().map(|plugin| plugin.name).unwrap_or_default();
     let own = |config: &&PluginConfig| config.name == sorter;
     let own_of_first = first.plugin_config.iter().rfind(own).filter(|_| !sorter.is_empty());

@@ -1,4 +1,4 @@
-//! Every rule with a value that breaks it, in the words of upstream.
+//! Tests of every rule with a value that violates it, and upstream's message.
 
 use super::*;
 use crate::features::Feature;
@@ -20,7 +20,7 @@ fn problems(body: &str) -> Vec<String> {
     problems_with(&FeatureGates::default(), body)
 }
 
-/// The problems of a plugin's arguments, without the path up to them.
+/// The problems of a plugin's arguments, without the path of the arguments.
 fn args_with(gates: &FeatureGates, plugin: &str, args: &str) -> Vec<String> {
     let body = format!("profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]");
     let start = "profiles[0].pluginConfig[0].args.";
@@ -131,7 +131,8 @@ fn queue_sort_is_common() {
          queueSort must be the same for all profiles",
         ]
     );
-    // validateCommonQueueSort compares every entry, and without a sorter those without a name.
+    // validateCommonQueueSort compares every entry; without a queue sort plugin, those without a
+    // name.
     let unnamed = "{name: '', args: {x: 1}}";
     let body = format!(
         "profiles: [{{schedulerName: a, pluginConfig: [{unnamed}]}}, \
@@ -292,11 +293,11 @@ fn resource_arguments() {
             "resources[1].name: Duplicate value: \"cpu\"",
         ]
     );
-    // CFG-120: not looked at here.
+    // As upstream, only the plugin's constructor validates these arguments.
     assert_eq!(args("NodeResourcesFit", "{scoringStrategy: {type: Bogus}}"), [""; 0]);
 }
 
-/// The problems of NodeResourcesFit's arguments, which only building looks at.
+/// The problems of NodeResourcesFit's arguments, which are validated only in the build step.
 fn fit(text: &str) -> Vec<String> {
     let gates = FeatureGates::default();
     let body = format!(

@@ -1,9 +1,9 @@
-//! Noticing that the scheduler runs in a circle.
+//! Detects that the scheduler is in a livelock.
 //!
-//! When nothing is active, a pod is taken from backoff before its time. If it fails as
-//! before it goes back there and is the next to be taken, and kube-scheduler goes on like that
-//! until something changes: a gang that is too large for the cluster does it. As the clock stands
-//! still, whoever runs until nothing is left to try asks here.
+//! When the active queue is empty, kube-scheduler pops a pod from the backoff queue before its
+//! backoff is over. If the pod fails again, it returns there and is the next to be popped, until
+//! something changes: a gang that is too large for the cluster causes such a livelock. As the
+//! clock stands still meanwhile, a run until nothing is left to schedule checks for it here.
 
 use std::fmt;
 

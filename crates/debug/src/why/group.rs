@@ -1,5 +1,5 @@
-//! A pod group that is tried and gets nowhere: its pods are placed only if enough of them find a
-//! node together (PG-003), so what a node says of one pod alone is not the whole story.
+//! A pod group that cannot be scheduled: its pods are placed only if enough of them fit together,
+//! so the status of a node for one pod alone does not explain the rejection.
 
 use super::model::{Problem, ProblemKind};
 use kubestep_api::Pod;

@@ -1,8 +1,8 @@
-//! The room that nodes keep for nominated pods: those that made it by preemption and are to be
-//! scheduled there once their victims are gone.
+//! The resources reserved on nodes for nominated pods: those that preempted other pods and will be
+//! scheduled there when their victims are deleted.
 //!
-//! A nominated pod counts against a pod of the same or a lower priority and for no other (FW-121),
-//! so whether its room is free depends on who asks.
+//! A nominated pod counts only for pods of the same or a lower priority, so whether its resources
+//! are free depends on the pod to be scheduled.
 
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub(super) fn of(pod: &PodInfo, nominated: &NominatedPods) -> Vec<Nomination> {
     let on_node = |(node, pods): (Symbol, &[std::sync::Arc<PodInfo>])| {
         pods.iter().map(|kept| nomination(pod, node, kept)).collect::<Vec<_>>()
     };
-    // Whose nomination was taken back is nominated to no node.
+    // The nominator may hold pods under an empty node name: their nomination was cleared.
     nominated.iter().filter(|(node, _)| !node.is_empty()).flat_map(on_node).collect()
 }
 

@@ -14,9 +14,9 @@ pub fn client_config(extender: &Extender) -> Result<Config, String> {
     let tls = extender.tls_config.clone().unwrap_or_default();
     let has_authority = !tls.ca_file.is_empty() || !tls.ca_data.is_empty();
     if tls.insecure && has_authority {
-        return Err("tlsConfig has an authority and is insecure at once".into());
+        return Err("tlsConfig has an authority and is insecure at once".into());
     }
-    // HTTPS without an authority is not verified.
+    // As upstream, HTTPS without an authority is not verified.
     let insecure = tls.insecure || (extender.enable_https && !has_authority);
     let cluster = kubeconfig(extender, &tls, insecure);
     let cluster: Kubeconfig = serde_json::from_value(cluster).map_err(|err| err.to_string())?;

@@ -13,7 +13,7 @@ use crate::extender_client::settings::{client_config, root_cause};
 use kubestep_config::duration;
 use kubestep_config::types::Extender;
 
-/// How long an extender may take if nothing is configured.
+/// The time limit of a call without `httpTimeout`.
 const DEFAULT_TIMEOUT: duration::Duration = duration::Duration::from_secs(5);
 
 /// An extender that can be asked.
@@ -37,7 +37,7 @@ impl Target {
         Ok(Target { client, url: extender.url_prefix.trim_end_matches('/').into(), timeout })
     }
 
-    /// Sends `body` to `verb` and gives the answer.
+    /// Posts `body` to `verb` and returns the response, parsed as JSON.
     ///
     /// # Errors
     /// No answer in time, a code other than 200, or an answer that is no JSON.
@@ -69,7 +69,7 @@ impl Target {
     }
 }
 
-/// The first value; what follows it is not looked at.
+/// The first JSON value; as upstream, the rest of the text is ignored.
 fn first_value(text: &[u8]) -> Result<Value, String> {
     match Deserializer::from_slice(text).into_iter().next() {
         Some(Ok(value)) => Ok(value),

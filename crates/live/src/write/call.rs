@@ -170,7 +170,8 @@ impl Calls {
     }
 }
 
-/// What upstream tries a status patch again for (S-068).
+/// The errors after which upstream retries a status patch: conflict, internal error, service
+/// unavailable, connection refused.
 fn is_transient(failure: &Failure) -> bool {
     match failure {
         Failure::Server { code, .. } => [409, 500, 503].contains(code),

@@ -1,5 +1,4 @@
-//! The resource claims of a pod: which they are, and whether their requests are sound
-//! (DRA-010, DRA-014).
+//! Finds the resource claims of a pod and validates their requests.
 //!
 //! Upstream: `staging/src/k8s.io/dynamic-resource-allocation/resourceclaim/resourceclaim.go`.
 
@@ -14,13 +13,15 @@ use kubestep_framework::status::Status;
 
 use super::workload;
 
-/// The claims of a pod in the order written; those that were found not to be needed are left
-/// out. The error says which one cannot be used, and why (DRA-010).
+/// The claims of a pod in the order of the spec, without those that turned out not to be needed.
+///
+/// # Errors
+/// Upstream's message: which claim cannot be used, and why.
 pub fn resolve(pod: &Pod, cx: &QueueContext<'_>) -> Result<Vec<Arc<ResourceClaim>>, String> {
     Ok(named(pod, cx)?.into_iter().map(|(_, claim)| claim).collect())
 }
 
-/// The same with the names by which the pod's containers know them.
+/// Like [`resolve`], with the names by which the pod's containers reference the claims.
 pub fn named(
     pod: &Pod,
     cx: &QueueContext<'_>,
@@ -62,8 +63,8 @@ fn claim_name(pod: &Pod, written: &PodResourceClaim) -> Result<Option<Symbol>, S
     }
 }
 
-/// A claim made from a template belongs to one pod; with DRAWorkloadResourceClaims it may
-/// belong to the pod's group.
+/// Checks that a claim created from a template is owned by the pod, or with
+/// DRAWorkloadResourceClaims by the pod's group.
 fn check_owner(pod: &Pod, claim: &ResourceClaim, features: &FeatureGates) -> Result<(), String> {
     let owner = claim.metadata.controller();
     if owner.is_some_and(|owner| owner.uid == pod.metadata.uid) {
@@ -83,12 +84,12 @@ fn check_owner(pod: &Pod, claim: &ResourceClaim, features: &FeatureGates) -> Res
     ))
 }
 
-/// Whether the pod is among the users of the claim.
+/// Whether the claim is reserved for the pod.
 pub fn is_reserved_for(claim: &ResourceClaim, pod: &Pod) -> bool {
     claim.status.reserved_for.iter().any(|user| user.uid == pod.metadata.uid)
 }
 
-/// Whether all requests of a claim can be read and their device classes exist (DRA-014).
+/// Checks that all requests of a claim have a known type and that their device classes exist.
 pub fn check_requests(claim: &ResourceClaim, cx: &CycleContext<'_>) -> Result<(), Status> {
     for request in &claim.spec.devices.requests {
         for (name, class) in classes(claim, request, cx)? {
@@ -106,7 +107,7 @@ pub fn check_requests(claim: &ResourceClaim, cx: &CycleContext<'_>) -> Result<()
     Ok(())
 }
 
-/// The classes of a request, each with the name of the request or its alternative.
+/// The classes of a request, each with the name of the request or of its alternative.
 fn classes(
     claim: &ResourceClaim,
     request: &DeviceRequest,

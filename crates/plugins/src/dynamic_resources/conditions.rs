@@ -1,4 +1,4 @@
-//! Conditions that devices have to meet before the pod is bound (DRA-021, DRA-029).
+//! Binding conditions: conditions that devices must meet before the pod is bound.
 
 use crate::dynamic_resources::structured::binding_conditions;
 use kubestep_api::{
@@ -12,14 +12,14 @@ use kubestep_framework::status::Status;
 use super::post_filter::key;
 use super::state::ClaimState;
 
-/// How far the devices of a claim are.
+/// Whether the devices of a claim meet their binding conditions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Readiness {
     /// All conditions are met, or there are none.
     Ready,
-    /// Not all are met.
+    /// Some conditions are not met.
     Waiting,
-    /// A device failed; how.
+    /// A binding failure condition is true; the message.
     Failed(String),
 }
 
@@ -46,7 +46,7 @@ pub fn readiness(claim: &ResourceClaim) -> Readiness {
     Readiness::Ready
 }
 
-/// What the driver reports on the device.
+/// The status that the driver reports for the device.
 fn status_of<'a>(
     claim: &'a ResourceClaim,
     result: &DeviceRequestAllocationResult,
@@ -56,21 +56,22 @@ fn status_of<'a>(
     })
 }
 
-/// Whether any device of the claim has conditions.
+/// Whether any device of the claim has binding conditions.
 pub fn has_conditions(claim: &ResourceClaim) -> bool {
     let allocation = claim.status.allocation.iter();
     let mut results = allocation.flat_map(|allocation| &allocation.devices.results);
     results.any(|result| !result.binding_conditions.is_empty())
 }
 
-/// Whether the claim waits for its devices since more than `timeout` microseconds.
+/// Whether the claim has binding conditions and was allocated more than `timeout` microseconds
+/// ago.
 pub fn is_timed_out(claim: &ResourceClaim, timeout: i64, now: Time) -> bool {
     let allocated = claim.status.allocation.as_ref();
     let since = allocated.and_then(|allocation| allocation.allocation_timestamp);
     since.is_some_and(|since| has_conditions(claim) && since.0 + timeout < now.0)
 }
 
-/// Success once all devices are ready, Wait before; an error after `timeout` microseconds.
+/// Success once all devices are ready, Wait until then; an error after `timeout` microseconds.
 pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> Status {
     let waits = state.claims.iter().any(|claim| has_conditions(&claim.claim));
     if !binding_conditions(cx.features) || !waits {
@@ -99,7 +100,7 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: i64) -> S
     }
 }
 
-/// How far the devices of all claims are, as they are now.
+/// Whether the devices of all claims are ready, by the latest state of the claims.
 fn pod_readiness(
     cx: &BindContext<'_>,
     state: &mut ClaimState,
@@ -109,7 +110,7 @@ fn pod_readiness(
         let name = key(&of_pod.claim);
         let listed = cx.shared.claims.get(cx.objects, name);
         of_pod.unlisted &= listed.is_none();
-        // A claim that was just made may take a while to be listed: it is waited for (ER-005).
+        // A claim that the plugin just created may not be listed yet: wait for it.
         let claim = listed.or_else(|| of_pod.unlisted.then(|| of_pod.claim.clone()));
         let claim = claim.ok_or_else(|| format!("could not find ResourceClaim \"{name}\""))?;
         let found = readiness(&claim);

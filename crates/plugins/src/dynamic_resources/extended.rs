@@ -1,4 +1,4 @@
-//! Extended resources that devices stand in for: the claim that is made for them (ER-002…006).
+//! Extended resources backed by DRA: the claim that the plugin creates for them.
 //!
 //! Upstream: `extendeddynamicresources.go`.
 
@@ -24,20 +24,20 @@ use super::post_filter::key;
 use super::reserve::FINALIZER;
 use super::state::ClaimState;
 
-/// The name of the claim until it is created; no claim can really be called that.
+/// The name of the claim until it is created; it is not a valid object name.
 pub const IN_MEMORY_NAME: &str = "<extended-resources>";
-/// What marks such a claim.
+/// Marks the claims that the plugin creates.
 const ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
 
-/// Which request of the claim is for which container.
+/// Which request of the claim serves which container and resource.
 pub type Mappings = Vec<ContainerExtendedResourceRequest>;
 
-/// A claim, with all scalars that the pod requests.
+/// The claim, with all scalar resources that the pod requests.
 pub type ClaimWithScalars = (Arc<ResourceClaim>, Vec<(Symbol, i64)>);
 
-/// The claim for the pod's extended resources, with all scalars that it requests, if a device
-/// class serves any of them: one that an earlier attempt created, or one without requests
-/// that is only in memory.
+/// The claim for the pod's extended resources if a device class serves any of them, with all
+/// scalar resources that the pod requests: the claim that an earlier attempt created, or a
+/// claim without requests that exists only in memory.
 pub fn claim_for(cx: &CycleContext<'_>) -> Option<ClaimWithScalars> {
     if !cx.features.enabled(Feature::DRAExtendedResource)
         || cx.objects.extended_resources.is_empty()
@@ -87,7 +87,7 @@ fn in_memory_claim(pod: &Pod) -> ResourceClaim {
     let mut metadata = ObjectMeta {
         namespace: pod.metadata.namespace,
         name: IN_MEMORY_NAME.into(),
-        // Upstream's is random; it only has to differ from all others.
+        // Upstream generates it at random; it must only be unique.
         uid: made_up_uid(&format!("{IN_MEMORY_NAME}/{}", pod.metadata.uid)),
         generate_name: Symbol::new(&prefix),
         owner_references: vec![owner].into(),
@@ -97,11 +97,11 @@ fn in_memory_claim(pod: &Pod) -> ResourceClaim {
     ResourceClaim { metadata, ..ResourceClaim::default() }
 }
 
-/// The claim as the node needs it: with requests for what the node does not offer by itself.
-/// `None` if there is nothing to do for it on this node (ER-003).
+/// The claim with the requests for this node: those for resources that the node does not offer
+/// itself. `None` if there are none on this node.
 ///
 /// # Errors
-/// The node cannot serve a resource, or the claim is one that an earlier attempt left behind.
+/// The node cannot serve a resource, or the claim is left over from an earlier attempt.
 pub fn claim_on(
     cx: &CycleContext<'_>,
     state: &ClaimState,
@@ -133,7 +133,8 @@ pub fn claim_on(
     Ok(Some((Arc::new(claim), mappings)))
 }
 
-/// The requests for `resources` (sorted), and which container they are for (ER-004).
+/// The requests for `resources` (sorted), and the containers that they serve. Each request is
+/// named `container-<index>-request-<k>`, as upstream.
 fn requests_and_mappings(
     cx: &CycleContext<'_>,
     resources: &[Symbol],
@@ -158,8 +159,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Containers that stay get devices of their own. Init containers that end use devices of
-    /// later containers, and share one request for what they need beyond that.
+    /// App containers and sidecars get devices of their own. Other init containers reuse devices of
+    /// later containers, and share one request for what they need beyond those.
     fn requests(&self, pod: &Pod) -> (Vec<DeviceRequest>, Mappings) {
         let init = pod.spec.init_containers.len();
         let containers: Vec<&Container> =
@@ -195,7 +196,7 @@ impl Wanted {
         (largest.into_iter().chain(lasting.into_iter().flatten()).collect(), mappings)
     }
 
-    /// What a container needs beyond the `reusable` requests, and what it uses.
+    /// The demand of a container beyond the `reusable` requests, and the requests that it uses.
     fn of_container(
         &self,
         at: usize,
@@ -241,10 +242,10 @@ fn count(request: &DeviceRequest) -> i64 {
     request.exactly.as_ref().map_or(0, |exactly| exactly.count)
 }
 
-/// Deletes a claim that is really there, its finalizer first (ER-006).
+/// Deletes a claim that exists on the server; its finalizer is removed first.
 ///
 /// # Errors
-/// The host says so.
+/// The write failed.
 pub fn delete_claim(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), String> {
     let deleted = host.delete_claim(claim, Symbol::new(FINALIZER));
     deleted.map_err(|error| format!("update resourceclaim {}: {error}", key(claim)))
@@ -311,7 +312,7 @@ mod tests {
 
     #[test]
     fn init_containers_share_what_they_need_beyond_that() {
-        // The sidecar comes too early for the second init container.
+        // The sidecar starts before the second init container, which cannot reuse its device.
         let (requests, mappings) = requests(&["first=4", "side*=1", "second=4"], &["a=1"]);
         assert_eq!(
             requests,

@@ -1,4 +1,4 @@
-//! Filter: whether the claims can be used, or allocated, on a node (DRA-020…023).
+//! Filter: whether the claims can be used, or allocated, on a node.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use super::node_resources;
 use super::reason::{Reason, Unavailable, Wanted, WhyUnavailable};
 use super::state::{ClaimState, NodeAllocation};
 
-/// The verdict on a node; what it found is kept in the state.
+/// The status of a node; the allocation found there is stored in the state.
 pub fn filter(
     cx: &CycleContext<'_>,
     state: &ClaimState,
     node: &NodeInfo,
     binding_timeout: i64,
 ) -> Status {
-    // What claims take of a node's own resources depends on the pods there, which nominated pods
-    // and preemption change.
+    // The demand of claims on a node's own resources depends on the pods there, which nominated
+    // pods and preemption change.
     let is_known = !node_resources::is_on(cx.features);
     if let Some(known) = state.found().statuses.get(&node.name).filter(|_| is_known) {
         return known.clone();
@@ -45,8 +45,8 @@ pub fn filter(
     status
 }
 
-/// What the pod gets on a node, or why it cannot; the second reason comes on top of the one that
-/// decides.
+/// The allocation for the pod on a node, or the reasons against it. The first reason decides the
+/// status; the second adds to it.
 pub(super) fn evaluate(
     cx: &CycleContext<'_>,
     state: &ClaimState,
@@ -83,7 +83,8 @@ pub(super) fn evaluate(
     }
 }
 
-/// The allocated claims that cannot be used on the node (DRA-021).
+/// The allocated claims that cannot be used on the node: their node selector does not match, a
+/// device failed, or its binding conditions were not met in time.
 fn unavailable_claims(
     cx: &CycleContext<'_>,
     state: &ClaimState,
@@ -113,7 +114,7 @@ fn unavailable_claims(
     (0..state.claims.len()).filter_map(unavailable).collect()
 }
 
-/// Allocates what is not allocated yet (DRA-022).
+/// Allocates the claims that have no allocation.
 fn allocate(
     allocator: &Allocator,
     state: &ClaimState,
@@ -131,7 +132,8 @@ fn allocate(
     let Some(mut results) = allocator.allocate(node, &claims).map_err(Reason::Failed)? else {
         return Err(Reason::NotAllocated(Wanted { claims, mappings }));
     };
-    // What the group has already comes last, whatever the order of the claims (DRA-023).
+    // As upstream, allocations that are pending for the group come last, whatever the order of
+    // the claims.
     results.extend(pending.into_iter().filter_map(|at| state.claims[at].allocation.clone()));
     Ok(NodeAllocation { results, extended, mappings, node_resources: Vec::new() })
 }

@@ -1,4 +1,4 @@
-//! Which events can help a pod that DynamicResources refused.
+//! Queueing hints: which events can make a pod schedulable that DynamicResources rejected.
 
 use kubestep_api::{Object, ResourceClaim};
 use kubestep_framework::events::EventObjects;
@@ -7,10 +7,10 @@ use kubestep_framework::pod::PodInfo;
 
 use super::claims::resolve;
 
-/// Whether the change of a claim or of the pod itself can help.
+/// Whether a change of a claim, or of the pod itself, can make the pod schedulable.
 ///
 /// # Errors
-/// The event carries neither.
+/// The event carries neither a claim nor a pod.
 pub fn helps(cx: &QueueContext<'_>, pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
     match (&event.old, &event.new) {
         (old, Some(Object::ResourceClaim(new))) => {

@@ -1,4 +1,4 @@
-//! DynamicResources: pods with resource claims run where the claims' devices are.
+//! DynamicResources: pods with resource claims run where the claims' devices are available.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`.
 
@@ -44,8 +44,8 @@ pub use reason::{Reason, Unavailable, Wanted, WhyUnavailable};
 
 use state::ClaimState;
 
-/// How long PreBind waits for binding conditions unless the arguments say: 10 minutes, in
-/// microseconds (CFG-119).
+/// The default `bindingTimeout`, 10 minutes, in microseconds: how long PreBind waits for binding
+/// conditions.
 const BINDING_TIMEOUT: i64 = 600_000_000;
 
 /// Builds the plugin.
@@ -53,7 +53,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
     let args = &args.dynamic_resources;
     let limited = features.enabled(Feature::DRASchedulerFilterTimeout);
     let timeout = args.filter_timeout.filter(|_| limited).map_or(0, |timeout| timeout.nanos);
-    // A part of a second counts as a whole one.
+    // A fraction of a second counts as a whole second.
     let filter_seconds = u64::try_from(timeout).unwrap_or(0).div_ceil(1_000_000_000);
     Ok(Arc::new(DynamicResources {
         name: "DynamicResources".into(),
@@ -67,7 +67,7 @@ fn binding_timeout(args: &DynamicResourcesArgs) -> i64 {
     args.binding_timeout.map_or(BINDING_TIMEOUT, |timeout| timeout.as_micros())
 }
 
-/// The devices that Filter found for the pod's claims on a node, by request.
+/// The devices that Filter allocated for the pod's claims on a node, by request.
 pub fn found_devices(state: &CycleState, node: Symbol) -> Vec<(Symbol, String)> {
     let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
     let results = found.iter().flat_map(|found| &found.results);
@@ -78,8 +78,8 @@ pub fn found_devices(state: &CycleState, node: Symbol) -> Vec<(Symbol, String)> 
     devices.map(|device| (device.request, name(device))).collect()
 }
 
-/// Why the pod's claims cannot be had on a node: what Filter evaluates there. The first reason
-/// decides what it says.
+/// Why the pod's claims are unavailable on a node, by the evaluation that Filter uses. The first
+/// reason decides the status.
 pub fn reasons(
     cx: &CycleContext<'_>,
     state: &CycleState,
@@ -95,7 +95,7 @@ pub fn reasons(
     std::iter::once(reason).chain(more).collect()
 }
 
-/// What is short on a node where `wanted` cannot be allocated.
+/// What is missing on a node where `wanted` cannot be allocated.
 pub fn shortage(state: &CycleState, node: &Node, wanted: &Wanted) -> Shortage {
     let allocator = state.read::<ClaimState>().and_then(|state| state.allocator.clone());
     allocator.map(|allocator| allocator.shortage(node, &wanted.claims)).unwrap_or_default()
@@ -103,13 +103,13 @@ pub fn shortage(state: &CycleState, node: &Node, wanted: &Wanted) -> Shortage {
 
 struct DynamicResources {
     name: Symbol,
-    /// How long the search on a node may take; 0: as long as it needs.
+    /// The time limit of the search on a node, in seconds; 0 for no limit.
     filter_seconds: u64,
-    /// In microseconds.
+    /// How long PreBind waits for binding conditions, in microseconds.
     binding_timeout: i64,
 }
 
-/// What reading the state says when PreFilter never ran.
+/// The status if PreFilter never wrote the state.
 fn not_found() -> Status {
     Status::error("not found")
 }
@@ -150,7 +150,7 @@ impl Plugin for DynamicResources {
         Ok(Hint::queue_if(hints::helps(cx, pod, objects)?))
     }
 
-    /// DRA-011
+    /// Keeps a pod out of the queue until all of its claims exist and can be used by it.
     fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
         match claims::resolve(&pod.pod, cx) {
             Ok(_) => Status::SUCCESS,
@@ -158,7 +158,7 @@ impl Plugin for DynamicResources {
         }
     }
 
-    /// DRA-012
+    /// The state is written first, even if PreFilter then rejects or skips the pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         state.write(ClaimState::default());
         match pre_filter::prepare(cx, self.filter_seconds) {
@@ -188,7 +188,8 @@ impl Plugin for DynamicResources {
         nothing.then(|| vec![Status::SUCCESS; nodes.len()])
     }
 
-    /// DRA-030, DRA-033
+    /// If an earlier PreFilter plugin ended the cycle, this plugin's state is missing: the error
+    /// `not found` ends PostFilter before DefaultPreemption runs, as upstream.
     fn post_filter(&self, cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
         let status = match state.read::<ClaimState>() {
             None => not_found(),
@@ -244,7 +245,6 @@ impl Plugin for DynamicResources {
         }
     }
 
-    /// DRA-027
     fn pre_bind_pre_flight(&self, _cx: &BindContext<'_>, state: &CycleState) -> Status {
         match state.read::<ClaimState>() {
             None => not_found(),
@@ -271,7 +271,7 @@ impl Plugin for DynamicResources {
         }
     }
 
-    /// DRA-032
+    /// As upstream, pods with resource claims are not signable.
     fn sign(
         &self,
         _cx: &QueueContext<'_>,

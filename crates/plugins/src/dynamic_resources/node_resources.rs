@@ -1,5 +1,5 @@
-//! Devices that stand for the node's own CPU, memory and the like: what a pod's claims on them
-//! take counts on the node as its requests do (DRA-050…052; alpha, behind
+//! Node-allocatable devices: devices that represent the node's own CPU, memory and the like. The
+//! demand of a pod's claims on them counts on the node like the pod's requests (alpha, behind
 //! DRANodeAllocatableResources).
 //!
 //! Upstream: `nodeallocatabledynamicresources.go`.
@@ -25,19 +25,19 @@ use super::claims::named;
 use super::post_filter::key;
 use super::state::{ClaimState, NodeAllocation};
 
-/// Whether such devices count on nodes.
+/// Whether claims on such devices count as requests on the node.
 pub fn is_on(features: &FeatureGates) -> bool {
     features.enabled(Feature::DRANodeAllocatableResources)
 }
 
-/// What the claims of the cycle's pod take of a node's own resources, as Filter found it; the
-/// assumed pod carries it (DRA-052).
+/// The demand of the claims of the cycle's pod on a node's own resources, as Filter found it; the
+/// assumed pod carries it in its status.
 pub fn claimed_on(state: &CycleState, node: Symbol) -> Vec<NodeAllocatableResourceClaimStatus> {
     let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
     found.map(|found| found.node_resources.clone()).unwrap_or_default()
 }
 
-/// Such a claim is for one pod alone (DRA-051).
+/// Checks that no other pod uses such a claim.
 ///
 /// # Errors
 /// Another pod on the node uses it.
@@ -65,10 +65,10 @@ pub fn check_sharing(
     Ok(())
 }
 
-/// What the newly allocated claims take of the node's own resources.
+/// The demand of the newly allocated claims on the node's own resources.
 ///
 /// # Errors
-/// The pod does not fit with that, or the claims are not as they should be.
+/// The pod does not fit with that demand, or a claim is not valid for such devices.
 pub fn demand(
     cx: &CycleContext<'_>,
     state: &ClaimState,
@@ -101,7 +101,7 @@ pub fn demand(
     Ok(pod.status.node_allocatable_resource_claim_statuses)
 }
 
-/// The claims that are to be allocated, with what they would get.
+/// The claims to be allocated, each with its allocation.
 fn allocations<'a>(
     state: &'a ClaimState,
     found: &'a NodeAllocation,
@@ -113,20 +113,20 @@ fn allocations<'a>(
     })
 }
 
-/// Whether a device of the allocation stands for resources of the node.
+/// Whether a device of the allocation maps to resources of the node.
 fn draws_on_node(objects: &Objects, allocation: &AllocationResult) -> bool {
     let devices = allocation.devices.results.iter().filter_map(|result| device(objects, result));
     devices.into_iter().any(|device| !device.node_allocatable_resource_mappings.is_empty())
 }
 
-/// The device, by the name of its pool whatever the driver, as upstream.
+/// The allocated device. As upstream, only the name of the pool is compared, not the driver.
 fn device<'a>(objects: &'a Objects, result: &DeviceRequestAllocationResult) -> Option<&'a Device> {
     let slices = objects.resource_slices.values();
     let of_pool = slices.filter(|slice| slice.spec.pool.name == result.pool);
     of_pool.flat_map(|slice| &slice.spec.devices).find(|device| device.name == result.device)
 }
 
-/// One status for each claim, by name (DRA-050).
+/// One status for each claim, sorted by name.
 fn statuses(
     cx: &CycleContext<'_>,
     claims: &[(&Arc<ResourceClaim>, &AllocationResult)],
@@ -157,7 +157,7 @@ fn statuses(
     Ok(statuses)
 }
 
-/// The amounts of an allocation; `None` if none of its devices maps to any.
+/// The amounts of an allocation; `None` if none of its devices maps to any resource.
 fn resources_of(
     objects: &Objects,
     claim: &ResourceClaim,
@@ -187,9 +187,9 @@ fn resources_of(
     Ok(resources)
 }
 
-/// What a mapping makes of an allocated device: the consumed capacity times the multiplier, or
-/// the multiplier alone. `None` if that capacity is not consumed; the error is its key where
-/// nothing is known of capacities.
+/// The amount of a mapping for an allocated device: the consumed capacity times the multiplier,
+/// or the multiplier alone. `None` if that capacity is not consumed; the error is its key if the
+/// allocation has no consumed capacities at all.
 fn amount(
     mapping: &NodeAllocatableResourceMapping,
     result: &DeviceRequestAllocationResult,
@@ -208,14 +208,14 @@ fn amount(
     }))
 }
 
-/// The pod's requests with what its claims take.
+/// The pod's requests plus the demand of its claims.
 fn requests(pod: &Pod, skip_pod_level: bool) -> ResourceList {
     let options =
         RequestOptions { claim_status: true, skip_pod_level, ..RequestOptions::default() };
     pod_requests(pod, &options)
 }
 
-/// Requests of the pod as a whole must leave room for its containers and claims.
+/// Checks that pod-level requests cover the requests of the containers and claims.
 fn check_pod_level(pod: &Pod, total: &ResourceList) -> Result<(), Status> {
     if pod.spec.resources.as_ref().is_none_or(|resources| resources.requests.is_none()) {
         return Ok(());
@@ -232,7 +232,7 @@ fn check_pod_level(pod: &Pod, total: &ResourceList) -> Result<(), Status> {
     }
 }
 
-/// Whether the node has room for the pod's requests and claims together.
+/// Checks that the node has enough left for the pod's requests and claims together.
 fn check_fit(node: &NodeInfo, demand: &Resource) -> Result<(), Status> {
     let (offers, used) = (&node.allocatable, &node.requested);
     let mut lacking = Vec::new();
@@ -267,7 +267,7 @@ fn check_fit(node: &NodeInfo, demand: &Resource) -> Result<(), Status> {
     }
 }
 
-/// Writes into the pod's status what its claims take (DRA-052).
+/// Writes the demand of the claims into the pod's status.
 ///
 /// # Errors
 /// The pod cannot be written.
@@ -283,7 +283,7 @@ pub fn write(cx: &mut BindContext<'_>, state: &ClaimState) -> Result<(), String>
     })
 }
 
-/// Takes back what [`write`] wrote. Upstream only logs when that does not work.
+/// Undoes [`write`]. Upstream only logs a failure of this write.
 pub fn clear(cx: &mut BindContext<'_>, state: &ClaimState) {
     if !on_chosen_node(cx, state).is_empty() {
         let _cleared = cx.host.set_node_resource_claims(cx.pod.key(), Vec::new());

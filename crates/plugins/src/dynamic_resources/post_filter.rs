@@ -1,4 +1,4 @@
-//! PostFilter: gives up what keeps the pod from every node (DRA-030).
+//! PostFilter: deallocates a claim whose allocation excludes every node for the pod.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use super::extended::{IN_MEMORY_NAME, delete_claim};
 use super::state::ClaimState;
 use super::workload;
 
-/// Deallocates one claim that only this pod could use, or deletes the claim for extended
-/// resources that an earlier attempt left behind.
+/// Deallocates one claim that is reserved for no other pod, or deletes the claim for extended
+/// resources that is left over from an earlier attempt.
 pub fn post_filter(cx: &mut PostFilterContext<'_>, state: &ClaimState, plugin: Symbol) -> Status {
     if state.is_empty() {
         return Status::unschedulable("no new claims to deallocate");
@@ -45,8 +45,8 @@ pub fn post_filter(cx: &mut PostFilterContext<'_>, state: &ClaimState, plugin: S
     }
 }
 
-/// The claims that were unavailable on a node that the plugin refused. Upstream walks them in
-/// no particular order.
+/// The claims that were unavailable on a node that the plugin rejected. Upstream's order is
+/// undefined.
 fn unavailable(cx: &PostFilterContext<'_>, state: &ClaimState, plugin: Symbol) -> BTreeSet<usize> {
     let found = state.found();
     let refused = |name: Symbol| {
@@ -71,10 +71,10 @@ fn deallocate(claim: &ResourceClaim, host: &mut dyn Host) -> Result<(), String> 
     host.send(claim.into())
 }
 
-/// The key of a claim.
+/// The claim's namespace and name.
 pub fn key(claim: &ResourceClaim) -> NamespacedName {
     NamespacedName::new(claim.metadata.namespace, claim.metadata.name)
 }
 
-/// The kind, for the host.
+/// The kind of the claims that PostFilter writes.
 pub const CLAIM: Kind = Kind::ResourceClaim;

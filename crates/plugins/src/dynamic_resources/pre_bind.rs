@@ -1,4 +1,4 @@
-//! PreBind: allocations and reservations are written into the claims (DRA-028).
+//! PreBind: writes allocations and reservations into the claims.
 
 use std::sync::Arc;
 use std::task::{Poll, ready};
@@ -20,17 +20,17 @@ use super::reserve::add_finalizer;
 use super::state::{ClaimOfPod, ClaimState, Writing};
 use super::workload::is_reserved_for_pod_or_group;
 
-/// How often a claim is written that others keep changing, and the pause before it is written
-/// again, in microseconds: client-go's `DefaultRetry`, whose jitter is left out.
+/// How often a claim is written if the writes conflict, and the pause between two writes in
+/// microseconds, as in client-go's `DefaultRetry` without its jitter.
 const MOST_TRIES: u32 = 5;
 const RETRY_PAUSE: i64 = 10_000;
-/// Microseconds.
+/// A second, in microseconds.
 const SECOND: i64 = 1_000_000;
 
-/// Writes every claim that is not reserved for the pod yet.
+/// Writes every claim that is not yet reserved for the pod.
 ///
 /// # Errors
-/// A claim is not as it was, or cannot be written.
+/// A claim changed since the cycle started, or cannot be written.
 pub fn bind_claims(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Poll<Result<(), String>> {
     for at in 0..state.claims.len() {
         let claim = &state.claims[at].claim;
@@ -80,8 +80,8 @@ fn bind_claim(
     Poll::Ready(Ok(()))
 }
 
-/// Whether the claim may be written now: not within the pause after a conflict, and not while
-/// another pod's update of it is not answered, whose result this one is to be based on.
+/// Whether the claim may be written now: the pause after a conflict is over, and no other pod's
+/// write of it is unanswered, on whose result this write must be based.
 fn may_write(cx: &BindContext<'_>, claim: &ClaimOfPod) -> bool {
     claim.writing.is_some()
         || (claim.retry_at.is_none_or(|at| at <= cx.now)
@@ -89,7 +89,7 @@ fn may_write(cx: &BindContext<'_>, claim: &ClaimOfPod) -> bool {
 }
 
 impl ClaimOfPod {
-    /// Whether a write that others were faster than is tried again on what they left, as by
+    /// Whether a write that failed with a conflict is retried on the latest version, as in
     /// client-go's `RetryOnConflict`.
     fn may_try_again(&mut self, now: Time) -> bool {
         self.conflicts += 1;
@@ -102,7 +102,7 @@ impl ClaimOfPod {
 /// Why a claim was not written.
 struct WriteFailure {
     text: String,
-    /// Whether others were faster.
+    /// Whether the claim was changed in the meantime.
     is_conflict: bool,
 }
 
@@ -143,8 +143,8 @@ fn write_claim(
     Poll::Ready(written.map_err(failed))
 }
 
-/// The claim as it is now, made if it has to be, and with the finalizer if it is to be
-/// allocated.
+/// The latest version of the claim, created if it does not exist, with the finalizer if it is to
+/// be allocated.
 fn protected(
     cx: &mut BindContext<'_>,
     state: &mut ClaimState,
@@ -188,7 +188,7 @@ fn failed<T, E: From<String>>(text: String) -> Poll<Result<T, E>> {
     Poll::Ready(Err(text.into()))
 }
 
-/// The claim as it will be.
+/// The claim with the reservation, and with the allocation if it had none.
 fn with_reservation(
     cx: &BindContext<'_>,
     state: &ClaimState,
@@ -206,14 +206,14 @@ fn with_reservation(
             let name = key(&claim);
             return Err(format!("claim {name} got deallocated elsewhere in the meantime"));
         };
-        // The API keeps whole seconds.
+        // The API stores whole seconds.
         let now = Time(cx.now.0 - cx.now.0.rem_euclid(SECOND));
         allocation.allocation_timestamp.get_or_insert(now);
     }
     Ok(claim)
 }
 
-/// The claim as the server has it. Upstream finds out that its own is outdated when it writes.
+/// The claim as on the server. Upstream notices an outdated version only when it writes.
 pub fn current(host: &dyn Host, claim: Arc<ResourceClaim>) -> ResourceClaim {
     let claim = match host.get(CLAIM, key(&claim)) {
         Some(Object::ResourceClaim(current)) => current,
@@ -222,7 +222,7 @@ pub fn current(host: &dyn Host, claim: Arc<ResourceClaim>) -> ResourceClaim {
     Arc::unwrap_or_clone(claim)
 }
 
-/// The pod as a user of claims.
+/// The reference to the pod in `reservedFor`.
 fn reference(cx: &BindContext<'_>) -> ResourceClaimConsumerReference {
     let metadata = &cx.pod.pod.metadata;
     ResourceClaimConsumerReference {
@@ -248,7 +248,7 @@ fn claim_of(object: Object) -> Result<Arc<ResourceClaim>, String> {
     }
 }
 
-/// Creates the claim for extended resources as the chosen node needs it (ER-005).
+/// Creates the claim for extended resources with its requests for the chosen node.
 fn create(
     cx: &mut BindContext<'_>,
     state: &ClaimState,
@@ -267,7 +267,7 @@ fn create(
     Poll::Ready(created.map_err(failed).and_then(claim_of))
 }
 
-/// Says in the pod's status which claim stands for its extended resources.
+/// Writes into the pod's status which claim serves its extended resources.
 fn announce(
     cx: &mut BindContext<'_>,
     state: &mut ClaimState,

@@ -1,4 +1,4 @@
-//! PreFilter: the claims of the pod, and what is there to allocate from (DRA-012…015).
+//! PreFilter: collects the claims of the pod and the state that they are allocated from.
 
 use std::sync::Arc;
 
@@ -13,8 +13,10 @@ use super::extended;
 use super::state::{ClaimOfPod, ClaimState};
 use super::workload;
 
-/// The state for the pod. The error is a refusal, or Skip if there is nothing to do. A search
-/// for devices on a node may take `seconds`.
+/// The state for the pod; `seconds` limits the search for devices on a node.
+///
+/// # Errors
+/// The status that rejects the pod, or Skip if it has no claims.
 pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status> {
     let claims = resolve(&cx.pod.pod, &cx.queue()).map_err(|text| Status::unresolvable(&text))?;
     let mut state = ClaimState::default();
@@ -42,7 +44,8 @@ pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status
     Ok(state)
 }
 
-/// DRA-013
+/// An allocated claim is usable where its node selector matches; a claim that another pod is
+/// allocating rejects the pod, unless that pod is of the same group.
 fn prepare_claim(
     cx: &CycleContext<'_>,
     claim: &mut ClaimOfPod,
@@ -61,7 +64,7 @@ fn prepare_claim(
     let pending = cx.shared.claims.pending(metadata.uid);
     if group.is_some_and(|group| group.pending_claims.contains(&metadata.uid)) && pending.is_some()
     {
-        // Another pod of the group got it a moment ago.
+        // Another pod of the group allocated it in this group cycle.
         claim.allocation = pending.cloned();
         return Ok(());
     }
@@ -71,6 +74,6 @@ fn prepare_claim(
             metadata.namespace, metadata.name
         )));
     }
-    // What the claim for extended resources requests depends on the node.
+    // The requests of the claim for extended resources depend on the node.
     if is_extended { Ok(()) } else { check_requests(&claim.claim, cx) }
 }

@@ -1,5 +1,5 @@
-//! Why a pod's claims cannot be had on a node, as Filter found it: its status is made of these
-//! reasons, and an explanation reads them.
+//! The reasons why a pod's claims are unavailable on a node, as Filter found them: Filter builds
+//! its status from these reasons, and explanations show them.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use kubestep_api::ResourceClaim;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::status::Status;
 
-/// Why a pod's claims cannot be had on a node.
+/// Why a pod's claims are unavailable on a node.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reason {
-    /// Only the status tells: it is about the claims themselves, or the node's own resources.
+    /// Only a status: for problems of the claims themselves or of the node's own resources.
     Said(Status),
     /// These claims cannot be allocated together.
     NotAllocated(Wanted),
-    /// The search for devices has no answer.
+    /// The search for devices ended with an error.
     Failed(AllocationError),
     /// Allocated claims that cannot be used on the node.
     Unavailable(Vec<Unavailable>),
 }
 
-/// Claims that devices are searched for.
+/// What must be allocated on a node.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Wanted {
-    /// The claims.
+    /// The claims without an allocation.
     pub claims: Vec<Arc<ResourceClaim>>,
-    /// Which request of the claim for extended resources stands for which resource.
+    /// Which request of the claim for extended resources serves which container and resource.
     pub mappings: Mappings,
 }
 
@@ -36,25 +36,25 @@ pub struct Wanted {
 pub struct Unavailable {
     /// Its index among the pod's claims.
     pub index: usize,
-    /// The claim.
+    /// The allocated claim.
     pub claim: Arc<ResourceClaim>,
-    /// Why.
+    /// The reason.
     pub why: WhyUnavailable,
 }
 
 /// Why an allocated claim cannot be used on a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WhyUnavailable {
-    /// Its devices cannot be reached from the node.
+    /// The node selector of the allocation does not match the node.
     OutOfReach,
-    /// A device of it failed; how.
+    /// A binding failure condition of a device is true; the message.
     Failed(String),
-    /// Its devices were not ready in time.
+    /// The devices' binding conditions were not met in time.
     TimedOut,
 }
 
 impl Reason {
-    /// What Filter says of the node for it.
+    /// The status of the node with this reason.
     pub fn refusal(&self, node: Symbol) -> Status {
         match self {
             Reason::Said(status) => status.clone(),

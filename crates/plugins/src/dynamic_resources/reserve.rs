@@ -1,4 +1,4 @@
-//! Reserve and Unreserve: devices are taken for the pod, or given back (DRA-025, DRA-026).
+//! Reserve and Unreserve: the claims' allocations are signalled as pending, or withdrawn.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::node_resources;
 use super::post_filter::key;
 use super::state::ClaimState;
 
-/// What keeps a claim from being deleted while it is allocated.
+/// The finalizer that keeps a claim from being deleted while it is allocated.
 pub const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 
-/// Takes what Filter found for the chosen node.
+/// Reserves what Filter allocated on the chosen node.
 pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
     let to_allocate = state.to_allocate();
     if to_allocate.is_empty() || state.allocator.is_none() {
@@ -52,7 +52,7 @@ pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
     Status::SUCCESS
 }
 
-/// The claim as it will be.
+/// The claim with the finalizer and the allocation.
 fn allocated(claim: &ResourceClaim, allocation: &AllocationResult) -> ResourceClaim {
     let mut claim = claim.clone();
     add_finalizer(&mut claim);
@@ -60,7 +60,7 @@ fn allocated(claim: &ResourceClaim, allocation: &AllocationResult) -> ResourceCl
     claim
 }
 
-/// Adds the finalizer; `false` if it was there.
+/// Adds the finalizer; `false` if the claim already has it.
 pub fn add_finalizer(claim: &mut ResourceClaim) -> bool {
     let finalizer = Symbol::new(FINALIZER);
     let missing = !claim.metadata.finalizers.contains(&finalizer);
@@ -70,8 +70,8 @@ pub fn add_finalizer(claim: &mut ResourceClaim) -> bool {
     missing
 }
 
-/// Gives everything back. Claims that are reserved for the pod's group stay so: its other pods
-/// may need them.
+/// Undoes the reservation. Claims that are reserved for the pod's group stay reserved: its other
+/// pods may need them.
 pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
     let (pod, shares) = (&cx.pod.pod, counts_shares(cx.features));
     for claim in state.claims.iter().take(state.user_owned).map(|claim| &claim.claim) {
@@ -82,7 +82,7 @@ pub fn unreserve(cx: &mut BindContext<'_>, state: &mut ClaimState) {
             }
         }
         if claim.status.allocation.is_some() && is_reserved_for(claim, pod) {
-            // Upstream only logs when that does not work.
+            // Upstream only logs a failure of this write.
             let _released = cx.host.release_claim(claim, pod.metadata.uid);
         }
     }

@@ -1,4 +1,4 @@
-//! Score: how good the alternatives are that were taken of requests with several (DRA-024).
+//! Score: prefers nodes where earlier alternatives of prioritized lists were allocated.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use kubestep_framework::status::Status;
 
 use super::state::ClaimState;
 
-/// The most alternatives that a request can have.
+/// The maximum number of alternatives in a request.
 const MAX_ALTERNATIVES: i64 = 8;
 
-/// The score of a node: 8 for each first alternative that was taken, 7 for each second…
+/// The score of a node: 8 for each allocated first alternative, 7 for each second…
 ///
 /// # Errors
-/// Filter found less for the node than there is to allocate.
+/// Filter stored fewer allocations for the node than there are claims to allocate.
 pub fn score(state: &ClaimState, node: Symbol) -> Result<i64, Status> {
     let Some(found) = state.allocation_on(node) else { return Ok(0) };
     let mut new = found.results.iter();
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::dynamic_resources::state::{ClaimOfPod, NodeAllocation};
 
-    /// A claim with lists of two alternatives, by the lists' names.
+    /// A claim with prioritized lists of these names, each with two alternatives.
     fn claim(lists: &[&str], allocated: &[&str]) -> ClaimOfPod {
         let alternatives = json!([{"name": "a"}, {"name": "b"}]);
         let requests: Vec<Value> = lists

@@ -1,4 +1,4 @@
-//! What the plugin keeps of a pod from PreFilter to PreBind.
+//! The plugin's state for a pod, from PreFilter to PreBind.
 //!
 //! Upstream: `stateData` in `dynamicresources.go` and `claimStore` in `claims.go`.
 
@@ -15,62 +15,63 @@ use kubestep_api::{
 };
 use kubestep_framework::status::Status;
 
-/// What Filter found for a node.
+/// The allocation that Filter found for a node.
 #[derive(Clone, Default, Debug)]
 pub struct NodeAllocation {
-    /// One for each claim that has to be allocated.
+    /// One result for each claim to be allocated.
     pub results: Vec<AllocationResult>,
-    /// The claim for extended resources as this node needs it.
+    /// The claim for extended resources, with its requests for this node.
     pub extended: Option<Arc<ResourceClaim>>,
-    /// Which request of it is for which container.
+    /// Which of that claim's requests serves which container.
     pub mappings: Vec<ContainerExtendedResourceRequest>,
-    /// What the claims take of the node's own resources.
+    /// The demand of the claims on the node's own resources.
     pub node_resources: Vec<NodeAllocatableResourceClaimStatus>,
 }
 
-/// What Filter found so far, by the node's name. Within a cycle the answer for a node does not
-/// change, so it is computed once.
+/// Filter's results so far, by node name. Within a cycle the result for a node does not change,
+/// so it is computed once.
 #[derive(Clone, Default, Debug)]
 pub struct Found {
-    /// The verdicts.
+    /// The status of each node.
     pub statuses: HashMap<Symbol, Status>,
-    /// The nodes where something was to be allocated.
+    /// The nodes on which Filter allocated something.
     pub allocations: HashMap<Symbol, Arc<NodeAllocation>>,
-    /// Which allocated claims cannot be used on the node.
+    /// The indices of allocated claims that cannot be used on the node.
     pub unavailable: HashMap<Symbol, Vec<usize>>,
 }
 
 /// A claim of the pod.
 #[derive(Clone, Debug)]
 pub struct ClaimOfPod {
-    /// The claim as at the start of the cycle, later as written by the plugin.
+    /// The claim as of the start of the cycle, later as the plugin wrote it.
     pub claim: Arc<ResourceClaim>,
-    /// Where it can be used, if it is allocated and not everywhere.
+    /// The nodes on which it can be used, if it is allocated and not usable everywhere.
     pub available_on: Option<NodeMatcher>,
-    /// What it is to get: set in Reserve, or in PreFilter if another pod decided it.
+    /// The allocation to be written: set in Reserve, or in PreFilter if it is pending for the
+    /// group.
     pub allocation: Option<AllocationResult>,
-    /// What is being written.
+    /// The write that has started.
     pub writing: Option<Writing>,
-    /// How often others were faster.
+    /// The number of write conflicts so far.
     pub conflicts: u32,
-    /// Not before is it written again.
+    /// After a conflict, the earliest time of the next write.
     pub retry_at: Option<Time>,
-    /// Whether the plugin has made it and no list shows it yet.
+    /// Whether the plugin created it and the informer does not list it yet.
     pub unlisted: bool,
 }
 
-/// A write of a claim that is under way, as it was begun: what a watch tells meanwhile may
-/// already be its result.
+/// A write of a claim that has started, with the claim as sent: a watch event may show the result
+/// before the response arrives.
 #[derive(Clone, Debug)]
 pub enum Writing {
-    /// It gets the finalizer.
+    /// The finalizer is added.
     Finalizer(ResourceClaim),
-    /// It gets allocation and reservation.
+    /// Allocation and reservation are written.
     Status(ResourceClaim),
 }
 
 impl ClaimOfPod {
-    /// Nothing is known of it yet.
+    /// A claim at the start of the cycle.
     pub fn new(claim: Arc<ResourceClaim>) -> ClaimOfPod {
         ClaimOfPod {
             claim,
@@ -89,36 +90,36 @@ impl ClaimOfPod {
     }
 }
 
-/// The state of a pod. Written as soon as PreFilter runs, so that its absence tells PostFilter
-/// that an earlier plugin ended PreFilter (DRA-033).
+/// The state of a pod. It is written as soon as PreFilter runs: if it is missing in PostFilter,
+/// an earlier plugin ended PreFilter, and PostFilter fails with `not found`, as upstream.
 #[derive(Clone, Default, Debug)]
 pub struct ClaimState {
-    /// The claims: those in the spec, then the one for extended resources.
+    /// The claims of the spec, then the claim for extended resources.
     pub claims: Vec<ClaimOfPod>,
-    /// For whom each claim in the spec is to be reserved, where that is the pod's group.
+    /// For each claim of the spec, the consumer to reserve it for; `None` for the pod itself.
     pub bind_to: Vec<Option<ResourceClaimConsumerReference>>,
-    /// How many of them are in the spec.
+    /// The number of claims of the spec.
     pub user_owned: usize,
-    /// The UID that the claim for extended resources has until it is created.
+    /// The UID of the claim for extended resources until it is created.
     pub initial_uid: Symbol,
-    /// The extended resources and the like that the pod requests.
+    /// The scalar resources that the pod requests, extended resources among them.
     pub scalars: Vec<(Symbol, i64)>,
-    /// Set if anything has to be allocated.
+    /// Set if a claim must be allocated.
     pub allocator: Option<Arc<Allocator>>,
-    /// When PreBind began to wait for binding conditions.
+    /// When PreBind started to wait for binding conditions.
     pub waiting_since: Option<Time>,
-    /// Whether the pod's status has to say which claim stands for its extended resources.
+    /// Whether the pod's status must still name the claim for its extended resources.
     pub announces: bool,
     found: Arc<Mutex<Found>>,
 }
 
 impl ClaimState {
-    /// Whether there is nothing to do for the pod.
+    /// Whether the pod has no claims.
     pub fn is_empty(&self) -> bool {
         self.claims.is_empty()
     }
 
-    /// Where the claim for extended resources is, if there is one.
+    /// The index of the claim for extended resources, if there is one.
     pub fn extended_index(&self) -> Option<usize> {
         (self.user_owned < self.claims.len()).then_some(self.user_owned)
     }
@@ -128,34 +129,34 @@ impl ClaimState {
         self.claims.get(self.user_owned).map(|claim| &claim.claim)
     }
 
-    /// The claim for extended resources, if the pod's status has yet to name it.
+    /// The claim for extended resources, if the pod's status does not name it yet.
     pub fn to_announce(&self) -> Option<Arc<ResourceClaim>> {
         self.extended().filter(|_| self.announces).cloned()
     }
 
-    /// In how many microseconds a claim is written again after a conflict.
+    /// Microseconds until the next write after a conflict.
     pub fn until_retry(&self, now: Time) -> Option<i64> {
         let pauses = self.claims.iter().filter_map(|claim| claim.retry_at);
         pauses.map(|at| at.0 - now.0).filter(|left| *left > 0).min()
     }
 
-    /// Whether the pod's spec names no claims.
+    /// Whether the pod's spec references no claims.
     pub fn has_no_user_claims(&self) -> bool {
         self.user_owned == 0
     }
 
-    /// The places of the claims that are not allocated.
+    /// The indices of the claims without an allocation.
     pub fn to_allocate(&self) -> Vec<usize> {
         let places = self.claims.iter().enumerate();
         places.filter(|(_, claim)| claim.is_unallocated()).map(|(at, _)| at).collect()
     }
 
-    /// What Filter found.
+    /// Filter's results so far.
     pub fn found(&self) -> MutexGuard<'_, Found> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What Filter found for a node.
+    /// The allocation that Filter found for a node.
     pub fn allocation_on(&self, node: Symbol) -> Option<Arc<NodeAllocation>> {
         self.found().allocations.get(&node).cloned()
     }

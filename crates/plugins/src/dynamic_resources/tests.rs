@@ -64,7 +64,7 @@ fn a_claim_that_was_freed_helps_any_pod() {
     let event = ClusterEvent::new(EventResource::ResourceClaim, Action::UPDATE);
     let hint = |cluster: &Cluster, old, new| cluster.hint(&plugin, &pod, event, old, new);
     let freed = (Some(claim("other", true)), Some(claim("other", false)));
-    // A pod whose own claims do not resolve cannot be helped by anything.
+    // No claim event helps a pod whose claims do not resolve.
     assert_eq!(hint(&cluster, freed.0.clone(), freed.1.clone()), Hint::Skip);
     cluster.objects.insert(claim("mine", false));
     assert_eq!(hint(&cluster, freed.0, freed.1), Hint::Queue);
@@ -74,8 +74,8 @@ fn a_claim_that_was_freed_helps_any_pod() {
     assert_eq!(hint(&cluster, unchanged.clone(), unchanged), Hint::Skip);
 }
 
-/// The claim `mine` with an owner and a deletion time, as PreEnqueue sees it for a pod with this
-/// reference and this status.
+/// PreEnqueue's message for a pod with this reference and this status, and a claim `mine` with
+/// an owner and a deletion timestamp.
 fn gate(reference: serde_json::Value, status: serde_json::Value, owner: &str) -> String {
     let mut cluster = Cluster::default();
     let mut claim = claim("mine", false);
@@ -106,7 +106,7 @@ fn a_claim_from_a_template_must_be_there_and_be_the_pods_own() {
         gate(template(), made(), "other"),
         "ResourceClaim default/mine was not created for Pod default/p (Pod is not owner)"
     );
-    // Whose a claim is that the pod names itself does not matter.
+    // The owner does not matter for a claim that the pod references by name.
     assert_eq!(gate(json!({"resourceClaimName": "mine"}), json!([]), "other"), "");
     assert_eq!(
         gate(json!({}), json!([]), "u"),
@@ -129,8 +129,8 @@ fn a_claim_that_is_being_deleted_cannot_be_used() {
     assert_eq!(refused.message(), "resourceclaim \"mine\" is being deleted");
 }
 
-/// PreFilter's refusal for a claim with this request, or else Filter's on the only node, which
-/// has a device `a` of driver `d`.
+/// PreFilter's rejection of a claim with this request; if there is none, Filter's on the only
+/// node, which has a device `a` of driver `d`.
 fn refusal(request: serde_json::Value) -> Status {
     let mut cluster = Cluster::of(vec![json!({"metadata": {"name": "n"}})], vec![]);
     let kinds = [
@@ -226,7 +226,7 @@ fn only_what_concerns_the_pods_claims_or_frees_devices_helps() {
     let mut marked = claim("mine", false);
     marked.metadata_mut().finalizers = vec!["foo".into()];
     assert_eq!(hint(Some(claim("mine", false)), marked), Hint::Skip);
-    // The pod itself: only if it is this one.
+    // An update of a pod helps only that pod.
     let other = kubestep_framework::testing::pod("p");
     assert_eq!(hint(None, other.into()), Hint::Skip);
     assert_eq!(hint(None, pod.pod.clone().into()), Hint::Queue);

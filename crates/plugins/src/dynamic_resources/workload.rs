@@ -1,6 +1,6 @@
-//! Claims that all pods of a group share (DRA-031; alpha, behind DRAWorkloadResourceClaims).
+//! Claims that all pods of a group share (alpha, behind DRAWorkloadResourceClaims).
 //!
-//! Such a claim is reserved for the group in place of each pod. Upstream: `BindTo`,
+//! Such a claim is reserved for the group instead of each pod. Upstream: `BindTo`,
 //! `IsReservedForPod` and `NameFromPodGroup` in
 //! `staging/src/k8s.io/dynamic-resource-allocation/resourceclaim`, and
 //! `unreservePodGroupClaims` in `dynamicresources.go`.
@@ -23,7 +23,7 @@ use super::claims::is_reserved_for;
 
 const API_GROUP: &str = "scheduling.k8s.io";
 
-/// Whether groups may have claims.
+/// Whether pod groups may have claims.
 pub fn is_on(features: &FeatureGates) -> bool {
     features.enabled(Feature::DRAWorkloadResourceClaims)
 }
@@ -33,7 +33,7 @@ pub fn group_name(pod: &Pod) -> Option<Symbol> {
     pod.spec.scheduling_group.as_ref()?.pod_group_name
 }
 
-/// Whether an owner is the group of that name. A pod does not know its group's UID.
+/// Whether an owner reference names this group. A pod does not know the UID of its group.
 pub fn is_group(owner: &OwnerReference, group: Symbol) -> bool {
     let prefix = owner.api_version.as_str().strip_prefix(API_GROUP);
     owner.name == group
@@ -41,7 +41,7 @@ pub fn is_group(owner: &OwnerReference, group: Symbol) -> bool {
         && prefix.is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether the pod, or its group in its stead, is among the users of the claim.
+/// Whether the claim is reserved for the pod, or for its group.
 pub fn is_reserved_for_pod_or_group(
     claim: &ResourceClaim,
     pod: &Pod,
@@ -55,10 +55,10 @@ pub fn is_reserved_for_pod_or_group(
         || (group.is_some() && claim.status.reserved_for.iter().any(is_group))
 }
 
-/// For whom each claim in the pod's spec is to be reserved, if not simply for the pod.
+/// For each claim of the pod's spec, the consumer to reserve it for; `None` for the pod itself.
 ///
 /// # Errors
-/// The pod's group is not there.
+/// The pod's group does not exist.
 pub fn bindings(
     cx: &CycleContext<'_>,
 ) -> Result<Vec<Option<ResourceClaimConsumerReference>>, String> {
@@ -96,8 +96,8 @@ fn group_object<'a>(objects: &'a Objects, pod: &Pod) -> Result<&'a Arc<PodGroup>
     objects.pod_groups.get(&key).ok_or_else(missing)
 }
 
-/// Takes the group off the users of one of its claims, while none of its pods has a node: so
-/// other devices can be tried in the next attempt. `None`: there is nothing to take back.
+/// Removes the group's reservation from one of its claims if none of its pods has a node, so that
+/// the next attempt can allocate other devices. `None` if there is nothing to unreserve.
 pub fn unreserve_group(cx: &mut PostFilterContext<'_>) -> Option<Status> {
     let cycle = cx.cycle;
     let pod = &cycle.pod.pod;
@@ -106,7 +106,7 @@ pub fn unreserve_group(cx: &mut PostFilterContext<'_>) -> Option<Status> {
         Ok(state) => state,
         Err(text) => return Some(Status::error(&text)),
     };
-    // Pods that were placed in this cycle do not count.
+    // Pods placed in this cycle do not count.
     let before = cycle.shared.group_cycle.as_ref().map(|group| group.scheduled_before);
     if before.unwrap_or_else(|| state.scheduled()) > 0 {
         return None;
@@ -133,7 +133,7 @@ fn free_one(cx: &mut PostFilterContext<'_>, group: &PodGroup) -> Result<bool, St
         }
         let reserved = is_reserved_for_pod_or_group(&claim, &cx.cycle.pod.pod, cx.cycle.features);
         if claim.status.allocation.is_some() && reserved {
-            // A claim that cannot be written is left for the next attempt.
+            // If a claim cannot be written, the next attempt tries again.
             if cx.host.release_claim(&claim, group.metadata.uid).is_ok() {
                 return Ok(true);
             }

@@ -1,5 +1,5 @@
-//! Required affinity and anti-affinity: three counts of pods by topology domain, made once per
-//! cycle, class by class, looked up per node (IPA-002…007).
+//! Required affinity and anti-affinity: three counts of pods by topology domain, computed once per
+//! cycle for each class of pods, and looked up for each node.
 
 use std::sync::Arc;
 
@@ -42,17 +42,17 @@ pub fn refusal(reason: Reason) -> Status {
     }
 }
 
-/// The three refusals, built once (IPA-004).
+/// The three rejections, built once.
 pub struct Refusals([Status; 3]);
 
 impl Refusals {
-    /// Those of the plugin of that name.
+    /// The rejections with the plugin's name.
     pub fn new(plugin: Symbol) -> Refusals {
         Refusals(Reason::ALL.map(|reason| refusal(reason).by(plugin)))
     }
 }
 
-/// What does not change within a cycle.
+/// The part of the state that AddPod and RemovePod do not change.
 #[derive(Debug)]
 struct Own {
     affinity: Vec<AffinityTerm>,
@@ -61,7 +61,7 @@ struct Own {
     matches_itself: bool,
 }
 
-/// The counts of one cycle, for one pod.
+/// The counts of one cycle for one pod.
 #[derive(Clone, Debug)]
 pub struct FilterState {
     own: Arc<Own>,
@@ -69,7 +69,7 @@ pub struct FilterState {
     affinity: KeyedCounts,
     /// Pods that match an own anti-affinity term.
     anti_affinity: KeyedCounts,
-    /// Anti-affinity terms of other pods that match this one.
+    /// Anti-affinity terms of existing pods that match this pod.
     existing: KeyedCounts,
 }
 
@@ -89,14 +89,14 @@ impl FilterState {
         FilterState { own: Arc::new(own), affinity, anti_affinity, existing }
     }
 
-    /// Whether nothing can be refused (IPA-003).
+    /// Whether Filter would accept every node: PreFilter then skips the plugin.
     pub fn is_idle(&self) -> bool {
         self.own.affinity.is_empty()
             && self.own.anti_affinity.is_empty()
             && self.existing.is_all_zero()
     }
 
-    /// Counts `other` in or out (IPA-007).
+    /// AddPod and RemovePod: adds `other` to all three counts, or removes it.
     pub fn count_pod(
         &mut self,
         cx: &CycleContext<'_>,
@@ -145,18 +145,18 @@ impl FilterState {
         counted.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// The rules that keep the pod off the node: Filter stops at the first (IPA-004), an
+    /// The rules that keep the pod off the node: Filter stops at the first, an
     /// explanation names all.
     pub fn reasons(&self, node: NodeId) -> impl Iterator<Item = Reason> {
         let applies = move |reason: &Reason| match reason {
             Reason::Affinity => !self.satisfies_affinity(node),
-            Reason::AntiAffinity => !none_at(&self.anti_affinity, node), // IPA-006
+            Reason::AntiAffinity => !none_at(&self.anti_affinity, node),
             Reason::ExistingAntiAffinity => !none_at(&self.existing, node),
         };
         Reason::ALL.into_iter().filter(applies)
     }
 
-    /// Whether an anti-affinity term of another pod means this one.
+    /// Whether an anti-affinity term of another pod matches this one.
     pub fn is_meant_by(&self, term: &AffinityTerm, pod: &PodInfo) -> bool {
         term.matches(&pod.pod, &self.own.namespace_labels)
     }
@@ -167,7 +167,7 @@ impl FilterState {
         first.map_or(Status::SUCCESS, |reason| refusals.0[reason as usize].clone())
     }
 
-    /// IPA-005
+    /// Whether the node has the key of every affinity term and a matching pod in each domain.
     fn satisfies_affinity(&self, node: NodeId) -> bool {
         // The first pod of a group that wants to be together goes anywhere.
         let is_first = || self.own.matches_itself && self.affinity.is_all_zero();
@@ -180,8 +180,8 @@ fn none_at(counts: &KeyedCounts, node: NodeId) -> bool {
     counts.iter().all(|counts| counts.at(node).is_none_or(|count| count <= 0))
 }
 
-/// Pods that match all own affinity terms, and pods that match each own anti-affinity term.
-/// Every key of an own term is there, counted or not.
+/// Pods that match all own affinity terms, and pods that match each own anti-affinity term. Every
+/// key of an own term has an entry, even with count 0.
 fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (KeyedCounts, KeyedCounts) {
     let (mut affinity, mut anti_affinity) = (KeyedCounts::default(), KeyedCounts::default());
     let keys = |terms: &[AffinityTerm], counts: &mut KeyedCounts| {
@@ -209,7 +209,7 @@ fn count_matching(cx: &CycleContext<'_>, own: &Own) -> (KeyedCounts, KeyedCounts
     (affinity, anti_affinity)
 }
 
-/// Anti-affinity terms of placed pods that match the pod.
+/// Anti-affinity terms of existing pods that match the pod.
 fn count_existing(cx: &CycleContext<'_>, namespace_labels: &Labels) -> KeyedCounts {
     let mut counts = KeyedCounts::default();
     for pods in cx.snapshot.pods().with_required_anti_affinity() {

@@ -1,4 +1,4 @@
-//! Which events can help a pod that InterPodAffinity refused.
+//! Queueing hints: which events can make a pod schedulable that InterPodAffinity rejected.
 
 use kubestep_api::{Labels, Node, Object, Pod};
 use kubestep_framework::events::EventObjects;
@@ -6,7 +6,7 @@ use kubestep_framework::pod::{AffinityTerm, PodInfo, TermList};
 
 use super::terms::all_match;
 
-/// Whether the event can help `pod`.
+/// Whether the event can make `pod` schedulable.
 ///
 /// # Errors
 /// The event carries neither pods nor nodes, or terms that cannot be parsed.
@@ -27,7 +27,7 @@ pub fn helps(pod: &PodInfo, event: &EventObjects) -> Result<bool, String> {
     }
 }
 
-/// What cannot be parsed of the required terms is an error; preferred ones are not looked at.
+/// Fails if a required term cannot be parsed; preferred terms are not checked.
 fn parsed(pod: &PodInfo) -> Result<(), String> {
     list_parsed(pod, TermList::RequiredAffinity)?;
     list_parsed(pod, TermList::RequiredAntiAffinity)
@@ -37,13 +37,13 @@ fn list_parsed(pod: &PodInfo, list: TermList) -> Result<(), String> {
     pod.error_in(list).map_or(Ok(()), |error| Err(error.to_owned()))
 }
 
-/// Whether the pod has a place, or is promised one.
+/// Whether the pod has a node or a nominated node.
 fn has_place(pod: &Pod) -> bool {
     !pod.spec.node_name.is_empty() || !pod.status.nominated_node_name.is_empty()
 }
 
 fn pod_changed(pod: &PodInfo, old: &Pod, new: &Pod) -> Result<bool, String> {
-    // Only changes of labels are registered, and the pod's own labels matter to others' terms.
+    // Only label updates are registered, and the pod's own labels matter to other pods' terms.
     if new.metadata.uid == pod.uid() {
         return Ok(true);
     }
@@ -66,7 +66,7 @@ fn pod_added(pod: &PodInfo, new: &Pod) -> Result<bool, String> {
     Ok(all_match(&pod.own_terms().required_affinity, new))
 }
 
-/// Either pod may have kept the other away.
+/// Either pod's anti-affinity may have excluded the other.
 fn pod_deleted(pod: &PodInfo, old: &std::sync::Arc<Pod>) -> Result<bool, String> {
     if !has_place(old) {
         return Ok(false);

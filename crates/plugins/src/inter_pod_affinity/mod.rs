@@ -1,6 +1,6 @@
-//! InterPodAffinity: pods that want to be near other pods, or far from them.
+//! InterPodAffinity: places pods in the same topology domain as other pods, or in another one.
 //!
-//! `filter` holds the required terms, `score` the preferred ones, `hints` the events.
+//! `filter` has the required terms, `score` the preferred terms, `hints` the queueing hints.
 //! Upstream: `pkg/scheduler/framework/plugins/interpodaffinity/`.
 
 use std::sync::Arc;
@@ -39,12 +39,10 @@ struct InterPodAffinity {
     refusals: Refusals,
 }
 
-/// IPA-008
 fn filter_state_missing() -> Status {
     Status::error("error reading \"PreFilterInterPodAffinity\" from cycleState: not found")
 }
 
-/// IPA-026
 fn score_state_missing() -> Status {
     Status::error("failed to read \"PreScoreInterPodAffinity\" from cycleState: not found")
 }
@@ -75,11 +73,11 @@ impl Plugin for InterPodAffinity {
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         if let Some(text) = cx.pod.parse_error() {
-            return Status::unresolvable(&format!("parsing pod: {text}")).into(); // IPA-008
+            return Status::unresolvable(&format!("parsing pod: {text}")).into();
         }
         let counted = FilterState::new(cx);
         if counted.is_idle() {
-            return Status::skip().into(); // IPA-003
+            return Status::skip().into();
         }
         state.write(counted);
         PreFilterAnswer::default()
@@ -176,7 +174,7 @@ impl Plugin for InterPodAffinity {
         Status::SUCCESS
     }
 
-    /// IPA-027
+    /// Pods without affinity are signed by their labels, as terms of existing pods may match them.
     fn sign(
         &self,
         _cx: &QueueContext<'_>,

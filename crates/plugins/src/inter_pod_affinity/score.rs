@@ -1,5 +1,5 @@
-//! Preferred affinity and anti-affinity, of the pod and of the pods placed already: weights by
-//! topology domain, made once per cycle (IPA-020…025).
+//! Preferred affinity and anti-affinity, of the pod and of existing pods: weights by topology
+//! domain, computed once per cycle.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use kubestep_framework::status::Status;
 
 use super::terms::{expand_weighted, selects};
 
-/// What nodes are worth by their topology domains.
+/// The weight of each topology domain.
 #[derive(Clone, Default, Debug)]
 pub struct Weights {
     keys: Vec<KeyWeights>,
@@ -30,18 +30,18 @@ struct KeyWeights {
     key: Symbol,
     column: Arc<TopologyColumn>,
     weights: Vec<i64>,
-    /// Whether any pod weighed in, be it with weights that add up to nothing.
+    /// Whether any pod was counted, even if its weights add up to 0.
     used: bool,
 }
 
 impl Weights {
-    /// IPA-024
+    /// The sum of the weights of the node's domains.
     pub fn score(&self, node: NodeId) -> i64 {
         let of_key = |key: &KeyWeights| key.column.domain(node).map_or(0, |at| key.weights[at]);
         self.keys.iter().map(of_key).sum()
     }
 
-    /// What each topology key adds to the score of a node, with the node's domain.
+    /// The part of the score that each topology key adds, with the node's domain.
     pub fn parts(&self, node: &NodeInfo) -> Vec<(Symbol, Symbol, i64)> {
         let part = |key: &KeyWeights| {
             let domain = key.column.domain(node.id)?;
@@ -50,12 +50,12 @@ impl Weights {
         self.keys.iter().filter_map(part).collect()
     }
 
-    /// Whether nothing weighed in at all.
+    /// Whether no pod was counted.
     fn is_unused(&self) -> bool {
         !self.keys.iter().any(|key| key.used)
     }
 
-    /// Adds `weight` for every pod of the class where it is.
+    /// Adds `weight` to the domains of the class's pods, once for each pod.
     fn add(&mut self, term: &AffinityTerm, pods: &ClassPods, weight: i64, snapshot: &Snapshot) {
         let key = term.topology_key;
         let at = self.keys.iter().position(|other| other.key == key).unwrap_or_else(|| {
@@ -74,7 +74,7 @@ impl Weights {
     }
 }
 
-/// What weighs in: the pod, its own terms, and how others' terms see it.
+/// The inputs of the score: the pod, its own terms, and the labels for existing pods' terms.
 struct Scoring<'a> {
     cx: &'a CycleContext<'a>,
     affinity: Vec<WeightedTerm>,
@@ -85,7 +85,7 @@ struct Scoring<'a> {
 }
 
 impl Scoring<'_> {
-    /// What the pod's own preferences say of pods of a class (IPA-022).
+    /// Adds the weights of the pod's preferred terms that match the pods of a class.
     fn count_own(&mut self, pods: &ClassPods) {
         let (class, snapshot) = (&pods.class, self.cx.snapshot);
         let meant = |own: &&WeightedTerm| selects(&own.term, class.namespace, &class.labels);
@@ -97,7 +97,7 @@ impl Scoring<'_> {
         }
     }
 
-    /// What the terms of pods of a class say of the pod (IPA-022).
+    /// Adds the weights of terms of a class's pods that match the pod.
     fn count_theirs(&mut self, pods: &ClassPods) {
         let (terms, snapshot) = (&pods.class.terms, self.cx.snapshot);
         let sees = |term: &AffinityTerm| term.matches(&self.cx.pod.pod, &self.namespace_labels);
@@ -115,10 +115,10 @@ impl Scoring<'_> {
     }
 }
 
-/// The weights of this cycle; `None` if nothing weighs in (IPA-020).
+/// The weights of this cycle; `None` if no pod is counted, and PreScore then skips.
 ///
 /// # Errors
-/// The pod's terms cannot be parsed (IPA-026).
+/// The pod's terms cannot be parsed.
 pub fn prepare(
     cx: &CycleContext<'_>,
     args: &InterPodAffinityArgs,
@@ -140,7 +140,7 @@ pub fn prepare(
         hard_weight: i64::from(args.hard_pod_affinity_weight),
         weights: Weights::default(),
     };
-    // IPA-021: pods without affinity weigh in only where the pod has preferences of its own.
+    // Existing pods without affinity count only if the pod has preferences of its own.
     if has_preferences {
         for pods in cx.snapshot.pods().classes() {
             scoring.count_own(pods);
@@ -162,7 +162,8 @@ fn has_preferences(affinity: &Affinity) -> bool {
         })
 }
 
-/// Spreads the scores over 0 to 100, truncating; all equal becomes 0 (IPA-025).
+/// Scales the scores: the lowest becomes 0, the highest 100, truncating. If all are equal, all
+/// become 0.
 pub fn normalize(scores: &mut [i64]) {
     let min = scores.iter().copied().min().unwrap_or(0);
     let spread = scores.iter().copied().max().unwrap_or(0) - min;

@@ -1,5 +1,5 @@
-//! The incoming pod's own terms, with their namespace selectors replaced by the names of the
-//! namespaces they select now (IPA-001).
+//! The incoming pod's own terms, with the namespaces that their namespace selectors match at
+//! the moment added by name.
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Labels, Pod};
@@ -7,12 +7,12 @@ use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::class::PodClass;
 use kubestep_framework::pod::{AffinityTerm, WeightedTerm};
 
-/// Own terms, ready to be matched with other pods.
+/// Own terms with the names of the selected namespaces.
 pub fn expand(terms: &[AffinityTerm], objects: &Objects) -> Vec<AffinityTerm> {
     terms.iter().map(|term| expand_one(term, objects)).collect()
 }
 
-/// The same for preferred terms.
+/// Like [`expand`], for preferred terms.
 pub fn expand_weighted(terms: &[WeightedTerm], objects: &Objects) -> Vec<WeightedTerm> {
     let expanded = |weighted: &WeightedTerm| WeightedTerm {
         term: expand_one(&weighted.term, objects),
@@ -21,8 +21,8 @@ pub fn expand_weighted(terms: &[WeightedTerm], objects: &Objects) -> Vec<Weighte
     terms.iter().map(expanded).collect()
 }
 
-/// The selector itself stays, as upstream replaces it only on a copy: [`selects`] still tries
-/// it, on no labels.
+/// The selector stays in the term, as upstream replaces it only in a copy: [`selects`] still
+/// evaluates it, against empty labels.
 fn expand_one(term: &AffinityTerm, objects: &Objects) -> AffinityTerm {
     let mut expanded = term.clone();
     if term.namespace_selector.is_everything() {
@@ -38,18 +38,18 @@ fn expand_one(term: &AffinityTerm, objects: &Objects) -> AffinityTerm {
     expanded
 }
 
-/// Whether an own term means pods with these labels in that namespace. The namespace's labels
-/// are not looked up, they are taken for empty.
+/// Whether an own term matches pods with these labels in that namespace. As upstream, the
+/// namespace selector is evaluated against empty labels.
 pub fn selects(term: &AffinityTerm, namespace: Symbol, labels: &Labels) -> bool {
     term.selects(namespace, labels, &Labels::default())
 }
 
-/// Whether all own terms mean `pod`; no terms mean no pod.
+/// Whether all own terms match `pod`; `false` without terms.
 pub fn all_match(terms: &[AffinityTerm], pod: &Pod) -> bool {
     all_select(terms, pod.metadata.namespace, &pod.metadata.labels)
 }
 
-/// The same, for a class of pods.
+/// Like [`all_match`], for a class of pods.
 pub fn all_match_class(terms: &[AffinityTerm], class: &PodClass) -> bool {
     all_select(terms, class.namespace, &class.labels)
 }

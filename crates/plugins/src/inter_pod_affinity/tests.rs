@@ -69,7 +69,7 @@ fn the_first_of_a_group_goes_anywhere_with_the_label() {
         info_of(pod_json("w", "web", "", required("podAffinity", json!([term("web", "zone")]))));
     let cluster = Cluster::of(nodes, vec![]);
     assert_eq!(cluster.refusals(&default_plugin(), &own), ["", "", "", AFFINITY]);
-    // One pod that matches somewhere without the label changes nothing: nothing is counted there.
+    // A matching pod on a node without the label changes nothing: it is not counted.
     let other =
         info_of(pod_json("w", "x", "", required("podAffinity", json!([term("web", "zone")]))));
     assert_eq!(cluster.refusals(&default_plugin(), &other), [AFFINITY; 4]);
@@ -115,7 +115,7 @@ fn namespaces_are_selected_by_name_or_label() {
 
 #[test]
 fn a_selector_that_accepts_no_labels_selects_every_namespace() {
-    // IPA-001: the selector stays and is tried on no labels.
+    // As upstream, the namespace selector is also evaluated against empty labels.
     let mut term = term("db", "zone");
     term["namespaceSelector"] =
         json!({"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]});
@@ -145,7 +145,7 @@ fn removing_and_adding_pods_changes_the_answer() {
     let a1 = cluster.snapshot.by_name("a1".into()).unwrap();
     let mut without = state.clone();
     assert!(plugin.remove_pod(&cx, &mut without, &info_of(db.clone()), a1).is_success());
-    // Nothing is left to match, and the pod does not match its own term.
+    // No pod matches any more, and the pod does not match its own term.
     assert_eq!(refusals(&without), [AFFINITY; 3]);
     let b1 = cluster.snapshot.by_name("b1".into()).unwrap();
     assert!(plugin.add_pod(&cx, &mut without, &info_of(db), b1).is_success());

@@ -1,4 +1,4 @@
-//! Node affinity with the outcomes that upstream's tests expect.
+//! Tests of NodeAffinity with the outcomes of upstream's tests.
 
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ fn expressions_are_anded_and_terms_ored() {
         (&[&[]], false),
         (&[], false),
         (&[&[], &["foo Exists"]], true),
-        // A term that cannot be parsed matches nothing; others count all the same.
+        // A term that cannot be parsed matches nothing; the other terms still count.
         (&[&["foo In {{.bad-value.}}"]], false),
         (&[&["foo Near bar"], &["foo Exists"]], true),
         (&[&["foo Exists bar"]], false),
@@ -211,7 +211,7 @@ fn weights_of_matching_preferences_are_summed() {
         (["foo=bar", all, "key=value"], Some(three), None, [18, 100, 36]),
         (["foo=bar", "key=value", ""], None, Some(one), [100, 0, 0]),
         (["foo=bar", "key=value", all], Some(one), Some(added_key), [40, 60, 100]),
-        // Weight 0 and an empty preference count for nothing, but keep the plugin in the game.
+        // Weight 0 and an empty preference add nothing, but PreScore does not skip.
         (["foo=bar", "", ""], Some(&[(0, &["foo Exists"][..]), (7, &[])][..]), None, [0, 0, 0]),
     ] {
         let nodes = nodes.iter().enumerate().map(|(at, text)| node(&format!("n{at}"), text));
@@ -220,7 +220,7 @@ fn weights_of_matching_preferences_are_summed() {
         let args = added.map_or(ProfileArgs::default(), |added| args(preferred(added)));
         let plugin = plugin(build, &args);
         assert_eq!(cluster.scores(&plugin, &pod).unwrap(), expected, "{own:?} {added:?}");
-        // Without PreScore the same comes out.
+        // Without PreScore the scores are the same.
         let score = |node| plugin.score(&cluster.cx(&pod), &CycleState::default(), node);
         let mut scores: Vec<i64> =
             cluster.snapshot.iter().map(|node| score(node).unwrap()).collect();
@@ -288,7 +288,7 @@ fn a_node_counts_when_it_comes_to_match() {
     let enforcing = plugin(build, &args(required(&[&["zone In a"]])));
     assert_eq!(hint(&enforcing, None, "foo=bar"), Hint::Skip);
     assert_eq!(hint(&enforcing, None, "foo=bar zone=a"), Hint::Queue);
-    // The enforced part may have matched before or not: only the pod's own part is compared.
+    // The hint compares only the pod's own affinity, whatever the enforced one matches.
     assert_eq!(hint(&enforcing, Some("foo=bar"), "foo=bar zone=a"), Hint::Skip);
 }
 

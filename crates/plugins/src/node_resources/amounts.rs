@@ -1,5 +1,5 @@
-//! The amounts behind a score: for each configured resource, what a node can allocate, what is
-//! allocated, and what would be with the pod.
+//! The amounts behind a score: for each configured resource, a node's allocatable amount, and the
+//! allocated amount without and with the pod.
 
 use smallvec::SmallVec;
 
@@ -16,7 +16,7 @@ use kubestep_framework::pod::requests::{RequestOptions, default_requests, pod_re
 use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
 use kubestep_framework::resource::is_scalar_name;
 
-/// A resource that counts for a score.
+/// A configured resource.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Counted {
     kind: Kind,
@@ -30,11 +30,11 @@ enum Kind {
     EphemeralStorage,
     /// Counts only if the pod requests it.
     Scalar(Symbol),
-    /// No node has it.
+    /// A name that no node can have.
     Unknown(Symbol),
 }
 
-/// One resource of a node; only those with something allocatable take part in a score.
+/// One resource of a node; only resources with an allocatable amount take part in a score.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Amounts {
     /// The resource.
@@ -43,29 +43,30 @@ pub struct Amounts {
     pub requested: i64,
     /// Allocated to the pods on the node.
     pub allocated: i64,
-    /// What the node can allocate; not 0.
+    /// The allocatable amount of the node; not 0.
     pub allocatable: i64,
     /// The configured weight.
     pub weight: i64,
 }
 
-/// How pods without requests are counted.
+/// How the pod's requests are computed; upstream's plugins differ here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
-    /// As requested, with what is known of resizes (NodeResourcesBalancedAllocation).
+    /// The requests as written, with the status of resizes (NodeResourcesBalancedAllocation).
     Requested,
-    /// CPU and memory with defaults, containers only (NodeResourcesFit). RES-008
+    /// CPU and memory default to 100m and 200Mi, and pod-level requests are ignored
+    /// (NodeResourcesFit).
     NonZero,
 }
 
-/// The configured resources and how to read them.
+/// The configured resources and how requests are computed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scorer {
     counted: Vec<Counted>,
     reading: Reading,
 }
 
-/// What a score needs of the pod and of devices, computed once per cycle. FIT-007
+/// The inputs of a score from the pod and from devices, computed once per cycle.
 #[derive(Clone)]
 pub struct ScoreInput {
     /// The pod's requests, parallel to the scorer's resources.
@@ -96,13 +97,13 @@ impl Scorer {
         Scorer { counted: resources.iter().map(counted).collect(), reading }
     }
 
-    /// Whether no resource is configured. FIT-013
+    /// Whether no resource is configured.
     pub fn is_empty(&self) -> bool {
         self.counted.is_empty()
     }
 
-    /// What of a pod its scores depend on, beside the node. `None` if devices may count, which
-    /// are allocated without a change of the node.
+    /// Everything of a pod that its scores depend on. `None` if devices may count, as they are
+    /// allocated without a change of the node.
     pub fn key(&self, pod: &PodInfo) -> Option<String> {
         let requested = |name: Symbol| pod.resource.resource.scalar(name) != 0;
         let by_devices = |counted: &Counted| match counted.kind {
@@ -113,7 +114,7 @@ impl Scorer {
         node_alone.then(|| keys::requests(pod)).flatten()
     }
 
-    /// What is the same for all nodes.
+    /// The inputs that are the same for all nodes.
     pub fn input(&self, cx: &CycleContext<'_>) -> ScoreInput {
         let requests = self.requests(cx.features, &cx.pod.pod);
         ScoreInput { requests, devices: self.device_totals(cx) }
@@ -153,7 +154,7 @@ impl Scorer {
             .then(|| DeviceTotals::new(cx))
     }
 
-    /// The resources of a node that take part in the score. FIT-008
+    /// The resources of a node that take part in the score.
     pub fn amounts(
         &self,
         cx: &CycleContext<'_>,
@@ -162,7 +163,7 @@ impl Scorer {
     ) -> SmallVec<[Amounts; 4]> {
         let mut all = SmallVec::new();
         for (counted, request) in self.counted.iter().zip(&input.requests) {
-            // BAL-004
+            // A scalar that the pod does not request does not count, even if the node has it.
             if *request == 0 && matches!(counted.kind, Kind::Scalar(_)) {
                 continue;
             }
@@ -180,8 +181,8 @@ impl Scorer {
         all
     }
 
-    /// The resources of a whole placement with the group's pods on it; devices do not count.
-    /// FIT-014
+    /// The resources of a whole placement with the group's pods on it; without devices, as
+    /// upstream.
     pub fn placement_amounts(
         &self,
         cx: &GroupContext<'_>,
@@ -209,7 +210,7 @@ impl Scorer {
         all
     }
 
-    /// Allocatable and allocated of a node by itself.
+    /// The allocatable and allocated amount of a node, without devices.
     fn node_totals(&self, kind: Kind, node: &NodeInfo) -> (i64, i64) {
         match kind {
             Kind::Scalar(name) => (node.allocatable.scalar(name), node.requested.scalar(name)),
@@ -217,7 +218,7 @@ impl Scorer {
         }
     }
 
-    /// Allocatable and allocated of a resource that is no scalar.
+    /// The allocatable and allocated amount of CPU, memory or ephemeral storage.
     fn plain_totals(&self, kind: Kind, node: &NodeInfo) -> (i64, i64) {
         let requested = match self.reading {
             Reading::Requested => &node.requested,
@@ -234,7 +235,7 @@ impl Scorer {
     }
 }
 
-/// Allocatable and allocated of a scalar; by devices where the node has none itself. FIT-012
+/// The allocatable and allocated amount of a scalar; of devices if the node itself has none.
 fn scalar_totals(
     cx: &CycleContext<'_>,
     devices: Option<&DeviceTotals>,

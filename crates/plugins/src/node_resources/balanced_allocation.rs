@@ -1,5 +1,5 @@
-//! NodeResourcesBalancedAllocation: prefers nodes where the pod makes the shares of CPU,
-//! memory and so on that are in use more alike.
+//! NodeResourcesBalancedAllocation: prefers nodes on which the pod makes the utilization of CPU,
+//! memory and other resources more even.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go`.
 
@@ -28,8 +28,8 @@ pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, St
     }))
 }
 
-/// The amounts that the score of a node is computed from, with how balanced they are with and
-/// without the pod, 0 to 100.
+/// The amounts that the score of a node is computed from, and its balance with and without the
+/// pod, each 0 to 100.
 pub fn balances(
     cx: &CycleContext<'_>,
     args: &NodeResourcesBalancedAllocationArgs,
@@ -47,7 +47,7 @@ struct BalancedAllocation {
     scorer: Scorer,
 }
 
-/// What PreScore leaves for Score.
+/// Written by PreScore, read by Score.
 #[derive(Clone)]
 struct BalanceState(ScoreInput);
 
@@ -57,18 +57,18 @@ impl BalancedAllocation {
         let with_pod = balance(&amounts, |amount| amount.requested);
         let without = balance(&amounts, |amount| amount.allocated);
         let half = MAX_NODE_SCORE / 2;
-        half + (half + with_pod - without) / 2 // BAL-003
+        half + (half + with_pod - without) / 2
     }
 }
 
-/// 100 when all resources are used to the same share, less the more they differ. BAL-002
+/// 100 if all resources have the same utilization, and less the more it deviates.
 fn balance(amounts: &[Amounts], used: impl Fn(&Amounts) -> i64) -> i64 {
     let share = |amount: &Amounts| (used(amount) as f64 / amount.allocatable as f64).min(1.0);
     let shares: SmallVec<[f64; 4]> = amounts.iter().map(share).collect();
     ((1.0 - deviation(&shares)) * MAX_NODE_SCORE as f64) as i64
 }
 
-/// Standard deviation. The order of operations is upstream's, for the same last bit.
+/// The standard deviation, computed in upstream's order, so that the last bit is the same.
 fn deviation(shares: &[f64]) -> f64 {
     match shares {
         [] | [_] => 0.0,
@@ -92,7 +92,7 @@ impl Plugin for BalancedAllocation {
         self.scorer.key(pod)
     }
 
-    /// BAL-001
+    /// Skips pods that request none of the configured resources.
     fn pre_score(
         &self,
         cx: &CycleContext<'_>,

@@ -1,5 +1,5 @@
-//! Extended resources that devices stand in for: how many devices a node has, and how many of
-//! them are allocated. FIT-012
+//! Extended resources backed by DRA: how many devices a node has, and how many of them are
+//! allocated.
 //!
 //! Upstream: `calculateDRAResourceTotals` in `resource_allocation.go`.
 
@@ -21,12 +21,12 @@ use kubestep_framework::resource::is_extended_name;
 pub struct DeviceTotals {
     slices: Arc<Vec<Arc<ResourceSlice>>>,
     allocated: Arc<AllocatedDevices>,
-    /// What selectors see of devices.
+    /// What selectors can read of devices.
     options: cel::Options,
 }
 
 impl DeviceTotals {
-    /// As of now.
+    /// The current devices.
     pub fn new(cx: &CycleContext<'_>) -> DeviceTotals {
         let shares = counts_shares(cx.features);
         let allocated = cx.shared.claims.allocated(cx.objects, shares);
@@ -36,8 +36,8 @@ impl DeviceTotals {
         DeviceTotals { slices: Arc::new(slices), allocated: Arc::new(allocated), options }
     }
 
-    /// Devices on the node that serve `resource`, and how many of them are allocated. 0 and 0
-    /// if no class serves it, or if something cannot be evaluated.
+    /// The number of devices on the node that serve `resource`, and how many of them are allocated.
+    /// Both are 0 if no class serves it, or on an evaluation error.
     pub fn totals(&self, cx: &CycleContext<'_>, node: &NodeInfo, resource: Symbol) -> (i64, i64) {
         let Some(class) = cx.objects.extended_resources.class_for(resource) else { return (0, 0) };
         let Some(node) = node.node.as_deref() else { return (0, 0) };
@@ -62,7 +62,7 @@ impl DeviceTotals {
     }
 }
 
-/// Whether devices may serve a resource of that name at all.
+/// Whether devices can serve a resource of that name.
 pub fn is_device_resource(name: &str) -> bool {
     is_extended_name(name) || name.starts_with(DEVICE_CLASS_PREFIX)
 }
@@ -90,7 +90,7 @@ fn devices_on<'a>(spec: &'a ResourceSliceSpec, node: &Node) -> Result<Vec<&'a De
     Ok(devices)
 }
 
-/// A slice that names no nodes in any way counts for all of them, as upstream.
+/// As upstream, a slice without any node selection counts for every node.
 fn slice_is_on(spec: &ResourceSliceSpec, node: &Node) -> Result<bool, String> {
     let name = spec.node_name.unwrap_or_default();
     if spec.all_nodes == Some(true) || name == node.metadata.name {
@@ -116,8 +116,8 @@ fn node_matches(
     Ok(matcher.matches_node(node))
 }
 
-/// Whether the device meets the class's selectors. As upstream, none of them sees that it may
-/// be shared.
+/// Whether the device matches the class's selectors. As upstream, `allowMultipleAllocations` is
+/// not visible to them.
 fn is_in_class(
     driver: Symbol,
     device: &Device,

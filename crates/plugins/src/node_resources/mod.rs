@@ -1,5 +1,5 @@
-//! NodeResourcesFit and NodeResourcesBalancedAllocation, and what they share: the requests of
-//! the pod to be placed, and the amounts that scores are computed from.
+//! NodeResourcesFit and NodeResourcesBalancedAllocation, and what they share: the incoming pod's
+//! requests, and the amounts that scores are computed from.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/noderesources`.
 
@@ -17,8 +17,8 @@ use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 use kubestep_framework::resource::Resource;
 
-/// What a pod that is to be placed requests: its spec alone, without defaults (RES-008).
-/// Negative amounts count as 0.
+/// The requests of an incoming pod: from its spec alone, without defaults. Negative amounts count
+/// as 0.
 fn incoming_request(pod: &PodInfo, features: &FeatureGates) -> Resource {
     let options = RequestOptions {
         skip_pod_level: !features.enabled(Feature::PodLevelResources),
@@ -35,13 +35,13 @@ fn incoming_request(pod: &PodInfo, features: &FeatureGates) -> Resource {
     request
 }
 
-/// Whether devices of a class stand in for the resource where a node does not offer it itself.
+/// Whether a device class serves the resource on nodes that do not offer it themselves.
 fn is_served_by_devices(cx: &QueueContext<'_>, resource: Symbol) -> bool {
     cx.features.enabled(Feature::DRAExtendedResource)
         && cx.objects.extended_resources.class_for(resource).is_some()
 }
 
-/// What both plugins sign a pod by: its requests. FIT-015
+/// Both plugins sign a pod by its requests.
 fn sign_requests(
     cx: &QueueContext<'_>,
     pod: &PodInfo,

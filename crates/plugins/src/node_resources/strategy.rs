@@ -7,21 +7,21 @@ use super::amounts::Amounts;
 use kubestep_config::types::{ScoringStrategy, UtilizationShapePoint};
 use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 
-/// The highest score that a curve may be configured with.
+/// The highest score in the configuration of a shape.
 const MAX_CUSTOM_SCORE: i64 = 10;
 
 /// How amounts become a score.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Strategy {
-    /// The less is allocated, the better.
+    /// Prefers nodes with less allocated.
     Least,
-    /// The more is allocated, the better.
+    /// Prefers nodes with more allocated.
     Most,
-    /// A curve over the utilization.
+    /// A function of the utilization.
     Ratio(Vec<Point>),
 }
 
-/// A point of the curve, the score being 0 to 100.
+/// A point of the function; the score is 0 to 100.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
     utilization: i64,
@@ -38,10 +38,10 @@ impl From<&UtilizationShapePoint> for Point {
 }
 
 impl Strategy {
-    /// The strategy as configured.
+    /// The configured strategy.
     ///
     /// # Errors
-    /// There is no such strategy. FIT-016
+    /// The strategy is unknown.
     pub fn new(configured: &ScoringStrategy) -> Result<Strategy, String> {
         match configured.strategy.as_str() {
             "LeastAllocated" => Ok(Strategy::Least),
@@ -64,7 +64,7 @@ impl Strategy {
     }
 }
 
-/// Weighted mean, rounded down; 0 without any resource.
+/// The weighted mean, rounded down; 0 without any resource.
 fn weighted(amounts: &[Amounts], score: fn(&Amounts) -> i64) -> i64 {
     let (mut sum, mut weights) = (0_i64, 0_i64);
     for amount in amounts {
@@ -74,7 +74,6 @@ fn weighted(amounts: &[Amounts], score: fn(&Amounts) -> i64) -> i64 {
     sum.checked_div(weights).unwrap_or(0)
 }
 
-/// FIT-009
 fn least(amount: &Amounts) -> i64 {
     if amount.requested > amount.allocatable {
         return 0;
@@ -82,7 +81,6 @@ fn least(amount: &Amounts) -> i64 {
     percent(amount.allocatable.wrapping_sub(amount.requested), amount.allocatable)
 }
 
-/// FIT-010
 fn most(amount: &Amounts) -> i64 {
     percent(amount.requested.min(amount.allocatable), amount.allocatable)
 }
@@ -92,7 +90,7 @@ fn percent(part: i64, whole: i64) -> i64 {
     part.wrapping_mul(MAX_NODE_SCORE).wrapping_div(whole)
 }
 
-/// Mean of the resources that score above 0, rounded half away from zero. FIT-011
+/// The weighted mean of the resources that score above 0, rounded half away from zero.
 fn ratio(amounts: &[Amounts], shape: &[Point]) -> i64 {
     let (mut sum, mut weights) = (0_i64, 0_i64);
     for amount in amounts {
@@ -109,7 +107,7 @@ fn ratio(amounts: &[Amounts], shape: &[Point]) -> i64 {
     if weights == 0 { 0 } else { (sum as f64 / weights as f64).round() as i64 }
 }
 
-/// The curve at `utilization`: straight lines between the points, in whole numbers.
+/// The score at `utilization`, interpolated linearly between the points in integers.
 pub fn interpolate(shape: &[Point], utilization: i64) -> i64 {
     let Some(next) = shape.iter().position(|point| utilization <= point.utilization) else {
         return shape.last().map_or(0, |point| point.score);

@@ -1,4 +1,4 @@
-//! Scores of both plugins as upstream's tests expect them, and signatures.
+//! Tests of both plugins' scores and signatures with the outcomes of upstream's tests.
 
 use std::sync::Arc;
 
@@ -158,7 +158,7 @@ fn most_allocated_and_curves() {
     ] {
         let plugin = fit(strategy, BOTH, shape);
         assert_eq!(cluster.raw_scores(&plugin, pod).unwrap(), expected, "{strategy}");
-        // Without PreScore the same comes out.
+        // Without PreScore the scores are the same.
         let state = kubestep_framework::cycle_state::CycleState::default();
         let score = |node| plugin.score(&cluster.cx(pod), &state, node).unwrap();
         let scores: Vec<i64> = cluster.snapshot.iter().map(|node| score(node)).collect();
@@ -242,7 +242,7 @@ fn balanced_allocation() {
             three,
             [56, 56],
         ),
-        // A share above 1 counts as 1, one resource alone is always balanced.
+        // A share above 1 counts as 1; a single resource is always balanced.
         (["cpu=1 memory=10", "cpu=1"], &["n0 cpu=9"], "cpu=1", BOTH, [75, 75]),
     ] {
         let pod = new_pod(&[&format!("main {requests}")]);
@@ -326,7 +326,7 @@ fn devices_may_be_bound_to_nodes_one_by_one_or_by_selector() {
     assert_eq!(cluster.raw_scores(&least, &pod).unwrap(), [50, 50]);
     cluster.objects.insert(slice("t", json!({"nodeSelector": zone_b}), &["1", "2"]));
     assert_eq!(cluster.raw_scores(&least, &pod).unwrap(), [50, 75]);
-    // What cannot be parsed makes the whole node count as without devices.
+    // With an invalid node selector the whole node counts as without devices.
     one_by_one["spec"]["devices"][2]["nodeSelector"]["nodeSelectorTerms"][0]["matchExpressions"]
         [0]["operator"] = json!("Near");
     cluster.objects.insert(Object::from(decoded::<ResourceSlice>(one_by_one)));

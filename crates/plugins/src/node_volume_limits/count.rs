@@ -1,4 +1,4 @@
-//! The attachable volumes of pods, each once, by driver (CSI-003…005).
+//! The distinct volumes of pods, by CSI driver.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,24 @@ use kubestep_api::{PersistentVolumeClaim, Pod, Volume};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 
-/// Stands before the handles of volumes that do not exist yet, where upstream puts 32 random
-/// characters, so that they never equal the handle of one that does.
+/// The prefix of handles for volumes that do not exist yet. Upstream uses 32 random characters,
+/// so such a handle never equals that of an existing volume.
 const UNPROVISIONED: &str = "\u{0}unprovisioned-";
 
 /// Why the volumes of a pod could not be counted.
 #[derive(Clone, PartialEq, Debug)]
 pub enum LookupError {
-    /// A claim is not there.
+    /// A claim does not exist.
     NotFound(String),
-    /// Anything else.
+    /// Any other error.
     Other(String),
 }
 
-/// Volumes as (driver, handle), each once.
+/// Distinct volumes as (driver, handle).
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Attachable(BTreeSet<(Symbol, Symbol)>);
 
-/// Whether a volume may become an attachable one: it has a claim, or a CSI driver serves it.
+/// Whether a volume may count: it has a claim, or its in-tree plugin can be migrated to CSI.
 pub fn may_attach(volume: &Volume) -> bool {
     volume.persistent_volume_claim.is_some()
         || volume.ephemeral.is_some()
@@ -39,28 +39,28 @@ impl Attachable {
         self.0.insert((driver, handle));
     }
 
-    /// Takes away the volumes that are in `other`.
+    /// Removes the volumes that are in `other`.
     pub fn remove_all(&mut self, other: &Attachable) {
         self.0.retain(|volume| !other.0.contains(volume));
     }
 
-    /// Whether there are none.
+    /// Whether there are no volumes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The drivers, sorted; one with several volumes comes several times.
+    /// The drivers, sorted; once for each volume.
     pub fn drivers(&self) -> impl Iterator<Item = Symbol> + '_ {
         self.0.iter().map(|(driver, _)| *driver)
     }
 
-    /// Number of volumes of a driver.
+    /// The number of volumes of a driver.
     pub fn count(&self, driver: Symbol) -> i64 {
         self.drivers().filter(|other| *other == driver).count() as i64
     }
 
-    /// Adds the volumes of a pod. `migrated`: whether the node has a CSINode. For a pod that
-    /// is not `new`, claims that are not there do not count.
+    /// Adds the volumes of a pod. `migrated`: whether the node has a CSINode. Unless the pod is
+    /// `new`, missing claims are ignored.
     pub fn add_pod(
         &mut self,
         pod: &Pod,
@@ -92,7 +92,7 @@ impl Attachable {
         Ok(())
     }
 
-    /// CSI-005
+    /// Inline volumes count only if their in-tree plugin is migrated to a CSI driver.
     fn add_inline(&mut self, volume: &Volume, migrated: bool) -> Result<(), LookupError> {
         let in_tree = InTree::of_volume(volume).filter(|in_tree| migrated && in_tree.counts);
         let Some(in_tree) = in_tree else { return Ok(()) };
@@ -107,7 +107,7 @@ impl Attachable {
     }
 }
 
-/// Driver and handle of the volume that a claim has, or will have (CSI-004).
+/// The driver and handle of the claim's volume, or of the one to be provisioned for it.
 fn of_claim(
     objects: &Objects,
     claim: &PersistentVolumeClaim,

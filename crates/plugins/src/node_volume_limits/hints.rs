@@ -1,4 +1,4 @@
-//! Which events can help a pod that NodeVolumeLimits refused.
+//! Queueing hints: which events can make a pod schedulable that NodeVolumeLimits rejected.
 
 use crate::volumes;
 use crate::volumes::migration::{InTree, inline_handle};
@@ -8,10 +8,10 @@ use kubestep_framework::events::{EventObjects, EventResource};
 
 use super::count::may_attach;
 
-/// Whether the event can help `pod`.
+/// Whether the event can make `pod` schedulable.
 ///
 /// # Errors
-/// The event does not carry the objects it should.
+/// The event carries unexpected objects.
 pub fn helps(pod: &Pod, resource: EventResource, objects: &EventObjects) -> Result<bool, String> {
     let unexpected = |place: &str| format!("unexpected objects in isSchedulableAfter{place}");
     match (resource, &objects.old, &objects.new) {
@@ -34,7 +34,7 @@ pub fn helps(pod: &Pod, resource: EventResource, objects: &EventObjects) -> Resu
     }
 }
 
-/// Whether the limit of some driver is higher now; none at all counts as 0.
+/// Whether the limit of some driver is higher now; a missing limit counts as 0.
 fn limit_rose(old: &CsiNode, new: &CsiNode) -> bool {
     let limit_in = |node: &CsiNode, driver: Symbol| {
         let entry = node.spec.drivers.iter().rfind(|entry| entry.name == driver);
@@ -47,14 +47,14 @@ fn limit_rose(old: &CsiNode, new: &CsiNode) -> bool {
     })
 }
 
-/// Whether the deleted pod had a place and volumes that counted.
+/// Whether the deleted pod had a node or nominated node, and volumes that count.
 fn had_volumes(deleted: &Pod) -> bool {
     let placed =
         !deleted.spec.node_name.is_empty() || !deleted.status.nominated_node_name.is_empty();
     placed && deleted.spec.volumes.iter().any(may_attach)
 }
 
-/// A claim may be of any driver; an inline volume's driver is known.
+/// A claim may be of any driver; the driver of an inline volume is known.
 fn attachment_helps(pod: &Pod, attachment: &VolumeAttachment) -> Result<bool, String> {
     for volume in &pod.spec.volumes {
         if volume.persistent_volume_claim.is_some() {

@@ -1,4 +1,4 @@
-//! NodeVolumeLimits: a node takes only as many volumes of a CSI driver as its CSINode says.
+//! NodeVolumeLimits: limits the volumes of each CSI driver on a node, as its CSINode specifies.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/nodevolumelimits/csi.go`.
 
@@ -38,11 +38,11 @@ pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, Strin
 
 struct NodeVolumeLimits {
     name: Symbol,
-    /// Made once, as every full node gives it.
+    /// Built once, as every full node gets it.
     exceeded: Status,
 }
 
-/// A driver that insists on being there and is not (CSI-006).
+/// A driver that must be installed on the node (`preventPodSchedulingIfMissing`) and is not.
 fn missing_driver(
     objects: &Objects,
     new: &Attachable,
@@ -57,16 +57,16 @@ fn missing_driver(
     })
 }
 
-/// Why a node has no room for the pod's volumes.
+/// Why a node cannot take the pod's volumes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reason {
-    /// A driver that must be there is not.
+    /// The driver must be installed on the node and is not.
     MissingDriver(Symbol),
-    /// Drivers that would have too many volumes, at least one.
+    /// Drivers whose limit would be exceeded; not empty.
     OverLimit(Vec<OverLimit>),
 }
 
-/// What Filter says for a reason.
+/// The status for a reason.
 pub fn refusal(reason: &Reason) -> Status {
     match reason {
         Reason::MissingDriver(driver) => {
@@ -76,10 +76,10 @@ pub fn refusal(reason: &Reason) -> Status {
     }
 }
 
-/// What Filter finds on a node: `None` if there is room (CSI-002…009).
+/// The reason why the node cannot take the pod's volumes; `None` if it can.
 ///
 /// # Errors
-/// The volumes cannot be counted; what Filter says then.
+/// Filter's status if the volumes cannot be counted.
 pub fn reason(
     cx: &CycleContext<'_>,
     state: &CycleState,
@@ -95,19 +95,18 @@ pub fn reason(
     Ok((!over.is_empty()).then_some(Reason::OverLimit(over)))
 }
 
-/// How many volumes of `driver` the node takes; `None` for any number (CSI-007).
+/// The maximum number of volumes of `driver` on the node; `None` without a limit.
 fn limit(csi_node: &CsiNode, driver: Symbol) -> Option<i64> {
     let of_driver = csi_node.spec.drivers.iter().filter(|entry| entry.name == driver);
     of_driver.filter_map(count_of).next_back()
 }
 
-/// How many volumes an entry of a CSINode allows; `None` for any number.
+/// The limit of one driver of a CSINode; `None` without a limit.
 fn count_of(entry: &CsiNodeDriver) -> Option<i64> {
     entry.allocatable.as_ref()?.count.map(i64::from)
 }
 
-/// The attached volumes by node, as (driver, handle): made once per cycle, as each node needs
-/// its own.
+/// The attached volumes as (driver, handle) by node, collected once per cycle.
 #[derive(Clone, Default)]
 struct Attachments(Arc<HashMap<Symbol, Vec<(Symbol, Symbol)>>>);
 
@@ -122,7 +121,7 @@ impl Attachments {
         Attachments(Arc::new(by_node))
     }
 
-    /// Volumes attached to the node that no pod on it uses count as well (CSI-008).
+    /// Adds the volumes that are attached to the node: they count even if no pod there uses them.
     fn add_to(&self, node: Symbol, attached: &mut Attachable) {
         for (driver, handle) in self.0.get(&node).into_iter().flatten() {
             attached.add(*driver, *handle);
@@ -163,7 +162,6 @@ impl Plugin for NodeVolumeLimits {
         Ok(Hint::queue_if(helps))
     }
 
-    /// CSI-001
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         if !cx.pod.pod.spec.volumes.iter().any(count::may_attach) {
             return Status::skip().into();

@@ -1,4 +1,4 @@
-//! Which drivers have no room left on a node: what Filter refuses by, and what people are told.
+//! The drivers whose limit a node would exceed, for Filter and for explanations.
 
 use super::count::{Attachable, LookupError};
 use super::{Attachments, count_of, limit};
@@ -11,26 +11,26 @@ use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Status;
 
-/// A driver with more volumes than the node takes.
+/// A driver with more volumes than the node allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OverLimit {
-    /// The driver.
+    /// The CSI driver.
     pub driver: Symbol,
-    /// How many volumes the node takes.
+    /// The maximum number of its volumes on the node.
     pub limit: i64,
-    /// How many it has.
+    /// The number of its volumes attached now.
     pub attached: i64,
-    /// How many the pod brings.
+    /// The number of its volumes that the pod adds.
     pub new: i64,
 }
 
-/// The CSI drivers of a node.
+/// The CSINode of a node.
 pub(super) fn csi_node<'a>(cx: &CycleContext<'a>, node: &NodeInfo) -> Option<&'a CsiNode> {
     let key = NamespacedName::new(Symbol::EMPTY, node.name);
     cx.objects.csi_nodes.get(&key).map(|csi_node| csi_node.as_ref())
 }
 
-/// The volumes that the pod brings.
+/// The volumes that the pod adds.
 pub(super) fn new_volumes(cx: &CycleContext<'_>, node: &NodeInfo) -> Result<Attachable, Status> {
     let mut new = Attachable::default();
     match new.add_pod(&cx.pod.pod, cx.objects, csi_node(cx, node).is_some(), true) {
@@ -40,7 +40,7 @@ pub(super) fn new_volumes(cx: &CycleContext<'_>, node: &NodeInfo) -> Result<Atta
     }
 }
 
-/// The drivers that would have too many volumes, each once. CSI-002…009
+/// The drivers whose limit would be exceeded, each once.
 pub(super) fn over_limit(
     cx: &CycleContext<'_>,
     state: &CycleState,
@@ -48,7 +48,7 @@ pub(super) fn over_limit(
     mut new: Attachable,
 ) -> Result<Vec<OverLimit>, Status> {
     let Some(csi_node) = csi_node(cx, node) else { return Ok(Vec::new()) };
-    // Pods on the node are looked at, and may be in error, wherever any driver has a limit.
+    // Pods on the node are checked, and may cause errors, if any driver has a limit.
     if new.is_empty() || csi_node.spec.drivers.iter().all(|entry| count_of(entry).is_none()) {
         return Ok(Vec::new());
     }

@@ -45,7 +45,7 @@ fn limited(driver: &str, count: i32) -> Value {
     json!([{"name": driver, "allocatable": {"count": count}}])
 }
 
-/// A node with a pod that uses the claim `used`; claims named like their volumes.
+/// A node with a pod that uses the claim `used`; claims are named like their volumes.
 fn cluster(limit: Option<i32>) -> Cluster {
     let node = json!({"metadata": {"name": "n"}});
     let mut cluster = Cluster::of(vec![node], vec![pod_json("there", "n", &["used"])]);
@@ -77,7 +77,7 @@ fn each_volume_counts_once() {
     assert_eq!(refusal_of(None, &["new", "more"]), "");
 }
 
-/// filterAttachableVolumes looks at the pods there wherever any driver has a limit (CSI-003).
+/// As in filterAttachableVolumes, existing pods are checked if any driver has a limit.
 #[test]
 fn a_claim_on_the_node_that_is_another_pods_is_an_error() {
     let mut there = pod_json("there", "n", &[]);

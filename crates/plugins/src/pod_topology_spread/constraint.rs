@@ -1,4 +1,4 @@
-//! The constraints of a pod: its own, or the cluster's defaults (PTS-001…004).
+//! The constraints of a pod: its own, or the default constraints.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use kubestep_framework::pod::class::PodClass;
 
 use super::default_selector::default_selector;
 
-/// What applies to pods without constraints of their own, and how constraints are read.
+/// The default constraints, and the feature gates that affect how constraints are read.
 pub struct Defaults {
     constraints: Vec<TopologySpreadConstraint>,
     system: bool,
@@ -35,7 +35,7 @@ struct Reading {
 }
 
 impl Defaults {
-    /// The system's defaults or those of the arguments (PTS-002).
+    /// The system defaults, or the default constraints of the arguments.
     pub fn new(args: &PodTopologySpreadArgs, features: &FeatureGates) -> Defaults {
         let system = args.uses_system_defaults();
         let reading = Reading {
@@ -46,7 +46,7 @@ impl Defaults {
         Defaults { constraints, system, reading }
     }
 
-    /// Whether there are none.
+    /// Whether there are no default constraints.
     pub fn is_empty(&self) -> bool {
         self.constraints.is_empty()
     }
@@ -62,25 +62,26 @@ fn system_defaults() -> Vec<TopologySpreadConstraint> {
     vec![soft("kubernetes.io/hostname", 3), soft("topology.kubernetes.io/zone", 5)]
 }
 
-/// A constraint, ready to use.
+/// A constraint with a compiled selector.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constraint {
-    /// How uneven the domains may be.
+    /// The maximum difference between the counts of two domains.
     pub max_skew: i64,
-    /// The node label whose values are the domains.
+    /// The topology key: the node label whose values are the domains.
     pub key: Symbol,
-    /// Which pods count.
+    /// The pods that are counted.
     pub selector: Selector,
-    /// With fewer domains than this the least count is taken for 0.
+    /// With fewer domains, the minimum count is taken to be 0.
     pub min_domains: i64,
-    /// Whether only nodes count that the pod's node affinity accepts.
+    /// Whether only nodes are counted that match the pod's node affinity.
     pub honors_affinity: bool,
-    /// Whether only nodes count whose taints the pod tolerates.
+    /// Whether only nodes are counted whose taints the pod tolerates.
     pub honors_taints: bool,
 }
 
 impl Constraint {
-    /// PTS-003, PTS-004
+    /// Each of `matchLabelKeys` that the pod has as a label adds a requirement to the selector. The
+    /// defaults are minDomains 1, nodeAffinityPolicy Honor and nodeTaintsPolicy Ignore.
     fn new(
         written: &TopologySpreadConstraint,
         labels: &Labels,
@@ -109,8 +110,8 @@ impl Constraint {
         })
     }
 
-    /// Whether pods of a class count: in that namespace, not terminating, selected. A selector
-    /// of everything counts none (PTS-011).
+    /// Whether pods of a class are counted: in that namespace, not terminating, and selected. As
+    /// upstream, an empty selector counts no pods.
     pub fn counts(&self, class: &PodClass, namespace: Symbol) -> bool {
         class.namespace == namespace
             && !class.terminating
@@ -119,31 +120,31 @@ impl Constraint {
     }
 }
 
-/// All constraints of one kind, and what of the pod they depend on.
+/// All hard or all soft constraints, and the properties of the pod that they use.
 #[derive(Debug)]
 pub struct Constraints {
-    /// The constraints, in the order written.
+    /// The constraints in the order of the spec.
     pub list: Vec<Constraint>,
-    /// Whether nodes that lack any of the keys are left out of scoring (PTS-030).
+    /// Whether nodes that lack any topology key are ignored in scoring; not so for system defaults.
     pub require_all_keys: bool,
     affinity: RequiredNodeAffinity,
     comparisons: bool,
 }
 
 impl Constraints {
-    /// The constraints that a node must meet.
+    /// The hard constraints: those with DoNotSchedule.
     ///
     /// # Errors
-    /// A selector that cannot be parsed (PTS-018).
+    /// A selector is invalid.
     pub fn hard(pod: &Pod, objects: &Objects, defaults: &Defaults) -> Result<Constraints, String> {
         let action = UnsatisfiableConstraintAction::DoNotSchedule;
         Constraints::new(pod, objects, defaults, action, "hard")
     }
 
-    /// The constraints that nodes should meet.
+    /// The soft constraints: those with ScheduleAnyway.
     ///
     /// # Errors
-    /// A selector that cannot be parsed (PTS-038).
+    /// A selector is invalid.
     pub fn soft(pod: &Pod, objects: &Objects, defaults: &Defaults) -> Result<Constraints, String> {
         let action = UnsatisfiableConstraintAction::ScheduleAnyway;
         Constraints::new(pod, objects, defaults, action, "soft")
@@ -176,17 +177,17 @@ impl Constraints {
         })
     }
 
-    /// Whether there are none.
+    /// Whether there are no constraints.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether the labels have all keys.
+    /// Whether the labels have all topology keys.
     pub fn has_all_keys(&self, labels: &Labels) -> bool {
         self.list.iter().all(|constraint| labels.contains_key(constraint.key))
     }
 
-    /// The nodes on which a constraint counts pods, of those in `nodes`.
+    /// The nodes among `nodes` on which a constraint counts pods.
     pub fn included(
         &self,
         constraint: &Constraint,
@@ -206,8 +207,8 @@ impl Constraints {
         included
     }
 
-    /// Whether a constraint counts pods on the node (PTS-010). What cannot be parsed of the
-    /// affinity matches nothing.
+    /// Whether a constraint counts pods on the node, by its inclusion policies. Invalid node
+    /// affinity matches no node.
     pub fn includes(&self, constraint: &Constraint, pod: &Pod, node: &Node) -> bool {
         let (labels, name) = (&node.metadata.labels, node.metadata.name);
         if constraint.honors_affinity && !self.affinity.matches(labels, name).unwrap_or(false) {
@@ -222,8 +223,8 @@ impl Constraints {
     }
 }
 
-/// The defaults for a pod, all with the selector of its services and owner; none without such
-/// a selector (PTS-002).
+/// The default constraints for a pod, with the selector of its services and owner; none if that
+/// selector is empty.
 fn with_selector(list: Vec<Constraint>, pod: &Pod, objects: &Objects) -> Vec<Constraint> {
     if list.is_empty() {
         return list;

@@ -1,7 +1,7 @@
-//! The least count over all domains, kept under changes by remembering two domains.
+//! The minimum count over all domains, updated incrementally from only two domains.
 //!
-//! Upstream: `criticalPaths` in `filtering.go`. After several changes the least count can be
-//! too large, as a third domain may have become the least; this is replicated (PTS-016).
+//! Upstream: `criticalPaths` in `filtering.go`. After several updates the minimum can be too
+//! large, as a third domain may have a smaller count; this is replicated.
 
 use kubestep_api::intern::Symbol;
 
@@ -16,12 +16,12 @@ impl Default for CriticalPaths {
 }
 
 impl CriticalPaths {
-    /// The least count.
+    /// The minimum count.
     pub fn least(&self) -> i64 {
         self.0[0].1
     }
 
-    /// The count of a domain is now `count`.
+    /// Sets the count of a domain.
     pub fn update(&mut self, domain: Symbol, count: i64) {
         let [first, second] = &mut self.0;
         if domain == first.0 {
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(paths.0, [("b".into(), 1), ("c".into(), 2)]);
         paths.update("b".into(), 4);
         assert_eq!(paths.0, [("c".into(), 2), ("b".into(), 4)]);
-        // The real least is a's 3 once c grows: upstream does not see it.
+        // After c grows, a's 3 is the real minimum; upstream does not notice.
         paths.update("c".into(), 5);
         assert_eq!(paths.least(), 4);
     }

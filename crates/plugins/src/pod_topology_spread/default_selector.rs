@@ -1,5 +1,4 @@
-//! Which pods belong together, for pods that do not say: those behind the same services and of
-//! the same owner (PTS-005).
+//! The selector of default constraints: pods of the same services and the same owner.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/helper/spread.go`.
 
@@ -8,12 +7,12 @@ use kubestep_api::{LabelSelector, Labels, OwnerReference, Pod};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 
-/// The selector of all services that select the pod and of the controller that owns it.
-/// Without any of these it selects everything.
+/// The selector of all services that select the pod and of the controller that owns it; empty if
+/// there are none.
 pub fn default_selector(pod: &Pod, objects: &Objects) -> Selector {
     let mut labels = Labels::default();
     for service in Objects::in_namespace(&objects.services, pod.metadata.namespace) {
-        // A service without a selector selects nothing, one with an empty selector all pods.
+        // A service without a selector selects no pods, one with an empty selector all pods.
         let Some(selector) = &service.spec.selector else { continue };
         if Selector::from_labels(selector).matches(&pod.metadata.labels) {
             merge(&mut labels, selector);
@@ -61,7 +60,7 @@ fn with_owner(
     }
 }
 
-/// A selector that cannot be parsed adds nothing.
+/// The compiled selector; `None` if it is invalid, as upstream ignores it.
 fn compile(selector: Option<&LabelSelector>) -> Option<Selector> {
     Selector::new(selector).ok()
 }

@@ -1,4 +1,4 @@
-//! Hard constraints: counts of pods by domain, made once per cycle (PTS-010…016).
+//! Hard constraints: counts of pods by domain, computed once per cycle.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use kubestep_framework::status::Status;
 use super::constraint::{Constraint, Constraints};
 use super::critical_paths::CriticalPaths;
 
-/// The two refusals, built once (PTS-014).
+/// The two rejections, built once. A missing label is unresolvable, the skew is not.
 pub struct Refusals {
     skew: Status,
     no_label: Status,
 }
 
 impl Refusals {
-    /// Those of the plugin of that name.
+    /// The rejections with the plugin's name.
     pub fn new(plugin: Symbol) -> Refusals {
         let skew = "node(s) didn't match pod topology spread constraints";
         let no_label = format!("{skew} (missing required label)");
@@ -39,16 +39,16 @@ impl Refusals {
 struct Spread {
     column: Arc<TopologyColumn>,
     pods: DomainCounts,
-    /// Number of domains with an eligible node.
+    /// The number of domains with an eligible node.
     domains: i64,
     critical: CriticalPaths,
-    /// 1 if the pod itself counts.
+    /// 1 if the constraint's selector matches the pod itself.
     own: i64,
 }
 
 impl Spread {
-    /// Counts over the whole snapshot. Every domain with an eligible node counts, even with no
-    /// pod in it (PTS-012).
+    /// Counts over the whole snapshot. Every domain with an eligible node is included, even if it
+    /// has no pods.
     fn new(cx: &CycleContext<'_>, constraint: &Constraint, eligible: &FixedBitSet) -> Spread {
         let column = cx.snapshot.topology(constraint.key);
         let mut counts = vec![0; column.len()];
@@ -72,7 +72,8 @@ impl Spread {
         }
     }
 
-    /// How many pods a domain may have for one more to fit.
+    /// The highest count with which a domain can take one more pod. With fewer domains than
+    /// `minDomains`, upstream uses 0 as the minimum count.
     fn most(&self, constraint: &Constraint) -> i64 {
         let too_few = self.domains < constraint.min_domains;
         let least = if too_few { 0 } else { self.critical.least() };
@@ -80,7 +81,7 @@ impl Spread {
     }
 }
 
-/// Adds the pods of a class on eligible nodes to their domains' counts.
+/// Adds the pods of a class on eligible nodes to the counts of their domains.
 pub fn add_pods(
     counts: &mut [i64],
     pods: &ClassPods,
@@ -96,7 +97,7 @@ pub fn add_pods(
     }
 }
 
-/// The nodes that have all keys, by slot.
+/// The nodes that have all topology keys, by slot.
 pub fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedBitSet {
     let mut nodes = FixedBitSet::with_capacity(cx.snapshot.slots());
     let mut columns = constraints.list.iter().map(|one| cx.snapshot.topology(one.key));
@@ -108,16 +109,16 @@ pub fn with_all_keys(cx: &CycleContext<'_>, constraints: &Constraints) -> FixedB
     nodes
 }
 
-/// What all domains of a constraint come to.
+/// The counts of a constraint over all domains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tally {
-    /// The least count, as it is compared: 0 with too few domains.
+    /// The minimum count; 0 if there are fewer domains than `minDomains`.
     pub least: i64,
-    /// Number of domains.
+    /// The number of domains.
     pub domains: i64,
     /// Whether these are fewer than the constraint's `minDomains`.
     pub too_few: bool,
-    /// 1 if the pod itself counts.
+    /// 1 if the constraint's selector matches the pod itself.
     pub own: i64,
 }
 
@@ -139,12 +140,12 @@ impl FilterState {
         FilterState { constraints: Arc::new(constraints), spreads }
     }
 
-    /// The constraints.
+    /// The hard constraints of the pod.
     pub fn constraints(&self) -> &Constraints {
         &self.constraints
     }
 
-    /// What a constraint counts, by its place.
+    /// The counts of a constraint, by its index.
     pub fn tally(&self, at: usize) -> Option<Tally> {
         let (constraint, spread) = (self.constraints.list.get(at)?, self.spreads.get(at)?);
         let too_few = spread.domains < constraint.min_domains;
@@ -156,7 +157,7 @@ impl FilterState {
         })
     }
 
-    /// The pods that a constraint counts in the node's domain; `None` without a domain.
+    /// The count of the node's domain for a constraint; `None` without a domain.
     pub fn count_at(&self, at: usize, node: NodeId) -> Option<i64> {
         let spread = self.spreads.get(at)?;
         Some(spread.pods.get(spread.column.domain(node)?))
@@ -171,12 +172,12 @@ impl FilterState {
         }
     }
 
-    /// What is said of a node.
+    /// The status of one node.
     pub fn filter(&self, node: NodeId, refusals: &Refusals) -> Status {
         self.filter_all(&[node], refusals).pop().unwrap_or_default()
     }
 
-    /// What is said of each node (PTS-013, PTS-014).
+    /// The status of each node: the first constraint that is not satisfied decides.
     pub fn filter_all(&self, nodes: &[NodeId], refusals: &Refusals) -> Vec<Status> {
         let pairs = self.constraints.list.iter().zip(&self.spreads);
         let limits: SmallVec<[(&Spread, i64); 4]> =
@@ -193,8 +194,8 @@ impl FilterState {
         nodes.iter().map(|node| one(node).clone()).collect()
     }
 
-    /// Counts `other` in or out. Terminating pods count here, and so do all pods for a selector
-    /// of everything (PTS-016).
+    /// AddPod and RemovePod: adds `other` to the counts, or removes it. As upstream, and unlike in
+    /// the initial counts, terminating pods are counted, and an empty selector matches all pods.
     pub fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, info: &NodeInfo, sign: i64) {
         let (own, other) = (&pod.pod.metadata, &other.pod.metadata);
         let Some(node) = &info.node else { return };

@@ -1,14 +1,14 @@
-//! Which events can help a pod that PodTopologySpread refused.
+//! Queueing hints: which events can make a pod schedulable that PodTopologySpread rejected.
 
 use kubestep_api::{Node, Object, Pod};
 use kubestep_framework::events::EventObjects;
 
 use super::constraint::Constraints;
 
-/// Whether the event can help `pod`; `constraints` gives its hard ones.
+/// Whether the event can make `pod` schedulable; `constraints` returns its hard constraints.
 ///
 /// # Errors
-/// The event carries neither pods nor nodes, or the constraints cannot be parsed.
+/// The event carries neither pods nor nodes, or a constraint is invalid.
 pub fn helps(
     pod: &Pod,
     event: &EventObjects,
@@ -41,7 +41,7 @@ fn as_node(object: &Option<Object>) -> Option<&Node> {
     }
 }
 
-/// The pod itself, or one beside it that has a place or is promised one.
+/// Whether `other` is the pod itself, or a pod in its namespace with a node or nominated node.
 fn is_involved(other: &Pod, pod: &Pod) -> bool {
     let placed = !other.spec.node_name.is_empty() || !other.status.nominated_node_name.is_empty();
     other.metadata.uid == pod.metadata.uid

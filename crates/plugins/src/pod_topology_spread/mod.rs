@@ -1,7 +1,7 @@
-//! PodTopologySpread: pods that want to be spread evenly over zones, hosts or other domains.
+//! PodTopologySpread: spreads pods evenly over zones, hosts or other topology domains.
 //!
-//! `constraint` says what a pod asks for (with the cluster's defaults where it says nothing),
-//! `filter` holds the hard constraints, `score` the soft ones, `hints` the events.
+//! `constraint` reads the pod's constraints or the defaults, `filter` checks the hard constraints,
+//! `score` the soft ones, `hints` has the queueing hints.
 //! Upstream: `pkg/scheduler/framework/plugins/podtopologyspread/`.
 
 use std::sync::Arc;
@@ -44,12 +44,10 @@ struct PodTopologySpread {
     refusals: Refusals,
 }
 
-/// PTS-018
 fn filter_state_missing() -> Status {
     Status::error("reading \"PreFilterPodTopologySpread\" from cycleState: not found")
 }
 
-/// PTS-038
 fn score_state_missing() -> Status {
     Status::error("error reading \"PreScorePodTopologySpread\" from cycleState: not found")
 }
@@ -186,7 +184,7 @@ impl Plugin for PodTopologySpread {
         Status::SUCCESS
     }
 
-    /// PTS-037
+    /// As upstream, pods with own or default constraints are not signable.
     fn sign(
         &self,
         _cx: &QueueContext<'_>,

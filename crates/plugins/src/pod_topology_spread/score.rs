@@ -1,4 +1,4 @@
-//! Soft constraints: nodes score by how many pods their domains have already (PTS-030…036).
+//! Soft constraints: prefers nodes whose domains have fewer matching pods.
 
 use std::sync::Arc;
 
@@ -14,44 +14,44 @@ use kubestep_framework::snapshot::topology::TopologyColumn;
 use super::constraint::{Constraint, Constraints};
 use super::filter::with_all_keys;
 
-/// A constraint with the pods in its domains.
+/// A constraint with the counts of its domains.
 #[derive(Clone, Debug)]
 struct Soft {
     key: Symbol,
     column: Arc<TopologyColumn>,
-    /// Pods by domain; for hosts, by slot of the node.
+    /// Matching pods by domain; for the hostname key, by node slot.
     pods: Vec<i64>,
     per_host: bool,
     max_skew: i64,
     weight: f64,
 }
 
-/// What scoring needs.
+/// The counts of one cycle.
 #[derive(Clone, Debug)]
 pub struct ScoreState {
     soft: Vec<Soft>,
-    /// Nodes that lack a key and score 0.
+    /// Nodes that lack a topology key and score 0.
     ignored: FixedBitSet,
 }
 
-/// What a constraint adds to a score: `pods × weight + max_skew − 1`.
+/// The part of a score that a constraint adds: `pods × weight + max_skew − 1`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SoftPart {
-    /// The node label whose values are the domains.
+    /// The topology key: the node label whose values are the domains.
     pub key: Symbol,
     /// Matching pods in the node's domain.
     pub pods: i64,
     /// The logarithm of the number of domains plus 2.
     pub weight: f64,
-    /// How uneven the domains may be.
+    /// The constraint's `maxSkew`.
     pub max_skew: i64,
 }
 
-/// The nodes that matter, by slot.
+/// Two sets of nodes, by slot.
 struct Nodes {
-    /// Those whose pods count.
+    /// Nodes whose pods are counted.
     counted: FixedBitSet,
-    /// Those that are scored.
+    /// Nodes that are scored.
     scored: FixedBitSet,
 }
 
@@ -63,7 +63,6 @@ impl ScoreState {
         scored.grow(cx.snapshot.slots());
         ignored.grow(cx.snapshot.slots());
         for node in nodes.iter().map(|id| id.index()) {
-            // PTS-031
             let is_ignored = constraints.require_all_keys && !with_keys.contains(node);
             if is_ignored { ignored.insert(node) } else { scored.insert(node) }
         }
@@ -76,7 +75,7 @@ impl ScoreState {
         ScoreState { soft: constraints.list.iter().map(soft).collect(), ignored }
     }
 
-    /// PTS-034
+    /// The sum over the constraints whose key the node has.
     pub fn score(&self, node: NodeId) -> i64 {
         if self.ignored.contains(node.index()) {
             return 0;
@@ -90,7 +89,7 @@ impl ScoreState {
         score.round() as i64
     }
 
-    /// What each constraint adds to the score of a node; `None` for a node that is left out.
+    /// The part that each constraint adds to the score of a node; `None` for an ignored node.
     pub fn parts(&self, node: &NodeInfo) -> Option<Vec<SoftPart>> {
         if self.ignored.contains(node.id.index()) {
             return None;
@@ -104,7 +103,7 @@ impl ScoreState {
         Some(self.soft.iter().filter_map(part).collect())
     }
 
-    /// Fewer pods score higher; nodes left out score 0 (PTS-035).
+    /// Scales the scores so that fewer pods score higher; ignored nodes score 0.
     pub fn normalize(&self, nodes: &[NodeId], scores: &mut [i64]) {
         let ignored = |node: &NodeId| self.ignored.contains(node.index());
         let counted = || nodes.iter().zip(scores.iter()).filter(|(node, _)| !ignored(node));
@@ -129,7 +128,7 @@ impl Soft {
     ) -> Soft {
         let column = cx.snapshot.topology(constraint.key);
         let per_host = constraint.key == "kubernetes.io/hostname";
-        // PTS-032
+        // Hosts are not counted as domains: the number of scored nodes is used.
         let size = match per_host {
             true => nodes.scored.count_ones(..),
             false => count_domains(&column, &nodes.scored),
@@ -160,7 +159,8 @@ impl Soft {
         }
     }
 
-    /// PTS-036: nodes without the label are in the domain of the empty value, if there is one.
+    /// Counts nodes without the label in the domain with the empty value, if there is one. This
+    /// matters for system defaults, which do not require the label.
     fn add_by_domain(&mut self, pods: &ClassPods, included: &FixedBitSet) {
         let empty = domain_of_nothing(&self.column);
         for (node, number) in pods.nodes.iter().filter(|(id, _)| included.contains(id.index())) {
@@ -175,7 +175,7 @@ fn domain_of_nothing(column: &TopologyColumn) -> Option<usize> {
     (0..column.len()).find(|domain| column.value(*domain).is_empty())
 }
 
-/// Number of domains of these nodes; those without the label share the empty value's.
+/// The number of domains of these nodes; nodes without the label count as the empty value.
 fn count_domains(column: &TopologyColumn, nodes: &FixedBitSet) -> usize {
     let mut domains = FixedBitSet::with_capacity(column.len() + 1);
     let nothing = domain_of_nothing(column).unwrap_or(column.len());

@@ -100,7 +100,7 @@ fn policies_say_which_nodes_count() {
     let cluster = Cluster::of(nodes, vec![placed("p1", "a1")]);
     let mut honored = hard(ZONE, 1);
     honored["nodeTaintsPolicy"] = json!("Honor");
-    // Zone b has no node that counts, so zone a is the only domain and its 1 the least count.
+    // No node in zone b is counted, so zone a is the only domain and its count 1 the minimum.
     let plugin = default_plugin();
     assert_eq!(cluster.refusals(&plugin, &web(json!([honored]))), ["", "", ""]);
     assert_eq!(cluster.refusals(&plugin, &web(json!([hard(ZONE, 1)]))), [SKEW, SKEW, ""]);
@@ -184,11 +184,11 @@ fn soft_constraints_prefer_emptier_domains() {
     let pods = vec![placed("p1", "a1"), placed("p2", "a1"), placed("p3", "b1")];
     let cluster = Cluster::of(nodes(), pods);
     let zones = web(json!([constraint(ZONE, 1, "ScheduleAnyway")]));
-    // Two zones weigh ln 4: 2 · 1.386 = 2.77 → 3 and 1.386 → 1.
+    // Two zones have weight ln 4: 2 · 1.386 = 2.77 → 3 and 1.386 → 1.
     assert_eq!(cluster.raw_scores(&default_plugin(), &zones), Ok(vec![3, 3, 1]));
     assert_eq!(cluster.scores(&default_plugin(), &zones), Ok(vec![33, 33, 100]));
     let hosts = web(json!([constraint(HOST, 2, "ScheduleAnyway")]));
-    // Three hosts weigh ln 5 = 1.609, and maxSkew − 1 is added.
+    // Three hosts have weight ln 5 = 1.609, and maxSkew − 1 is added.
     assert_eq!(cluster.raw_scores(&default_plugin(), &hosts), Ok(vec![4, 1, 3]));
     assert_eq!(cluster.scores(&default_plugin(), &hosts), Ok(vec![25, 100, 50]));
 }
@@ -213,8 +213,8 @@ fn system_defaults_spread_the_pods_of_a_service() {
         "metadata": {"name": "s", "namespace": "d"}, "spec": {"selector": {"app": "web"}},
     });
     cluster.objects.insert(Object::Service(Arc::new(decoded(service))));
-    // Four hosts weigh ln 6 = 1.79, three zones (a, b, none) ln 5 = 1.61; constants 2 and 4.
-    // The bare node has no zone to be scored by.
+    // Four hosts have weight ln 6 = 1.79, three zones (a, b, none) ln 5 = 1.61; the constants are 2
+    // and 4. The node without labels gets no score for its zone.
     assert_eq!(cluster.raw_scores(&default_plugin(), &plain), Ok(vec![9, 8, 6, 2]));
     assert_eq!(cluster.scores(&default_plugin(), &plain), Ok(vec![22, 33, 55, 100]));
 }

@@ -1,4 +1,4 @@
-//! Taking volumes at Reserve, writing that down at PreBind, giving them back (VB-030…034).
+//! Assumes volumes at Reserve, writes them at PreBind, and reverts them at Unreserve.
 
 use std::sync::Arc;
 use std::task::{Poll, ready};
@@ -18,7 +18,7 @@ use super::claims::is_bound;
 use super::find::{PodVolumes, SELECTED_NODE};
 use super::matching::is_bound_to;
 
-/// On a volume: the scheduler, not a person, gave it to its claim.
+/// On a volume: a controller or the scheduler bound it to its claim, not a user.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 
 /// Whether all claims of the pod are bound.
@@ -27,10 +27,10 @@ pub fn all_bound(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> bool
     volumes::claims(pod).all(|claim| bound(claim.key))
 }
 
-/// Assumes what was found, and gives back the assumed versions (VB-030).
+/// Assumes the volumes that Filter found, and returns the assumed objects.
 ///
 /// # Errors
-/// An object changed meanwhile; nothing stays assumed then.
+/// An object changed in the meantime; then nothing stays assumed.
 pub fn assume(
     found: &PodVolumes,
     node: Symbol,
@@ -72,7 +72,7 @@ fn assume_all(
     Ok(())
 }
 
-/// The volume with the claim written into it.
+/// The volume with the claim as its claimRef.
 fn bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> PersistentVolume {
     let mut bound = volume.clone();
     let metadata = &claim.metadata;
@@ -101,26 +101,26 @@ fn bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> Persist
     bound
 }
 
-/// Drops the assumed versions (VB-034).
+/// Reverts the assumed objects.
 pub fn revert(volumes: &PodVolumes, assumed: &mut AssumedVolumes) {
     volumes.bindings.iter().for_each(|(volume, _)| assumed.volumes.restore(volume));
     volumes.provisions.iter().for_each(|provision| assumed.claims.restore(&provision.claim));
 }
 
-/// How far the binding of a pod's volumes is.
+/// How far the binding of a pod's volumes has progressed.
 #[derive(Clone, Default, Debug)]
 pub struct Progress {
-    /// How many volumes and claims are written.
+    /// The number of volumes and claims written.
     written: usize,
-    /// When all were written.
+    /// When the last one was written.
     waiting_since: Option<Time>,
 }
 
-/// Writes volumes and claims, and sees to it that all got bound (VB-032), within `timeout`
-/// microseconds where controllers are at work.
+/// Writes volumes and claims, then checks that all are bound. Where controllers run, they have
+/// `timeout` microseconds to bind them.
 ///
 /// # Errors
-/// A write failed, in the server's words; or binding did, in upstream's.
+/// The server's message if a write failed; upstream's if the binding failed.
 pub fn bind(
     cx: &mut BindContext<'_>,
     volumes: &PodVolumes,
@@ -132,13 +132,13 @@ pub fn bind(
     match check(cx, volumes) {
         Ok(true) => Poll::Ready(Ok(())),
         Ok(false) if cx.host.others_may_act() && cx.now.0 < since.0 + timeout => Poll::Pending,
-        // In a simulation everything beside the scheduler has run: what is not bound never is.
+        // In a simulation all controllers have finished: what is not bound now stays unbound.
         Ok(false) => Poll::Ready(Err("binding volumes: context deadline exceeded".to_owned())),
         Err(text) => Poll::Ready(Err(format!("binding volumes: {text}"))),
     }
 }
 
-/// What was not written when a write fails is no longer assumed.
+/// Writes the assumed objects. If a write fails, those not yet written are no longer assumed.
 fn write(
     cx: &mut BindContext<'_>,
     volumes: &PodVolumes,
@@ -154,7 +154,7 @@ fn write(
     Poll::Ready(Ok(()))
 }
 
-/// What is written as the `at`th: volumes first, then claims.
+/// The object to write at index `at`: volumes first, then claims.
 fn nth(volumes: &PodVolumes, at: usize) -> Option<Object> {
     match volumes.bindings.get(at) {
         Some((volume, _)) => Some(Object::PersistentVolume(volume.clone())),
@@ -165,7 +165,7 @@ fn nth(volumes: &PodVolumes, at: usize) -> Option<Object> {
     }
 }
 
-/// What is left after so many writes.
+/// The objects left after `written` writes.
 fn after(volumes: &PodVolumes, written: usize) -> PodVolumes {
     let provisioned = written.saturating_sub(volumes.bindings.len());
     PodVolumes {
@@ -174,7 +174,10 @@ fn after(volumes: &PodVolumes, written: usize) -> PodVolumes {
     }
 }
 
-/// Whether all is bound (VB-033).
+/// Whether all volumes are bound.
+///
+/// # Errors
+/// Upstream's message if the binding can no longer succeed, such as a claimRef that was reset.
 fn check(cx: &BindContext<'_>, volumes: &PodVolumes) -> Result<bool, String> {
     let Some(node) = cx.host.get(Kind::Node, NamespacedName::new(Symbol::EMPTY, cx.node)) else {
         let missing = volumes::not_found("node", cx.node);
@@ -254,7 +257,8 @@ fn get_claim(
     }
 }
 
-/// Whether the node is within the volume's reach, if that can be said at all.
+/// Checks that the volume's node affinity matches the node; the outer error says that it cannot
+/// be evaluated.
 fn check_reach(
     cx: &BindContext<'_>,
     node: &Object,

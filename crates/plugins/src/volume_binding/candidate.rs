@@ -1,4 +1,4 @@
-//! A persistent volume, with the nodes it can be reached from compiled.
+//! A persistent volume with its compiled node affinity.
 
 use std::sync::Arc;
 
@@ -7,21 +7,22 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{CsiNode, Node, PersistentVolume};
 
-/// Lists the old plugins that a node has handed over to CSI drivers, joined by commas.
+/// On a CSINode: the in-tree plugins that are migrated to CSI drivers, joined by commas.
 pub const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
 
-/// A volume, ready to be tried on nodes.
+/// A volume, prepared for matching with nodes.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// The volume as the scheduler sees it.
     pub volume: Arc<PersistentVolume>,
     nodes: Option<NodeMatcher>,
-    /// The old plugin that it is of, and its nodes once a CSI driver serves it, or why none can.
+    /// The in-tree plugin of the volume, with the node affinity translated for the CSI driver, or
+    /// the error of the translation.
     migrated: Option<(&'static str, Result<Option<NodeMatcher>, String>)>,
 }
 
 impl Candidate {
-    /// Compiles a volume.
+    /// Compiles the node affinity of a volume.
     pub fn new(volume: &Arc<PersistentVolume>) -> Candidate {
         let in_tree = InTree::of_persistent_volume(volume).filter(|in_tree| in_tree.counts);
         let translated = |in_tree: InTree| {
@@ -35,15 +36,15 @@ impl Candidate {
         }
     }
 
-    /// Whether the volume can be reached from the node, as it stands.
+    /// Whether the volume's node affinity, untranslated, matches the node.
     pub fn reaches(&self, node: &Node) -> bool {
         accepts(self.nodes.as_ref(), node)
     }
 
-    /// The same, for a volume of an old plugin as the node's CSI driver sees it.
+    /// Like [`Candidate::reaches`], but translated if the node migrated the in-tree plugin.
     ///
     /// # Errors
-    /// The driver cannot serve the volume, in upstream's words.
+    /// Upstream's message that the volume cannot be translated.
     pub fn reaches_migrated(
         &self,
         node: &Node,
@@ -59,7 +60,7 @@ impl Candidate {
     }
 }
 
-/// The class a volume belongs to; the old annotation wins over the field.
+/// The class of a volume; the beta annotation takes precedence over the field.
 pub fn class_of_volume(volume: &PersistentVolume) -> Symbol {
     let annotated = volume.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
     annotated.copied().unwrap_or(volume.spec.storage_class_name)
@@ -70,7 +71,7 @@ fn compile(volume: &PersistentVolume) -> Option<NodeMatcher> {
     Some(NodeMatcher::new(required, ""))
 }
 
-/// Only labels are looked at, and what cannot be parsed accepts no node.
+/// Only labels are matched; invalid node affinity matches no node.
 fn accepts(nodes: Option<&NodeMatcher>, node: &Node) -> bool {
     nodes.is_none_or(|nodes| nodes.matches(&node.metadata.labels, Symbol::EMPTY) == Ok(true))
 }

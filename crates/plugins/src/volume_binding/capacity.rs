@@ -1,4 +1,4 @@
-//! Free storage as CSI drivers report it (VB-015).
+//! Storage capacity as CSI drivers report it.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use kubestep_framework::pod::NamespacedName;
 
 use super::matching::requested;
 
-/// The storage that can hold the claim's volume: `Some(None)` where nothing needs to be
-/// checked, `None` where none is large enough within the node's reach.
+/// The capacity object that can hold the claim's volume: `Some(None)` if capacity need not be
+/// checked, `None` if none that covers the node is large enough.
 pub fn find(
     claim: &PersistentVolumeClaim,
     class: &StorageClass,
@@ -32,12 +32,12 @@ pub fn find(
     objects.csi_storage_capacities.values().find(holds).cloned().map(Some)
 }
 
-/// The largest volume that fits.
+/// The size of the largest volume that fits.
 pub fn limit(capacity: &CsiStorageCapacity) -> Option<&Quantity> {
     capacity.maximum_volume_size.as_ref().or(capacity.capacity.as_ref())
 }
 
-/// The largest volume of the class that can be made within the node's reach.
+/// The size of the largest volume of the class that can be provisioned for the node.
 pub fn largest(class: &StorageClass, node: &Node, objects: &Objects) -> Option<Quantity> {
     let of_class = |capacity: &&Arc<CsiStorageCapacity>| {
         capacity.storage_class_name == class.metadata.name && has_access(node, capacity)
@@ -46,7 +46,7 @@ pub fn largest(class: &StorageClass, node: &Node, objects: &Objects) -> Option<Q
     reached.filter_map(|capacity| limit(capacity)).max_by_key(|limit| limit.value()).cloned()
 }
 
-/// Without a topology, no node has access.
+/// Without a topology, the capacity is available to no node.
 fn has_access(node: &Node, capacity: &CsiStorageCapacity) -> bool {
     let selector = Selector::new(capacity.node_topology.as_ref());
     selector.is_ok_and(|selector| selector.matches(&node.metadata.labels))

@@ -1,4 +1,4 @@
-//! The claims of a pod, before any node is looked at (VB-001…006).
+//! Checks and classifies the claims of a pod, before any node is considered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::candidate::{Candidate, class_of_volume};
 /// On a claim: binding is complete. Its value does not matter.
 pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 
-/// The claims of a pod by what must be done for them.
+/// The claims of a pod by their binding state.
 #[derive(Clone, Default, Debug)]
 pub struct Claims {
     /// Claims that are bound, in order.
     pub bound: Vec<BoundClaim>,
-    /// Claims whose volume is found or made when the node is known.
+    /// Claims that bind to an existing or provisioned volume when the node is known.
     pub delayed: Vec<Arc<PersistentVolumeClaim>>,
-    /// The volumes of those claims' classes, by name.
+    /// The volumes of those claims' classes, by class name.
     pub candidates: BTreeMap<Symbol, Vec<Candidate>>,
 }
 
@@ -40,7 +40,11 @@ pub struct BoundClaim {
     pub volume: Option<Candidate>,
 }
 
-/// Whether the pod has claims at all; or why it cannot run with them (VB-002).
+/// Whether the pod has claims.
+///
+/// # Errors
+/// Upstream's message for a claim that the pod cannot use: it does not exist, is being deleted,
+/// lost its volume, or is an ephemeral volume's claim of another owner.
 pub fn check(pod: &Pod, objects: &Objects) -> Result<bool, String> {
     let mut any = false;
     for claim in volumes::claims(pod) {
@@ -72,10 +76,10 @@ fn check_one(pod: &Pod, volume: ClaimVolume, objects: &Objects) -> Result<(), St
     if volume.ephemeral { volumes::check_owner(pod, claim) } else { Ok(()) }
 }
 
-/// Sorts the claims of a pod (VB-003…005).
+/// Sorts the claims of a pod: bound claims, and those that wait for the first consumer.
 ///
 /// # Errors
-/// A claim that should have been bound by now, or a class without a binding mode.
+/// A claim with immediate binding is not bound, or its class has no binding mode.
 pub fn classify(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> Result<Claims, Status> {
     let mut claims = Claims::default();
     let mut immediate = false;
@@ -102,7 +106,7 @@ pub fn classify(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) -> Resul
     Ok(claims)
 }
 
-/// Whether the claim has its volume for good.
+/// Whether the claim is fully bound to a volume.
 pub fn is_bound(claim: &PersistentVolumeClaim) -> bool {
     let ObjectMeta { annotations, .. } = &claim.metadata;
     !claim.spec.volume_name.is_empty() && annotations.get_str(BIND_COMPLETED).is_some()

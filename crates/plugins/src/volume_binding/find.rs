@@ -1,4 +1,4 @@
-//! Whether a node can have all volumes of a pod, and which (VB-010…017).
+//! Finds volumes for all claims of a pod on a node.
 
 use std::sync::Arc;
 
@@ -18,33 +18,33 @@ use super::claims::{BoundClaim, Claims};
 use super::matching::{Binding, Unfit, best, requested};
 use super::reason::{Reason, Walk, key};
 
-/// On a claim: the node that its volume is to be made for.
+/// On a claim: the node for which its volume is provisioned.
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
-/// The provisioner of classes with static provisioning.
+/// The provisioner of classes whose volumes an administrator creates.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
-/// A claim whose volume is to be made.
+/// A claim whose volume will be provisioned.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Provision {
     /// The claim.
     pub claim: Arc<PersistentVolumeClaim>,
-    /// The free storage that will hold it, where the driver reports it.
+    /// The capacity object that covers the volume, if the driver reports capacity.
     pub capacity: Option<Arc<CsiStorageCapacity>>,
 }
 
-/// What a pod gets on a node.
+/// The volumes for a pod on a node.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodVolumes {
-    /// Volumes that exist, with their claims.
+    /// Existing volumes to bind, with their claims.
     pub bindings: Vec<Binding>,
-    /// Volumes to be made.
+    /// Volumes to provision.
     pub provisions: Vec<Provision>,
 }
 
-/// The volumes that the pod gets on the node. Claims that fail are reported to `walk`.
+/// Finds the volumes for the pod on the node, and reports the claims that fail to `walk`.
 ///
 /// # Errors
-/// An object is not as it should be, in upstream's words.
+/// Upstream's message, such as for a missing storage class.
 pub fn find(
     claims: &Claims,
     node: &Node,
@@ -56,7 +56,8 @@ pub fn find(
     find_delayed(claims, node, objects, walk)
 }
 
-/// VB-010
+/// Checks the volumes of bound claims: they must exist, and their node affinity must match. Filter
+/// stops at the first claim that fails.
 fn check_bound(
     claims: &Claims,
     node: &Node,
@@ -78,10 +79,12 @@ fn check_bound(
     Ok(())
 }
 
-/// A claim without a volume, with the volumes that were passed over for it.
+/// A claim to be provisioned, with the volumes that did not match it.
 type Unmatched<'a> = (&'a Arc<PersistentVolumeClaim>, Vec<(Symbol, Unfit)>);
 
-/// VB-011…013
+/// Finds volumes for claims that bind when the node is known. A claim annotated with the node
+/// goes straight to provisioning, one annotated with another node fails. For the others an
+/// existing volume is preferred.
 fn find_delayed(
     claims: &Claims,
     node: &Node,
@@ -117,8 +120,8 @@ fn find_delayed(
     Ok(volumes)
 }
 
-/// Gives each claim the existing volume that suits it best, the smallest claim first. Returns
-/// those that none suits; `heard`: with the volumes that were passed over.
+/// Binds each claim to its best existing volume, the smallest claim first. Returns the claims
+/// without a match; if `heard`, with the volumes that did not match them.
 fn bind_existing<'a>(
     claims: &Claims,
     mut to_match: Vec<&'a Arc<PersistentVolumeClaim>>,
@@ -148,7 +151,7 @@ fn bind_existing<'a>(
     Ok(unmatched)
 }
 
-/// What provisions the claim's volume for the node, or why nothing does (VB-014).
+/// How the claim's volume is provisioned for the node, or why it cannot be.
 fn provision(
     claim: &Arc<PersistentVolumeClaim>,
     node: &Node,
@@ -172,13 +175,13 @@ fn provision(
     Ok(provision.ok_or(Reason::NoSpace(name)))
 }
 
-/// Whether volumes of the class are provisioned; else an administrator creates them.
+/// Whether volumes of the class are provisioned dynamically.
 pub fn provisions(class: &StorageClass) -> bool {
     !class.provisioner.is_empty() && class.provisioner != NO_PROVISIONER
 }
 
-/// Terms are ORed, expressions of a term ANDed; an empty term allows nothing, no term all. Nor
-/// does a term with a key or value that no label can have.
+/// Terms are ORed, the expressions of a term ANDed; an empty term allows no node, no terms allow
+/// all. A term with an invalid label key or value allows no node.
 fn is_allowed(terms: &[TopologySelectorTerm], labels: &Labels) -> bool {
     let allows = |term: &TopologySelectorTerm| {
         let expressions = term.match_label_expressions.iter();

@@ -1,4 +1,4 @@
-//! Which events can help a pod that VolumeBinding refused.
+//! Queueing hints: which events can make a pod schedulable that VolumeBinding rejected.
 
 use crate::volumes;
 use kubestep_api::intern::Symbol;
@@ -8,10 +8,10 @@ use kubestep_framework::events::EventObjects;
 use super::candidate::MIGRATED_PLUGINS;
 use super::capacity::limit;
 
-/// Whether the event can help `pod`.
+/// Whether the event can make `pod` schedulable.
 ///
 /// # Errors
-/// The event does not carry objects that the plugin registered for.
+/// The event carries other objects than the plugin registered for.
 pub fn helps(pod: &Pod, event: &EventObjects) -> Result<bool, String> {
     match (&event.old, &event.new) {
         (None, Some(Object::StorageClass(_) | Object::CsiNode(_))) => Ok(true),
@@ -36,7 +36,7 @@ pub fn helps(pod: &Pod, event: &EventObjects) -> Result<bool, String> {
     }
 }
 
-/// The binding mode of a class never changes.
+/// The binding mode of a class is immutable, so it is not compared.
 fn class_helps(old: &StorageClass, new: &StorageClass) -> bool {
     old.allowed_topologies != new.allowed_topologies
 }
@@ -53,7 +53,7 @@ fn capacity_helps(old: &CsiStorageCapacity, new: &CsiStorageCapacity) -> bool {
     limit(old).is_none_or(|before| now.value() > before.value())
 }
 
-/// A driver that no longer reports its free storage no longer refuses pods for it.
+/// A driver that stops reporting storage capacity no longer causes rejections.
 fn driver_helps(pod: &Pod, old: &CsiDriver, new: &CsiDriver) -> bool {
     let stopped =
         old.spec.storage_capacity == Some(true) && new.spec.storage_capacity != Some(true);

@@ -1,4 +1,4 @@
-//! Which of the existing volumes suits a claim best (VB-012).
+//! Finds the existing volume that matches a claim best.
 //!
 //! Upstream: `FindMatchingVolume` in
 //! `staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go`.
@@ -16,17 +16,17 @@ use kubestep_framework::pod::NamespacedName;
 use super::candidate::Candidate;
 use super::reason::key;
 
-/// The amount of storage a claim asks for.
+/// The storage that a claim requests.
 pub fn requested(claim: &PersistentVolumeClaim) -> Option<&Quantity> {
     claim.spec.resources.requests.get_str("storage")
 }
 
-/// The size of a volume.
+/// The capacity of a volume.
 pub fn capacity(volume: &PersistentVolume) -> Quantity {
     volume.spec.capacity.get_str("storage").cloned().unwrap_or_default()
 }
 
-/// Whether the volume is promised to the claim, or given to it.
+/// Whether the volume's claimRef names the claim.
 pub fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     volume.spec.claim_ref.as_ref().is_some_and(|reference| {
         reference.name == claim.metadata.name
@@ -35,12 +35,12 @@ pub fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> 
     })
 }
 
-/// The volume promised to the claim if there is one, else the smallest that is large enough.
-/// `candidates` are those of the claim's class, `chosen` what other claims of the pod have taken.
-/// `pass_over` hears of every volume that does not suit, and why.
+/// The volume that is pre-bound to the claim if there is one, else the smallest volume that is
+/// large enough. `candidates` are the volumes of the claim's class, `chosen` those that the pod's
+/// other claims get. `pass_over` is called for every volume that does not match, with the reason.
 ///
 /// # Errors
-/// The claim's selector cannot be parsed.
+/// The claim's selector is invalid.
 pub fn best<'a>(
     claim: &PersistentVolumeClaim,
     candidates: &'a [Candidate],
@@ -60,7 +60,7 @@ pub fn best<'a>(
         }
         match unfit {
             None if is_bound_to(volume, claim) => return Ok(Some(volume)),
-            // Looking further is no use: the volume that is promised cannot be reached.
+            // A pre-bound volume that the node cannot access rules out any other volume.
             Some(Unfit::OutOfReach) if is_bound_to(volume, claim) => return Ok(None),
             None => {
                 let size = capacity(volume);
@@ -74,31 +74,31 @@ pub fn best<'a>(
     Ok(smallest.map(|(candidate, _)| &candidate.volume))
 }
 
-/// A volume with the claim that it is given to.
+/// A volume and the claim to bind it to.
 pub type Binding = (Arc<PersistentVolume>, Arc<PersistentVolumeClaim>);
 
-/// What is wrong with a volume for a claim on a node.
+/// Why a volume does not match a claim on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfit {
     /// It is bound to this claim.
     Taken(NamespacedName),
-    /// Another claim of the pod gets it.
+    /// It is chosen for this claim of the same pod.
     Chosen(NamespacedName),
-    /// It is smaller than what the claim asks for.
+    /// Its capacity is below the request.
     TooSmall,
-    /// It is of another mode or attributes class, or is being deleted.
+    /// Its volume mode or attributes class differs, or it is being deleted.
     NotAlike,
-    /// It is not `Available`.
+    /// Its phase is not `Available`.
     NotAvailable,
-    /// The claim's selector does not select it.
+    /// The claim's selector does not match it.
     NotSelected,
-    /// It cannot be reached from the node.
+    /// Its node affinity does not match the node.
     OutOfReach,
     /// It lacks an access mode.
     AccessModes,
 }
 
-/// What a volume is held to.
+/// The properties that a volume must match.
 struct Wanted<'a> {
     claim: &'a PersistentVolumeClaim,
     node: &'a Node,
@@ -108,8 +108,8 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// The first thing that is wrong with a volume. Of one that is promised to the claim, only
-    /// size, kind and reach count.
+    /// The first mismatch of a volume. For a volume pre-bound to the claim, only capacity, volume
+    /// mode, attributes class, deletion and node affinity are checked.
     fn unfit(&self, candidate: &Candidate) -> Option<Unfit> {
         let Wanted { claim, node, chosen, selector, size } = self;
         let volume = &candidate.volume;
@@ -140,7 +140,7 @@ impl Wanted<'_> {
     }
 }
 
-/// `None` without a selector: then labels do not matter.
+/// The claim's selector; `None` if it has none, and labels then do not matter.
 fn selector(claim: &PersistentVolumeClaim) -> Result<Option<Selector>, String> {
     let Some(written) = &claim.spec.selector else { return Ok(None) };
     Selector::new(Some(written)).map(Some).map_err(|err| {
@@ -151,7 +151,7 @@ fn selector(claim: &PersistentVolumeClaim) -> Result<Option<Selector>, String> {
     })
 }
 
-/// Same mode, same attributes class, and not on its way out.
+/// Whether volume mode and attributes class are equal, and the volume is not being deleted.
 fn is_alike(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     let (has, wants) = (&volume.spec, &claim.spec);
     let mode = |mode: Option<PersistentVolumeMode>| mode.unwrap_or_default();

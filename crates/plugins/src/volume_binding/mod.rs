@@ -1,11 +1,12 @@
-//! VolumeBinding: finds volumes for a pod's claims on each node, takes them at Reserve and
+//! VolumeBinding: finds volumes for a pod's claims on each node, assumes them at Reserve and
 //! binds them before the pod is bound.
 //!
-//! `claims` sorts the claims, `find` tries a node and reports a `reason` for every claim that
-//! fails, `matching` compares a claim with the volumes there are, `capacity` looks at free
-//! storage, `bind` takes and writes.
-//! What is found on a node depends on nothing but node and objects, so that it is found again
-//! where upstream keeps it from Filter on. Upstream:
+//! `claims` classifies the claims, `find` checks a node and reports a `reason` for every claim that
+//! fails, `matching` compares a claim with existing volumes, `capacity` checks storage capacity,
+//! `bind` assumes and writes.
+//!
+//! Upstream stores the volumes found for a node from Filter on. Here they are found again when
+//! needed, as they depend only on the node and the objects. Upstream:
 //! `pkg/scheduler/framework/plugins/volumebinding/`.
 
 use std::sync::Arc;
@@ -48,7 +49,7 @@ use find::PodVolumes;
 use reason::{Refusals, Walk};
 use score::Scorer;
 
-/// Microseconds.
+/// A second, in microseconds.
 const SECOND: i64 = 1_000_000;
 
 /// Builds the plugin.
@@ -66,16 +67,16 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
 
 struct VolumeBinding {
     name: Symbol,
-    /// Whether it runs at Filter: what it finds there for a node is what it takes and scores.
+    /// Whether it runs at Filter: upstream's Reserve and Score use only what Filter found.
     filters: bool,
-    /// Only with StorageCapacityScoring.
+    /// `None` without StorageCapacityScoring.
     scorer: Option<Scorer>,
     refusals: Refusals,
-    /// How long controllers may take to bind volumes, in microseconds.
+    /// The time for controllers to bind volumes, in microseconds.
     bind_timeout: i64,
 }
 
-/// The pod's claims, and from Reserve on what was taken for them.
+/// The pod's claims, and from Reserve on the assumed volumes.
 #[derive(Clone, Default, Debug)]
 struct BindingState {
     /// `None` for a pod without claims.
@@ -85,18 +86,18 @@ struct BindingState {
     all_bound: bool,
 }
 
-/// The claims that keep the pod from the node, and why: Filter's own walk, heard.
+/// The claims that exclude the node for the pod, and why, from the walk that Filter uses.
 pub fn rejections(cx: &CycleContext<'_>, state: &CycleState, node: &Node) -> Vec<Rejection> {
     let mut rejections = Vec::new();
     let state = state.read::<BindingState>();
     if let Some(claims) = state.and_then(|state| state.claims.as_ref()) {
-        // An error is Filter's answer; behind the claim that ends Filter it is none.
+        // An error before the claim at which Filter stops is Filter's status; after it, it is none.
         let _found = find::find(claims, node, cx.objects, &mut Walk::heard_by(&mut rejections));
     }
     rejections
 }
 
-/// What reading the state says when PreFilter never ran.
+/// The status if PreFilter never wrote the state.
 fn not_found() -> Status {
     Status::error("not found")
 }
@@ -148,7 +149,7 @@ impl Plugin for VolumeBinding {
         Ok(Hint::queue_if(hints::helps(&pod.pod, objects)?))
     }
 
-    /// VB-001…006
+    /// Skips pods without claims; rejects pods with a claim that should already be bound.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         match claims::check(&cx.pod.pod, cx.objects) {
             Err(text) => return volumes::unresolvable(text).into(),
@@ -174,7 +175,7 @@ impl Plugin for VolumeBinding {
         self.find(claims, node, cx.objects).err().unwrap_or_default()
     }
 
-    /// VB-020
+    /// Without StorageCapacityScoring there is nothing to score.
     fn pre_score(
         &self,
         _cx: &CycleContext<'_>,
@@ -200,7 +201,6 @@ impl Plugin for VolumeBinding {
         Ok(self.find(claims, node, cx.objects).map_or(0, |volumes| scorer.score(&volumes)))
     }
 
-    /// VB-030
     fn reserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
         let Some(state) = state.read_mut::<BindingState>() else { return not_found() };
         let assumed = &mut cx.shared.volumes;
@@ -227,7 +227,6 @@ impl Plugin for VolumeBinding {
         }
     }
 
-    /// VB-034
     fn unreserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
         let state = state.read::<BindingState>();
         if let Some(taken) = state.and_then(|state| state.taken.as_ref()) {
@@ -235,7 +234,6 @@ impl Plugin for VolumeBinding {
         }
     }
 
-    /// VB-031
     fn pre_bind_pre_flight(&self, cx: &BindContext<'_>, state: &CycleState) -> Status {
         match state.read::<BindingState>() {
             None => not_found(),
@@ -249,7 +247,6 @@ impl Plugin for VolumeBinding {
         true
     }
 
-    /// VB-032
     fn pre_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> Status {
         let Some(binding) = state.read_mut::<BindingState>() else { return not_found() };
         let Some(taken) = &binding.taken else { return Status::SUCCESS };

@@ -1,6 +1,6 @@
-//! Why a node cannot have a pod's volumes. The walk of [`super::find`] reports typed reasons:
-//! Filter keeps which of its four sentences they come to, and an explanation hears each of them
-//! with its claim.
+//! The reasons why the volumes of a pod are unavailable on a node. The walk in [`super::find`]
+//! reports typed reasons: Filter turns them into up to four messages, and explanations show each
+//! reason with its claim.
 
 use std::ops::ControlFlow;
 
@@ -11,24 +11,24 @@ use kubestep_framework::status::{Code, Status};
 
 use super::matching::Unfit;
 
-/// Why a claim cannot have its volume on a node.
+/// Why a claim has no volume on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// The claim is bound to a volume that does not exist.
     VolumeMissing(Symbol),
-    /// The claim's volume cannot be reached from the node.
+    /// The node affinity of the claim's volume does not match the node.
     OutOfReach(Symbol),
     /// The claim's volume is being provisioned for another node.
     OtherNode(Symbol),
-    /// No volume of the class suits, and the class provisions none.
+    /// No existing volume matches, and the class has no provisioner.
     NoProvisioner(Symbol),
     /// The allowed topologies of the class exclude the node.
     TopologyNotAllowed(Symbol),
-    /// The class has too little free storage within the node's reach.
+    /// No capacity object of the class with enough capacity covers the node.
     NoSpace(Symbol),
 }
 
-/// The sentences of a refusal, in the order in which they are given (VB-016).
+/// The messages of a rejection, in upstream's order.
 const SENTENCES: [&str; 4] = [
     "node(s) didn't match PersistentVolume's node affinity",
     "node(s) didn't find available persistent volumes to bind",
@@ -37,7 +37,7 @@ const SENTENCES: [&str; 4] = [
 ];
 
 impl Reason {
-    /// The index of its sentence.
+    /// The index of its message.
     fn sentence(self) -> usize {
         match self {
             Reason::OutOfReach(_) => 0,
@@ -48,21 +48,21 @@ impl Reason {
     }
 }
 
-/// A claim that keeps the pod from a node.
+/// A claim that excludes a node for the pod.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rejection {
     /// The claim.
     pub claim: NamespacedName,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The existing volumes of the class that were passed over for it.
+    /// The existing volumes of the class that did not match it.
     pub passed_over: Vec<(Symbol, Unfit)>,
-    /// Whether Filter's answer rests on it: Filter ends at the first claim that fails, an
-    /// explanation also names those behind it.
+    /// Whether Filter's status depends on it: Filter stops at the first claim that fails, an
+    /// explanation also lists the later ones.
     pub decisive: bool,
 }
 
-/// Which sentences a refusal is made of, one bit each.
+/// The messages of a rejection, one bit each.
 #[derive(Clone, Copy, Default)]
 struct Sentences(usize);
 
@@ -72,7 +72,7 @@ impl Sentences {
     }
 }
 
-/// The refusals for every combination of sentences, built once (VB-016).
+/// The statuses for every combination of messages, built once.
 pub struct Refusals([Status; 1 << SENTENCES.len()]);
 
 impl Default for Refusals {
@@ -89,13 +89,13 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// What Filter says after a walk.
+    /// Filter's status after a walk.
     pub fn after(&self, walk: &Walk<'_>) -> Status {
         self.0[walk.sentences.0].clone()
     }
 }
 
-/// What Filter says about a node with these rejections.
+/// Filter's status for a node with these rejections.
 pub fn refusal(rejections: &[Rejection]) -> Status {
     let mut sentences = Sentences::default();
     let decisive = rejections.iter().filter(|rejection| rejection.decisive);
@@ -107,23 +107,23 @@ pub fn refusal(rejections: &[Rejection]) -> Status {
 #[derive(Default)]
 pub struct Walk<'a> {
     sentences: Sentences,
-    /// Whether Filter is past the claim that ends it.
+    /// Whether the walk is past the claim at which Filter stops.
     settled: bool,
     listener: Option<&'a mut Vec<Rejection>>,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that also looks behind the first claim that fails.
+    /// A walk that continues after the first claim that fails, and reports every failure.
     pub fn heard_by(listener: &'a mut Vec<Rejection>) -> Walk<'a> {
         Walk { listener: Some(listener), ..Walk::default() }
     }
 
-    /// Whether anybody hears what volumes were passed over.
+    /// Whether the walk reports the volumes that did not match.
     pub fn is_heard(&self) -> bool {
         self.listener.is_some()
     }
 
-    /// Reports a claim that fails: Filter ends there.
+    /// Reports a claim that fails: Filter stops there.
     pub fn reject(
         &mut self,
         claim: NamespacedName,
@@ -143,13 +143,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on to the claims without volumes, which Filter looks at in any case.
+    /// Starts the unbound claims, which Filter checks even if a bound claim failed.
     pub fn go_on(&mut self) {
         self.settled = false;
     }
 }
 
-/// The claim's name, with its namespace.
+/// The claim's namespace and name.
 pub fn key(claim: &PersistentVolumeClaim) -> NamespacedName {
     NamespacedName::new(claim.metadata.namespace, claim.metadata.name)
 }

@@ -1,4 +1,4 @@
-//! Scoring by free storage capacity, behind StorageCapacityScoring (VB-020, VB-021).
+//! Scores nodes by storage capacity, behind StorageCapacityScoring.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ struct Use {
     capacity: i64,
 }
 
-/// The configured curve.
+/// The scoring function from the configuration.
 pub struct Scorer {
     shape: Vec<Point>,
 }
 
 impl Scorer {
-    /// Reads the curve.
+    /// Reads the shape of the function.
     pub fn new(args: &VolumeBindingArgs) -> Scorer {
         Scorer { shape: args.shape.iter().flatten().map(Point::from).collect() }
     }
@@ -60,7 +60,7 @@ fn uses(volumes: &PodVolumes) -> BTreeMap<Symbol, Use> {
     }
     for provision in &volumes.provisions {
         let Some(capacity) = &provision.capacity else { continue };
-        // The same free storage holds all volumes of the class, so it does not add up.
+        // As upstream, capacities do not add up: the last object counts for the class.
         let class = classes.entry(capacity.storage_class_name).or_default();
         class.capacity = capacity.capacity.as_ref().map_or(0, |amount| amount.value());
         class.requested += size(&provision.claim);

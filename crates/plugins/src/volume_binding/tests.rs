@@ -36,7 +36,7 @@ fn class(name: &str, provisioner: &str, mode: &str) -> Object {
     Object::from(decoded::<StorageClass>(json))
 }
 
-/// A claim of 5Gi of a class; with a volume it is bound to it for good.
+/// A claim of 5Gi of a class; if it names a volume, it is fully bound to it.
 fn claim(name: &str, class: &str, volume: &str) -> Value {
     let bound =
         if volume.is_empty() { json!({}) } else { json!({"pv.kubernetes.io/bind-completed": ""}) };
@@ -49,7 +49,7 @@ fn claim(name: &str, class: &str, volume: &str) -> Value {
     })
 }
 
-/// An available volume of the class `local`, to be reached from one node.
+/// An available volume of the class `local`, accessible from one node.
 fn volume(name: &str, size: &str, node: &str) -> Value {
     json!({
         "metadata": {"name": name},
@@ -80,7 +80,7 @@ fn claiming(names: &[&str]) -> Arc<PodInfo> {
     }))
 }
 
-/// Nodes `n1` and `n2`, classes `local` (by hand), `fast` (provisioned) and `now` (immediate).
+/// Nodes `n1` and `n2`, classes `local` (static), `fast` (provisioned) and `now` (immediate).
 fn cluster(objects: Vec<Object>) -> Cluster {
     let node = |name: &str| json!({"metadata": {"name": name, "labels": {HOST: name}}});
     let mut cluster = Cluster::of(vec![node("n1"), node("n2")], vec![]);
@@ -127,7 +127,7 @@ fn claims_are_checked_before_nodes() {
     let unbound = "pod has unbound immediate PersistentVolumeClaims";
     check(&|claim| claim["spec"]["storageClassName"] = json!("now"), unbound);
     check(&|claim| claim["spec"]["storageClassName"] = json!("unknown"), unbound);
-    // Promised a volume, but not bound to it yet.
+    // The claim names a volume, but binding is not complete.
     check(&|claim| claim["spec"]["volumeName"] = json!("v"), unbound);
     let ephemeral = info_of(json!({
         "metadata": {"name": "p", "namespace": "d", "uid": "p"},
@@ -181,7 +181,7 @@ fn the_smallest_volume_that_is_large_enough_wins() {
     assert_eq!(taken_on(&cluster, "n2"), ["d"]);
 }
 
-/// The volumes that Reserve takes for claim `c` on a node.
+/// The volumes that Reserve assumes for claim `c` on a node.
 fn taken_on(cluster: &Cluster, node: &str) -> Vec<String> {
     let (plugin, pod) = (default_plugin(), claiming(&["c"]));
     let (cycle, mut state) = (cluster.cx(&pod), CycleState::default());
@@ -355,7 +355,7 @@ fn bind_context<'a>(
     }
 }
 
-/// What the server has once the volume controller is done with claim `c` and volume `v`.
+/// The server's objects after the volume controller bound claim `c` and volume `v`.
 fn settled(cluster: &Cluster, pod: &Arc<PodInfo>) -> Vec<Object> {
     let mut bound = volume("v", "5Gi", "n1");
     bound["spec"]["claimRef"] = json!({"namespace": "d", "name": "c", "uid": "c"});
@@ -442,7 +442,7 @@ fn a_claim_to_be_provisioned_is_given_the_node() {
     };
     let selected = written.metadata.annotations.get_str("volume.kubernetes.io/selected-node");
     assert_eq!(selected, Some(&"n2".into()));
-    // Another pod with the same claim is tied to the node from now on.
+    // Another pod with the same claim now fits only on this node.
     let mut other = cluster;
     other.shared = shared;
     assert_eq!(refusals(&other, &["c"]), [NO_VOLUME, ""]);
@@ -466,7 +466,7 @@ fn pods_with_all_bound_have_nothing_to_bind() {
     assert_eq!(plugin.reserve(&mut cx, &mut state).message(), "not found");
 }
 
-/// VB-030: upstream takes what Filter noted for the node, and that is nothing here.
+/// Upstream's Reserve uses the decision that Filter stored for the node; here there is none.
 #[test]
 fn in_a_profile_without_its_filter_it_binds_nothing() {
     let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];

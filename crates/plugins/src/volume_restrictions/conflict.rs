@@ -1,4 +1,4 @@
-//! Which inline disks of two pods exclude each other (VR-004).
+//! Conflicts between the inline disks of two pods.
 
 use kubestep_api::{Pod, Volume};
 
@@ -26,13 +26,13 @@ fn gce(volume: &Volume, other: &Volume) -> bool {
     pair.is_some_and(|(a, b)| a.pd_name == b.pd_name && !(a.read_only && b.read_only))
 }
 
-/// An EBS volume goes to one pod, read-only or not.
+/// EBS volumes conflict even if both are read-only.
 fn ebs(volume: &Volume, other: &Volume) -> bool {
     let pair = volume.aws_elastic_block_store.as_ref().zip(other.aws_elastic_block_store.as_ref());
     pair.is_some_and(|(a, b)| a.volume_id == b.volume_id)
 }
 
-/// The target portal and the LUN do not count.
+/// The target portal and the LUN are not compared.
 fn iscsi(volume: &Volume, other: &Volume) -> bool {
     let pair = volume.iscsi.as_ref().zip(other.iscsi.as_ref());
     pair.is_some_and(|(a, b)| a.iqn == b.iqn && !(a.read_only && b.read_only))

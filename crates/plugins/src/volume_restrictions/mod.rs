@@ -1,5 +1,5 @@
-//! VolumeRestrictions: disks that only one pod may use, and claims of which only one pod may
-//! have the use (ReadWriteOncePod).
+//! VolumeRestrictions: rejects conflicts over disks that only one pod may use, and over claims
+//! with the access mode ReadWriteOncePod.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go`.
 
@@ -38,7 +38,7 @@ struct VolumeRestrictions {
     claim_conflict: Status,
 }
 
-/// The pod's claims with ReadWriteOncePod, and how often pods in the snapshot use them.
+/// The pod's ReadWriteOncePod claims, and the number of those that pods in the snapshot use.
 #[derive(Clone, PartialEq, Debug)]
 struct ClaimState {
     once_pod_claims: Vec<Symbol>,
@@ -46,7 +46,7 @@ struct ClaimState {
 }
 
 impl ClaimState {
-    /// VR-001, VR-002
+    /// Looks up all claims that the pod names. The number of conflicts is global, not by node.
     fn new(cx: &CycleContext<'_>) -> Result<ClaimState, String> {
         let mut state = ClaimState { once_pod_claims: Vec::new(), conflicts: 0 };
         for key in volumes::named_claims(&cx.pod.pod) {
@@ -61,31 +61,31 @@ impl ClaimState {
         Ok(state)
     }
 
-    /// Volumes of a pod whose claim's name is in the list; the namespace does not count (VR-005).
+    /// The pod's volumes whose claim name is in the list; as upstream, the namespace is ignored.
     fn uses(&self, pod: &Pod) -> i64 {
         let used = |key: &NamespacedName| self.once_pod_claims.contains(&key.name);
         volumes::named_claims(pod).filter(used).count() as i64
     }
 }
 
-/// Another pod that has what the pod wants for itself.
+/// Another pod that uses a volume exclusively.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// A pod on the node has the same disk.
+    /// A pod on the node uses the same disk.
     Disk {
-        /// That pod.
+        /// The other pod.
         holder: NamespacedName,
     },
-    /// A pod somewhere uses a claim that only one pod may use (ReadWriteOncePod).
+    /// A pod on any node uses a ReadWriteOncePod claim.
     Claim {
         /// The claim.
         claim: NamespacedName,
-        /// That pod.
+        /// The other pod.
         holder: NamespacedName,
     },
 }
 
-/// The pods on the node with a disk that the pod wants (VR-004).
+/// The pods on the node that use a disk of the pod.
 fn disk_holders<'a>(
     pod: &'a Pod,
     node: &'a NodeInfo,
@@ -93,7 +93,7 @@ fn disk_holders<'a>(
     node.pods.iter().filter(move |other| pods_conflict(pod, &other.pod))
 }
 
-/// Every pod that keeps the pod from the node. The first decides what Filter says.
+/// Every pod that conflicts with the pod on the node. The first decides Filter's status.
 pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Vec<Reason> {
     let disks = disk_holders(&cx.pod.pod, node).map(|pod| Reason::Disk { holder: pod.key() });
     let mut reasons: Vec<Reason> = disks.collect();
@@ -112,7 +112,7 @@ pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Ve
     reasons
 }
 
-/// What Filter says for a reason.
+/// The status for a reason.
 pub fn refusal(reason: Reason) -> Status {
     Status::unschedulable(match reason {
         Reason::Disk { .. } => "node(s) had no available disk",
@@ -131,7 +131,6 @@ impl VolumeRestrictions {
     }
 }
 
-/// VR-006
 fn state_missing() -> Status {
     Status::error("cannot read \"PreFilterVolumeRestrictions\" from cycleState")
 }
@@ -171,7 +170,7 @@ impl Plugin for VolumeRestrictions {
         Ok(Hint::queue_if(helps))
     }
 
-    /// VR-001…003
+    /// Skips pods without restricted disks and without conflicting claims.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let restricted = cx.pod.pod.spec.volumes.iter().any(is_restricted);
         let claims = match ClaimState::new(cx) {
@@ -205,7 +204,7 @@ impl Plugin for VolumeRestrictions {
         self.count(state, removed, -1)
     }
 
-    /// VR-004
+    /// Disk conflicts on this node come first, then claims that are in use on any node.
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         if disk_holders(&cx.pod.pod, node).next().is_some() {
             return self.disk_conflict.clone();
@@ -226,14 +225,14 @@ impl Plugin for VolumeRestrictions {
     }
 }
 
-/// Whether the claim that appeared is one that the pod names.
+/// Whether the new claim is one that the pod names.
 fn claim_helps(pod: &Pod, objects: &EventObjects) -> Result<bool, String> {
     let claim = volumes::new_claim_beside(pod, objects.new.as_ref())?;
     Ok(claim
         .is_some_and(|claim| volumes::named_claims(pod).any(|key| key.name == claim.metadata.name)))
 }
 
-/// Whether the deleted pod shared a disk or a claim with `pod`. Access modes are not looked at.
+/// Whether the deleted pod shared a disk or a claim with `pod`, whatever the access modes.
 fn deletion_helps(pod: &Pod, objects: &EventObjects) -> Option<bool> {
     let Some(Object::Pod(deleted)) = &objects.old else { return None };
     if deleted.metadata.namespace != pod.metadata.namespace {

@@ -38,7 +38,7 @@ fn claim(name: &str, mode: &str) -> Object {
     }))))
 }
 
-/// The refusals of a pod with the volume `new` beside one with `present` on `n1`.
+/// Filter's messages for a pod with the volume `new`, with a pod on `n1` that has `present`.
 fn beside(present: Value, new: Value) -> Vec<String> {
     let cluster = Cluster::of(nodes(), vec![pod_json("there", "n1", json!([present]))]);
     cluster.refusals(&default_plugin(), &info_of(pod_json("new", "", json!([new]))))

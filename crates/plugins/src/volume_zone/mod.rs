@@ -1,6 +1,6 @@
-//! VolumeZone: a pod goes only where the zone and region labels of its bound volumes match.
+//! VolumeZone: a node fits only if its zone and region labels match those of the bound volumes.
 //!
-//! Only labels of volumes count; their node affinity is VolumeBinding's concern.
+//! Only labels of volumes count; VolumeBinding checks their node affinity.
 //! Upstream: `pkg/scheduler/framework/plugins/volumezone/volume_zone.go`.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueCon
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::status::Status;
 
-/// The labels that count, in upstream's order, each with its present-day name.
+/// The topology labels in upstream's order, each with its GA name.
 const TOPOLOGY_LABELS: [(&str, &str); 4] = [
     ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
     ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
@@ -49,28 +49,28 @@ struct VolumeZone {
     conflict: Status,
 }
 
-/// What Filter says of a node with a conflict.
+/// The status of a node with a conflict.
 pub fn refusal() -> Status {
     Status::unresolvable("node(s) had no available volume zone")
 }
 
-/// A label of a volume and the values a node may have there.
+/// A topology label of a volume and the values that a node may have for it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Topology {
-    /// The claim that has the volume.
+    /// The claim that is bound to the volume.
     pub claim: NamespacedName,
-    /// The volume.
+    /// The name of the volume.
     pub volume: Symbol,
-    /// The label of the volume.
+    /// The key of the label on the volume.
     pub label: Symbol,
-    /// The present-day name of that label.
+    /// The GA name of that label.
     today: Symbol,
-    /// The zones or regions.
+    /// The zones or regions that the volume is in.
     pub values: BTreeSet<Symbol>,
 }
 
 impl Topology {
-    /// The zone or region of a node.
+    /// The value of a node for this label, or for its GA name.
     pub fn of_node(&self, node: &Labels) -> Option<Symbol> {
         node.get(self.label).or_else(|| node.get(self.today)).copied()
     }
@@ -80,20 +80,20 @@ impl Topology {
     }
 }
 
-/// What all of the pod's volumes ask for.
+/// The topology labels of all of the pod's volumes.
 #[derive(Clone, PartialEq, Debug)]
 struct Topologies(Vec<Topology>);
 
 impl Topologies {
-    /// Those that do not allow the node (VZ-003).
+    /// The labels whose values exclude the node.
     fn conflicts<'a>(&'a self, node: &'a Labels) -> impl Iterator<Item = &'a Topology> {
-        // A node without any of the labels is taken for one of a cluster with a single zone.
+        // A node without any topology label is taken to be in a cluster with a single zone.
         let zoned = || TOPOLOGY_LABELS.iter().any(|(label, _)| node.get_str(label).is_some());
         self.0.iter().filter(move |topology| !topology.allows(node) && zoned())
     }
 }
 
-/// The labels of the pod's volumes that keep it from a node.
+/// The labels of the pod's volumes that exclude a node.
 pub fn conflicts(cx: &CycleContext<'_>, state: &CycleState, node: &Labels) -> Vec<Topology> {
     let conflicts = |all: &Topologies| all.conflicts(node).cloned().collect();
     match state.read::<Topologies>() {
@@ -106,7 +106,7 @@ pub fn conflicts(cx: &CycleContext<'_>, state: &CycleState, node: &Labels) -> Ve
 }
 
 impl VolumeZone {
-    /// VZ-001
+    /// Looks up the volumes of all claims that the pod names; ephemeral volumes do not count.
     fn of_pod(&self, pod: &PodInfo, objects: &Objects) -> Result<Topologies, String> {
         let mut all = Vec::new();
         for key in volumes::named_claims(&pod.pod) {
@@ -126,7 +126,7 @@ impl VolumeZone {
         Ok(Topologies(all))
     }
 
-    /// VZ-002: labels that name no zone are ignored.
+    /// Labels whose value cannot be parsed as zones are ignored, as upstream.
     fn of_volume(&self, claim: NamespacedName, volume: &PersistentVolume) -> Vec<Topology> {
         let name = volume.metadata.name;
         let topology = |(label, today): &(Symbol, Symbol)| {
@@ -137,13 +137,14 @@ impl VolumeZone {
     }
 }
 
-/// The zones of a label: one, or several joined by `__`. `None` if any is blank.
+/// The zones in a label's value: one, or several joined by `__`. `None` if any is blank.
 fn zones(value: &str) -> Option<BTreeSet<Symbol>> {
     let named = |zone: &str| (!zone.is_empty()).then(|| zone.into());
     value.split("__").map(str::trim).map(named).collect()
 }
 
-/// A claim without a volume is fine if its class waits for the first consumer (VZ-001).
+/// Accepts a claim without a volume if its class waits for the first consumer; the volume will
+/// be created for the chosen node.
 fn check_unbound(claim: &PersistentVolumeClaim, objects: &Objects) -> Result<(), String> {
     let name = volumes::class_of(claim);
     if name.is_empty() {
@@ -210,14 +211,13 @@ impl Plugin for VolumeZone {
         }
     }
 
-    /// VZ-003
     fn filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         let Some(node) = &node.node else { return Status::SUCCESS };
         let labels = &node.metadata.labels;
         let allows = |all: &Topologies| all.conflicts(labels).next().is_none();
         let allowed = match state.read::<Topologies>() {
             Some(topologies) => Ok(allows(topologies)),
-            // PreFilter may be disabled in the profile: then every node looks the volumes up.
+            // If the profile disables PreFilter, the volumes are looked up for every node.
             None => self.of_pod(cx.pod, cx.objects).map(|topologies| allows(&topologies)),
         };
         match allowed {

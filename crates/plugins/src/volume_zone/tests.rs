@@ -44,7 +44,7 @@ fn claiming(name: &str) -> Arc<PodInfo> {
     }))
 }
 
-/// Nodes in zone a, in zone b, in beta zone a, and without any label.
+/// Nodes in zone a, in zone b, in beta zone a, and without zone labels.
 fn cluster() -> Cluster {
     let labelled = |(name, labels)| json!({"metadata": {"name": name, "labels": labels}});
     let nodes = [
@@ -68,7 +68,7 @@ fn zones_must_match_unless_the_node_has_none() {
     let (plugin, pod) = (default_plugin(), claiming("c"));
     let refusals = |labels: Value| with_volume(labels).refusals(&plugin, &pod);
     assert_eq!(refusals(json!({ZONE: "a"})), ["", REFUSED, REFUSED, ""]);
-    // A beta label is also looked for under its present-day name.
+    // A beta label is also matched under its GA name.
     assert_eq!(refusals(json!({BETA_ZONE: "a"})), ["", REFUSED, "", ""]);
     assert_eq!(refusals(json!({ZONE: "x__a"})), ["", REFUSED, REFUSED, ""]);
     assert_eq!(refusals(json!({REGION: "r"})), [REFUSED, REFUSED, REFUSED, ""]);
@@ -85,7 +85,7 @@ fn without_pre_filter_every_node_looks_the_volumes_up() {
     let messages: Vec<String> =
         cluster.snapshot.iter().map(|node| plugin.filter(&cx, &state, node).message()).collect();
     assert_eq!(messages, ["", REFUSED, REFUSED, ""]);
-    // What is missing refuses even nodes without a zone.
+    // A missing object rejects the pod even on nodes without zone labels.
     let pod = claiming("gone");
     let cx = cluster.cx(&pod);
     let bare = cluster.snapshot.by_name("bare".into()).unwrap();

@@ -1,5 +1,5 @@
-//! Volumes of Kubernetes' own old plugins, which are served by CSI drivers today: which they
-//! are, and the driver and handle that stand for them.
+//! Volumes of in-tree plugins that CSI drivers serve after migration: which plugins they are, and
+//! the driver and handle that stand for each volume.
 //!
 //! Upstream: `staging/src/k8s.io/csi-translation-lib` and
 //! `pkg/scheduler/framework/plugins/nodevolumelimits/utils.go`.
@@ -17,14 +17,14 @@ const REGION: &str = "topology.kubernetes.io/region";
 const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
 const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
 
-/// An old volume plugin with its successor.
+/// An in-tree volume plugin and the CSI driver that replaces it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InTree {
-    /// The old name, as provisioners spell it.
+    /// The in-tree name, as provisioners spell it.
     pub plugin: &'static str,
     /// The CSI driver.
     pub driver: &'static str,
-    /// Whether the scheduler counts its volumes as the driver's wherever a CSINode exists.
+    /// Whether the scheduler counts its volumes as the driver's if the node has a CSINode.
     pub counts: bool,
 }
 
@@ -44,12 +44,12 @@ impl InTree {
         InTree { plugin, driver, counts }
     }
 
-    /// The old plugin of that name.
+    /// The in-tree plugin of that name.
     pub fn by_name(plugin: Symbol) -> Option<InTree> {
         ALL.into_iter().find(|in_tree| plugin == in_tree.plugin)
     }
 
-    /// The old plugin of an inline volume.
+    /// The in-tree plugin of an inline volume.
     pub fn of_volume(volume: &Volume) -> Option<InTree> {
         let present = [
             (AWS, volume.aws_elastic_block_store.is_some()),
@@ -63,7 +63,7 @@ impl InTree {
         present.into_iter().find(|(_, present)| *present).map(|(in_tree, _)| in_tree)
     }
 
-    /// The old plugin of a persistent volume.
+    /// The in-tree plugin of a persistent volume.
     pub fn of_persistent_volume(volume: &PersistentVolume) -> Option<InTree> {
         let spec = &volume.spec;
         let present = [
@@ -79,13 +79,13 @@ impl InTree {
     }
 }
 
-/// A CSI handle; or why the old volume has none, in upstream's words.
+/// A CSI handle; or upstream's message that the in-tree volume cannot be translated.
 pub type Handle = Result<String, String>;
 
 /// The CSI handle of an inline volume, for the plugins that [count](InTree::counts).
 ///
 /// # Errors
-/// What the old volume says cannot be translated.
+/// The in-tree volume cannot be translated.
 pub fn inline_handle(volume: &Volume) -> Handle {
     if let Some(disk) = &volume.aws_elastic_block_store {
         return ebs_handle(disk.volume_id);
@@ -105,10 +105,10 @@ pub fn inline_handle(volume: &Volume) -> Handle {
     }
 }
 
-/// The CSI handle of a persistent volume of an old plugin that [counts](InTree::counts).
+/// The CSI handle of a persistent volume of an in-tree plugin that [counts](InTree::counts).
 ///
 /// # Errors
-/// What the old volume says cannot be translated.
+/// The in-tree volume cannot be translated.
 pub fn volume_handle(volume: &PersistentVolume) -> Handle {
     let spec = &volume.spec;
     if let Some(disk) = &spec.aws_elastic_block_store {
@@ -133,7 +133,7 @@ fn untranslatable(name: &str) -> String {
     format!("could not find in-tree plugin translation logic for {name:?}")
 }
 
-/// `vol-…` out of `aws://ZONE/vol-…`, or as it stands.
+/// `vol-…` from `aws://ZONE/vol-…`; any other id unchanged.
 fn ebs_handle(id: Symbol) -> Handle {
     let Some(url) = id.strip_prefix("aws://") else { return Ok(id.to_string()) };
     let path = url.split_once('/').map_or("", |(_zone, path)| path);
@@ -160,7 +160,7 @@ fn gce_zonal_handle(zone: &str, disk: Symbol) -> String {
     format!("projects/UNSPECIFIED/zones/{zone}/disks/{disk}")
 }
 
-/// A disk's zone is in the volume's labels; several zones make it a regional disk.
+/// The zone of a disk is in the volume's labels; a disk in several zones is regional.
 fn gce_handle(labels: &Labels, disk: Symbol) -> Handle {
     let label = |key| labels.get_str(key).filter(|zones| !zones.is_empty());
     let zones = label(BETA_ZONE).or_else(|| label(ZONE));
@@ -172,7 +172,7 @@ fn gce_handle(labels: &Labels, disk: Symbol) -> Handle {
     Ok(format!("projects/UNSPECIFIED/regions/{}/disks/{disk}", region?))
 }
 
-/// The one region of all zones.
+/// The region that all zones have in common.
 fn gce_region(zones: &str) -> Result<String, String> {
     let mut regions = BTreeSet::new();
     for zone in zones.split("__") {
@@ -193,8 +193,8 @@ fn gce_region(zones: &str) -> Result<String, String> {
     }
 }
 
-/// The volume with its node affinity in the terms of the CSI driver: zones under the driver's
-/// own label, taken from the volume's labels where its affinity names none.
+/// The volume with its node affinity translated for the CSI driver: zones use the driver's
+/// topology label, and come from the volume's labels if the affinity names none.
 pub fn translate_topology(in_tree: InTree, volume: &PersistentVolume) -> PersistentVolume {
     let mut translated = volume.clone();
     let driver_zone = match in_tree {
@@ -247,7 +247,7 @@ fn rename(terms: &mut [NodeSelectorTerm], from: &str, to: &str) {
     }
 }
 
-/// Adds the zones of a label to every term, or as the only one.
+/// Requires one of a label's zones in every term; without terms, adds one.
 fn add_zones(terms: &mut Vec<NodeSelectorTerm>, key: &str, label: &str) {
     let zones = label.split("__").map(str::trim).filter(|zone| !zone.is_empty());
     let mut values: Vec<Symbol> = zones.map(Symbol::new).collect();
@@ -337,7 +337,7 @@ mod tests {
             "failed to get region from zones: multiple or no regions gotten from zones, got: \
              map[us-a:{} us-b:{}]"
         );
-        // Where both labels are there, the old one says the zone.
+        // If both labels are set, the beta label decides.
         let beta = "failure-domain.beta.kubernetes.io/zone";
         disk.metadata.labels = [(zone, "us-a-b"), (beta, "us-east1-b")].into();
         assert_eq!(volume_handle(&disk), Ok(zonal.to_owned()));

@@ -1,5 +1,5 @@
-//! What the volume plugins share: the claims behind a pod's volumes, a claim's class, the
-//! texts of the API's "not found", and the signature of a pod's volumes.
+//! Helpers shared by the volume plugins: the claims behind a pod's volumes, the class of a claim,
+//! the API server's "not found" messages, and the signature of a pod's volumes.
 //!
 //! Upstream: `staging/src/k8s.io/component-helpers/storage/{ephemeral,volume}` and
 //! `staging/src/k8s.io/kube-scheduler/framework/signers.go`.
@@ -14,15 +14,15 @@ use kubestep_framework::status::Status;
 
 pub mod migration;
 
-/// The key under which all volume plugins sign (FW-222).
+/// The signature key under which all volume plugins sign.
 const SIGNATURE_KEY: &str = "v1.Pod.Spec.Volumes.NonSyntheticSources()";
 
 /// The claim behind a volume of a pod.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ClaimVolume {
-    /// The claim, in the pod's namespace. The name is empty if the pod names none.
+    /// The claim, in the pod's namespace. The name is empty if the volume names no claim.
     pub key: NamespacedName,
-    /// Whether the claim was made for this pod alone and must be owned by it.
+    /// Whether the claim belongs to an ephemeral volume: it must be owned by this pod.
     pub ephemeral: bool,
 }
 
@@ -45,12 +45,15 @@ pub fn claims(pod: &Pod) -> impl Iterator<Item = ClaimVolume> + '_ {
     pod.spec.volumes.iter().filter_map(|volume| ClaimVolume::of(pod, volume))
 }
 
-/// The claims that a pod names itself, without the ephemeral ones.
+/// The claims that a pod references by name, without those of ephemeral volumes.
 pub fn named_claims(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
     claims(pod).filter(|claim| !claim.ephemeral).map(|claim| claim.key)
 }
 
-/// Whether the claim of an ephemeral volume was made for `pod`, or the text why not (VB-002).
+/// Checks that the claim of an ephemeral volume was created for `pod`.
+///
+/// # Errors
+/// Upstream's message that the pod does not own the claim.
 pub fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), String> {
     let (of_claim, of_pod) = (&claim.metadata, &pod.metadata);
     let owned = of_claim.controller().is_some_and(|owner| owner.uid == of_pod.uid);
@@ -65,13 +68,16 @@ pub fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<(), Strin
     ))
 }
 
-/// A claim's storage class; the old annotation wins over the field (VB-006).
+/// The storage class of a claim; the beta annotation takes precedence over the field.
 pub fn class_of(claim: &PersistentVolumeClaim) -> Symbol {
     let annotated = claim.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
     annotated.copied().or(claim.spec.storage_class_name).unwrap_or_default()
 }
 
-/// A claim, or the API's text that there is none.
+/// The claim of that name.
+///
+/// # Errors
+/// The API server's "not found" message.
 pub fn find_claim(
     objects: &Objects,
     key: NamespacedName,
@@ -82,18 +88,18 @@ pub fn find_claim(
         .ok_or_else(|| not_found("persistentvolumeclaim", key.name))
 }
 
-/// The API's text for an object that is not there.
+/// The API server's message for an object that does not exist.
 pub fn not_found(resource: &str, name: Symbol) -> String {
     format!("{resource} \"{name}\" not found")
 }
 
-/// The refusal of a pod that needs an object which is not there.
+/// Rejects a pod that needs an object that does not exist; preemption can't help.
 pub fn unresolvable(text: String) -> Status {
     Status::unresolvable(&text)
 }
 
-/// What a pod's volumes contribute to its signature: all but those made by the kubelet from
-/// ConfigMaps and Secrets (FW-223). A volume's name does not count.
+/// The part of a pod's signature that describes its volumes: all except those that the kubelet
+/// creates from ConfigMaps and Secrets. Volume names do not count.
 pub fn sign(pod: &Pod) -> Vec<(&'static str, String)> {
     let synthetic = |volume: &Volume| volume.config_map.is_some() || volume.secret.is_some();
     let mut sources: Vec<String> = pod
@@ -108,7 +114,7 @@ pub fn sign(pod: &Pod) -> Vec<(&'static str, String)> {
     vec![(SIGNATURE_KEY, format!("{sources:?}"))]
 }
 
-/// The claim of an event's new state, if it is in the pod's namespace.
+/// The claim as an event leaves it, if it is in the pod's namespace.
 pub fn new_claim_beside<'a>(
     pod: &Pod,
     new: Option<&'a Object>,

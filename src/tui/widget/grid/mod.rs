@@ -1,8 +1,8 @@
 //! A table that asks for the cells it shows and no others.
 //!
-//! ratatui's `Table` must be given every row; at 5,000 nodes × 25 plugins that costs 50 ms a frame (guide
-//! E.1). Here a view describes its rows by the [`GridSource`] trait, and a frame costs what fits on the
-//! screen. The first column stays in place; the others scroll so that the chosen one is visible.
+//! ratatui's `Table` needs every row; at 5,000 nodes × 25 plugins that costs 50 ms a frame. Here a
+//! view describes its rows by the [`GridSource`] trait, and a frame costs only what fits on the
+//! screen. The first column stays in place; the others scroll so that the selected one is visible.
 
 mod columns;
 mod draw;

@@ -74,8 +74,8 @@ impl SpreadCause {
     }
 }
 
-/// Whether the constraints are the profile's: they count only for a pod that has none, strict or
-/// not (PTS-002).
+/// Whether the constraints are the profile's: they apply only to a pod without constraints of its
+/// own, hard or soft.
 pub(in crate::why) fn are_of_profile(pod: &Pod) -> bool {
     pod.spec.topology_spread_constraints.is_empty()
 }

@@ -1,5 +1,4 @@
-//! Claims on devices that stand for the node's own resources, in upstream's cases
-//! (DRA-050…052).
+//! Tests of claims on node-allocatable devices, with the cases of upstream's tests.
 
 use serde_json::{Value, json};
 
@@ -90,7 +89,7 @@ fn user(claims: &[&str]) -> Pod {
     }))
 }
 
-/// What Filter says of the node, and what the claims take of it as `claim [containers]
+/// Filter's status for the node, and the demand of the claims as `claim [containers]
 /// resource=amount`.
 fn filtered(cluster: &Cluster, pod: Pod) -> (Status, Vec<String>) {
     let pod = info(pod);
@@ -204,8 +203,8 @@ fn a_claim_that_no_container_uses_is_refused() {
     assert_eq!(refused(&cluster, pod), (Code::UnschedulableAndUnresolvable, text.into()));
 }
 
-/// Filter's answer for a pod that requests 1 CPU besides claims that take `cpu`, on a node
-/// with 16 of which `used` are.
+/// Filter's answer for a pod with a request of 1 CPU and claims with a demand of `cpu`, on a node
+/// with 16 CPUs of which `used` are requested.
 fn fits(cpu: &str, used: &str, pod_level: Option<Value>) -> (Code, String) {
     let device = plain("cpu0", json!({"cpu": times(cpu), "hugepages-2Mi": times("0")}));
     let mut cluster = cluster(vec![device], vec![claim("c", "cpu0", json!({}))]);
@@ -249,11 +248,11 @@ fn requests_of_the_whole_pod_must_cover_the_claims() {
                 node-allocatable DRA requests";
     let refusal = (Code::UnschedulableAndUnresolvable, text.into());
     assert_eq!(fits("1100m", "0", whole("2")), refusal);
-    // Requests for the whole pod that cover the claims hide them from the node.
+    // Pod-level requests that cover the claims replace them in the check of the node.
     assert_eq!(fits("9", "5", whole("10")).0, Code::Success);
 }
 
-/// Filter's refusal of an allocated claim that these pods on the node use.
+/// Filter's rejection of an allocated claim that these pods on the node use.
 fn sharing(users: &[&str]) -> String {
     let mut cluster = cluster(Vec::new(), vec![allocated("c")]);
     for name in users {

@@ -1,5 +1,5 @@
-//! The allocator of one scheduling cycle: what is there, what is taken, and the search for a
-//! node (AL-010, AL-011, AL-021).
+//! The allocator of one scheduling cycle: the slices, classes and allocated devices, the
+//! validation of claims, and the entry to the search.
 //!
 //! Upstream: `Allocator` and `Allocate` in `allocator_incubating.go`.
 
@@ -23,25 +23,25 @@ use kubestep_framework::dra::AllocatedDevices;
 use kubestep_framework::objects::{ByKey, Objects};
 use kubestep_framework::pod::NamespacedName;
 
-/// Devices that a search looks at in a second. The engine has no clock; so much is what
-/// upstream manages on common hardware before its time limit.
+/// Devices that a search looks at in a second, about as many as upstream on common hardware. It
+/// turns the time limit into a number, as the engine has no clock.
 const LOOKS_PER_SECOND: u64 = 300_000;
 
-/// Why the search on a node has no answer.
+/// Why the search on a node ended with an error.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum AllocationError {
-    /// Only this node is affected.
+    /// An error that rejects only this node.
     #[error("{0}")]
     OnNode(String),
-    /// The time limit was reached.
+    /// The search reached its time limit.
     #[error("filter operation aborted: context deadline exceeded")]
     TimedOut,
-    /// The claims cannot be allocated anywhere as things are.
+    /// Any other error; Filter ends with it.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What can be allocated, for all nodes of a scheduling cycle.
+/// The devices that can be allocated, for all nodes of a scheduling cycle.
 #[derive(Debug)]
 pub struct Allocator {
     features: Features,
@@ -49,14 +49,14 @@ pub struct Allocator {
     classes: ByKey<DeviceClass>,
     pub(super) slices: Slices,
     pub(super) look_limit: u64,
-    /// What is left of the counters, by the pool's name alone: as upstream, pools of the same
-    /// name are taken for one (AL-018).
+    /// The counters left, by the name of the pool alone: as upstream, pools of two drivers with the
+    /// same name share the entry.
     counters: Mutex<HashMap<Symbol, Arc<Counters>>>,
 }
 
 impl Allocator {
-    /// The devices and classes as they are now, less what is `allocated`. The search on a node
-    /// may take `seconds`; 0: as long as it needs.
+    /// The slices and classes of `cx`, without the `allocated` devices. The search on a node may
+    /// take `seconds`; 0 for no limit.
     pub fn new(
         features: Features,
         allocated: AllocatedDevices,
@@ -76,7 +76,7 @@ impl Allocator {
     /// Allocates all claims on the node: one result for each, or `None` if they do not fit.
     ///
     /// # Errors
-    /// A claim, class or pool is not as it should be, or the search took too long.
+    /// A claim, class or pool is invalid, or the search reached its time limit.
     pub fn allocate(
         &self,
         node: &Node,
@@ -85,7 +85,7 @@ impl Allocator {
         self.allocate_counting(node, claims).0
     }
 
-    /// As [`Allocator::allocate`], with the number of steps it took (AL-033).
+    /// Like [`Allocator::allocate`], with the number of steps, which upstream's tests check.
     pub fn allocate_counting(
         &self,
         node: &Node,
@@ -115,7 +115,7 @@ impl Allocator {
         self.look_limit
     }
 
-    /// What the allocated devices have left of the pool's counters.
+    /// The pool's counters less the consumption of the allocated devices.
     pub(super) fn available_counters(&self, pool: &Pool<'_>) -> Arc<Counters> {
         let mut known = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let compute = || Arc::new(counters::available(pool, &self.allocated));
@@ -147,7 +147,7 @@ fn finish(
 }
 
 impl<'a> Search<'a> {
-    /// Checks all requests and counts what they need at least.
+    /// Validates all requests and checks that no claim needs more devices than it may have.
     pub(super) fn prepare(&mut self) -> Result<(), Stop> {
         let claims = self.claims;
         for (claim_at, claim) in claims.iter().enumerate() {
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Refuses what needs a feature that is off.
+    /// Rejects requests that need a feature which is off.
     fn check_features(
         &self,
         claim: &ResourceClaim,
@@ -213,7 +213,7 @@ impl<'a> Search<'a> {
         views.map(|(sub, view)| self.prepare_view(At { sub, ..at }, view)).collect()
     }
 
-    /// AL-010
+    /// Validates a request and compiles its selectors; for mode `All`, collects its devices.
     fn prepare_view(&mut self, at: At, view: RequestView<'a>) -> Result<RequestData<'a>, Stop> {
         let claims = self.claims;
         let fail = |text: String| {
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
         Ok(data)
     }
 
-    /// All devices that the request could have.
+    /// All devices that the request selects and whose capacity suffices.
     fn selectable_devices(
         &mut self,
         at: At,
@@ -277,7 +277,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Who asks for all devices must know all pools.
+/// Why the pool prevents requests for all devices: every pool must be complete and valid.
 fn unusable(pool: &Pool<'_>) -> Option<String> {
     let state = match pool.state {
         PoolState::Usable => return None,

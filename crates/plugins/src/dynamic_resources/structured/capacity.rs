@@ -1,5 +1,5 @@
-//! Capacities of devices that several claims share: what a request takes, and whether it fits
-//! (AL-020).
+//! Consumable capacity: how much a request consumes of a device that several claims share, and
+//! whether that much is left.
 //!
 //! Upstream: `consumable_capacity.go` of the allocator.
 
@@ -15,7 +15,7 @@ use kubestep_framework::dra::allocated::Capacities;
 /// The capacities of a device by name.
 pub type DeviceCapacities = BTreeMap<Symbol, DeviceCapacity>;
 
-/// Whether the request fits beside what is `consumed` and what is being `allocating`. A
+/// Whether the request fits with what is `consumed` and what this search is `allocating`. A
 /// request for a capacity that the device does not have never fits.
 pub fn fits(
     request: Option<&CapacityRequirements>,
@@ -41,7 +41,7 @@ pub fn fits(
     })
 }
 
-/// What the request takes of each capacity.
+/// The consumption of each capacity by the request.
 pub fn consumption(
     request: Option<&CapacityRequirements>,
     capacities: &DeviceCapacities,
@@ -54,8 +54,8 @@ fn requested(request: Option<&CapacityRequirements>, name: Symbol) -> Option<&Qu
     request.and_then(|request| request.requests.get(&name))
 }
 
-/// The request, rounded up as the capacity's policy says; without a request the policy's
-/// default, or all there is.
+/// The request, rounded up according to the capacity's policy; without a request the policy's
+/// default, or the full capacity.
 fn amount(request: Option<&Quantity>, capacity: &DeviceCapacity) -> Quantity {
     let policy = capacity.request_policy.as_ref();
     let Some(request) = request else {
@@ -72,7 +72,7 @@ fn amount(request: Option<&Quantity>, capacity: &DeviceCapacity) -> Quantity {
     next.unwrap_or(request).clone()
 }
 
-/// At least `min`, and a whole number of steps above it.
+/// The request rounded up to `min` plus a whole number of steps.
 fn round_up_in_range(
     request: &Quantity,
     min: &Quantity,
@@ -91,8 +91,8 @@ fn round_up_in_range(
     Quantity::new(rounded, QuantityFormat::BinarySi)
 }
 
-/// Whether the policy forbids the amount. Its default is always allowed, if it is written the
-/// same way too.
+/// Whether the policy forbids the amount. The policy's default is always allowed, but only in the
+/// same notation, as upstream compares the structs.
 fn violates(amount: &Quantity, policy: Option<&CapacityRequestPolicy>) -> bool {
     let Some(policy) = policy else { return false };
     if policy.default.as_ref().is_some_and(|default| default.is_identical(amount)) {
@@ -155,7 +155,7 @@ mod tests {
         assert!(fits("6", range.clone()));
         assert!(!fits("9", range));
         assert!(!fits("9", json!({"validValues": ["2", "8"]})));
-        // The default need not keep to the policy's own rules.
+        // The default need not be one of the policy's valid values.
         assert!(fits("9", json!({"default": "9", "validValues": ["2", "8"]})));
         assert!(!fits("11", Value::Null));
     }

@@ -1,19 +1,19 @@
-//! Constraints across the devices of a claim: an attribute they share, or differ in (AL-016).
+//! Constraints over the devices of a claim: matchAttribute and distinctAttribute.
 //!
-//! Upstream: `constraint.go` and `matchAttributeConstraint` in `allocator_incubating.go`. Lists
-//! never compare: the plugin does not tell upstream's allocator of DRAListTypeAttributes.
+//! Upstream: `constraint.go` and `matchAttributeConstraint` in `allocator_incubating.go`. List
+//! values never match: upstream's plugin does not pass DRAListTypeAttributes to the allocator.
 
 use std::collections::BTreeMap;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Device, DeviceAttribute, DeviceConstraint};
 
-/// The name of a request: of one without alternatives, or of a list and its alternative.
+/// The name of a request; in a prioritized list, with the name of the alternative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestName {
-    /// The request of the claim.
+    /// The name of the request in the claim.
     pub base: Symbol,
-    /// The alternative, if it has any.
+    /// The name of the alternative, if the request is a prioritized list.
     pub sub: Option<Symbol>,
 }
 
@@ -27,7 +27,7 @@ impl RequestName {
     }
 }
 
-/// A constraint with what was allocated under it so far.
+/// A constraint with the values of the devices allocated so far.
 #[derive(Clone, Debug)]
 pub struct Constraint {
     pub(super) requests: Vec<Symbol>,
@@ -38,16 +38,16 @@ pub struct Constraint {
 
 #[derive(Clone, Debug)]
 enum Rule {
-    /// All values are that of the first device.
+    /// All devices have the value of the first one.
     Same(Option<DeviceAttribute>),
-    /// All values differ. One value is remembered for each request, so of several devices of
-    /// a request only the last is compared.
+    /// All values differ. As upstream, only one value is stored for each request, so for a request
+    /// with several devices only the last one is compared.
     Distinct(BTreeMap<Symbol, DeviceAttribute>),
 }
 
 impl Constraint {
-    /// The constraint as written; `None` if it is of no known type. Without `distinct`, values
-    /// that differ are no known type.
+    /// The constraint of a claim; `None` if its type is unknown. Without `distinct`, a
+    /// distinctAttribute constraint is of unknown type.
     pub fn new(written: &DeviceConstraint, distinct: bool) -> Option<Constraint> {
         let (attribute, rule) = match (written.match_attribute, written.distinct_attribute) {
             (Some(attribute), _) => (attribute, Rule::Same(None)),
@@ -57,12 +57,12 @@ impl Constraint {
         Some(Constraint { requests: written.requests.clone(), attribute, rule, devices: 0 })
     }
 
-    /// Whether the values must differ; else they must be the same.
+    /// Whether the values must differ; otherwise they must be equal.
     pub(super) fn is_distinct(&self) -> bool {
         matches!(self.rule, Rule::Distinct(_))
     }
 
-    /// Adds a device that was picked for a request; `false` if the constraint forbids it.
+    /// Adds a device allocated for a request; `false` if the constraint forbids it.
     pub fn add(&mut self, request: RequestName, device: &Device, driver: Symbol) -> bool {
         if !self.applies_to(request) {
             return true;
@@ -82,7 +82,7 @@ impl Constraint {
         true
     }
 
-    /// Takes a device back.
+    /// Removes the device added last for a request.
     pub fn remove(&mut self, request: RequestName) {
         if !self.applies_to(request) {
             return;
@@ -110,8 +110,8 @@ impl Rule {
     }
 }
 
-/// Whether the values are of one type and equal, or with `differ` not that. Values of no
-/// scalar type never pass.
+/// Whether the values have the same type and are equal; with `differ`, the same type and are not
+/// equal. Values that are no scalars never pass.
 fn compare(value: &DeviceAttribute, other: &DeviceAttribute, differ: bool) -> bool {
     let equal = if value.string_value.is_some() {
         value.string_value == other.string_value
@@ -127,7 +127,7 @@ fn compare(value: &DeviceAttribute, other: &DeviceAttribute, differ: bool) -> bo
     equal != differ
 }
 
-/// The attribute of that qualified name; the driver's own may be written without the domain.
+/// The attribute of that qualified name; the driver's own attributes may omit the domain.
 pub(super) fn lookup(device: &Device, driver: Symbol, name: Symbol) -> Option<&DeviceAttribute> {
     if let Some(value) = device.attributes.get(&name) {
         return Some(value);
@@ -173,7 +173,7 @@ mod tests {
         same.remove(request("a"));
         same.remove(request("b"));
         assert!(same.add(request("b"), &one, driver));
-        // The domain of another driver does not stand for itself.
+        // An unqualified name never means the domain of another driver.
         assert!(!same.add(request("b"), &one, "other.example.com".into()));
     }
 
@@ -195,7 +195,7 @@ mod tests {
         assert!(distinct.add(request("a"), &one, "d".into()));
         assert!(!distinct.add(request("b"), &one, "d".into()));
         assert!(distinct.add(request("a"), &two, "d".into()));
-        // The value 1 of the same request is forgotten.
+        // The value 1 of the same request was overwritten.
         assert!(distinct.add(request("b"), &one, "d".into()));
     }
 

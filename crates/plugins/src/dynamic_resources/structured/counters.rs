@@ -1,4 +1,4 @@
-//! Counters that devices of a pool draw on together (AL-018).
+//! Counters that the devices of a pool share.
 //!
 //! Upstream: `checkAvailableCounters` in `allocator_incubating.go`.
 
@@ -12,7 +12,7 @@ use kubestep_framework::dra::AllocatedDevices;
 /// Amounts by counter set and counter.
 pub type Counters = BTreeMap<Symbol, BTreeMap<Symbol, Quantity>>;
 
-/// What the allocated devices of a pool have left of its counters; may be less than nothing.
+/// The pool's counters less the consumption of its allocated devices; amounts may be negative.
 pub fn available(pool: &Pool<'_>, allocated: &AllocatedDevices) -> Counters {
     let sets = pool.counters.iter();
     let mut left: Counters = sets
@@ -30,7 +30,7 @@ pub fn available(pool: &Pool<'_>, allocated: &AllocatedDevices) -> Counters {
     left
 }
 
-/// Adds what the device takes.
+/// Adds the device's consumption.
 pub fn consume(consumed: &mut Counters, device: &Device) {
     for consumption in &device.consumes_counters {
         let set = consumed.entry(consumption.counter_set).or_default();
@@ -45,7 +45,7 @@ pub fn consume(consumed: &mut Counters, device: &Device) {
     }
 }
 
-/// Subtracts what the device takes, where there is such a counter.
+/// Subtracts the device's consumption from the counters that exist.
 pub fn release(counters: &mut Counters, device: &Device) {
     for consumption in &device.consumes_counters {
         let Some(set) = counters.get_mut(&consumption.counter_set) else { continue };
@@ -57,7 +57,7 @@ pub fn release(counters: &mut Counters, device: &Device) {
     }
 }
 
-/// Whether there is enough of every counter, also of those that nothing was taken of.
+/// Whether every counter suffices, including those that nothing was consumed of.
 pub fn suffice(available: &Counters, consumed: &Counters) -> bool {
     available.iter().all(|(set, counters)| {
         let consumed = consumed.get(set);

@@ -1,4 +1,4 @@
-//! A device as the search sees it, and which nodes can use it.
+//! A device as the search sees it, and the nodes that can use it.
 //!
 //! Upstream: `NodeMatches` in `pools_incubating.go` and `deviceWithID`.
 
@@ -9,14 +9,14 @@ use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{Device, Node, NodeSelector, ResourceSlice};
 use kubestep_framework::dra::DeviceId;
 
-/// Which nodes can use a slice or a device.
+/// The nodes that can use a slice or a device.
 #[derive(Clone, Debug)]
 enum Reach {
     Nowhere,
     Node(Symbol),
     Everywhere,
     Selected(NodeMatcher),
-    /// The selector is not valid; why.
+    /// The node selector is invalid; the error.
     Invalid(String),
 }
 
@@ -47,18 +47,18 @@ impl Reach {
     }
 }
 
-/// A slice whose node selectors are compiled.
+/// A slice with compiled node selectors.
 #[derive(Clone, Debug)]
 pub struct PreparedSlice {
     /// The slice.
     pub slice: Arc<ResourceSlice>,
     reach: Reach,
-    /// One for each device, where each has nodes of its own.
+    /// One entry for each device, if each device selects its nodes itself.
     device_reach: Vec<Reach>,
 }
 
 impl PreparedSlice {
-    /// Compiles the selectors.
+    /// Compiles the node selectors.
     pub fn new(slice: Arc<ResourceSlice>) -> PreparedSlice {
         let spec = &slice.spec;
         let reach = Reach::new(spec.node_name, spec.all_nodes, spec.node_selector.as_ref());
@@ -72,10 +72,10 @@ impl PreparedSlice {
         PreparedSlice { slice, reach, device_reach }
     }
 
-    /// Whether the node can use the slice, or any of its devices (AL-002).
+    /// Whether the node can use the slice, or any of its devices.
     ///
     /// # Errors
-    /// A node selector is not valid.
+    /// A node selector is invalid.
     pub fn reaches(&self, node: &Node) -> Result<bool, String> {
         let spec = &self.slice.spec;
         if !spec.shared_counters.is_empty() {
@@ -102,38 +102,38 @@ impl PreparedSlice {
         Ok(false)
     }
 
-    /// Whether the node can use the device, of those in a slice that it can reach.
+    /// Whether the node can use the device, given that it can use the slice.
     ///
     /// # Errors
-    /// Its node selector is not valid.
+    /// The device's node selector is invalid.
     pub fn device_reaches(&self, device: usize, node: &Node) -> Result<bool, String> {
         self.device_reach.get(device).map_or(Ok(true), |reach| reach.includes(node))
     }
 
-    /// The device's identity.
+    /// The identity of the device: driver, pool and name.
     pub fn id(&self, device: &Device) -> DeviceId {
         let spec = &self.slice.spec;
         DeviceId { driver: spec.driver, pool: spec.pool.name, device: device.name }
     }
 }
 
-/// A device in reach of the node.
+/// A device that the node can use.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceRef<'a> {
-    /// Its identity.
+    /// Its driver, pool and name.
     pub id: DeviceId,
     /// The device.
     pub device: &'a Device,
     /// The slice it is in.
     pub slice: &'a PreparedSlice,
-    /// Its place in the slice.
+    /// Its index in the slice.
     pub index: usize,
-    /// The place of its pool among the pools of the node.
+    /// The index of its pool among the node's pools.
     pub pool: usize,
 }
 
 impl DeviceRef<'_> {
-    /// Whether several claims may have it at once.
+    /// Whether several claims may be allocated the device at the same time.
     pub fn is_shared(&self) -> bool {
         self.device.allow_multiple_allocations == Some(true)
     }

@@ -1,10 +1,9 @@
-//! Structured allocation of devices: which devices of which pools satisfy the claims of a pod
-//! on one node.
+//! Structured allocation: finds devices that satisfy the claims of a pod on one node.
 //!
-//! The framework's claim tracker says which devices are taken, [`pools`] which can be reached from
-//! a node, [`Allocator`] searches. The plugin decides what to search for and keeps the result.
+//! The framework's claim tracker knows the allocated devices, [`pools`] finds those that a node can
+//! use, and [`Allocator`] searches. The plugin chooses the claims and stores the result.
 //! Upstream: `staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating`, the
-//! variant that the default gates select (DRA-016).
+//! allocator that the default feature gates select.
 
 mod allocator;
 mod capacity;
@@ -26,31 +25,31 @@ use kubestep_framework::dra::counts_shares;
 pub use allocator::{AllocationError, Allocator};
 pub use shortage::{Constrained, Devices, Shortage};
 
-/// The most devices that one claim can get.
+/// The maximum number of devices allocated to one claim.
 pub const MAX_DEVICES_PER_CLAIM: usize = 32;
 
-/// Which optional parts of the allocation are on.
+/// The optional features of the allocator that are on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct Features {
-    /// Devices may be shared by capacity.
+    /// DRAConsumableCapacity: several claims may share a device by capacity.
     pub consumable_capacity: bool,
-    /// Devices may have conditions to be met before binding.
+    /// Devices may have binding conditions.
     pub binding_conditions: bool,
-    /// Taints keep devices from claims.
+    /// DRADeviceTaints: taints exclude devices.
     pub taints: bool,
-    /// Attributes of devices may be lists.
+    /// DRAListTypeAttributes: attributes may be lists.
     pub lists: bool,
-    /// Taints also come from rules.
+    /// DRADeviceTaintRules: DeviceTaintRules add taints.
     pub taint_rules: bool,
-    /// Devices may draw on shared counters.
+    /// DRAPartitionableDevices: devices may consume shared counters.
     pub partitionable: bool,
-    /// Requests may have alternatives.
+    /// DRAPrioritizedList: requests may have alternatives.
     pub prioritized_list: bool,
 }
 
 impl Features {
-    /// As the feature gates say.
+    /// The features enabled by the feature gates.
     pub fn of(gates: &FeatureGates) -> Features {
         Features {
             consumable_capacity: counts_shares(gates),
@@ -63,19 +62,18 @@ impl Features {
         }
     }
 
-    /// Whether upstream takes its stable allocator, which ignores what it does not know
-    /// (DRA-016).
+    /// Whether upstream uses its stable allocator, which ignores fields of features it lacks.
     pub fn is_stable(&self) -> bool {
         !(self.consumable_capacity || self.binding_conditions)
     }
 
-    /// What expressions see of devices.
+    /// What CEL expressions can read of devices.
     pub fn cel(&self) -> kubestep_cel::Options {
         kubestep_cel::Options { lists: self.lists, sharing: !self.is_stable() }
     }
 }
 
-/// Whether devices may have conditions to be met before binding.
+/// Whether devices may have binding conditions.
 pub fn binding_conditions(gates: &FeatureGates) -> bool {
     gates.enabled(Feature::DRADeviceBindingConditions)
         && gates.enabled(Feature::DRAResourceClaimDeviceStatus)

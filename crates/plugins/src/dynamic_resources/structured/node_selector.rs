@@ -1,4 +1,4 @@
-//! Which nodes can use what was allocated to a claim (AL-032).
+//! The nodes on which the devices allocated to a claim can be used.
 //!
 //! Upstream: `createNodeSelector` in `allocator_incubating.go`.
 
@@ -8,8 +8,8 @@ use crate::dynamic_resources::structured::device::DeviceRef;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
 
-/// The selector for a claim whose devices these are; `None` if any node will do. Without
-/// `binds`, a device that binds to the node is as any other.
+/// The node selector for a claim with these devices; `None` if every node can use them. Without
+/// `binds`, the `bindsToNode` of a device is ignored.
 ///
 /// # Errors
 /// A slice's selector has several terms.
@@ -45,7 +45,7 @@ pub fn node_selector<'a>(
     Ok((!empty).then(|| NodeSelector { node_selector_terms: vec![term] }))
 }
 
-/// The node of that name.
+/// Selects the node of that name.
 fn only(node: Symbol) -> NodeSelector {
     let name = NodeSelectorRequirement {
         key: "metadata.name".into(),
@@ -56,7 +56,7 @@ fn only(node: Symbol) -> NodeSelector {
     NodeSelector { node_selector_terms: vec![term] }
 }
 
-/// Adds the requirements that are not there yet; the order of values does not matter.
+/// Adds the requirements that are not in the list yet; the order of values does not matter.
 fn add_new(to: &mut Vec<NodeSelectorRequirement>, from: &[NodeSelectorRequirement]) {
     let values = |requirement: &NodeSelectorRequirement| {
         requirement.values.iter().copied().collect::<BTreeSet<Symbol>>()

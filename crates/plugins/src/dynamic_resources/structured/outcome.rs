@@ -1,4 +1,4 @@
-//! What the search found, in the shape of claims' statuses (AL-030, AL-031).
+//! The allocation found by the search, as it is written into the status of claims.
 //!
 //! Upstream: the second half of `Allocate` in `allocator_incubating.go`.
 
@@ -73,13 +73,13 @@ impl Search<'_> {
     }
 }
 
-/// A name of the share that no other share has. Upstream's is random; this one is the same in
-/// every run.
+/// A unique name for a share of a device. Upstream's is random; this one is the same in every
+/// run.
 fn share_id(claim: Symbol, device: DeviceId, at: usize) -> Symbol {
     made_up_uid(&format!("{claim}/{device}/{at}"))
 }
 
-/// The configurations of the requests' classes, each once, with all requests it is for.
+/// The configurations of the requests' classes: each class once, with all of its requests.
 fn class_config(requests: &[Alternatives<'_>]) -> Vec<DeviceAllocationConfiguration> {
     let mut config: Vec<DeviceAllocationConfiguration> = Vec::new();
     let mut of_class: BTreeMap<Symbol, Range<usize>> = BTreeMap::new();
@@ -100,8 +100,8 @@ fn class_config(requests: &[Alternatives<'_>]) -> Vec<DeviceAllocationConfigurat
     config
 }
 
-/// The claim's own configurations: those for all requests, and the others once for every
-/// request they name that is there.
+/// The configurations of the claim: those for all requests once, the others once for each of
+/// their requests that was allocated.
 fn claim_config(
     claim: &ResourceClaim,
     requests: &[Alternatives<'_>],

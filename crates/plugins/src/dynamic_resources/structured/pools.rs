@@ -1,4 +1,4 @@
-//! The pools of devices that a node can use (AL-001…006).
+//! The pools of devices that a node can use.
 //!
 //! Upstream: `pools_incubating.go`.
 
@@ -14,12 +14,12 @@ use kubestep_api::{CounterSet, Node, ResourceSlice};
 use kubestep_framework::dra::taint_rules::tainted_slices;
 use kubestep_framework::objects::Objects;
 
-/// The name of a pool.
+/// The identity of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PoolId {
     /// The driver.
     pub driver: Symbol,
-    /// The name among the driver's pools.
+    /// The name, unique for the driver.
     pub name: Symbol,
 }
 
@@ -29,33 +29,33 @@ impl fmt::Display for PoolId {
     }
 }
 
-/// Whether the devices of a pool can be used.
+/// Whether a pool is complete and valid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PoolState {
-    /// Yes.
+    /// The pool is complete and valid.
     Usable,
-    /// Not all slices of its generation are there.
+    /// Some slices of its generation are missing.
     Incomplete,
-    /// Its slices contradict each other; how.
+    /// Its slices contradict each other; upstream's message.
     Invalid(String),
 }
 
-/// A pool as one node sees it.
+/// A pool as seen from one node.
 #[derive(Clone, Debug)]
 pub struct Pool<'a> {
-    /// Its name.
+    /// The driver and name.
     pub id: PoolId,
-    /// Whether it can be used. If not, the rest is empty.
+    /// Whether it can be used; if not, the other fields are empty.
     pub state: PoolState,
-    /// The slices with devices for the node, by name.
+    /// The slices with devices for the node, sorted by name.
     pub slices: Vec<&'a PreparedSlice>,
-    /// Slices with devices for other nodes; they draw on the same counters.
+    /// Slices with devices for other nodes, which consume the same counters.
     pub elsewhere: Vec<&'a PreparedSlice>,
-    /// The counters that its devices draw on.
+    /// The counter sets that its devices consume.
     pub counters: BTreeMap<Symbol, &'a CounterSet>,
 }
 
-/// All slices of the cluster, ordered for looking them up.
+/// All slices of the cluster, indexed by node and by pool.
 #[derive(Clone, Default, Debug)]
 pub struct Slices {
     all: Vec<PreparedSlice>,
@@ -65,7 +65,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// The slices of the cluster, with the taints of rules if they count.
+    /// The slices of the cluster; with `taint_rules`, patched with the taints of DeviceTaintRules.
     pub fn new(objects: &Objects, taint_rules: bool) -> Slices {
         match taint_rules {
             true => Slices::of(tainted_slices(objects)),
@@ -73,7 +73,7 @@ impl Slices {
         }
     }
 
-    /// These slices.
+    /// The given slices.
     pub fn of(written: impl IntoIterator<Item = Arc<ResourceSlice>>) -> Slices {
         let mut slices = Slices::default();
         written.into_iter().for_each(|slice| slices.add(PreparedSlice::new(slice)));
@@ -92,11 +92,11 @@ impl Slices {
         self.all.push(slice);
     }
 
-    /// The pools that the node can use: by driver and name, those with any device that has
-    /// binding conditions last (AL-006).
+    /// The pools that the node can use: sorted by driver and name, but pools with a device that has
+    /// binding conditions come last.
     ///
     /// # Errors
-    /// A node selector is not valid.
+    /// A node selector is invalid.
     pub fn pools(&self, node: &Node, partitionable: bool) -> Result<Vec<Pool<'_>>, String> {
         let mut found: BTreeMap<PoolId, Vec<&PreparedSlice>> = BTreeMap::new();
         let local = self.on_node.get(&node.metadata.name).into_iter().flatten();
@@ -117,7 +117,7 @@ impl Slices {
         Ok(first)
     }
 
-    /// The pool of these slices; `None` if they are outdated (AL-004).
+    /// The pool of these slices; `None` if a newer generation of the pool exists.
     fn pool<'a>(
         &'a self,
         id: PoolId,
@@ -142,7 +142,7 @@ impl Slices {
     }
 }
 
-/// Keeps only slices of the highest generation (AL-003).
+/// Adds the slice, keeping only slices of the highest generation.
 fn keep_newest<'a>(slices: &mut Vec<&'a PreparedSlice>, slice: &'a PreparedSlice) {
     let generation = |slice: &PreparedSlice| slice.slice.spec.pool.generation;
     let known = slices.first().map(|first| generation(first));
@@ -164,7 +164,7 @@ impl<'a> Pool<'a> {
         Pool { id, state, slices, elsewhere, counters: BTreeMap::new() }
     }
 
-    /// A complete pool; `all` are its slices where the node sees only some of them.
+    /// A complete pool; `all` holds all its slices if the node sees only some of them.
     fn new(
         id: PoolId,
         mut slices: Vec<&'a PreparedSlice>,
@@ -191,7 +191,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// AL-005
+    /// Finds duplicate device names and counter sets, and references to missing counters.
     fn check(&mut self, partitionable: bool) -> Result<(), String> {
         let (with_counters, with_devices): (Vec<_>, Vec<_>) = std::mem::take(&mut self.slices)
             .into_iter()
@@ -207,7 +207,7 @@ impl<'a> Pool<'a> {
         Ok(())
     }
 
-    /// Whether its devices can be used.
+    /// Whether its devices can be allocated.
     pub fn is_usable(&self) -> bool {
         self.state == PoolState::Usable
     }
@@ -317,7 +317,7 @@ mod tests {
             ("s1", spec(("old", 1, 1), "n", json!([{"name": "x"}]))),
             ("s2", spec(("old", 2, 1), "n", json!([{"name": "y"}]))),
             ("s3", spec(("part", 1, 2), "n", json!([{"name": "x"}]))),
-            // The node's own slice is outdated, as another node's shows.
+            // The slice of another node shows that the node's own slice is outdated.
             ("s4", spec(("moved", 1, 2), "n", json!([{"name": "x"}]))),
             ("s5", spec(("moved", 2, 1), "other", json!([{"name": "y"}]))),
         ]);

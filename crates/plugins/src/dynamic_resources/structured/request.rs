@@ -1,4 +1,4 @@
-//! A request of a claim, whether plain or an alternative of a list, as the search sees it.
+//! A request of a claim, or an alternative of a prioritized list, as the search sees it.
 //!
 //! Upstream: `requestAccessor` and `requestData` in `allocator_incubating.go`.
 
@@ -14,10 +14,10 @@ use kubestep_api::{
 };
 use kubestep_cel::Expression;
 
-/// What is asked for.
+/// The fields that requests and alternatives have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestView<'a> {
-    /// The name, with that of the list it is in.
+    /// The name; for an alternative, with the name of its request.
     pub name: RequestName,
     pub class: Symbol,
     pub mode: DeviceAllocationMode,
@@ -29,7 +29,7 @@ pub struct RequestView<'a> {
 }
 
 impl<'a> RequestView<'a> {
-    /// A request without alternatives.
+    /// The view of a request without alternatives.
     pub fn exact(request: &'a DeviceRequest, exactly: &'a ExactDeviceRequest) -> RequestView<'a> {
         RequestView {
             name: RequestName { base: request.name, sub: None },
@@ -43,7 +43,7 @@ impl<'a> RequestView<'a> {
         }
     }
 
-    /// An alternative.
+    /// The view of an alternative.
     pub fn alternative(request: &'a DeviceRequest, sub: &'a DeviceSubRequest) -> RequestView<'a> {
         RequestView {
             name: RequestName { base: request.name, sub: Some(sub.name) },
@@ -57,7 +57,7 @@ impl<'a> RequestView<'a> {
         }
     }
 
-    /// The request's views: one, or one for each alternative.
+    /// All views of the request: one, or one for each alternative.
     pub fn all(request: &'a DeviceRequest) -> Vec<RequestView<'a>> {
         if !request.first_available.is_empty() {
             let alternatives = request.first_available.iter();
@@ -66,42 +66,42 @@ impl<'a> RequestView<'a> {
         request.exactly.iter().map(|exactly| RequestView::exact(request, exactly)).collect()
     }
 
-    /// The name by which errors call it: that of the alternative alone.
+    /// The name in error messages: for an alternative, its own name alone.
     pub fn short_name(&self) -> Symbol {
         self.name.sub.unwrap_or(self.name.base)
     }
 
-    /// Whether all devices are asked for that there are.
+    /// Whether the mode is `All`.
     pub fn wants_all(&self) -> bool {
         self.mode == DeviceAllocationMode::All
     }
 }
 
-/// A request with what its search needs.
+/// A request, prepared for the search.
 #[derive(Clone)]
 pub struct RequestData<'a> {
     pub view: RequestView<'a>,
     pub class: &'a Arc<DeviceClass>,
-    /// The selectors of the class, then those of the request, ready to run.
+    /// The compiled selectors of the class, then those of the request.
     pub class_selectors: Rc<[Arc<Expression>]>,
     pub selectors: Rc<[Arc<Expression>]>,
-    /// How many devices it is for.
+    /// The number of devices to allocate.
     pub wanted: usize,
-    /// The devices, if it is for all of them.
+    /// The devices to allocate if the mode is `All`.
     pub all: Rc<[DeviceRef<'a>]>,
 }
 
-/// A request of a claim: its data, one for each alternative, and the one that was taken.
+/// A request prepared for the search: one entry for each alternative, and the chosen one.
 #[derive(Clone, Default)]
 pub struct Alternatives<'a> {
     pub data: Vec<RequestData<'a>>,
     pub taken: usize,
-    /// Whether the request is a list, maybe of one.
+    /// Whether the request is a prioritized list, even with a single alternative.
     pub is_list: bool,
 }
 
 impl<'a> Alternatives<'a> {
-    /// What was taken of it.
+    /// The chosen alternative.
     pub fn chosen(&self) -> Option<&RequestData<'a>> {
         self.data.get(self.taken)
     }

@@ -1,8 +1,10 @@
-//! The search: claim after claim, request after request, device after device, first fit, and
-//! back where it does not work out (AL-012…020).
+//! The depth-first search: claim by claim, request by request, device by device. It takes the
+//! first device that fits and backtracks if the rest cannot be allocated.
 //!
-//! Upstream: `allocateOne`, `allocateDevice` and `isSelectable` in
-//! `allocator_incubating.go`. What it forgets to undo is not undone here either (AL-019).
+//! Upstream: `allocateOne`, `allocateDevice` and `isSelectable` in `allocator_incubating.go`. Three
+//! omissions of upstream are replicated: counters stay consumed if the taints or a constraint
+//! then reject the device, constraints stay updated if its capacity does not suffice, and counters
+//! of shared devices are not released on backtracking.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,33 +25,33 @@ use kubestep_cel::Expression;
 use kubestep_framework::dra::DeviceId;
 use kubestep_framework::dra::allocated::{self, Capacities};
 
-/// Why the search ends, or a branch of it.
+/// Why the search, or a branch of it, ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// A claim would get more devices than it can hold: only this branch ends.
+    /// A claim would get more devices than it may have: only this branch ends.
     TooMany,
-    /// The time is over.
+    /// The search reached its time limit.
     TimedOut,
-    /// Something is wrong; what.
+    /// An error; its message.
     Failed(String),
 }
 
-/// A device that was picked.
+/// A device that the search allocated.
 #[derive(Clone, Debug)]
 pub struct Pick<'a> {
-    /// For which request.
+    /// The request that it was allocated for.
     pub request: RequestName,
     /// The device.
     pub device: DeviceRef<'a>,
-    /// The request only watches the device.
+    /// Whether the request has admin access, which does not allocate the device exclusively.
     pub admin_access: bool,
-    /// Who tolerates the device's taints.
+    /// The tolerations of the request.
     pub tolerations: &'a [DeviceToleration],
-    /// What is taken of a shared device.
+    /// The consumed capacities of a shared device.
     pub consumed: Capacities,
 }
 
-/// Where the search is: claim, request, alternative, and how many devices of the request.
+/// The position of the search: claim, request, alternative, and device within the request.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct At {
     pub claim: usize,
@@ -58,7 +60,7 @@ pub struct At {
     pub device: usize,
 }
 
-/// Where the next device is looked for.
+/// Where the search for the next device starts.
 #[derive(Clone, Copy, Default)]
 struct Location {
     pool: usize,
@@ -66,7 +68,7 @@ struct Location {
     device: usize,
 }
 
-/// What has to be undone when a device is given back.
+/// What [`Search::undo`] needs to release a device.
 struct Undo<'a> {
     at: At,
     request: RequestName,
@@ -85,19 +87,19 @@ pub struct Search<'a> {
     pub requests: Vec<Vec<Alternatives<'a>>>,
     /// By claim.
     pub constraints: Vec<Vec<Constraint>>,
-    /// What was picked, by claim.
+    /// The devices allocated so far, by claim.
     pub picks: Vec<Vec<Pick<'a>>>,
     matches: HashMap<(At, DeviceId), bool>,
     pub(super) consumed: HashMap<Symbol, Counters>,
     allocating: HashMap<DeviceId, BTreeSet<usize>>,
     allocating_capacity: HashMap<DeviceId, Capacities>,
-    /// Steps taken, and devices looked at (AL-033).
+    /// The number of steps, and of devices looked at.
     pub steps: u64,
     pub looks: u64,
 }
 
 impl<'a> Search<'a> {
-    /// A search that has not begun.
+    /// A search that has not started.
     pub fn new(
         allocator: &'a Allocator,
         node: &'a Node,
@@ -121,12 +123,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a solution was found; then `picks` holds it.
+    /// Whether the search found an allocation; `picks` then holds it.
     pub fn run(&mut self) -> Result<bool, Stop> {
         self.allocate(At::default(), false, Location::default())
     }
 
-    /// Goes on from `at`. `alternative_taken` says that `at.sub` is decided.
+    /// Continues at `at`. `alternative_taken`: whether `at.sub` is already chosen.
     fn allocate(&mut self, at: At, alternative_taken: bool, start: Location) -> Result<bool, Stop> {
         self.steps += 1;
         let Some(requests) = self.requests.get(at.claim) else { return Ok(true) };
@@ -142,7 +144,7 @@ impl<'a> Search<'a> {
         }
         let Some(data) = request.data.get(at.sub) else { return Ok(false) };
         if data.view.wants_all() && data.all.is_empty() {
-            return Ok(false); // AL-013
+            return Ok(false);
         }
         if at.device >= data.wanted {
             let next = At { claim: at.claim, request: at.request + 1, ..At::default() };
@@ -159,7 +161,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The first alternative that works out.
+    /// Allocates the first alternative with which the rest can be allocated.
     fn allocate_alternatives(&mut self, at: At, count: usize) -> Result<bool, Stop> {
         let mut all_exceed = true;
         for sub in 0..count {
@@ -176,7 +178,7 @@ impl<'a> Search<'a> {
         if all_exceed { Err(Stop::TooMany) } else { Ok(false) }
     }
 
-    /// The next of the devices that are all wanted.
+    /// Allocates the next device of a request for all devices.
     fn allocate_all(&mut self, at: At, data: &RequestData<'a>) -> Result<bool, Stop> {
         let device = data.all[at.device];
         let Some(undo) = self.pick(at, data, device, true)? else { return Ok(false) };
@@ -191,7 +193,7 @@ impl<'a> Search<'a> {
         self.allocate(At { device: at.device + 1, ..at }, true, start)
     }
 
-    /// The first device from `start` on that works out.
+    /// Allocates the first device from `start` on with which the rest can be allocated.
     fn allocate_any(
         &mut self,
         at: At,
@@ -218,7 +220,7 @@ impl<'a> Search<'a> {
         Ok(false)
     }
 
-    /// Whether all works out with this device.
+    /// Whether everything can be allocated with this device.
     fn try_device(
         &mut self,
         at: At,
@@ -244,7 +246,8 @@ impl<'a> Search<'a> {
         done
     }
 
-    /// Whether the device is in use; admin access only minds its own claim.
+    /// Whether the device is in use. A request with admin access may use allocated devices, but not
+    /// twice in the same claim.
     pub(super) fn is_taken(&self, at: At, data: &RequestData<'_>, id: &DeviceId) -> bool {
         match data.view.admin_access {
             true => self.is_allocating_for(id, at.claim),
@@ -261,7 +264,7 @@ impl<'a> Search<'a> {
         self.allocating.get(id).is_some_and(|claims| claims.contains(&claim))
     }
 
-    /// Whether selectors and the device's own nodes allow it (AL-014).
+    /// Whether the selectors match the device, and the device's own node selection the node.
     pub fn is_selectable(
         &mut self,
         at: At,
@@ -294,7 +297,7 @@ impl<'a> Search<'a> {
             && device.slice.device_reaches(device.index, self.node)?)
     }
 
-    /// Whether what is requested of the device's capacities is left.
+    /// Whether the device has the requested capacities left.
     pub fn has_capacity(&self, data: &RequestData<'_>, device: DeviceRef<'_>) -> bool {
         !self.allocator.features().consumable_capacity
             || capacity::fits(
@@ -305,8 +308,8 @@ impl<'a> Search<'a> {
             )
     }
 
-    /// Picks the device; `None` if something forbids it. With `must`, a constraint that
-    /// forbids it is an error (AL-017).
+    /// Allocates the device; `None` if that is impossible. With `must`, an unsatisfied constraint
+    /// is an error, as upstream in mode `All`.
     fn pick(
         &mut self,
         at: At,
@@ -350,8 +353,8 @@ impl<'a> Search<'a> {
         Ok(Some(undo))
     }
 
-    /// Takes what the device needs of the pool's counters; `false` if too little is left. A
-    /// shared device in use has taken it already.
+    /// Consumes the device's share of the pool's counters; `false` if they do not suffice. A shared
+    /// device in use has already consumed them.
     pub(super) fn takes_counters(&mut self, device: DeviceRef<'a>, is_shared: bool) -> bool {
         if device.device.consumes_counters.is_empty() {
             return true;
@@ -400,7 +403,7 @@ impl<'a> Search<'a> {
         Ok(false)
     }
 
-    /// Gives a device back.
+    /// Releases a device.
     fn undo(&mut self, undo: &Undo<'a>) {
         let (claim, id) = (undo.at.claim, undo.device.id);
         self.constraints[claim].iter_mut().for_each(|constraint| constraint.remove(undo.request));
@@ -429,7 +432,7 @@ fn give_back(all: &mut HashMap<DeviceId, Capacities>, id: DeviceId, consumed: &C
     }
 }
 
-/// The first selector that does not select the device; errors say whose it is (CEL-003, AL-023).
+/// The first selector that does not select the device; errors name the class or claim.
 pub(super) fn unmet_selector(
     selectors: &[Arc<Expression>],
     device: DeviceRef<'_>,
@@ -444,7 +447,7 @@ pub(super) fn unmet_selector(
     Ok(None)
 }
 
-/// Whether the device has a taint that nothing tolerates (AL-015).
+/// Whether the device has a NoSchedule or NoExecute taint that is not tolerated.
 pub(super) fn is_kept_off(device: DeviceRef<'_>, tolerations: &[DeviceToleration]) -> bool {
     let effects = [DeviceTaintEffect::NoSchedule, DeviceTaintEffect::NoExecute];
     let taints = device.device.taints.iter();
@@ -466,7 +469,7 @@ fn tolerates(toleration: &DeviceToleration, taint: &DeviceTaint) -> bool {
     }
 }
 
-/// `namespace/name`, as errors call a claim.
+/// `namespace/name`, the form in which errors show a claim.
 pub fn full_name(claim: &ResourceClaim) -> String {
     let (namespace, name) = (claim.metadata.namespace, claim.metadata.name);
     match namespace.is_empty() {

@@ -1,7 +1,8 @@
-//! What is short where claims cannot be allocated on a node, for people: of all devices in reach,
-//! how many fail which selector, are taken, tainted or too small, request by request; and where
-//! every request could be met by itself, what they cannot meet together. The search only says
-//! that it found nothing; each answer here is one of its own steps, or of a search for less.
+//! Explains why claims cannot be allocated on a node: for each request, how many of the node's
+//! devices are not selected, allocated, tainted or too small; and if every request could be met by
+//! itself, the constraints that prevent a joint allocation. The search only reports that it found
+//! nothing; every number here comes from one of its own steps, or from a search with fewer
+//! constraints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,63 +19,63 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{DeviceAttribute, Node, ResourceClaim};
 use kubestep_framework::dra::DeviceId;
 
-/// What is short on a node.
+/// What prevents an allocation on a node.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Shortage {
-    /// The devices for each request.
+    /// The devices by request.
     pub requests: Vec<Devices>,
     /// The constraints without which the claims could be allocated.
     pub constraints: Vec<Constrained>,
 }
 
-/// What the devices in reach of a node come to for a request.
+/// The devices available to a node, counted by whether a request can use them.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Devices {
-    /// The claim.
+    /// The claim, as `namespace/name`.
     pub claim: String,
-    /// The request, with the alternative behind a slash.
+    /// The request, or `request/alternative`.
     pub request: String,
     /// The device class.
     pub class: Symbol,
-    /// How many devices are asked for.
+    /// The number of devices requested.
     pub wanted: usize,
-    /// Whether all devices there are were asked for.
+    /// Whether all matching devices were requested.
     pub all: bool,
-    /// Devices in reach of the node.
+    /// The number of devices available to the node.
     pub devices: usize,
-    /// Devices that a selector does not select, by the first such selector.
+    /// The number of devices that a selector rejects, by the first such selector.
     pub unselected: Vec<(Symbol, usize)>,
-    /// Devices that other claims have.
+    /// Devices allocated to other claims.
     pub taken: Vec<DeviceId>,
-    /// Devices with a taint that is not tolerated.
+    /// The number of devices with an untolerated taint.
     pub tainted: usize,
-    /// Devices with too little capacity left, or whose pool has too little left of its counters.
+    /// The number of devices with too little capacity left, or whose pool's counters are too low.
     pub too_small: usize,
-    /// Devices that suit this request by itself.
+    /// Devices that match this request by itself.
     pub suitable: Vec<DeviceId>,
-    /// Pools that cannot be used: their slices are not all there, or contradict each other.
+    /// The number of pools that are incomplete or invalid.
     pub unusable_pools: usize,
 }
 
-/// A constraint of a claim that its devices cannot meet.
+/// A constraint of a claim that the devices cannot satisfy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constrained {
-    /// The claim.
+    /// The claim, as `namespace/name`.
     pub claim: String,
     /// Its index in the claim.
     pub index: usize,
-    /// The requests that it is over; all if empty.
+    /// The requests that it applies to; all if empty.
     pub requests: Vec<Symbol>,
     /// The attribute.
     pub attribute: Symbol,
-    /// Whether its values must differ; else they must be the same.
+    /// Whether its values must differ; otherwise they must be equal.
     pub distinct: bool,
-    /// The suitable devices by their value; those without one by the empty text.
+    /// The matching devices by value; the key is empty for devices without the attribute.
     pub values: BTreeMap<String, Vec<Symbol>>,
 }
 
 impl Shortage {
-    /// The requests that too few devices suit, with all their alternatives.
+    /// The requests with too few matching devices for every one of their alternatives.
     pub fn short(&self) -> impl Iterator<Item = &Devices> {
         let met = |request: &&Devices| {
             let same = self.requests.iter().filter(|one| one.is_of(request));
@@ -85,13 +86,13 @@ impl Shortage {
 }
 
 impl Devices {
-    /// Whether both are alternatives of one request, or the same.
+    /// Whether both belong to the same request of the claim.
     fn is_of(&self, other: &Devices) -> bool {
         let base = |one: &Devices| one.request.split('/').next().map(str::to_owned);
         self.claim == other.claim && base(self) == base(other)
     }
 
-    /// Whether enough devices suit this request by itself.
+    /// Whether enough devices match this request by itself.
     pub fn is_enough(&self) -> bool {
         self.suitable.len() >= self.wanted.max(1)
     }
@@ -105,8 +106,7 @@ impl Devices {
 }
 
 impl Allocator {
-    /// What keeps the claims from being allocated on the node. Nothing if the claims themselves
-    /// are not as they should be.
+    /// Why the claims cannot be allocated on the node. Empty if the claims themselves are invalid.
     pub fn shortage(&self, node: &Node, claims: &[Arc<ResourceClaim>]) -> Shortage {
         let Ok(pools) = self.slices.pools(node, self.features().partitionable) else {
             return Shortage::default();
@@ -123,8 +123,8 @@ impl Allocator {
         shortage
     }
 
-    /// The one constraint without which the claims can be allocated, else all of them if they
-    /// can be without any.
+    /// The single constraint without which the claims can be allocated, or all constraints if the
+    /// claims can be allocated only without any.
     fn unmet_constraints(&self, search: &Search<'_>, requests: &[Devices]) -> Vec<Constrained> {
         let each = || {
             let of_claim = |(claim, all): (usize, &Vec<Constraint>)| {
@@ -141,7 +141,7 @@ impl Allocator {
         unmet.into_iter().map(|(claim, at)| search.constrained(claim, at, requests)).collect()
     }
 
-    /// Whether the claims could be allocated without some of their constraints.
+    /// Whether the claims could be allocated without the given constraints.
     fn is_allocated_without(
         &self,
         search: &Search<'_>,
@@ -162,7 +162,7 @@ impl Allocator {
 }
 
 impl<'a> Search<'a> {
-    /// What the devices come to for each request by itself, before anything is picked.
+    /// Counts the devices for each request by itself, before any device is allocated.
     fn each_request(&mut self) -> Vec<Devices> {
         let requests = self.requests.clone();
         let mut found = Vec::new();
@@ -215,11 +215,11 @@ impl<'a> Search<'a> {
         }
         found.devices += 1;
         let features = self.allocator.features();
-        // One that fails on a device counts as not selecting.
+        // A selector that fails on a device counts as rejecting it.
         if !self.is_selectable(at, data, device).unwrap_or(false) {
             match text_of_unmet(data, device) {
                 Some(selector) => found.unselected_by(selector),
-                // It has binding conditions, and their feature is off.
+                // The device has binding conditions, and their feature is off.
                 None => found.devices -= 1,
             }
         } else if self.is_taken(at, data, &device.id) {
@@ -233,7 +233,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the pool has enough left of its counters for the device alone.
+    /// Whether the pool's counters suffice for this device alone.
     fn has_counters(&mut self, device: DeviceRef<'a>) -> bool {
         self.consumed.clear();
         let takes = self.takes_counters(device, device.is_shared());
@@ -274,7 +274,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The first selector, of the class or the request, that does not select the device.
+/// The first selector, of the class or of the request, that rejects the device.
 fn text_of_unmet(data: &RequestData<'_>, device: DeviceRef<'_>) -> Option<Symbol> {
     let texts = data.class.spec.selectors.iter().chain(data.view.selectors);
     let texts: Vec<Symbol> =

@@ -1,10 +1,10 @@
-//! Tests of the allocator: what upstream's allocator answers in 193 situations, and the
-//! situations worth reading about, one by one.
+//! Tests of the allocator: the 193 cases of upstream's test table, and separate tests of the most
+//! instructive cases.
 //!
-//! Each line of `allocations.jsonl.gz` is a situation: `features`, `node`, `claims`, `classes`,
-//! `slices`, the devices that are taken (`dedicated`, `shared`, `consumed`), and what comes of
-//! it: `results` (in any order; a share's name is `FIXED`), or a part of the `error`, and the
-//! `steps` of the search where upstream counts them. The facts are those of
+//! Each line of `allocations.jsonl.gz` is a case: `features`, `node`, `claims`, `classes`,
+//! `slices`, the allocated devices (`dedicated`, `shared`, `consumed`), and the outcome: `results`
+//! (in any order; the name of a share is `FIXED`), or a part of the `error`, and the `steps` of
+//! the search if upstream counts them. The cases are those of
 //! `structured/internal/allocatortesting/allocator_testing.go` for the incubating allocator.
 
 use std::io::Read;
@@ -32,7 +32,7 @@ fn of<T: DeserializeOwned>(json: &Value) -> T {
     serde_json::from_value(json.clone()).unwrap()
 }
 
-/// The elements of a list that may be absent.
+/// The elements of an optional list.
 fn each(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
@@ -81,7 +81,7 @@ fn claims(situation: &Value) -> Vec<Arc<ResourceClaim>> {
     each(&situation["claims"]).map(|claim| Arc::new(of(claim))).collect()
 }
 
-/// The results without what upstream leaves to chance: the order, and the names of shares.
+/// The results without what is random upstream: the order, and the names of shares.
 fn comparable(results: impl Iterator<Item = AllocationResult>) -> Vec<Value> {
     let one = |mut result: AllocationResult| {
         for device in &mut result.devices.results {
@@ -95,7 +95,7 @@ fn comparable(results: impl Iterator<Item = AllocationResult>) -> Vec<Value> {
     results
 }
 
-/// What differs from the facts.
+/// The difference from the expected outcome of a case.
 fn difference(situation: &Value) -> Option<String> {
     let (node, claims): (Node, _) = (of(&situation["node"]), claims(situation));
     let (found, steps) = allocator(situation).allocate_counting(&node, &claims);
@@ -126,7 +126,7 @@ fn upstreams_answers() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// One claim, on one node, with all features: the devices by request, or the error.
+/// Allocates one claim on one node with all features: the devices by request, or the error.
 fn allocate(claim: Value, slices: Value, dedicated: Value) -> Result<Vec<String>, String> {
     let all = ["ConsumableCapacity", "DeviceBindingAndStatus", "DeviceTaints"];
     let situation = json!({
@@ -212,7 +212,7 @@ fn taints_keep_devices_from_claims_that_do_not_tolerate_them() {
 
 #[test]
 fn a_search_that_takes_too_long_is_given_up() {
-    // No two devices share the attribute, so all pairs are tried.
+    // No two devices share the attribute, so the search tries all pairs.
     let device = |at: i64| json!({"name": format!("d{at}"), "attributes": {"x": {"int": at}}});
     let claim = json!({
         "requests": [exactly("r", 2)], "constraints": [{"matchAttribute": "d/x"}],
@@ -224,7 +224,7 @@ fn a_search_that_takes_too_long_is_given_up() {
     });
     let node: Node = of(&json!({"metadata": {"name": "n"}}));
     let mut allocator = allocator(&situation);
-    // 20 first devices, and for each of them all that follow.
+    // 20 first devices, and for each of them all devices after it.
     allocator.look_limit = 20 + 190;
     assert_eq!(allocator.allocate(&node, &claims(&situation)), Ok(None));
     allocator.look_limit -= 1;

@@ -1,4 +1,4 @@
-//! Comparing what a pod demands with what a node has left.
+//! Compares the requests of a pod with the free resources of a node.
 
 use smallvec::SmallVec;
 
@@ -12,12 +12,12 @@ use kubestep_framework::resource::{Resource, is_extended_name};
 /// The resources of the first bits of reasons.
 const FIXED: [&str; 4] = ["pods", "cpu", "memory", "ephemeral-storage"];
 
-/// Extended resources that are not checked. FIT-004
+/// Extended resources that are not checked: those that the arguments or an extender ignore.
 #[derive(Clone, Default, Debug)]
 pub struct Exempt {
     /// By name.
     pub resources: Vec<Symbol>,
-    /// By what stands before the slash.
+    /// By the part of the name before the slash.
     pub groups: Vec<Symbol>,
 }
 
@@ -31,58 +31,59 @@ impl Exempt {
     }
 }
 
-/// What a pod demands of a node.
+/// The requests of a pod, prepared for the check.
 #[derive(Clone, Debug)]
 pub struct Demand {
     /// All requests.
     pub request: Resource,
-    /// The scalars that are checked, sorted by name.
+    /// The scalars to check, sorted by name.
     pub scalars: SmallVec<[ScalarDemand; 2]>,
     empty: bool,
 }
 
-/// A scalar that a pod demands.
+/// A requested scalar resource.
 #[derive(Clone, Copy, Debug)]
 pub struct ScalarDemand {
-    /// The resource.
+    /// The name of the resource.
     pub name: Symbol,
-    /// How much; not 0.
+    /// The requested amount; not 0.
     pub amount: i64,
-    /// Whether devices provide it where the node itself has none.
+    /// Whether devices provide it if the node itself has none.
     pub devices_serve: bool,
 }
 
-/// One resource that a node has too little of.
+/// A resource of which a node has too little.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shortfall {
     /// The resource; `pods` for the number of pods.
     pub resource: Symbol,
-    /// What the node offers.
+    /// The node's allocatable amount.
     pub allocatable: i64,
-    /// What the pods on it request.
+    /// The amount requested by the pods on the node.
     pub requested: i64,
-    /// What the pod requests.
+    /// The amount that the pod requests.
     pub needed: i64,
 }
 
-/// What a node lacks for a pod: a bit per reason, in the order in which reasons are listed.
+/// The resources that a node lacks for a pod: a bit per reason, in the order of the reasons.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Lacking {
-    /// Bits 0 to 3: pods, CPU, memory, ephemeral storage; from 4 on the demanded scalars.
+    /// Bits 0 to 3: pods, CPU, memory, ephemeral storage; from 4 on the checked scalars.
     pub reasons: u64,
-    /// Whether even the empty node would lack something, other than room for one more pod.
+    /// Whether a request exceeds the node's allocatable amount, so that preemption can't help; not
+    /// for the number of pods.
     pub unresolvable: bool,
 }
 
 impl Lacking {
-    /// Whether nothing lacks.
+    /// Whether the pod fits.
     pub fn is_none(&self) -> bool {
         self.reasons == 0
     }
 
     /// Gives whether it lacks.
     fn add(&mut self, bit: usize, request: i64, allocatable: i64, used: i64) -> bool {
-        // FIT-003
+        // The number of pods is checked even if nothing is requested.
         let lacks = request > allocatable.wrapping_sub(used);
         if lacks {
             // A pod with more than 60 scalars shares the last reason.
@@ -94,7 +95,7 @@ impl Lacking {
 }
 
 impl Demand {
-    /// What `pod` demands, with the exempt resources left out.
+    /// The requests of `pod` without the ignored resources.
     pub fn new(cx: &QueueContext<'_>, pod: &PodInfo, exempt: &Exempt) -> Demand {
         let request = incoming_request(pod, cx.features);
         let checked = |(name, amount): &(Symbol, i64)| ScalarDemand {
@@ -108,7 +109,7 @@ impl Demand {
         Demand { scalars: scalars.collect(), empty: request.is_empty_request(), request }
     }
 
-    /// What `node` lacks, in the order in which reasons are listed.
+    /// The resources that `node` lacks, in the order of the reasons.
     pub fn shortfalls(&self, node: &NodeInfo) -> Vec<Shortfall> {
         let mut found = Vec::new();
         self.walk(node, |bit, allocatable, requested, needed| {
@@ -117,7 +118,8 @@ impl Demand {
         found
     }
 
-    /// What `node` lacks. FIT-002
+    /// The reasons against `node`: too many pods, then each insufficient resource that the pod
+    /// requests.
     pub fn lacking(&self, node: &NodeInfo) -> Lacking {
         self.walk(node, |_, _, _, _| {})
     }
@@ -159,7 +161,7 @@ impl Demand {
         }
         for (at, scalar) in self.scalars.iter().enumerate() {
             let allocatable = has.scalar(scalar.name);
-            // FIT-005
+            // If only devices provide the resource, DynamicResources checks it.
             if !scalar.devices_serve || allocatable > 0 {
                 check(4 + at, scalar.amount, allocatable, used.scalar(scalar.name));
             }

@@ -1,4 +1,4 @@
-//! Which cluster events make a pod worth another try that did not fit (03-queue, section 9).
+//! Queueing hints: which events can make a pod schedulable that did not fit.
 
 use super::super::{incoming_request, is_served_by_devices};
 use super::check::{Demand, Exempt};
@@ -17,7 +17,7 @@ fn queue_if(worth_it: bool) -> Result<Hint, String> {
     Ok(Hint::queue_if(worth_it))
 }
 
-/// A pod was deleted or requests less.
+/// A pod was deleted or reduced its requests.
 pub fn after_pod_event(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
@@ -33,7 +33,7 @@ pub fn after_pod_event(
     }
 }
 
-/// Whether a change of another pod, or of the pod itself, frees something the pod requests.
+/// Whether a change of another pod, or of the pod itself, frees a resource that the pod requests.
 fn frees_something(cx: &QueueContext<'_>, pod: &PodInfo, old: &Pod, new: &Pod) -> bool {
     if !cx.features.enabled(Feature::InPlacePodVerticalScaling) {
         return false;
@@ -55,7 +55,7 @@ fn frees_something(cx: &QueueContext<'_>, pod: &PodInfo, old: &Pod, new: &Pod) -
     })
 }
 
-/// A node appeared, or offers other amounts.
+/// A node was added, or its allocatable resources changed.
 pub fn after_node_change(
     cx: &QueueContext<'_>,
     pod: &PodInfo,
@@ -81,7 +81,7 @@ fn allocatable(node: &Node) -> Resource {
     node.status.allocatable.as_ref().map(Resource::from_list).unwrap_or_default()
 }
 
-/// Whether the node offers more of something requested, or more pods.
+/// Whether the node offers more of a requested resource, or more pods.
 fn offers_more(cx: &QueueContext<'_>, request: &Resource, old: &Node, new: &Node) -> bool {
     let (old, new) = (allocatable(old), allocatable(new));
     if new.allowed_pods > old.allowed_pods {
@@ -97,7 +97,7 @@ fn offers_more(cx: &QueueContext<'_>, request: &Resource, old: &Node, new: &Node
         })
 }
 
-/// A device class appeared or changed.
+/// A device class was added or changed.
 pub fn after_device_class(pod: &PodInfo, objects: &EventObjects) -> Result<Hint, String> {
     let (old, new) = objects.device_classes()?;
     let Some(new) = new else { return Ok(Hint::Skip) };
@@ -171,7 +171,7 @@ mod tests {
         let storage = "ephemeral-storage=2";
         assert_eq!(hint("ephemeral-storage=1", "n", storage, ""), Hint::Queue);
         assert_eq!(hint("example.com/x=1", "n", "example.com/x=2", "example.com/x=1"), Hint::Queue);
-        // Not a resource that is counted.
+        // `storage` is not a resource that nodes count.
         assert_eq!(hint("storage=1", "n", "storage=2", "storage=1"), Hint::Skip);
         let itself = |cpu| sized_pod("p", "", &[&format!("main cpu={cpu}")]);
         assert_eq!(pod_hint(itself(1), Some(itself(2)), Some(itself(1))), Hint::Queue);

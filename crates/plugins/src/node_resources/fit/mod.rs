@@ -1,7 +1,7 @@
-//! NodeResourcesFit: does the node have left what the pod requests, and how well does it fit?
+//! NodeResourcesFit: checks that the node has the resources that the pod requests, and scores it.
 //!
-//! `check` compares amounts, `refusal` turns what is insufficient into statuses without
-//! building them per node, `hints` judges cluster events. Upstream:
+//! `check` compares amounts, `refusal` shares the resulting statuses between nodes, `hints` has the
+//! queueing hints. Upstream:
 //! `pkg/scheduler/framework/plugins/noderesources/fit.go`.
 
 mod check;
@@ -36,7 +36,7 @@ pub use refusal::refusal;
 /// Builds the plugin.
 ///
 /// # Errors
-/// The scoring strategy does not exist. FIT-016
+/// The scoring strategy is unknown.
 pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
     let args = &args.node_resources_fit;
     let scoring_strategy = &args.scoring_strategy;
@@ -80,14 +80,14 @@ struct Fit {
     features: FeatureGates,
 }
 
-/// What PreFilter leaves for Filter.
+/// Written by PreFilter, read by Filter.
 #[derive(Clone)]
 struct FitState {
     demand: Demand,
     refusals: Arc<Refusals>,
 }
 
-/// What PreScore leaves for Score.
+/// Written by PreScore, read by Score.
 #[derive(Clone)]
 struct FitScoreState(ScoreInput);
 
@@ -135,7 +135,7 @@ impl Plugin for Fit {
         }
     }
 
-    /// FIT-001
+    /// Never skips: even a pod without requests needs room for one more pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         let demand = Demand::new(&cx.queue(), cx.pod, &self.exempt);
         let refusals = Arc::new(Refusals::new(self.name, &demand));
@@ -145,7 +145,6 @@ impl Plugin for Fit {
 
     fn filter(&self, _cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         let Some(FitState { demand, refusals }) = state.read() else {
-            // FIT-006
             let text = r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#;
             return Status::error(text);
         };
@@ -170,16 +169,16 @@ impl Plugin for Fit {
         node: &NodeInfo,
     ) -> Result<i64, Status> {
         if self.scorer.is_empty() {
-            return Err(Status::error("resources not found")); // FIT-013
+            return Err(Status::error("resources not found"));
         }
         let amounts = match state.read::<FitScoreState>() {
             Some(FitScoreState(input)) => self.scorer.amounts(cx, input, node),
-            None => self.scorer.amounts(cx, &self.scorer.input(cx), node), // FIT-007
+            None => self.scorer.amounts(cx, &self.scorer.input(cx), node),
         };
         Ok(self.strategy.score(&amounts))
     }
 
-    /// The fuller the placement gets, the better, whatever the strategy for nodes. FIT-014
+    /// Prefers fuller placements, whatever the strategy for nodes, as upstream.
     fn score_placement(
         &self,
         cx: &GroupContext<'_>,
@@ -188,7 +187,6 @@ impl Plugin for Fit {
         Ok(Strategy::Most.score(&self.scorer.placement_amounts(cx, proposal)))
     }
 
-    /// FIT-015
     fn sign(
         &self,
         cx: &QueueContext<'_>,

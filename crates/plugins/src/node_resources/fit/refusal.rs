@@ -1,18 +1,18 @@
-//! The refusals of one cycle. There are few different ones for thousands of nodes, so each
-//! is built when first needed and shared from then on.
+//! The rejections of one cycle. Thousands of nodes share few different ones, so each is built when
+//! first needed and then shared.
 
 use super::check::{Demand, Lacking, Shortfall};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::status::{Code, Status};
 use std::sync::OnceLock;
 
-/// Reasons that a table is kept for; pods that demand more scalars get theirs built each time.
+/// The reasons that the table covers; rejections of pods with more scalars are not shared.
 const TABLE_REASONS: usize = 8;
 
-/// Every refusal of a pod that was needed so far.
+/// The rejections of a pod that were needed so far.
 pub struct Refusals {
     plugin: Symbol,
-    /// By the bits of the reasons, then by whether the refusal is unresolvable.
+    /// By the bits of the reasons, then by whether the rejection is unresolvable.
     table: Box<[OnceLock<Status>]>,
 }
 
@@ -24,7 +24,7 @@ impl Refusals {
         Refusals { plugin, table: (0..len).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The refusal of a node that lacks something.
+    /// The rejection of a node with these reasons.
     pub fn status(&self, lacking: &Lacking, demand: &Demand) -> Status {
         let at = lacking.reasons as usize * 2 + usize::from(lacking.unresolvable);
         match self.table.get(at) {

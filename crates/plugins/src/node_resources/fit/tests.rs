@@ -156,7 +156,7 @@ fn filter_without_pre_filter_is_an_error() {
     );
 }
 
-/// Requests as (cpu, memory, GPUs); GPUs are left out where they are 0.
+/// Requests as (cpu, memory, GPUs); GPUs are omitted if they are 0.
 type Size = (&'static str, &'static str, u32);
 
 fn sized(name: &str, size: Size) -> kubestep_api::Pod {
@@ -166,7 +166,7 @@ fn sized(name: &str, size: Size) -> kubestep_api::Pod {
     if gpus == 0 { pod } else { pod.requests("nvidia.com/gpu", &gpus.to_string()) }
 }
 
-/// The score of the placement `n1 n2` for pods placed there, next to one that is there already.
+/// The score of the placement `n1 n2` with these pods, and with a pod that is already there.
 fn placement_score(resources: &[(&str, i64)], pods: &[(Size, &str)], old: Option<Size>) -> i64 {
     use kubestep_config::types::{NodeResourcesFitArgs, ResourceSpec, ScoringStrategy};
     use kubestep_framework::pod_groups::placement::Placement;
