@@ -5,7 +5,9 @@
 //! that can be copied and done again. What a watch tells, not the answer to a write, changes
 //! the objects; an answer is only read where the scheduler asks for the newest version.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
 use std::sync::Arc;
 use std::task::Poll;
 

@@ -83,7 +83,7 @@ impl Lacking {
 
     /// Gives whether it lacks.
     fn add(&mut self, bit: usize, request: i64, allocatable: i64, used: i64) -> bool {
-        // The number of pods is checked even if nothing is requested.
+        // Signed arithmetic as upstream: what is free can be negative.
         let lacks = request > allocatable.wrapping_sub(used);
         if lacks {
             // A pod with more than 60 scalars shares the last reason.
