@@ -204,7 +204,7 @@ struct Asked {
     answer: Option<Answer>,
 }
 
-/// See the module.
+/// Writes on their way to an API server, and what is known of objects before a watch shows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remote {
     tickets: u64,

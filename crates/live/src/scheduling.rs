@@ -102,7 +102,7 @@ pub enum Told {
     },
 }
 
-/// See the module.
+/// The loop of `kubestep schedule`: events in, cycles, writes out.
 pub struct Scheduling {
     world: World,
     feed: Feed,

@@ -49,7 +49,7 @@ impl Overlaid {
     }
 }
 
-/// See the module.
+/// The embedded scheduler beside the cluster's: its own decisions on a copy of the cluster.
 #[derive(Debug, Default)]
 pub struct Shadow {
     overlay: BTreeMap<ObjectKey, Overlaid>,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::collections::vec_deque::Drain;
 use std::ops::Range;
 
-/// See the module.
+/// A list whose oldest items can be dropped while the others keep their indices.
 #[derive(Clone, Debug)]
 pub struct Kept<T> {
     /// The index of the oldest item that is kept.

@@ -110,7 +110,7 @@ pub trait Cluster: Send {
 /// Who is told what happens, for metrics.
 pub type Teller = Box<dyn FnMut(&World, Told) + Send>;
 
-/// See the module.
+/// The embedded scheduler, run cycle by cycle from the debugger on a real cluster.
 pub struct Attended {
     cluster: Box<dyn Cluster>,
     context: String,

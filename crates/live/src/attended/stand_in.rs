@@ -27,7 +27,7 @@ pub struct Server {
     start: Time,
 }
 
-/// See the module; a copy is the same cluster.
+/// A cluster in memory that takes writes, for tests. Clones share it.
 #[derive(Clone, Default)]
 pub struct StandIn(Arc<Mutex<Server>>);
 

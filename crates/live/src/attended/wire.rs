@@ -12,8 +12,8 @@ use crate::write::Writer;
 use kubestep_api::Time;
 use kubestep_cluster::remote::Outgoing;
 
-/// See the module. Dropped, it makes what is on its way, and then gives the lease back: fields
-/// are dropped in order.
+/// The cluster through a feed and a writer. When dropped, it finishes the writes on their way and
+/// then releases the lease: fields are dropped in order.
 pub struct Wire {
     feed: Feed,
     writer: Writer,

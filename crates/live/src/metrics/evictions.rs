@@ -15,7 +15,7 @@ use kubestep_framework::record::Candidate;
 /// How the words for a write begin that evicts a pod.
 const EVICT: &str = "evict ";
 
-/// See the module.
+/// Series about preemption: how long the evictions of a preemption take, and how they end.
 pub struct Evictions {
     seconds: HistogramVec,
     total: IntCounterVec,

@@ -11,7 +11,7 @@ use kubestep_framework::record::{CycleRecord, PluginStatus};
 use kubestep_framework::runtime::stopwatch::Spent;
 use kubestep_framework::status::Code;
 
-/// See the module.
+/// Durations of plugins and of extension points.
 pub struct Plugins {
     /// By plugin, point and status.
     seconds: HistogramVec,

@@ -12,7 +12,7 @@ use kubestep_scheduler::queue::SchedulingQueue;
 /// A pod in flight among the events that are kept for it.
 const POPPED: &str = "PodPopped";
 
-/// See the module.
+/// Gauges of the present state: pending pods, the size of the cache, unschedulable pods by plugin.
 pub struct Present {
     pending: IntGaugeVec,
     cache: IntGaugeVec,

@@ -22,7 +22,7 @@ const NAMES: [(&str, &str); 9] = [
     ("process_virtual_memory_max_bytes", "Memory that may be mapped; -1: any"),
 ];
 
-/// See the module.
+/// The `process_*` series: processor time, memory, open files, network.
 pub struct Process {
     series: Vec<Series>,
 }

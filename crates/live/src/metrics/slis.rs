@@ -6,7 +6,7 @@ use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
 use super::make::gauges;
 
-/// See the module.
+/// The series of `/metrics/slis`: the result of each health check.
 #[derive(Clone)]
 pub struct Slis {
     registry: Registry,

@@ -12,7 +12,7 @@ const BATCHING: Buckets = (0.000_01, 2.0, 12);
 /// From 1 ms to 16 s, as for the attempts of pods.
 const ATTEMPT: Buckets = (0.001, 2.0, 15);
 
-/// See the module.
+/// Series about the work of a cycle: node hints and batching.
 pub struct WorkMetrics {
     node_hint: HistogramVec,
     stored: HistogramVec,

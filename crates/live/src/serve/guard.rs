@@ -66,7 +66,8 @@ struct Asked {
     calls: OnceCell<Calls>,
 }
 
-/// See the module.
+/// Decides who may read an endpoint: the API server authenticates the token and authorizes the
+/// path.
 pub(super) struct Guard {
     access: Access,
     tokens: Option<Asked>,

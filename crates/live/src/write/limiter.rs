@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// See the module.
+/// A token bucket for writes, as client-go limits requests.
 pub struct Limiter {
     /// Time for one token; `None`: no limit.
     each: Option<Duration>,
