@@ -76,6 +76,7 @@ fn kubestep(plane: &ControlPlane, user: &str, line: &str) -> (String, String, Op
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn a_real_api_server_is_followed_captured_and_never_written_to() {
     let mut plane = ControlPlane::start();
     plane.kubectl("apply -f -", &objects(3, 5));
@@ -108,6 +109,7 @@ fn a_real_api_server_is_followed_captured_and_never_written_to() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn the_printed_role_is_enough_and_without_it_nothing_is_shown() {
     let plane = ControlPlane::start();
     plane.kubectl("apply -f -", &objects(2, 1));
@@ -136,6 +138,7 @@ fn the_printed_role_is_enough_and_without_it_nothing_is_shown() {
 }
 
 #[test]
+#[cfg_attr(not(with_api_server), ignore = "needs KUBEBUILDER_ASSETS")]
 fn a_recording_of_a_real_api_server_ends_as_the_server_does() {
     let plane = ControlPlane::start();
     plane.kubectl("apply -f -", &objects(3, 5));
