@@ -180,7 +180,7 @@ impl ApiServer {
     pub fn put(&mut self, mut object: Object) {
         self.revision += 1;
         if self.remote.is_some() {
-            return self.store(object); // its version is that of the API server elsewhere
+            return self.store(object); // the remote API server assigns versions
         }
         object.metadata_mut().resource_version = self.revision.into();
         self.store(object);

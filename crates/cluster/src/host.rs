@@ -80,7 +80,7 @@ impl ApiServer {
         let users = claim.status.reserved_for.len();
         claim.status.reserved_for.retain(|other| other.uid != user);
         match claim.status.reserved_for.len() == users {
-            true => Ok(()), // a patch that changes nothing is no new version
+            true => Ok(()), // an empty patch gives no new version
             false => self.update_here(claim.into()).map(drop),
         }
     }
@@ -273,7 +273,7 @@ impl Host for ApiServer {
     ) -> Result<(), String> {
         let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if pod.status.node_allocatable_resource_claim_statuses == statuses {
-            return Ok(()); // a patch that changes nothing is no new version
+            return Ok(()); // an empty patch gives no new version
         }
         let pod = PodRef { key, uid: pod.metadata.uid };
         let request = || Request::NodeResourceClaims { pod, statuses: statuses.clone() };

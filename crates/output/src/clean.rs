@@ -29,8 +29,8 @@ fn is_deceptive(c: char) -> bool {
         | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
-/// `text` with every unsafe character as a visible escape (`\n`, `\t`, `\u{1b}`). Borrowed if clean,
-/// which is the common case.
+/// `text` with every unsafe character as a visible escape (`\n`, `\t`, `\u{1b}`). Borrowed if
+/// clean, which is the common case.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_safe) {
         return Cow::Borrowed(text);

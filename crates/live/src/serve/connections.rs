@@ -122,7 +122,7 @@ impl Connections {
 
 impl Table {
     /// Closes the connection that has been idle the longest; if all are being answered, the one
-    /// whose answer takes longest. `false`: there is none.
+    /// whose answer began first. `false`: there is none.
     fn close_one(&mut self) -> bool {
         let oldest = self.rows.iter().min_by_key(|(_, row)| (row.answered, row.since));
         let id = oldest.map(|(id, _)| *id);
