@@ -1,5 +1,5 @@
-//! A copy of a cluster whose API server is elsewhere goes its own way: from then on this copy is
-//! the API server, and nothing that its scheduler writes leaves it. For what-ifs.
+//! Detaches a copy of a cluster from its remote API server: from then on the copy is its own API
+//! server, and none of its scheduler's writes leave it. For what-ifs.
 
 use std::task::Poll;
 
@@ -10,8 +10,8 @@ use kubestep_framework::extender::binding_in;
 use kubestep_framework::host::Host;
 
 impl World {
-    /// From now on what the scheduler writes is written here. What it wrote before and what is
-    /// not answered yet counts as done, in its order. Changes nothing where that is so already.
+    /// Applies the scheduler's writes to this copy from now on. Earlier writes without an answer
+    /// are treated as successful, in their order. No effect if the API server is local already.
     pub fn write_here(&mut self) {
         let Some(remote) = &mut self.api.remote else { return };
         for object in remote.take_newer() {
@@ -27,7 +27,7 @@ impl World {
 }
 
 impl ApiServer {
-    /// Does here what was meant for elsewhere.
+    /// Applies a remote request locally.
     fn do_here(&mut self, request: Request) -> Answer {
         let remote = self.remote.take();
         let answer = self.make(request);
@@ -35,7 +35,7 @@ impl ApiServer {
         answer
     }
 
-    /// It may have been told already that it is bound.
+    /// The watch may have reported the binding already.
     fn bind_if_open(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
         match self.objects.pod(pod.key) {
             Some(known) if known.spec.node_name == node => Ok(()),
@@ -47,7 +47,7 @@ impl ApiServer {
         let done = |()| Written::Done;
         match request {
             Request::Bind { pod, node } => self.bind_if_open(pod, node).map(done),
-            // Nobody outside is asked any more.
+            // No extender is called any more.
             Request::ExtenderBind { pod, call } => match binding_in(&call) {
                 Some((_, _, node)) => self.bind_if_open(pod, node).map(done),
                 None => Err("the call to the extender names no node".into()),
@@ -79,7 +79,7 @@ impl ApiServer {
     }
 }
 
-/// An answer that was given here, where nobody has to be waited for.
+/// The answer of the local API server, which is never pending.
 fn at_once<T>(answer: Poll<Result<T, String>>) -> Result<T, String> {
     match answer {
         Poll::Ready(answer) => answer,
@@ -95,7 +95,7 @@ mod tests {
     use kubestep_framework::record::Outcome;
     use kubestep_framework::testing::{key, node, pod};
 
-    /// A cluster elsewhere with a node and a pod that was decided about.
+    /// A cluster with a remote API server, a node, and a pod whose binding is in flight.
     fn decided() -> World {
         let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
@@ -121,7 +121,7 @@ mod tests {
         copy.create(pod("b").into());
         assert_eq!(copy.step().unwrap().outcome, Outcome::Scheduled);
         assert!(copy.api_mut().take_outbox().is_empty());
-        // The original has not heard of it.
+        // The original is not affected.
         assert_eq!(node_of(&original), "");
         assert_eq!(original.api_mut().take_outbox().len(), 1);
     }

@@ -1,5 +1,5 @@
-//! The API server of the simulated cluster: it keeps the objects, and remembers what changed
-//! until the world delivers it. How it takes the scheduler's writes is in [`super::host`].
+//! The API server of the simulated cluster: it stores the objects, and keeps changes until the
+//! world delivers them. [`super::host`] handles the scheduler's writes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
 
-/// Answers the calls of extenders.
+/// Calls an extender and returns its answer.
 pub type ExtenderFn =
     Arc<dyn Fn(&ExtenderCall, &Objects) -> Result<serde_json::Value, String> + Send + Sync>;
 
-/// An object that was written by somebody of the simulation.
+/// A write that originated in the simulation.
 #[derive(Clone, Debug)]
 pub struct Write {
     /// Its kind.
     pub kind: Kind,
     /// Its name.
     pub key: NamespacedName,
-    /// The object before; `None`: it was not there.
+    /// The object before the write; `None`: it did not exist.
     pub before: Option<Object>,
 }
 
-/// The objects of the cluster as the API server has them.
+/// The objects of the cluster, as the API server stores them.
 #[derive(Clone, Default)]
 pub struct ApiServer {
     pub(super) objects: Objects,
@@ -45,12 +45,12 @@ pub struct ApiServer {
     writes: Option<Vec<Write>>,
     pub(super) now: Time,
     pub(super) faults: Faults,
-    /// Set where the objects are only a copy of what an API server elsewhere has.
+    /// `Some` if the objects are only a mirror of a remote API server.
     pub(super) remote: Option<Remote>,
 }
 
 impl ApiServer {
-    /// All objects but nodes.
+    /// All objects except nodes.
     pub fn objects(&self) -> &Objects {
         &self.objects
     }
@@ -60,7 +60,7 @@ impl ApiServer {
         self.nodes.get(&name)
     }
 
-    /// All nodes, in no order that means anything.
+    /// All nodes, in unspecified order.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.nodes.values()
     }
@@ -73,48 +73,48 @@ impl ApiServer {
         }
     }
 
-    /// From now on the scheduler's writes are for an API server elsewhere.
+    /// Sends the scheduler's writes to a remote API server from now on.
     pub(super) fn be_remote(&mut self) {
         self.remote.get_or_insert_default();
     }
 
-    /// From now on this is the API server, and nobody's writes are told.
+    /// Makes this the API server from now on; writes are no longer recorded.
     pub(super) fn be_here(&mut self) {
         (self.remote, self.writes) = (None, None);
     }
 
-    /// Whether this is the API server, and no copy of one elsewhere.
+    /// Whether this is the API server itself, not a mirror of a remote one.
     pub fn is_here(&self) -> bool {
         self.remote.is_none()
     }
 
-    /// Whether an answer from elsewhere told a version of an object that was not heard of yet.
+    /// Whether a remote answer contained a version of an object that no watch has reported yet.
     pub fn awaits(&self, key: ObjectKey) -> bool {
         self.remote.as_ref().is_some_and(|remote| remote.awaits(key))
     }
 
-    /// The writes for an API server elsewhere that were not taken yet.
+    /// The writes for the remote API server that were not taken yet.
     pub fn outbox(&self) -> &[Outgoing] {
         self.remote.as_ref().map(Remote::outbox).unwrap_or_default()
     }
 
-    /// Takes the writes for an API server elsewhere since the last call.
+    /// Takes the writes for the remote API server since the last call.
     pub fn take_outbox(&mut self) -> Vec<Outgoing> {
         self.remote.as_mut().map(Remote::take_outbox).unwrap_or_default()
     }
 
-    /// Takes the answer to a write elsewhere in. Gives the question that it answers.
+    /// Stores the answer to a remote write. Returns the question that it answers.
     pub(super) fn answered(&mut self, ticket: u64, mut answer: Answer) -> Option<Question> {
         let key = match &mut answer {
             Ok(Written::Object(object) | Written::Conflict { newest: object, .. }) => {
-                // As of objects that a watch reports, or the next update would undo them.
+                // As for objects from a watch; otherwise the next update would remove the defaults.
                 defaults::apply(object);
                 Some(object.key())
             }
             _ => None,
         };
         let question = self.remote.as_mut()?.answer(ticket, answer);
-        // A watch may have been faster: it told a newer version, or that the object is gone.
+        // The watch may have been faster and have reported a newer version or the deletion.
         if let Some(key) = key {
             let stored = self.get(key.kind, NamespacedName::new(key.namespace, key.name));
             let is_new = matches!(question, Some(Question::Create(..)));
@@ -126,37 +126,37 @@ impl ApiServer {
         question
     }
 
-    /// How many writes elsewhere the scheduler waits for.
+    /// How many remote writes the scheduler waits for.
     pub fn unanswered(&self) -> usize {
         self.remote.as_ref().map_or(0, Remote::unanswered)
     }
 
-    /// Says who answers the calls of extenders.
+    /// Sets the function that calls extenders.
     pub fn set_extenders(&mut self, extenders: ExtenderFn) {
         self.extenders = Some(extenders);
     }
 
-    /// Who answers the calls of extenders, if anybody does.
+    /// The function that calls extenders, if there is one.
     pub fn extenders(&self) -> Option<&ExtenderFn> {
         self.extenders.as_ref()
     }
 
-    /// Nobody answers the calls of extenders any more: there are others now.
+    /// Removes the function that calls extenders, because the configuration has other ones now.
     pub(super) fn forget_extenders(&mut self) {
         self.extenders = None;
     }
 
-    /// The time that objects are stamped with.
+    /// Sets the time that objects are stamped with.
     pub(super) fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// What is made to fail.
+    /// The injected faults.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// What is made to fail, to be changed.
+    /// The injected faults, to be changed.
     pub fn faults_mut(&mut self) -> &mut Faults {
         &mut self.faults
     }
@@ -176,17 +176,17 @@ impl ApiServer {
         std::mem::take(&mut self.deleted_pods)
     }
 
-    /// Stores an object, as new or in place of the one of its name.
+    /// Stores an object and assigns a new resource version.
     pub fn put(&mut self, mut object: Object) {
         self.revision += 1;
         if self.remote.is_some() {
-            return self.store(object); // its version is that of the API server elsewhere
+            return self.store(object); // the remote API server assigns versions
         }
         object.metadata_mut().resource_version = self.revision.into();
         self.store(object);
     }
 
-    /// Stores an object with the version it has.
+    /// Stores an object with its resource version unchanged.
     fn store(&mut self, object: Object) {
         let old = self.place(&object);
         self.note_write(&object, old.as_ref());
@@ -196,7 +196,7 @@ impl ApiServer {
         });
     }
 
-    /// Puts an object in its place and gives what was there.
+    /// Replaces an object and returns the previous one.
     fn place(&mut self, object: &Object) -> Option<Object> {
         match object {
             Object::Node(node) => {
@@ -214,19 +214,18 @@ impl ApiServer {
         }
     }
 
-    /// From now on it is remembered what the simulation writes.
+    /// Records the simulation's writes from now on.
     pub(super) fn note_writes(&mut self) {
         self.writes.get_or_insert_default();
     }
 
-    /// What the simulation wrote since the last call, if that is remembered.
+    /// The simulation's writes since the last call, if they are recorded.
     pub fn take_writes(&mut self) -> Vec<Write> {
         self.writes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes an object over from another API server, with the version it has there. What only
-    /// this simulation knew of it is gone: a pod that is on another node than here, or made
-    /// anew, leaves and comes back.
+    /// Stores the version of an object that another API server has. State that only this simulation
+    /// had is discarded: a pod that has another node or UID there is deleted and added again.
     pub(super) fn accept(&mut self, object: Object) {
         if let Some(remote) = &mut self.remote {
             remote.heard(object.key(), Some(&object));
@@ -241,7 +240,7 @@ impl ApiServer {
         }
     }
 
-    /// Forgets an object that another API server does not have any more.
+    /// Removes an object that another API server has deleted.
     pub(super) fn forget(&mut self, kind: Kind, key: NamespacedName) {
         if let Some(remote) = &mut self.remote {
             remote.heard(object_key(kind, key), None);
@@ -253,7 +252,7 @@ impl ApiServer {
         self.writes = writes;
     }
 
-    /// Deletes an object; `false` if it is not there.
+    /// Deletes an object; `false` if it does not exist.
     pub fn remove(&mut self, kind: Kind, key: NamespacedName) -> bool {
         let Some(object) = self.get(kind, key) else { return false };
         match &object {
@@ -272,15 +271,14 @@ impl ApiServer {
         true
     }
 
-    /// Whether the scheduler's own writes to a pod give it a new resource version, as a real
-    /// API server does. The queue then takes the nomination of a preemptor in at once, and
-    /// the nominated node is tried first. On unless set: only the API server behind the recorded
-    /// cycles differs from a real one in this.
+    /// Whether the scheduler's own writes to a pod give it a new resource version, as with a real
+    /// API server. The queue then sees the nomination of a preemptor at once, and the nominated
+    /// node is tried first. On by default; only the API server behind the recorded cycles differs.
     pub fn set_status_patches_count(&mut self, count: bool) {
         self.status_patches_keep_version = !count;
     }
 
-    /// Gives an object that leaves its name to the server one that no other has, and a UID.
+    /// Assigns a unique name to an object with `generateName`, and a UID.
     pub(super) fn name(&self, object: &mut Object) {
         let revision = self.revision + 1;
         let metadata = object.metadata_mut();
@@ -292,9 +290,9 @@ impl ApiServer {
         identify(object);
     }
 
-    /// Changes a pod in place, which makes a new version of it. In the recorded cycles it does
-    /// not, so that the queue, which ignores updates without a new version, goes on
-    /// there with the pod as it was popped.
+    /// Changes a pod, which gives it a new resource version. In the recorded cycles it keeps its
+    /// version, so that the queue, which ignores updates without a new version, continues with the
+    /// pod as it was popped.
     pub(super) fn change_pod(
         &mut self,
         key: NamespacedName,
@@ -311,7 +309,8 @@ impl ApiServer {
     }
 }
 
-/// Whether no update leads from one to the other.
+/// Whether no update can lead from `old` to `new`: the UID differs, or a bound pod is on another
+/// node.
 fn is_another(old: &Object, new: &Object) -> bool {
     let moved = match (old, new) {
         (Object::Pod(old), Object::Pod(new)) => {
@@ -322,12 +321,11 @@ fn is_another(old: &Object, new: &Object) -> bool {
     moved || old.metadata().uid != new.metadata().uid
 }
 
-/// What a server says of a pod that it does not have.
+/// The server's message for a pod that does not exist.
 pub(super) fn not_found(key: NamespacedName) -> String {
     format!("pods {:?} not found", key.name.as_str())
 }
 
-/// The key of an object of that kind.
 pub(super) fn object_key(kind: Kind, key: NamespacedName) -> ObjectKey {
     ObjectKey { kind, namespace: key.namespace, name: key.name }
 }

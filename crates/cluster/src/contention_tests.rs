@@ -1,5 +1,5 @@
-//! Pods whose bindings update one object at the same time, with an API server elsewhere that takes
-//! an update only of the newest version.
+//! Pods whose bindings update one object at the same time, with a remote API server that accepts an
+//! update only of the newest version.
 
 use serde_json::json;
 
@@ -15,13 +15,13 @@ const CONFLICT: &str = "Operation cannot be fulfilled on resourceclaims.resource
                         the object has been modified; please apply your changes to the latest \
                         version and try again";
 
-/// The scheduler, and the API server of which it has the copy.
+/// The scheduler, and the API server that it mirrors.
 struct Cluster {
     world: World,
     version: u64,
-    /// Updates of the claim that were taken, and that were refused.
+    /// How many updates of the claim were accepted, and how many rejected.
     updates: [usize; 2],
-    /// So many updates find that the claim was changed by something else a moment ago.
+    /// How many updates conflict with a change by another client.
     interfere: usize,
 }
 
@@ -90,7 +90,7 @@ impl Cluster {
         Ok(Written::Conflict { problem: CONFLICT.into(), newest: claim.into() })
     }
 
-    /// Schedules, and answers all that was sent meanwhile; else lets the time pass.
+    /// Schedules and answers everything that was sent; otherwise advances the clock.
     fn round(&mut self) {
         self.world.run(10);
         let sent = self.world.api_mut().take_outbox();
@@ -109,7 +109,7 @@ impl Cluster {
         pods.filter(|pod| !pod.spec.node_name.is_empty()).count()
     }
 
-    /// In how many rounds that many pods are bound.
+    /// After how many rounds this many pods are bound.
     fn rounds_until_bound(&mut self, pods: usize) -> usize {
         let mut rounds = 0;
         while self.bound() < pods {
@@ -133,7 +133,7 @@ fn pods_that_share_a_claim_reserve_it_one_after_the_other() {
     }
     cluster.rounds_until_bound(4);
     assert_eq!(cluster.claim().status.reserved_for.len(), 4);
-    // The finalizer, and a reservation for each.
+    // One update for the finalizer, and a reservation for each pod.
     assert_eq!(cluster.updates, [5, 0]);
 }
 
@@ -195,8 +195,8 @@ fn member(at: usize) -> Pod {
 }
 
 /// As upstream, a group's pods go to backoff whenever they are rejected, and from there into the
-/// next cycle at once if no other pod waits: so those that come while the claim is being allocated
-/// are tried again and again until it is.
+/// next cycle at once if no other pod waits: pods that arrive while the claim is being allocated
+/// are tried until it is.
 #[test]
 fn pods_of_a_group_that_come_one_by_one_share_a_claim() {
     let mut cluster = Cluster::new("GenericWorkload=true,GangScheduling=true");

@@ -1,5 +1,5 @@
-//! Devices behind gates that are off by default: taints by rules, claims of whole groups, and
-//! devices that stand for the node's own resources.
+//! Devices behind feature gates that are off by default: taint rules, claims of whole pod groups,
+//! and devices that represent the node's own resources.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use kubestep_config::FeatureGates;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_framework::testing::{PodBuilder, key, node, object, pod};
 
-/// The node `n1` with these devices of class `gpu`, under these gates.
+/// The node `n1` with these devices of class `gpu`, under these feature gates.
 fn world(gates: &str, devices: Value) -> World {
     let (registry, features) = (kubestep_plugins::registry(), FeatureGates::parse(gates).unwrap());
     let config = config::resolve(None, &features, &registry.descriptors()).unwrap();
@@ -66,7 +66,7 @@ fn a_rule_keeps_pods_off_devices_until_it_is_gone() {
     let record = world.step().unwrap();
     assert!(record.message.contains("cannot allocate all claims"), "{}", record.message);
     assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Unschedulable);
-    // A rule that changes nothing for the devices wakes nobody.
+    // A rule that changes nothing for the devices requeues no pod.
     world.update(rule("NoSchedule"));
     assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Unschedulable);
     world.update(rule("None"));
@@ -120,7 +120,7 @@ fn step(world: &mut World) -> Vec<CycleRecord> {
     std::iter::once((*first).clone()).chain(others).collect()
 }
 
-/// The outcomes of a step, the messages of errors in place of theirs.
+/// The outcomes of a step; errors are replaced by their messages.
 fn outcomes(world: &mut World) -> Vec<String> {
     let told = |record: &CycleRecord| match record.outcome {
         Outcome::SchedulerError => record.message.clone(),
@@ -137,8 +137,8 @@ fn a_claim_of_the_group_is_reserved_for_the_group() {
     for name in ["a", "b"] {
         world.create(member(name, json!({"resourceClaimName": "one"})).into());
     }
-    // Both share the device while they are tried. Only the first to be bound can write that;
-    // the other finds it written in its next attempt.
+    // Both share the device in the group's cycle. Only the first to bind can write the allocation;
+    // the other one finds it in its next attempt.
     let late = "running PreBind plugin \"DynamicResources\": claim default/one got allocated \
                 elsewhere in the meantime";
     assert_eq!(outcomes(&mut world), ["Scheduled", late]);
@@ -169,7 +169,7 @@ fn another_claim_is_reserved_for_each_pod() {
     assert_eq!(reserved(without, json!([shared()])), ["pods/a"]);
 }
 
-/// The message that holds a pod of the group whose claim comes from a template.
+/// The rejection message of a pod in a group whose claim comes from a template.
 fn held(gates: &str, owner: Value) -> String {
     let mut world = world(gates, json!([{"name": "a"}]));
     world.create(claim("one", owner));
@@ -199,7 +199,7 @@ fn a_claim_from_a_template_may_belong_to_the_group() {
     assert_eq!(held(without, own), missing);
 }
 
-/// PostFilter's words for a group that has a claim on another node, reserved for it.
+/// PostFilter's message for a group with a claim on another node, reserved for the group.
 fn gives_up(gates: &str, bound: bool) -> (String, usize) {
     let mut world = world(gates, json!([]));
     let mut reserved = claim("one", json!([]));
@@ -267,11 +267,11 @@ fn devices_that_stand_for_cpu_count_on_the_node() {
     assert_eq!((written.len(), written[0].resource_claim_name), (1, "one".into()));
     let node = world.scheduler().cache().nodes().find(|node| node.name == "n1").unwrap();
     assert_eq!((node.requested.milli_cpu, node.claim_users.len()), (3000, 1));
-    // Another three of the four do not fit.
+    // Three of the four do not fit again.
     let record = world.step().unwrap();
     let text = "0/1 nodes are available: 1 Insufficient cpu.";
     assert!(record.message.starts_with(text), "{}", record.message);
-    // The plugin does not hear of deleted pods, but of claims that come free.
+    // The plugin is not notified of deleted pods, but of claims that become free.
     assert!(world.delete(Kind::Pod, key("p1")));
     assert_eq!(world.scheduler().queue().place_of(key("p2")), QueueName::Unschedulable);
     world.update(claim("one", json!([])));

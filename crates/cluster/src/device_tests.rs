@@ -1,4 +1,4 @@
-//! Devices from the claim to the bound pod, with what is written on the way.
+//! Devices from the claim to the bound pod, with the writes in between.
 
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ fn claims_are_allocated_reserved_and_shared() {
         "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, \
          preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     );
-    // Devices that come free bring the pod back.
+    // Devices that become free requeue the pod.
     assert_eq!(world.scheduler().queue().place_of(key("p4")), QueueName::Unschedulable);
     world.update(claim("two", json!({})));
     world.advance(2_000_000);
@@ -119,11 +119,11 @@ fn a_claim_that_is_being_allocated_is_not_for_others() {
     let message = world.step().unwrap().message.clone();
     let expected = "resource claim default/one is in the process of being allocated";
     assert!(message.contains(expected), "{message}");
-    // The device that is decided is not free either.
+    // An allocated but unwritten device is not free either.
     world.create(user("other", "two").into());
     assert_eq!(world.step().unwrap().node, Some("n1".into()));
     assert_eq!(allocated(&world, "two").0, ["b"]);
-    // A rejection gives it back.
+    // A rejection releases it.
     let uid = world.scheduler().waiting()[0].pod().uid();
     assert!(world.reject(uid, "ManualPermit".into(), "no"));
     world.create(claim("three", json!({})));
@@ -132,7 +132,7 @@ fn a_claim_that_is_being_allocated_is_not_for_others() {
     assert_eq!(allocated(&world, "three").0, ["a"]);
 }
 
-/// A device that has to be made ready, and a pod for it that waits.
+/// A device that has to be prepared, and a pod that waits for it.
 fn waiting_world() -> World {
     let devices = json!([{
         "name": "a", "bindingConditions": ["Ready"], "bindingFailureConditions": ["Broken"],
@@ -158,7 +158,7 @@ fn report(world: &mut World, condition: &str) {
     world.update(claim.into());
 }
 
-/// How the wait ended.
+/// The outcome and message of a wait at PreBind.
 fn ending(world: &mut World) -> (Outcome, String) {
     let finished = world.scheduler_mut().take_finished();
     assert!(world.scheduler().waiting().is_empty());
@@ -267,7 +267,7 @@ fn devices_stand_in_for_an_extended_resource() {
     assert_eq!(mapping, json!([expected]));
     let claim = claim_now(&world, &name);
     assert_eq!(claim.metadata.controller().unwrap().uid, pod.metadata.uid);
-    // There is no device left for another one.
+    // No device is left for another pod.
     let another = kubestep_framework::testing::pod;
     world.create(another("q").requests("example.com/gpu", "1").into());
     assert_eq!(world.step().unwrap().outcome, Outcome::Unschedulable);
@@ -298,7 +298,7 @@ fn a_claim_left_behind_by_a_failed_binding_is_deleted_first() {
     assert!(world.api().objects().resource_claims.is_empty());
 }
 
-/// An error puts the pod into backoff, from which it is tried again soon.
+/// An error puts the pod into backoff, so it is tried again soon.
 #[test]
 fn a_claim_that_cannot_be_written_is_tried_again_soon() {
     let mut world = world(None, json!([{"name": "a"}]));

@@ -1,7 +1,7 @@
-//! What is made to fail outside of the scheduler: bindings at the API server, and extenders.
+//! Injected faults outside of the scheduler: bindings at the API server, and extenders.
 //!
-//! The errors say that they were injected, so that they show as such wherever they end up:
-//! in a status, a condition, an event.
+//! Their errors say that they were injected, so that they are recognizable in a status, a condition
+//! or an event.
 
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::FAULT;
@@ -10,16 +10,16 @@ use kubestep_framework::record::intervention::FAULT;
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Faults {
     bindings: Vec<BindFault>,
-    /// Extenders that are down, by their place in the effective order.
+    /// Extenders that are down, by index in the effective order.
     extenders: Vec<usize>,
 }
 
 /// A binding that fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BindFault {
-    /// The pod that cannot be bound; any without.
+    /// The pod that cannot be bound; `None`: any pod.
     pub pod: Option<NamespacedName>,
-    /// Whether every binding fails, or only the next.
+    /// Whether every binding fails, or only the next one.
     pub lasting: bool,
 }
 
@@ -36,17 +36,17 @@ impl Faults {
         }
     }
 
-    /// Whether nothing is made to fail.
+    /// Whether no fault is injected.
     pub fn is_empty(&self) -> bool {
         *self == Faults::default()
     }
 
-    /// Lets everything work again.
+    /// Removes all faults.
     pub fn clear(&mut self) {
         *self = Faults::default();
     }
 
-    /// Fails if the binding of that pod is to fail.
+    /// Fails if a fault applies to the binding of this pod.
     pub(super) fn bind(&mut self, pod: NamespacedName) -> Result<(), String> {
         let concerns = |fault: &BindFault| fault.pod.is_none_or(|only| only == pod);
         let Some(at) = self.bindings.iter().position(concerns) else { return Ok(()) };
@@ -56,7 +56,7 @@ impl Faults {
         Err(format!("{FAULT}: pod {pod} cannot be bound"))
     }
 
-    /// Fails if that extender is down.
+    /// Fails if this extender is down.
     pub(super) fn extender(&self, index: usize) -> Result<(), String> {
         match self.extenders.contains(&index) {
             true => Err(format!("{FAULT}: extender {index} is down")),

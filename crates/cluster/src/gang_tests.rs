@@ -1,4 +1,5 @@
-//! Pod groups from the first pod to the bound gang, and back when there is no room for all.
+//! Pod groups from the first pod to the bound gang, and rejected as a whole if the capacity does
+//! not suffice.
 
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use kubestep_config::FeatureGates;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, object, pod};
 
-/// A node with room for `cpu`, and a gang that needs `min_count` pods.
+/// A node with `cpu` CPUs, and a gang that needs `min_count` pods.
 fn world(cpu: &str, min_count: i32) -> World {
     let gates = [("GenericWorkload", true), ("GangScheduling", true)];
     let features = FeatureGates::from_pairs(gates).unwrap();
@@ -80,7 +81,7 @@ fn without_room_for_all_nobody_starts() {
         let pod = world.api().objects().pod(key(name)).unwrap();
         assert_eq!(pod.spec.node_name, "");
     }
-    // Nothing of the attempt is left behind: a pod of its own takes the room.
+    // The attempt leaves nothing reserved: a separate pod gets the CPU.
     world.create(pod("own").requests("cpu", "1").priority(9).into());
     assert_eq!(world.step().unwrap().outcome, Outcome::Scheduled);
 }

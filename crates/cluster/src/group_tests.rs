@@ -1,5 +1,5 @@
-//! Pod groups that must keep to one topology domain, and groups that preempt as a whole: from
-//! the first pod to the bound group.
+//! Pod groups that must stay in one topology domain, and groups that preempt as a whole, from the
+//! first pod to the bound group.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn world_of(gates: &str, configuration: Option<&str>) -> World {
     World::new(&config, features, &registry).unwrap()
 }
 
-/// Nodes as (name, rack, CPU); an empty rack is none.
+/// Nodes as (name, rack, CPU); an empty rack means no label.
 fn world(gates: &str, nodes: &[(&str, &str, &str)]) -> World {
     let mut world = world_of(gates, None);
     for (name, rack, cpu) in nodes {
@@ -69,7 +69,7 @@ fn step(world: &mut World) -> Vec<CycleRecord> {
     std::iter::once((*first).clone()).chain(others).collect()
 }
 
-/// The pods with their nodes, or with the messages.
+/// The pods with their nodes, or with their messages.
 fn told(records: &[CycleRecord]) -> Vec<String> {
     let told = |record: &CycleRecord| match (record.outcome, record.node) {
         (Outcome::Scheduled, Some(node)) => format!("{} on {node}", record.pod.name),
@@ -102,7 +102,7 @@ fn a_group_is_placed_within_one_domain() {
     world.create(in_a_rack(3));
     ["a", "b", "c"].into_iter().for_each(|name| world.create(member(name).into()));
     let records = step(&mut world);
-    // The first rack has room for two only, and the node without a rack does not count.
+    // The first rack has capacity for two only, and the node without a rack does not count.
     assert_eq!(told(&records), ["a on n4", "b on n4", "c on n2"]);
     assert_eq!(placements(&records[0]), ["r1 2/2", "r2 2/3"]);
     assert_eq!(records[0].placement, Some(1));
@@ -173,7 +173,7 @@ fn a_pod_that_names_a_node_outside_the_domain_keeps_to_the_domain() {
     let mut world = world(PLACED, &[("n1", "r1", "4"), ("n2", "r2", "1")]);
     world.create(in_a_rack(2));
     world.create(member("a").into());
-    // It fits on n2 only, where there is no room for both.
+    // It fits on n2 only, which lacks capacity for both.
     let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchFields": [
             {"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]}}});
@@ -199,7 +199,7 @@ fn a_seed_picks_among_equal_placements() {
     assert!(picked.iter().any(|node| node == "n1") && picked.iter().any(|node| node == "n2"));
 }
 
-/// A world of full nodes, each with a pod of low priority.
+/// Full nodes, each with a pod of low priority.
 fn full(gates: &str) -> World {
     let mut world = world(gates, &[("n1", "", "1"), ("n2", "", "1"), ("n3", "", "1")]);
     for (name, node, priority) in [("x", "n1", 1), ("y", "n2", 2), ("z", "n3", 99)] {
@@ -279,7 +279,7 @@ fn victims_are_marked_in_the_name_of_the_group() {
     assert_eq!(condition.unwrap().message, text);
 }
 
-/// The group's condition after one attempt of a single pod of it.
+/// The group's condition after one attempt to schedule a single pod of it.
 fn refused(mut world: World, group: Object, pod: Pod) -> String {
     world.create(group);
     world.create(pod.into());

@@ -1,5 +1,5 @@
-//! How the simulated API server takes the scheduler's writes: at once, from memory, unless it is
-//! only the copy of one elsewhere. Then they go out, and the scheduler hears later.
+//! How the simulated API server handles the scheduler's writes: immediately in memory, unless it
+//! mirrors a remote one. Then they are sent, and the scheduler gets the answer later.
 
 use std::sync::Arc;
 use std::task::{Poll, ready};
@@ -17,13 +17,13 @@ use kubestep_framework::host::{ApiEvent, ExtenderCall, Host, PodStatusPatch, Upd
 use kubestep_framework::pod::NamespacedName;
 
 impl ApiServer {
-    /// The pod as it is known, for a write elsewhere.
+    /// The reference to a known pod, for a remote write.
     fn pod_ref(&self, key: NamespacedName) -> Result<PodRef, String> {
         let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         Ok(PodRef { key, uid: pod.metadata.uid })
     }
 
-    /// The change of an object from what is known to what is to be.
+    /// The update request from the known version of an object to the wanted one.
     fn update_of(&self, object: &Object) -> Result<Request, String> {
         let (kind, key) = (object.kind(), NamespacedName::of(object));
         let before = Host::get(self, kind, key);
@@ -31,7 +31,7 @@ impl ApiServer {
         Ok(Request::Update { before, after: object.clone() })
     }
 
-    /// Sends a write whose answer nobody waits for; `false` where nothing is elsewhere.
+    /// Sends a remote write whose answer nothing waits for; `false` if the API server is local.
     fn sent(&mut self, request: impl FnOnce() -> Request) -> bool {
         match &mut self.remote {
             Some(remote) => {
@@ -42,7 +42,7 @@ impl ApiServer {
         }
     }
 
-    /// Asks elsewhere; `None` where nothing is.
+    /// Sends a remote request and returns its answer; `None` if the API server is local.
     fn ask(
         &mut self,
         question: Question,
@@ -80,7 +80,7 @@ impl ApiServer {
         let users = claim.status.reserved_for.len();
         claim.status.reserved_for.retain(|other| other.uid != user);
         match claim.status.reserved_for.len() == users {
-            true => Ok(()), // a patch that changes nothing is no new version
+            true => Ok(()), // an empty patch gives no new version
             false => self.update_here(claim.into()).map(drop),
         }
     }
@@ -273,7 +273,7 @@ impl Host for ApiServer {
     ) -> Result<(), String> {
         let pod = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if pod.status.node_allocatable_resource_claim_statuses == statuses {
-            return Ok(()); // a patch that changes nothing is no new version
+            return Ok(()); // an empty patch gives no new version
         }
         let pod = PodRef { key, uid: pod.metadata.uid };
         let request = || Request::NodeResourceClaims { pod, statuses: statuses.clone() };
@@ -292,7 +292,7 @@ impl Host for ApiServer {
         self.events.push(event);
     }
 
-    /// An extender that binds a pod does so through this API server.
+    /// When an extender binds a pod, the binding goes through this API server.
     fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String> {
         self.faults.extender(call.extender)?;
         let Some(extenders) = self.extenders().cloned() else {
@@ -309,7 +309,7 @@ impl Host for ApiServer {
         Ok(answer)
     }
 
-    /// Elsewhere the extender is asked beside the cycles: it may take its time.
+    /// With a remote API server the extender is called in the background, because it may be slow.
     fn bind_by_extender(&mut self, call: ExtenderCall) -> Poll<Result<serde_json::Value, String>> {
         let binding = extender::binding_in(&call).filter(|_| self.remote.is_some());
         let Some((key, uid, _)) = binding else { return Poll::Ready(self.call_extender(call)) };
@@ -324,7 +324,7 @@ impl Host for ApiServer {
     }
 }
 
-/// The object that an answer tells, or as it was sent.
+/// The object in the answer; without one, the object that was sent.
 fn object_of(
     answer: Option<Poll<Result<Written, String>>>,
     sent: Object,

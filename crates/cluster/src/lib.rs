@@ -1,8 +1,8 @@
-//! A cluster in memory around the embedded scheduler: a clock that moves only when told, an
-//! API server that answers at once, and the controllers a scheduler waits for.
+//! A cluster in memory around the embedded scheduler: a clock that moves only when it is advanced,
+//! an API server that answers immediately, and the controllers that a scheduler depends on.
 //!
-//! The scheduler is driven step by step; after every cycle and every change, all that would
-//! run beside it has finished: bindings, evictions, and the delivery of events to the queue.
+//! The scheduler is driven step by step; after every cycle and every change, all background work
+//! has finished: bindings, evictions, and the delivery of events to the queue.
 
 mod alone;
 mod api_server;

@@ -1,29 +1,29 @@
-//! Filling a world with the objects of a file: first everything but pending pods, in order of
+//! Loads the objects of a file into a world: first everything except pending pods, in order of
 //! appearance, then the pending pods by creation time.
 //!
-//! Objects go through what the API server does on creation: identity, defaults, priority.
+//! Objects get what the API server sets on creation: identity, defaults, priority.
 
 use crate::World;
 use kubestep_api::admission;
 use kubestep_api::admission::PriorityClasses;
 use kubestep_api::{Object, Pod, defaults};
 
-/// Loads `objects` into `world`. Gives warnings for people about what can be loaded but is
-/// hardly meant.
+/// Loads `objects` into `world`. Returns warnings about objects that are valid but probably not
+/// intended.
 pub fn load(world: &mut World, objects: impl IntoIterator<Item = Object>) -> Vec<String> {
     let mut objects: Vec<Object> = objects.into_iter().collect();
     let classes = priority_classes(&objects);
     let warnings = admit(&mut objects, &classes);
     let (mut pending, settled): (Vec<Object>, Vec<Object>) =
         objects.into_iter().partition(is_pending);
-    // A stable sort: pods of the same second stay in order of appearance.
+    // A stable sort: pods created in the same second stay in order of appearance.
     pending.sort_by_key(|object| object.metadata().creation_timestamp);
     world.create_all(settled.into_iter().chain(pending));
     warnings
 }
 
-/// Creates objects in a world that is loaded, in their order, with the priority classes that it
-/// has. Gives warnings as [`load`] does.
+/// Creates objects in a loaded world, in their order, with its priority classes. Returns warnings
+/// as [`load`] does.
 pub fn add(world: &mut World, mut objects: Vec<Object>) -> Vec<String> {
     let classes = world.api().objects().priority_classes.clone();
     let classes = PriorityClasses::new(classes.values().map(AsRef::as_ref));

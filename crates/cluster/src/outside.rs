@@ -1,5 +1,5 @@
-//! A simulated cluster that follows another one: what changes there is taken over here, with
-//! the versions and the time it has there.
+//! A simulated cluster that follows another one: its changes are applied with the versions and
+//! times of the other one.
 
 use crate::World;
 use crate::remote::{Answer, Question};
@@ -9,20 +9,20 @@ use kubestep_config::ResolvedProfile;
 use kubestep_framework::pod::NamespacedName;
 
 impl World {
-    /// From now on it is remembered what this simulation writes, as opposed to what it takes
-    /// over: [`ApiServer::take_writes`](crate::ApiServer::take_writes).
+    /// From now on records this simulation's own writes, without the changes that it follows:
+    /// [`ApiServer::take_writes`](crate::ApiServer::take_writes).
     pub fn note_writes(&mut self) {
         self.api_mut().note_writes();
     }
 
-    /// From now on what the scheduler writes is for an API server elsewhere, of which this
-    /// cluster is the copy: [`ApiServer::take_outbox`](crate::ApiServer::take_outbox)
-    /// gives it, and [`World::answer`] brings what became of it.
+    /// From now on the scheduler's writes go to a remote API server, which this cluster mirrors:
+    /// [`ApiServer::take_outbox`](crate::ApiServer::take_outbox) returns them, and
+    /// [`World::answer`] delivers their results.
     pub fn write_elsewhere(&mut self) {
         self.api_mut().be_remote();
     }
 
-    /// Takes the answer to a write elsewhere in, and goes on with whatever waited for it.
+    /// Delivers the answer to a remote write, and continues what waited for it.
     pub fn answer(&mut self, ticket: u64, answer: Answer) {
         match self.api.answered(ticket, answer) {
             Some(Question::Bind(uid)) => {
@@ -35,37 +35,37 @@ impl World {
         self.settle();
     }
 
-    /// Sets the clock of a cluster that is still empty so that it shows `now` after at most
-    /// `objects` were loaded: loading takes its time.
+    /// Sets the clock of an empty cluster so that it shows `now` after at most `objects` objects
+    /// were loaded, because loading advances it.
     pub fn begin_at(&mut self, now: Time, objects: usize) {
         self.advance_to(Time(now.0 - objects as i64 * 1_000));
     }
 
-    /// Moves the clock to `now`, if that is later, and does what is due then.
+    /// Advances the clock to `now`, if that is later, and handles everything that is due.
     pub fn advance_to(&mut self, now: Time) {
         if now > self.now() {
             self.advance(now.0 - self.now().0);
         }
     }
 
-    /// Takes an object over as it is there. The clock stands still.
+    /// Stores the other cluster's version of an object, without advancing the clock.
     pub fn accept(&mut self, mut object: Object) {
         defaults::apply(&mut object);
         self.api_mut().accept(object);
         self.settle();
     }
 
-    /// Forgets an object that is gone there.
+    /// Removes an object that the other cluster has deleted.
     pub fn forget(&mut self, kind: Kind, key: NamespacedName) {
         self.api_mut().forget(kind, key);
         self.settle();
     }
 
-    /// Gives a scheduler name that no profile serves the first profile's plugins, so that its
-    /// pods can be tried.
+    /// Gives a scheduler name without a profile the first profile's plugins, so that its pods can
+    /// be scheduled.
     ///
     /// # Errors
-    /// A plugin refuses to be built another time.
+    /// A plugin cannot be built again.
     pub fn serve(&mut self, name: Symbol) -> Result<(), String> {
         let mut config = (**self.config()).clone();
         let Some(first) = config.profiles.first().cloned() else { return Ok(()) };
@@ -76,7 +76,7 @@ impl World {
         self.reconfigure_to(config)
     }
 
-    /// Puts a waiting pod aside in the name of `by`, until it changes.
+    /// Parks a pending pod in the name of `by`, until it changes.
     pub fn put_aside(&mut self, pod: NamespacedName, by: Symbol) {
         let now = self.now();
         self.scheduler_mut().put_aside(pod, by, now);

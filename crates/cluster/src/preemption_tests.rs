@@ -1,4 +1,4 @@
-//! Preemption from the decision to the bound preemptor, with everything that runs beside it.
+//! Preemption from the decision to the bound preemptor, with all background work.
 
 use crate::World;
 use kubestep_api::Pod;
@@ -47,7 +47,7 @@ fn victims_go_and_the_preemptor_comes() {
     assert_eq!(record.nominated_node, Some("n1".into()));
     let victims = record.preemption.as_ref().unwrap().victims.clone();
     assert_eq!(victims, [key("a"), key("b"), key("c")]);
-    // Beside the cycle, so after its end.
+    // In the background, so after the end of the cycle.
     let preempted = |name| format!("{name} Preempted: Preempted by pod default-high on node n1");
     let mut expected = vec![format!("high FailedScheduling: {NO_CPU}")];
     expected.extend(["a", "b", "c"].map(preempted));
@@ -56,7 +56,7 @@ fn victims_go_and_the_preemptor_comes() {
     assert_eq!(world.scheduler().preemptions().count(), 0);
     let status = &world.api().objects().pod(key("high")).unwrap().status;
     assert_eq!(status.nominated_node_name, "n1");
-    // The deletions brought it back, and nothing gates it any more.
+    // The deletions requeued it, and it is no longer gated.
     let place = world.scheduler().queue().place_of(key("high"));
     assert!(matches!(place, QueueName::Active | QueueName::Backoff), "{place:?}");
     world.advance(2_000_000);

@@ -1,5 +1,5 @@
-//! What a person does to the scheduler of a cluster at work: another configuration, and pods
-//! moved in its queue.
+//! Manual changes to the scheduler of a running cluster: another configuration, and pods moved in
+//! its queue.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::registry::Registry;
 
 impl World {
-    /// The configuration that the scheduler has.
+    /// The scheduler's present configuration.
     pub fn config(&self) -> &Arc<ResolvedConfig> {
         &self.config
     }
@@ -19,11 +19,11 @@ impl World {
         &self.registry
     }
 
-    /// Gives the scheduler another configuration: a document, changes on top of it, and
-    /// feature gates. Cluster, queue and clock stay.
+    /// Replaces the scheduler's configuration: a document, overrides, and feature gates. Cluster,
+    /// queue and clock are kept.
     ///
     /// # Errors
-    /// What kube-scheduler would refuse to start with. Nothing was changed.
+    /// What kube-scheduler would refuse to start with. Nothing is changed then.
     pub fn reconfigure(
         &mut self,
         text: Option<&str>,
@@ -39,7 +39,7 @@ impl World {
         self.reconfigure_to(config)
     }
 
-    /// The same with a configuration that is resolved already.
+    /// Like [`World::reconfigure`], with a resolved configuration.
     pub(super) fn reconfigure_to(&mut self, config: ResolvedConfig) -> Result<(), String> {
         self.scheduler.reconfigure(&config, config.features, &self.registry, self.now)?;
         if config.extenders != self.config.extenders {
@@ -50,21 +50,21 @@ impl World {
         Ok(())
     }
 
-    /// Moves a pod into the active queue. `false` if it does not get there.
+    /// Moves a pod to the active queue. `false` if it does not get there.
     pub fn activate(&mut self, key: NamespacedName) -> bool {
         let done = self.scheduler.activate(key, self.now);
         self.settle();
         done
     }
 
-    /// Tries a pod again that waits for an event. `false` if it does not wait for one.
+    /// Requeues a pod that waits for an event. `false` if it does not wait for one.
     pub fn retry(&mut self, key: NamespacedName) -> bool {
         let done = self.scheduler.retry(key, self.now);
         self.settle();
         done
     }
 
-    /// `percentageOfNodesToScore`, if it was not the document that said it.
+    /// `percentageOfNodesToScore`, if it did not come from the document.
     fn percentage_from_elsewhere(&self) -> Option<i32> {
         let percentage = self.config.percentage_of_nodes_to_score;
         let written = self.config.document.percentage_of_nodes_to_score.unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Writes for an API server that is elsewhere: the scheduler's requests wait in an outbox until
-//! somebody carries them there, and its answers are kept until the scheduler asks again.
+//! Writes to a remote API server: the scheduler's requests stay in an outbox until the caller sends
+//! them, and the answers are kept until the scheduler asks again.
 //!
-//! Nothing in here waits or sends, so that a cluster with an API server elsewhere is still one
-//! that can be copied and done again. What a watch tells, not the answer to a write, changes
-//! the objects; an answer is only read where the scheduler asks for the newest version.
+//! Nothing in this module waits or sends, so a cluster with a remote API server can still be copied
+//! and replayed. Objects change when a watch reports it, not when a write is answered; an answer is
+//! only read where the scheduler asks for the newest version.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use kubestep_api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceClaim, Res
 use kubestep_framework::host::{ApiEvent, ExtenderCall, PodStatusPatch};
 use kubestep_framework::pod::NamespacedName;
 
-/// A pod as it has to be for a write to be about it.
+/// A pod that a write refers to; the write fails if its UID differs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PodRef {
     /// Its name.
@@ -26,61 +26,61 @@ pub struct PodRef {
     pub uid: Symbol,
 }
 
-/// A write.
+/// A write request.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Request {
     /// Binds a pod to a node.
     Bind {
         /// The pod.
         pod: PodRef,
-        /// The node.
+        /// The node to bind it to.
         node: Symbol,
     },
     /// Lets an extender bind a pod.
     ExtenderBind {
         /// The pod.
         pod: PodRef,
-        /// What to ask the extender.
+        /// The call of the extender.
         call: ExtenderCall,
     },
     /// Sets a condition of a pod and its nominated node.
     PodStatus {
         /// The pod.
         pod: PodRef,
-        /// What to set.
+        /// The condition and the nominated node.
         patch: PodStatusPatch,
     },
-    /// Sets a condition, if there is one, and deletes the pod.
+    /// Sets a condition, if given, and deletes the pod.
     Evict {
         /// The pod.
         pod: PodRef,
-        /// The condition.
+        /// The condition, with the reason of the eviction.
         condition: Option<Condition>,
     },
-    /// Says in a pod's status which claim stands for its extended resources.
+    /// Sets the claim for extended resources in a pod's status.
     ExtendedResourceClaim {
         /// The pod.
         pod: PodRef,
-        /// What to say.
+        /// The claim.
         status: PodExtendedResourceClaimStatus,
     },
-    /// Says in a pod's status what its claims take of the node's own resources.
+    /// Sets what a pod's claims use of the node's own resources in its status.
     NodeResourceClaims {
         /// The pod.
         pod: PodRef,
-        /// What to say.
+        /// The resources, by claim.
         statuses: Vec<NodeAllocatableResourceClaimStatus>,
     },
-    /// Changes an object from one version to another, unless somebody else was faster.
+    /// Updates an object; fails with a conflict if another client was faster.
     Update {
-        /// As it is known.
+        /// The version that the update is based on.
         before: Object,
-        /// As it is to be.
+        /// The wanted version.
         after: Object,
     },
-    /// Makes an object.
+    /// Creates an object.
     Create(Object),
-    /// Removes a user from `reservedFor` of a claim, whatever else changed in it.
+    /// Removes a user from `reservedFor` of a claim, regardless of its other changes.
     ReleaseClaim {
         /// The claim's name.
         key: NamespacedName,
@@ -91,23 +91,23 @@ pub enum Request {
     },
     /// Removes a finalizer from a claim, and deletes it.
     DeleteClaim {
-        /// As it is known.
+        /// The known version.
         claim: Arc<ResourceClaim>,
-        /// The finalizer.
+        /// The finalizer to remove.
         finalizer: Symbol,
     },
-    /// Sets a condition of a pod group, whatever else changed in it.
+    /// Sets a condition of a pod group, regardless of its other changes.
     GroupCondition {
         /// The group's name.
         key: NamespacedName,
         /// The group's UID.
         uid: Symbol,
-        /// The condition.
+        /// The condition to set.
         condition: Condition,
     },
     /// An event for people.
     Event {
-        /// What it says.
+        /// The contents of the event.
         event: ApiEvent,
         /// The version of the pod that it is about.
         version: ResourceVersion,
@@ -115,7 +115,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// What is written, in a few words.
+    /// The write, in a few words.
     pub fn words(&self) -> String {
         match self {
             Request::Bind { pod, node } => format!("bind {} to {node}", pod.key),
@@ -151,49 +151,49 @@ impl Request {
     }
 }
 
-/// A request on its way, with the number that its answer has to name.
+/// A request in flight, with the ticket that its answer refers to.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outgoing {
-    /// Counted from one.
+    /// Counted from 1.
     pub ticket: u64,
-    /// What is to be written.
+    /// The write.
     pub request: Request,
 }
 
-/// What became of a write that went well.
+/// The result of a successful write.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Written {
-    /// It is done.
+    /// The write succeeded.
     Done,
-    /// The object was not there any more.
+    /// The object no longer exists.
     Gone,
-    /// It is done, and this is the object now.
+    /// The write succeeded; the new version of the object.
     Object(Object),
-    /// Somebody else was faster.
+    /// Another client was faster.
     Conflict {
-        /// The server's words.
+        /// The server's message.
         problem: String,
-        /// The object as they left it.
+        /// The present version of the object.
         newest: Object,
     },
 }
 
-/// An answer: what became of it, or what went wrong, in the server's words.
+/// The result of a write, or the server's error message.
 pub type Answer = Result<Written, String>;
 
-/// What is asked about, with the asking pod where several may ask about one object: asked again,
-/// it is the same question.
+/// Identifies a request across repeated calls, with the pod's UID where several pods may write to
+/// one object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Question {
-    /// Whether a pod is bound, by UID.
+    /// Is a pod bound? By UID.
     Bind(Symbol),
-    /// Whether a pod is evicted, by UID.
+    /// Is a pod evicted? By UID.
     Evict(Symbol),
-    /// Whether an object is updated, for the pod of that UID.
+    /// Is an object updated for the pod with this UID?
     Update(Symbol, ObjectKey),
-    /// Whether an object of a kind is made, for the pod of that UID.
+    /// Is an object of this kind created for the pod with this UID?
     Create(Symbol, Kind),
-    /// Whether a pod's status names its claim, by UID.
+    /// Does a pod's status name its claim? By UID.
     Claim(Symbol),
 }
 
@@ -204,27 +204,27 @@ struct Asked {
     answer: Option<Answer>,
 }
 
-/// Writes on their way to an API server, and what is known of objects before a watch shows it.
+/// Writes in flight to an API server, and versions of objects that no watch has reported yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remote {
     tickets: u64,
     outbox: Vec<Outgoing>,
     asked: HashMap<Question, Asked>,
-    /// Who waits for the answer of a ticket.
+    /// The question that waits for the answer to a ticket.
     waiting: HashMap<u64, Question>,
-    /// Objects as answers told them, until a watch has told so much.
+    /// Objects from answers, until a watch reports that version.
     newer: BTreeMap<ObjectKey, Object>,
 }
 
 impl Remote {
-    /// Sends a request whose answer nobody waits for.
+    /// Sends a request whose answer nothing waits for.
     pub fn send(&mut self, request: Request) -> u64 {
         self.tickets += 1;
         self.outbox.push(Outgoing { ticket: self.tickets, request });
         self.tickets
     }
 
-    /// Sends a request the first time, and gives the answer once there is one.
+    /// Sends a request at the first call, and returns the answer once there is one.
     pub fn ask(&mut self, question: Question, request: Request) -> Poll<Answer> {
         if let Some(asked) = self.asked.get_mut(&question)
             && is_same(&asked.request, &request)
@@ -239,8 +239,9 @@ impl Remote {
         Poll::Pending
     }
 
-    /// Takes an answer in. Gives the question that was asked with that ticket. Its answer is
-    /// dropped if something else was asked in its place, but others may wait for it to be there.
+    /// Stores an answer. Returns the question asked with its ticket. If the question was asked
+    /// again with another request, the answer is dropped, but other pods may wait for the update to
+    /// end.
     pub fn answer(&mut self, ticket: u64, answer: Answer) -> Option<Question> {
         if let Ok(Written::Object(object) | Written::Conflict { newest: object, .. }) = &answer {
             self.newer.insert(object.key(), object.clone());
@@ -254,24 +255,24 @@ impl Remote {
         Some(question)
     }
 
-    /// Whether an update of an object was sent and is not answered yet.
+    /// Whether an update of an object is in flight.
     pub fn is_updating(&self, key: ObjectKey) -> bool {
         let of_object =
             |question: &Question| matches!(question, Question::Update(_, of) if *of == key);
         self.waiting.values().any(of_object)
     }
 
-    /// The requests since the last call.
+    /// Takes the requests since the last call.
     pub fn take_outbox(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.outbox)
     }
 
-    /// The requests since the last time they were taken.
+    /// The requests since they were last taken.
     pub fn outbox(&self) -> &[Outgoing] {
         &self.outbox
     }
 
-    /// The oldest request that somebody waits for, or that was not taken yet.
+    /// The oldest request that is waited for, or that was not taken yet.
     pub fn next_open(&mut self) -> Option<Outgoing> {
         let asked = self.waiting.iter().filter_map(|(ticket, question)| {
             let asked = self.asked.get(question).filter(|asked| asked.ticket == *ticket)?;
@@ -282,18 +283,17 @@ impl Remote {
         Some(open)
     }
 
-    /// The objects as answers told them and no watch has yet.
+    /// Takes the objects from answers that no watch has reported yet.
     pub fn take_newer(&mut self) -> Vec<Object> {
         std::mem::take(&mut self.newer).into_values().collect()
     }
 
-    /// How many requests were made that have no answer yet and are waited for.
+    /// How many requests are waited for.
     pub fn unanswered(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Hears of an object, or that it is gone with `None`: answers that are older do not count
-    /// any more.
+    /// A watch reports an object (`None`: deleted): answers that are not newer are dropped.
     pub fn heard(&mut self, key: ObjectKey, object: Option<&Object>) {
         let Some(newer) = self.newer.get(&key) else { return };
         if object.is_none_or(|heard| !is_newer(newer, heard)) {
@@ -301,13 +301,13 @@ impl Remote {
         }
     }
 
-    /// Whether an answer told a version of an object of which nothing was heard yet.
+    /// Whether an answer contained a version of an object that no watch has reported yet.
     pub fn awaits(&self, key: ObjectKey) -> bool {
         self.newer.contains_key(&key)
     }
 
-    /// The newest version: as an answer told it, or as it is stored. What was made elsewhere is
-    /// there as soon as the answer says so.
+    /// The newest version: from an answer, or as stored. A created object exists as soon as the
+    /// answer arrives.
     pub fn newest(&self, key: ObjectKey, stored: Option<Object>) -> Option<Object> {
         match (self.newer.get(&key), stored) {
             (Some(newer), Some(stored)) if !is_newer(newer, &stored) => Some(stored),
@@ -317,7 +317,7 @@ impl Remote {
     }
 }
 
-/// Whether it is the same write. Times in conditions may differ: it is written once.
+/// Whether two requests are the same write. Times in conditions may differ: it is sent once.
 fn is_same(asked: &Request, request: &Request) -> bool {
     match (asked, request) {
         (Request::Evict { pod, .. }, Request::Evict { pod: other, .. }) => pod == other,
@@ -326,7 +326,8 @@ fn is_same(asked: &Request, request: &Request) -> bool {
     }
 }
 
-/// Whether one version of an object is newer than another. Versions are numbers that grow.
+/// Whether one version of an object is newer than another. Resource versions are increasing
+/// numbers.
 fn is_newer(object: &Object, than: &Object) -> bool {
     let version = |object: &Object| object.metadata().resource_version.number();
     matches!((version(object), version(than)), (Some(one), Some(other)) if one > other)

@@ -1,4 +1,4 @@
-//! Ties from the setting to the node that is taken.
+//! Tie breaking, from the setting to the chosen node.
 
 use crate::World;
 use kubestep_config as config;
@@ -8,7 +8,7 @@ use kubestep_framework::record::CycleRecord;
 use kubestep_framework::testing::{PodBuilder, node, pod};
 use kubestep_framework::tie_break::TieBreak;
 
-/// One candidate is enough for preemption.
+/// Preemption evaluates only one candidate.
 const ONE_CANDIDATE: &str = "
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -18,7 +18,7 @@ profiles:
     args: {minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 1}
 ";
 
-/// A world with the nodes n1, n2, …, each with a pod that asks for so much cpu of its 4.
+/// The nodes n1, n2, … with 4 CPUs, each with a pod that requests the given cpu.
 fn world(tie_break: TieBreak, used: &[&str]) -> World {
     let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
     let config = config::resolve(Some(ONE_CANDIDATE), &features, &registry.descriptors()).unwrap();
@@ -32,7 +32,7 @@ fn world(tie_break: TieBreak, used: &[&str]) -> World {
     world
 }
 
-/// Schedules one pod and gives the record of its cycle.
+/// Schedules one pod and returns the record of its cycle.
 fn first_cycle(tie_break: TieBreak, used: &[&str]) -> CycleRecord {
     let mut world = world(tie_break, used);
     world.create(pod("new").priority(9).requests("cpu", "1").into());

@@ -1,9 +1,9 @@
-//! A stand-in for the volume controller and the provisioners of a real cluster: what the
-//! scheduler decides about volumes is carried out at once.
+//! Simulates the volume controller and the provisioners of a real cluster: the scheduler's
+//! decisions about volumes are carried out immediately.
 //!
-//! A volume that was given a claim becomes bound to it. A claim that was given a node gets a
-//! volume `pvc-NAMESPACE-NAME`, bound to it and to be reached from where the provisioner would
-//! put it: see [`topology`].
+//! A volume with a claim reference becomes bound to the claim. A claim with a selected node gets a
+//! volume `pvc-NAMESPACE-NAME`, bound to it and reachable from the topology that the provisioner
+//! would choose: see [`topology`].
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// Carries out what the scheduler has just written.
+/// Carries out the decision in an object that the scheduler has written.
 pub(super) fn react(api: &mut ApiServer, written: &Object) {
     match written {
         Object::PersistentVolume(volume) => bind(api, volume),
@@ -35,7 +35,7 @@ pub(super) fn react(api: &mut ApiServer, written: &Object) {
     }
 }
 
-/// Binds a volume to the claim that it names, if that is still unbound.
+/// Binds a volume to the claim that it references, if the claim is unbound.
 fn bind(api: &mut ApiServer, volume: &Arc<PersistentVolume>) {
     let Some(reference) = &volume.spec.claim_ref else { return };
     let key = NamespacedName::new(reference.namespace, reference.name);
@@ -52,7 +52,7 @@ fn bind(api: &mut ApiServer, volume: &Arc<PersistentVolume>) {
     api.put(volume.into());
 }
 
-/// The claim once it has the volume.
+/// The claim as bound to the volume.
 fn bound_claim(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> PersistentVolumeClaim {
     let mut claim = claim.clone();
     claim.spec.volume_name = volume.metadata.name;
@@ -65,7 +65,7 @@ fn bound_claim(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> Pers
     claim
 }
 
-/// Makes a volume for a claim whose node is chosen.
+/// Creates a volume for a claim with a selected node.
 fn provision(api: &mut ApiServer, claim: &PersistentVolumeClaim) {
     let Some(node) = claim.metadata.annotations.get_str(SELECTED_NODE).copied() else { return };
     if !claim.spec.volume_name.is_empty() {
@@ -78,10 +78,10 @@ fn provision(api: &mut ApiServer, claim: &PersistentVolumeClaim) {
     api.put(volume.into());
 }
 
-/// The labels that a new volume asks of its nodes: those of the chosen node that the CSI driver
-/// reports as topology keys in the CSINode, as the external provisioner has it; none for a driver
-/// without such keys. Without a word from the driver, those that the class allows; else its host
-/// name, if it has one.
+/// The node labels that a new volume requires: as in the external provisioner, those of the
+/// selected node that the CSI driver reports as topology keys in the CSINode; none for a driver
+/// without topology keys. Without an entry of the driver, the topologies that the class allows;
+/// otherwise the host name, if the node has one.
 fn topology(api: &ApiServer, class: &StorageClass, node: Symbol) -> Vec<(Symbol, Symbol)> {
     let Some(object) = api.node(node) else { return Vec::new() };
     let labels = &object.metadata.labels;
@@ -140,7 +140,7 @@ fn new_volume(
     volume
 }
 
-/// Nodes with all these labels; `None` for all nodes.
+/// Node affinity for nodes with all these labels; `None` for all nodes.
 fn only_on(topology: Vec<(Symbol, Symbol)>) -> Option<VolumeNodeAffinity> {
     if topology.is_empty() {
         return None;
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(volume.spec.capacity, claim.spec.resources.requests);
     }
 
-    /// The labels that the volume asks for when it is provisioned for the node `n`.
+    /// The labels that the volume requires when it is provisioned for the node `n`.
     fn asked(labels: Value, class: Value, csi_node: Option<Value>) -> Vec<(String, String)> {
         let mut api = ApiServer::default();
         let node = json!({"metadata": {"name": "n", "labels": labels}});
@@ -257,13 +257,13 @@ mod tests {
         let labels = || json!({HOSTNAME: "h", ZONE: "z1"});
         let driver =
             |keys: Value| json!([{"name": "csi.example.com", "nodeID": "n", "topologyKeys": keys}]);
-        // The allowed topologies of the class, also where nodes have no host name.
+        // The allowed topologies of the class, even if nodes have no host name.
         assert_eq!(asked(labels(), allowed(json!(["z0", "z1"])), None), zone());
         assert_eq!(asked(json!({ZONE: "z1"}), allowed(json!(["z1"])), None), zone());
-        // The keys of the driver on that node, none included.
+        // The topology keys of the driver on that node; there may be none.
         assert_eq!(asked(labels(), plain(), Some(driver(json!([ZONE])))), zone());
         assert_eq!(asked(labels(), plain(), Some(driver(json!([])))), []);
-        // A label that the node lacks is never asked for.
+        // A label that the node lacks is never required.
         assert_eq!(asked(json!({}), plain(), None), []);
         assert_eq!(asked(labels(), plain(), None), [(HOSTNAME.to_owned(), "h".to_owned())]);
     }

@@ -1,4 +1,4 @@
-//! The simulated cluster: scheduler, API server and clock, moved on step by step.
+//! The simulated cluster: scheduler, API server and clock, advanced step by step.
 
 use std::sync::Arc;
 
@@ -14,18 +14,19 @@ use kubestep_scheduler::{Known, Scheduler};
 
 /// 2026-01-01T00:00:00Z, where every simulation starts, in microseconds since 1970.
 pub const START: Time = Time(1_767_225_600_000_000);
-/// How far apart pending pods are created: one millisecond, so that their order is one of time.
+/// Time between the creation of pending pods: one millisecond, so that creation time gives their
+/// order.
 const PENDING_POD_STEP: i64 = 1_000;
 
-/// Bytes that a copy has for itself at once: by node, by pod in the active queue, and whatever
+/// Bytes that a copy allocates at once: per node, per pod in the active queue, and regardless of
 /// the size of the cluster.
 const COPY_BYTES: [usize; 3] = [100, 36, 100_000];
-/// Bytes that each step makes two copies differ further.
+/// Bytes by which two copies diverge with each step.
 const STEP_BYTES: usize = 1_700;
-/// Bytes by which two copies differ at most, by node and by pod.
+/// Bytes by which two copies differ at most, per node and per pod.
 const MOST_BYTES: [usize; 2] = [2_500, 200];
 
-/// A cluster in memory. A copy goes on exactly as the original would.
+/// A cluster in memory. A copy behaves exactly as the original would.
 #[derive(Clone)]
 pub struct World {
     pub(super) scheduler: Scheduler,
@@ -33,7 +34,8 @@ pub struct World {
     pub(super) now: Time,
     pub(super) config: Arc<ResolvedConfig>,
     pub(super) registry: Arc<Registry>,
-    /// Whether an eviction may go on: one was begun, or a victim's end was answered.
+    /// Whether evictions may make progress: one was started, or the eviction of a victim was
+    /// answered.
     pub(super) evictions_due: bool,
 }
 
@@ -41,7 +43,7 @@ impl World {
     /// An empty cluster with the scheduler that `config` describes.
     ///
     /// # Errors
-    /// A plugin refuses its arguments, in upstream's words.
+    /// A plugin rejects its arguments, in upstream's words.
     pub fn new(
         config: &ResolvedConfig,
         features: FeatureGates,
@@ -59,13 +61,13 @@ impl World {
         Ok(world)
     }
 
-    /// The time.
+    /// The present time of the cluster.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// About how much memory a copy takes that was made so many steps after another one, in
-    /// bytes. Measured with the bench `time`.
+    /// Approximate memory of a copy that was made `steps` steps after another one, in bytes.
+    /// Measured with the bench `time`.
     pub fn copy_bytes(&self, steps: usize) -> usize {
         let [nodes, pods] = [self.scheduler.snapshot().len(), self.api.objects().pods.len()];
         let [active, ..] = self.scheduler.queue().lengths();
@@ -80,7 +82,7 @@ impl World {
         &self.scheduler
     }
 
-    /// The scheduler, to drain what it recorded.
+    /// The scheduler, for draining what it recorded.
     pub fn scheduler_mut(&mut self) -> &mut Scheduler {
         &mut self.scheduler
     }
@@ -90,12 +92,12 @@ impl World {
         &self.api
     }
 
-    /// The API server, to drain what it recorded or to say who answers for extenders.
+    /// The API server, for draining what it recorded or setting the function that calls extenders.
     pub fn api_mut(&mut self) -> &mut ApiServer {
         &mut self.api
     }
 
-    /// Creates an object, with the API's defaults. The clock moves one millisecond before
+    /// Creates an object, with the API's defaults. The clock advances by one millisecond before
     /// each pending pod.
     pub fn create(&mut self, mut object: Object) {
         defaults::apply(&mut object);
@@ -121,33 +123,33 @@ impl World {
         self.settle();
     }
 
-    /// Deletes an object; `false` if it is not there.
+    /// Deletes an object; `false` if it does not exist.
     pub fn delete(&mut self, kind: Kind, key: NamespacedName) -> bool {
         let there = self.api.remove(kind, key);
         self.settle();
         there
     }
 
-    /// Moves the clock by `micros` microseconds and flushes what is due then.
+    /// Advances the clock by `micros` microseconds and flushes what is due.
     pub fn advance(&mut self, micros: i64) {
         self.set_now(Time(self.now.0.saturating_add(micros)));
         self.scheduler.flush(self.now, &mut self.api);
         self.settle();
     }
 
-    /// When something is due by itself: the end of a backoff, the flush of leftovers, a
-    /// timeout at Permit. `None` if nothing is.
+    /// When the next timer is due: the end of a backoff, the flush of pods that have waited too
+    /// long, a timeout at Permit. `None` if there is none.
     pub fn next_timer(&self) -> Option<Time> {
         let queue = self.scheduler.queue().next_timer(self.now);
         queue.into_iter().chain(self.scheduler.next_permit_timeout()).min()
     }
 
-    /// Runs up to `cycles` scheduling cycles, each to its end; fewer when no pod can be popped.
+    /// Runs up to `cycles` scheduling cycles to their end; fewer if no pod can be popped.
     pub fn run(&mut self, cycles: usize) -> Vec<Arc<CycleRecord>> {
         (0..cycles).map_while(|_| self.step()).collect()
     }
 
-    /// Runs one scheduling cycle to its end; `None` when no pod can be popped.
+    /// Runs one scheduling cycle to its end; `None` if no pod can be popped.
     pub fn step(&mut self) -> Option<Arc<CycleRecord>> {
         let record = self.scheduler.schedule_one(self.now, &mut self.api)?;
         self.evictions_due = true;
@@ -155,8 +157,8 @@ impl World {
         Some(Arc::new(record))
     }
 
-    /// Runs a cycle again that is known, without its matrices; see [`Scheduler::schedule_again`].
-    /// `false` when no pod can be popped.
+    /// Repeats a recorded cycle, without its matrices; see [`Scheduler::schedule_again`]. `false`
+    /// if no pod can be popped.
     pub fn step_again(&mut self, known: &Known) -> bool {
         if self.scheduler.schedule_again(known, self.now, &mut self.api).is_none() {
             return false;
@@ -166,7 +168,7 @@ impl World {
         true
     }
 
-    /// Runs the cycle of one pod ahead of all others; `None` if it is in no queue, or gated.
+    /// Runs the cycle of one pod before all others; `None` if it is in no queue, or gated.
     pub fn step_ahead(&mut self, pod: NamespacedName) -> Option<Arc<CycleRecord>> {
         let record = self.scheduler.schedule_ahead(pod, self.now, &mut self.api)?;
         self.evictions_due = true;
@@ -174,7 +176,7 @@ impl World {
         Some(Arc::new(record))
     }
 
-    /// Allows a waiting pod for one plugin, or for all with `None`.
+    /// Allows a waiting pod for one plugin; `None`: for all.
     pub fn allow(&mut self, uid: Symbol, plugin: Option<Symbol>) -> bool {
         let done = self.scheduler.allow_waiting(uid, plugin, self.now, &mut self.api);
         self.settle();
@@ -188,17 +190,17 @@ impl World {
         done
     }
 
-    /// Holds pods at Permit no more; see [`Scheduler::release`].
+    /// Stops holding pods at Permit; see [`Scheduler::release`].
     pub fn release(&mut self, pods: Option<&PodSelection>) -> (bool, usize) {
         let done = self.scheduler.release(pods, self.now, &mut self.api);
         self.settle();
         done
     }
 
-    /// Lets everything finish that runs beside the cycles.
+    /// Lets all background work finish.
     pub(super) fn settle(&mut self) {
         self.deliver();
-        // Elsewhere an answer takes its time, and there is no use in asking before.
+        // A remote API server takes time to answer, and asking before is useless.
         if !self.api.is_here() && !std::mem::take(&mut self.evictions_due) {
             return;
         }
@@ -214,7 +216,7 @@ impl World {
         }
     }
 
-    /// Moves the clock on before a pending pod.
+    /// Advances the clock before a pending pod is created.
     fn stamp(&mut self, object: &Object) {
         if let Object::Pod(pod) = object
             && pod.spec.node_name.is_empty()

@@ -1,4 +1,5 @@
-//! What may not be read, what that makes uncertain, and the role that allows all of it.
+//! Which kinds cannot be read, what that makes uncertain, and the role that grants access to all of
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +13,12 @@ use crate::write::rights;
 pub struct Missing {
     /// The kind and namespace.
     pub place: Place,
-    /// Why.
+    /// Why it could not be listed.
     pub failure: Failure,
 }
 
 impl Missing {
-    /// Whether the server does not have the kind at all, so that there are no such objects.
+    /// Whether the server does not serve the kind at all, so that no such objects exist.
     pub fn is_absent(&self) -> bool {
         matches!(self.failure, Failure::Absent(_))
     }
@@ -27,7 +28,7 @@ impl Missing {
         self.place.what()
     }
 
-    /// Why, in a word or two.
+    /// The reason in a word or two, for a status line.
     pub fn why(&self) -> String {
         match &self.failure {
             Failure::Refused(_) => "forbidden".into(),
@@ -37,8 +38,8 @@ impl Missing {
     }
 }
 
-/// A sentence for each kind that may be there but is not known. Kinds that the server does not
-/// have are no loss, unless every server has them.
+/// One sentence for each kind that may exist but could not be read. A kind that the server does not
+/// serve loses nothing, unless every server serves it.
 pub fn notices(missing: &[Missing]) -> Vec<String> {
     let unknown = missing.iter().filter(|missing| !missing.is_absent());
     let mut notices: Vec<String> = unknown
@@ -57,11 +58,11 @@ pub fn notices(missing: &[Missing]) -> Vec<String> {
     notices
 }
 
-/// What only a recording reads.
+/// Resources that only `kubestep record` reads.
 const EVENTS: &str =
     "  - events  # may be left out: recordings then lack the events of the cluster's schedulers\n";
 
-/// What the scheduler's port asks; nothing of it stays.
+/// The reviews that the scheduler's HTTP port creates; they are not stored.
 const REVIEWS: &str = "\
 # authenticates callers of the port, with --authentication-kubeconfig; may be left out
 - apiGroups: [\"authentication.k8s.io\"]
@@ -73,19 +74,19 @@ const REVIEWS: &str = "\
   verbs: [create]
 ";
 
-/// The smallest role to watch a cluster with, as YAML.
+/// The smallest ClusterRole that can watch a cluster, as YAML.
 pub fn cluster_role(name: &str) -> String {
     let what = "# What kubestep reads of a cluster. No verb here writes.";
     role(name, what, &[EVENTS])
 }
 
-/// The smallest role to schedule in a cluster with, as YAML.
+/// The smallest ClusterRole that can schedule in a cluster, as YAML.
 pub fn scheduler_role(name: &str) -> String {
     let what = "# What \"kubestep schedule\" reads and writes in a cluster.";
     role(name, what, &[]) + &rights::rules() + REVIEWS
 }
 
-/// `more` are lines for resources of the core group that are no kinds of the scheduler.
+/// `more` holds lines for resources of the core group that are not kinds of the scheduler.
 fn role(name: &str, what: &str, more: &[&str]) -> String {
     let mut yaml = format!(
         "{what}\n\

@@ -1,37 +1,37 @@
-//! How long a list or watch waits before it is tried again: client-go's reflector backoff, with a
+//! How long to wait before a list or watch is tried again: client-go's reflector backoff, with a
 //! lower and an upper limit for what the server asks for.
 //!
 //! Upstream: `client-go/tools/cache/reflector.go` (800 ms, doubled up to 30 s, each pause
-//! lengthened by up to itself). Unlike there, only progress resets it: a watch that lived or
-//! delivered, not the time that passed or a status 200; and a watch that ends in good order but
-//! at once counts as a failure.
+//! lengthened by up to itself). Unlike upstream, only progress resets it: a watch that stayed open
+//! or delivered a change, not elapsed time or a status 200; and a watch that ends properly but
+//! immediately counts as a failure.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// A first retry that comes within so long is not worth a word.
+/// A first retry within this time is not reported.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// How fast lists and watches are tried again.
+/// How often lists and watches are retried.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The server ends a watch after so many seconds.
+    /// The server ends a watch after this many seconds.
     pub watch_seconds: u32,
-    /// A watch that receives nothing for so long is restarted: its connection may be dead.
-    /// Bookmarks come every minute, but not for a kind of which the server has seen no change
-    /// since it was started.
+    /// A watch that receives nothing for this long is restarted: its connection may be dead.
+    /// Bookmarks arrive every minute, except for a kind that has not changed since the server
+    /// started.
     pub idle: Duration,
-    /// A watch that is open for so long works, also if it delivered nothing.
+    /// A watch that has been open for this long works, even if it delivered nothing.
     pub lived: Duration,
     /// The pause after the first failure, doubled each time.
     pub pause: Duration,
     /// The longest pause, before it is lengthened.
     pub longest_pause: Duration,
-    /// The pause while a kind may not be read: roles change rarely.
+    /// The pause while a kind may not be read: roles rarely change.
     pub refused: Duration,
-    /// Chooses how much each pause is lengthened.
+    /// Seed of the random lengthening of pauses.
     pub seed: u64,
 }
 
@@ -54,7 +54,7 @@ impl Default for Pace {
 pub struct Attempt {
     /// How long the watch was open.
     pub lived: Duration,
-    /// Whether it delivered a change that was not known before.
+    /// Whether it delivered a change that was new.
     pub delivered: bool,
     /// Whether the kind was read before.
     pub was_read: bool,
@@ -63,7 +63,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// A request without any success.
+    /// A request that had no success at all.
     pub fn failed(end: Failure, was_read: bool) -> Attempt {
         Attempt { lived: Duration::ZERO, delivered: false, was_read, end }
     }
@@ -74,19 +74,19 @@ impl Attempt {
 pub struct Backoff {
     pace: Pace,
     name: String,
-    /// Failures since the last progress.
+    /// Failures since the last progress; the exponent of the pause.
     failures: u32,
-    /// Pauses so far, for the sequence of their lengths.
+    /// Pauses so far, for the sequence of random lengths.
     pauses: u64,
 }
 
 impl Backoff {
-    /// A fresh one. Names differ, so that kinds do not come back all at the same time.
+    /// `name` spreads kinds, so that they do not all retry at the same time.
     pub fn new(pace: Pace, name: &str) -> Backoff {
         Backoff { pace, name: name.to_owned(), failures: 0, pauses: 0 }
     }
 
-    /// How long to wait after an attempt before the next one.
+    /// How long to wait after this attempt before the next one.
     pub fn pause(&mut self, attempt: &Attempt) -> Duration {
         let is_unreadable = matches!(attempt.end, Failure::Malformed(_));
         let lived = attempt.lived >= self.pace.lived && !is_unreadable;
@@ -105,8 +105,8 @@ impl Backoff {
         }
     }
 
-    /// Whether a kind that waits for `pause` is to be shown as not followed: not at the first
-    /// retry after a watch that worked, if it comes soon.
+    /// Whether a kind that waits for `pause` is shown as an outage: not on the first, short retry
+    /// after a watch that worked.
     pub fn is_outage(&self, pause: Duration) -> bool {
         self.failures > 1 || pause > SHORT
     }
@@ -118,7 +118,7 @@ impl Backoff {
         base + base.mul_f64(self.chance())
     }
 
-    /// A number from 0 to 1 that differs between kinds, pauses and seeds.
+    /// A pseudo-random number from 0 to 1 that differs between kinds, pauses and seeds.
     fn chance(&mut self) -> f64 {
         let mut hasher = DefaultHasher::new();
         (self.pace.seed, &self.name, self.pauses).hash(&mut hasher);
@@ -205,10 +205,11 @@ mod tests {
         assert!(lived(0.9, &cut) >= seconds(25.6));
         assert!(first.contains(&lived(1.0, &cut)));
         assert!(first.contains(&after_five(Attempt { delivered: true, ..at_once(cut.clone()) })));
-        // A watch that worked for long goes on at once; not after 410, which needs a list.
+        // A watch that worked for long is reopened immediately, except after 410, which needs a
+        // list.
         assert_eq!([lived(300.0, &cut), lived(300.0, &Failure::Ended)], [Duration::ZERO; 2]);
         assert!(first.contains(&lived(300.0, &Failure::Expired(String::new()))));
-        // Minutes of a line that never ends are no progress.
+        // A line that does not end is no progress, even after minutes.
         assert!(lived(300.0, &Failure::Malformed(String::new())) >= seconds(25.6));
     }
 
@@ -240,7 +241,7 @@ mod tests {
         assert!(backoff.is_outage(pause));
     }
 
-    /// Requests a minute, of which `each` are made in every attempt.
+    /// Requests a minute, if every attempt makes `each` of them.
     fn requests(each: u32, attempt: &Attempt) -> u32 {
         let (mut backoff, mut now, mut count) = (backoff(), Duration::ZERO, 0);
         while now < MINUTE {
@@ -253,10 +254,11 @@ mod tests {
     #[test]
     fn a_minute_of_any_failure_costs_few_requests() {
         for failure in failures() {
-            // After 410 a list comes before the watch, after 401 another one with new credentials.
+            // After 410 the attempt lists before it watches; after 401 it lists with new
+            // credentials.
             assert!(requests(2, &at_once(failure.clone())) <= 14, "{failure}");
         }
-        // At worst: a server that seems to make progress each time.
+        // The worst case: a server that seems to make progress each time.
         let delivered = Attempt { delivered: true, ..at_once(Failure::Ended) };
         assert!(requests(1, &delivered) <= 75, "{}", requests(1, &delivered));
         let lived = Attempt { lived: seconds(1.0), ..at_once(Failure::Ended) };

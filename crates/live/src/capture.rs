@@ -1,5 +1,5 @@
-//! A snapshot as a file: the export of kube-scheduler-simulator with more of everything, so that
-//! one reads the other's and nothing is lost. `-f` reads it back to the same decisions.
+//! A snapshot as a file: the export format of kube-scheduler-simulator with additional fields, so
+//! that each tool reads the other's file. `-f` reads it back to the same decisions.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use kubestep_api::{Kind, Object};
 use kubestep_output::clean::escape_json;
 use kubestep_source::{MissingKind, SNAPSHOT_FIELDS};
 
-/// What is written beside the objects.
+/// What is written in addition to the objects.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The scheduler's configuration, if one was named.
     pub scheduler_config: Option<Value>,
     /// The feature gates, if some were named.
     pub feature_gates: Option<String>,
-    /// The kinds that are missing, where they are not told as the snapshot has them.
+    /// The missing kinds; `None`: those of the snapshot.
     pub missing: Option<Vec<MissingKind>>,
 }
 
@@ -25,7 +25,7 @@ pub struct Settings {
 /// line by line.
 ///
 /// # Errors
-/// An object cannot be written; none is known that could not.
+/// An object cannot be serialized; no such object is known.
 pub fn text(snapshot: &Snapshot, settings: &Settings) -> serde_json::Result<String> {
     let missing = settings.missing.clone().unwrap_or_else(|| missing_kinds(snapshot));
     let mut fields = vec![
@@ -55,7 +55,7 @@ fn list(name: &str, snapshot: &Snapshot, kind: Kind) -> serde_json::Result<Strin
     Ok(format!("\"{name}\": [{inside}]"))
 }
 
-/// The object with what it is, as a document of its own.
+/// The object with `apiVersion` and `kind`, as a document of its own.
 ///
 /// # Errors
 /// As [`text`].

@@ -1,4 +1,4 @@
-//! The wall clock, and the API server's as its answers tell it.
+//! The wall clock, and the API server's clock as its `Date` headers report it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,10 +6,11 @@ use jiff::Timestamp;
 
 use kubestep_api::Time;
 
-/// Up to here two clocks are called equal: answers tell whole seconds and take a moment.
+/// Microseconds up to which two clocks count as equal: `Date` has whole seconds, and answers take
+/// time.
 const TOLERATED: i64 = 2_000_000;
 
-/// The time by our own clock.
+/// The time by the local clock.
 pub fn local() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
@@ -29,7 +30,7 @@ pub fn skew_notice(skew: i64) -> Option<String> {
     })
 }
 
-/// Reads the `Date` of an answer: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses the `Date` header of an answer: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub fn parse_http(date: &str) -> Option<Time> {
     let zoned = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
     Some(Time(Timestamp::as_microsecond(zoned)))

@@ -1,4 +1,4 @@
-//! What the cluster's own scheduler decided about a pod, beside what ours did.
+//! Compares the decisions of the cluster's own scheduler with those of the embedded one.
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ConditionStatus, Pod, Time};
@@ -6,7 +6,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
 
 const POD_SCHEDULED: &str = "PodScheduled";
-/// The condition's reason while a gate holds the pod: nobody has tried it.
+/// The reason of the PodScheduled condition while a gate holds the pod: no scheduler has tried it.
 const GATED: &str = "SchedulingGated";
 
 /// What the cluster's scheduler did.
@@ -14,11 +14,11 @@ const GATED: &str = "SchedulingGated";
 pub enum Theirs {
     /// It bound the pod to this node.
     Bound(Symbol),
-    /// It could not place it.
+    /// It could not schedule it.
     Refused {
         /// The condition's message.
         message: String,
-        /// The node it made room on; empty for none.
+        /// The node it was nominated to; empty for none.
         nominated: Symbol,
     },
 }
@@ -26,39 +26,39 @@ pub enum Theirs {
 /// How the two decisions compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The same.
+    /// The same node, or both reject.
     Same,
-    /// Another of several nodes that are equally good to us.
+    /// A different node with the same score.
     Tie,
-    /// Different.
+    /// Different decisions.
     Different,
-    /// Ours has not tried the pod: it is gated, or waits for something.
+    /// The embedded scheduler has not tried the pod: it is gated, or waits for something.
     Untried,
-    /// Not to be compared: they looked at other nodes, or at another cluster.
+    /// Not comparable: the two looked at other nodes, or at another state of the cluster.
     Incomparable,
 }
 
-/// A decision of the cluster's scheduler, compared with ours.
+/// A decision of the cluster's scheduler, compared with that of the embedded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// When it was heard of.
+    /// When it was received.
     pub time: Time,
-    /// The pod.
+    /// The pod that was scheduled or rejected.
     pub pod: NamespacedName,
-    /// Our cycle, if there was one.
+    /// The embedded scheduler's cycle, if there was one.
     pub cycle: Option<u64>,
-    /// What ours said.
+    /// What the embedded scheduler decided, for people.
     pub ours: String,
-    /// What theirs did.
+    /// What the cluster's scheduler decided, for people.
     pub theirs: String,
     /// How they compare.
     pub verdict: Verdict,
-    /// Where the difference is, in our terms; empty if there is none.
+    /// Where the difference lies, in terms of the embedded scheduler; empty if there is none.
     pub reason: String,
 }
 
 impl Verdict {
-    /// In a word or two.
+    /// In a word or two, for a column.
     pub fn as_str(self) -> &'static str {
         match self {
             Verdict::Same => "same",
@@ -71,8 +71,8 @@ impl Verdict {
 }
 
 impl Theirs {
-    /// The decision that lies between two versions of a pod, if there is one; `old` is `None`
-    /// for a pod that is new to us.
+    /// The decision that led from one version of a pod to the next, if there is one; `old` is
+    /// `None` for a pod that was not known before.
     pub fn between(old: Option<&Pod>, new: &Pod) -> Option<Theirs> {
         let old = old.filter(|old| old.metadata.uid == new.metadata.uid);
         if !new.spec.node_name.is_empty() {
@@ -101,7 +101,7 @@ impl Theirs {
     }
 }
 
-/// Our decision in the words of [`Theirs::words`].
+/// The embedded scheduler's decision, worded like [`Theirs::words`].
 pub fn words(ours: &CycleRecord) -> String {
     match (ours.outcome, ours.node, ours.nominated_node) {
         (Outcome::Scheduled, Some(node), _) => format!("bound to {node}"),
@@ -112,7 +112,7 @@ pub fn words(ours: &CycleRecord) -> String {
     }
 }
 
-/// Compares; with a sentence about where the difference is.
+/// Compares two decisions. Returns the verdict and a sentence about the difference.
 pub fn compare(ours: Option<&CycleRecord>, theirs: &Theirs) -> (Verdict, String) {
     let Some(ours) = ours else {
         return (Verdict::Untried, "our scheduler has not come to try it".into());
@@ -138,7 +138,7 @@ fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
     about_node(ours, node)
 }
 
-/// What we found about the node that theirs took.
+/// What the embedded scheduler found about the node that the other one took.
 fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
     let slot = ours.nodes.order.iter().find(|slot| ours.nodes.name(**slot) == node);
     let Some(slot) = slot else {
@@ -172,8 +172,8 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
     }
 }
 
-/// Whether nodes were passed over, as enough were found: where that begins is not known of the
-/// other scheduler.
+/// Whether some nodes were not evaluated because enough feasible ones were found. The other
+/// scheduler's start index is unknown.
 fn passed_over(ours: &CycleRecord) -> bool {
     let passed_over = |slot| ours.filter.official.get(slot) == Some(VerdictId::ENOUGH_FOUND);
     ours.nodes.order.iter().any(|slot| passed_over(*slot))

@@ -1,5 +1,5 @@
-//! Errors of kubeconfigs and credential plugins without what is secret in them: a kubeconfig's
-//! lines, a plugin's arguments, environment and output.
+//! Errors of kubeconfigs and credential plugins without their secrets: a kubeconfig's lines, and a
+//! plugin's arguments, environment and output.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -13,26 +13,26 @@ use kube::config::{Kubeconfig, KubeconfigError};
 
 use crate::failure::root_cause;
 
-/// How long a credential plugin may take before the user is told what is waited for.
+/// How long a credential plugin may run before a message says what is being waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The plugin that the kubeconfig names for credentials, and how much is shown of it.
+/// The credential plugin that the kubeconfig names, and how much of its output is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Plugin {
-    /// The program, if there is one.
+    /// The program; `None` if no plugin is configured.
     pub name: Option<String>,
     /// Whether its standard error is shown when it fails.
     pub verbose: bool,
 }
 
 impl Plugin {
-    /// Of a configuration.
+    /// The plugin of a client configuration.
     pub fn of(config: &Config, verbose: bool) -> Plugin {
         let exec = config.auth_info.exec.as_ref();
         Plugin { name: exec.and_then(|exec| exec.command.clone()), verbose }
     }
 
-    /// Why a request failed, if credentials are the reason.
+    /// Why a request failed, if the credentials are the reason.
     pub fn problem(&self, error: &(dyn Error + 'static)) -> Option<String> {
         let mut cause = Some(error);
         while let Some(error) = cause {
@@ -68,8 +68,8 @@ impl Plugin {
         }
     }
 
-    /// Does what may run the plugin; where that takes long, standard error names what is waited
-    /// for. Not for when the debugger's screen is shown.
+    /// Runs `work`, which may start the plugin. If that takes long, a message on standard error
+    /// names what is being waited for. Not for use while the debugger's screen is shown.
     pub fn wait_for<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(name) = self.name.clone() else { return work() };
         let (working, ended) = channel::<()>();
@@ -78,7 +78,7 @@ impl Plugin {
                 kubestep_output::line(format!("waiting for the credential plugin {name:?}"));
             }
         };
-        // Without a thread nothing is said.
+        // If no thread can be started, the message is omitted.
         let _watching = thread::Builder::new().spawn(watch);
         let done = work();
         drop(working);
@@ -86,8 +86,8 @@ impl Plugin {
     }
 }
 
-/// What is wrong with the kubeconfig: the file, the line and the field where they are known, and
-/// none of its text.
+/// The file, and the problem with its line and field if they are known, without any of the file's
+/// text.
 pub fn kubeconfig_problem(files: &[PathBuf], error: &KubeconfigError) -> (Option<String>, String) {
     if !matches!(error, KubeconfigError::Parse(_)) {
         return (None, root_cause(error));
@@ -100,7 +100,7 @@ pub fn kubeconfig_problem(files: &[PathBuf], error: &KubeconfigError) -> (Option
     (Some(format!("{}{line}", file.display())), problem)
 }
 
-/// The line and the problem of a file that cannot be read as a kubeconfig.
+/// The line and the problem of a file that is not a valid kubeconfig.
 fn broken(file: &Path) -> Option<(Option<u64>, String)> {
     let text = std::fs::read_to_string(file).ok()?;
     let Err(KubeconfigError::Parse(error)) = Kubeconfig::from_yaml(&text) else { return None };
@@ -108,8 +108,8 @@ fn broken(file: &Path) -> Option<(Option<u64>, String)> {
     Some((line, field_problem(&text).unwrap_or_else(|| "is not valid YAML".to_owned())))
 }
 
-/// The field whose value is of another type, and what it should be. The decoder's message quotes
-/// the value, so only the end of it is used, which names the type.
+/// The field whose value has the wrong type, and the expected type. The decoder's message quotes
+/// the value, so only its end is used, which names the type.
 fn field_problem(text: &str) -> Option<String> {
     let decoder = kubestep_api::yaml::documents(text).ok()?;
     let error = serde_path_to_error::deserialize::<_, Kubeconfig>(decoder).err()?;

@@ -1,5 +1,5 @@
-//! The cache debugger, as kube-scheduler has it behind SIGUSR2: what the scheduler believes
-//! about nodes and queues, and where its cache is not what the API server has.
+//! The cache debugger that kube-scheduler runs on SIGUSR2: the scheduler's view of nodes and
+//! queues, and how its cache differs from the API server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn queues(scheduler: &Scheduler) -> Vec<String> {
     lines
 }
 
-/// What is in the cache but not among the objects, and the other way round.
+/// Objects that are only in the cache or only in the API server.
 fn differences(session: &Session) -> Vec<String> {
     let (scheduler, api) = (session.world().scheduler(), session.world().api());
     let cached: BTreeSet<Symbol> =
@@ -78,7 +78,7 @@ fn differences(session: &Session) -> Vec<String> {
     lines.extend(known.difference(&cached).map(|node| format!("  missed node {node}")));
     lines.extend(cached.difference(&known).map(|node| format!("  redundant node {node}")));
     lines.extend(bound.difference(&placed).map(|pod| format!("  missed pod {pod}")));
-    // A pod that waits at Permit has its place without being bound.
+    // A pod that waits at Permit is assumed in the cache without being bound.
     let redundant = placed.difference(&bound).filter(|pod| !waiting.contains(*pod));
     lines.extend(redundant.map(|pod| format!("  redundant pod {pod}")));
     if lines.is_empty() {

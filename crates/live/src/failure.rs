@@ -1,4 +1,4 @@
-//! What can go wrong with a request, sorted by what has to be done about it.
+//! What can go wrong with a request, grouped by how to react to it.
 
 use std::time::Duration;
 
@@ -9,55 +9,55 @@ use thiserror::Error;
 
 use crate::credentials::Plugin;
 
-/// What a server may ask for with `Retry-After`, in seconds.
+/// Accepted range of `Retry-After`, in seconds.
 const RETRY_AFTER_SECONDS: (u64, u64) = (1, 60);
 
-/// Why a request was not answered as wished.
+/// Why a request failed.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Failure {
     /// 401: the credentials are not, or no longer, accepted.
     #[error("the credentials are not accepted: {0}")]
     Unauthorized(String),
-    /// 403: this user may not.
+    /// 403: this user lacks the right.
     #[error("not allowed: {0}")]
     Refused(String),
-    /// 404: the server does not serve this.
+    /// 404: the server does not serve this path.
     #[error("not served: {0}")]
     Absent(String),
-    /// 410 and its kin: the server has forgotten the version that was asked for.
+    /// 410 and similar: the server no longer has the requested version.
     #[error("the resource version has expired: {0}")]
     Expired(String),
-    /// 429: later.
+    /// 429: too many requests.
     #[error("the server is busy: {message}")]
     Busy {
-        /// When to come again, if it says so.
+        /// When to retry, if the server says so.
         after: Option<Duration>,
-        /// Its words.
+        /// The server's message.
         message: String,
     },
-    /// Any other answer than success.
+    /// Any other status that is not success.
     #[error("the server answered {code}: {message}")]
     Server {
         /// The status code.
         code: u16,
-        /// Its words.
+        /// The server's message.
         message: String,
     },
-    /// No answer, or one that broke off.
+    /// No answer, or an incomplete one.
     #[error("{0}")]
     Unreachable(String),
-    /// It was not sent, or not waited for: writing was stopped.
+    /// Not sent or not waited for, because writing was stopped.
     #[error("nothing is written any more: {0}")]
     Stopped(String),
-    /// An answer that is not what it should be.
+    /// An answer that cannot be parsed.
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
-    /// The server ended a watch, which is in order once it has been open for a while.
+    /// The server ended a watch, which is normal once it has been open for a while.
     #[error("the server ends each watch at once")]
     Ended,
 }
 
-/// The fields of `metav1.Status` that say what went wrong.
+/// The fields of `metav1.Status` that describe an error.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Status {
@@ -67,7 +67,7 @@ struct Status {
 }
 
 impl Failure {
-    /// Reads off an answer with an error's status code.
+    /// Classifies an answer with an error status code.
     pub fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
         let status: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
             message: String::from_utf8_lossy(body).chars().take(200).collect(),
@@ -79,19 +79,19 @@ impl Failure {
         status.failure(code.as_u16(), after)
     }
 
-    /// Reads off the object of an `ERROR` event of a watch.
+    /// Classifies the object of an `ERROR` event of a watch.
     pub fn of_event(status: &str) -> Failure {
         let status: Status = serde_json::from_str(status).unwrap_or_default();
         let code = status.code;
         status.failure(code, None)
     }
 
-    /// What an error of kube's client means; credentials are its business as well.
+    /// Classifies an error of kube's client, including errors of credentials.
     pub fn of_client(error: kube::Error) -> Failure {
         Failure::of_client_with(error, &Plugin::default())
     }
 
-    /// The same, for who knows which plugin gives the credentials.
+    /// Like [`Failure::of_client`], with the credential plugin that may have caused it.
     pub fn of_client_with(error: kube::Error, plugin: &Plugin) -> Failure {
         let problem = plugin.problem(&error).unwrap_or_else(|| root_cause(&error));
         match error {
@@ -100,7 +100,7 @@ impl Failure {
         }
     }
 
-    /// The server's own words where it gave some, as they end up in statuses.
+    /// The server's message if there is one, as it appears in statuses.
     pub fn words(&self) -> String {
         match self {
             Failure::Unauthorized(message)
@@ -113,7 +113,7 @@ impl Failure {
         }
     }
 
-    /// What happened, in a word or two.
+    /// In a word or two, for a status line.
     pub fn short(&self) -> String {
         match self {
             Failure::Unauthorized(_) => "401".into(),
@@ -129,7 +129,7 @@ impl Failure {
         }
     }
 
-    /// Whether the same question may be answered the next time.
+    /// Whether a retry of the same request may succeed.
     pub fn may_pass(&self) -> bool {
         !matches!(self, Failure::Refused(_) | Failure::Absent(_))
     }
@@ -141,7 +141,7 @@ impl Status {
             true => "no reason is given".to_owned(),
             false => self.message,
         };
-        // A server that went back to an older state has not seen this version yet.
+        // The server was restored to an older state and has not reached this version yet.
         let from_the_future = code == 504 && message.contains("Too large resource version");
         match code {
             401 => Failure::Unauthorized(message),
@@ -155,7 +155,7 @@ impl Status {
     }
 }
 
-/// The innermost cause: what is around it only says that a request failed.
+/// The innermost cause: the errors around it only say that a request failed.
 pub fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

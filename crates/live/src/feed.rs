@@ -1,8 +1,8 @@
 //! The stream of changes of a cluster: all kinds listed once, then every change in the order in
-//! which its kind's server told it, and what is to be said about the connection.
+//! which the server of its kind sent it, and notices about the connection.
 //!
-//! A thread of its own waits for the network. Changes queue up without limit until they are
-//! taken, so whoever stops looking for a while loses nothing.
+//! A separate thread waits for the network. Changes queue up without limit until they are taken, so
+//! a slow reader loses nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::task::{Context, Poll};
@@ -27,9 +27,9 @@ use kubestep_framework::pod::NamespacedName;
 /// A change of the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// An object is new or has changed.
+    /// An object was added or changed.
     Put(Object),
-    /// An object is gone.
+    /// An object was deleted.
     Delete {
         /// Its kind.
         kind: Kind,
@@ -48,25 +48,25 @@ impl Delta {
     }
 }
 
-/// Something to be said about the connection.
+/// A notice about the connection, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Whether what is shown may be wrong or old until another notice.
+    /// Whether the display may be wrong or stale until another notice.
     pub serious: bool,
     /// One sentence.
     pub text: String,
 }
 
-/// What a feed tells.
+/// What a feed delivers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// The cluster changed.
     Delta(Delta),
-    /// Something is to be said.
+    /// The state of the connection changed.
     Notice(Notice),
 }
 
-/// A cluster that is followed. Dropped, it is followed no more.
+/// A cluster that is followed, until this is dropped.
 pub struct Feed {
     events: UnboundedReceiver<Event>,
     link: Arc<Link>,
@@ -74,10 +74,10 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Lists the cluster and begins to follow it. Comes back with the lists.
+    /// Lists the cluster and starts to follow it. Returns once the lists are complete.
     ///
     /// # Errors
-    /// There is no way to the cluster.
+    /// The cluster cannot be reached.
     pub fn open(target: Target, scope: Scope, pace: Pace) -> Result<(Snapshot, Feed), LinkError> {
         let (events, inbox) = unbounded_channel();
         let (opened, opening) = mpsc::channel();
@@ -93,7 +93,7 @@ impl Feed {
                     Ok((snapshot, link)) => {
                         let link = Arc::new(link);
                         let watchers = watchers(&snapshot, &teller, pace);
-                        // Nobody listens if the program ends just now.
+                        // The receiver is dropped if the program ends now.
                         let _told = opened.send(Ok((snapshot, link.clone())));
                         let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
                         tokio::select! {
@@ -117,7 +117,7 @@ impl Feed {
         self.events.recv().await
     }
 
-    /// The next event, for who waits for more than that.
+    /// The next event, for callers that wait for several things.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         self.events.poll_recv(cx)
     }
@@ -127,22 +127,22 @@ impl Feed {
         self.events.try_recv().ok()
     }
 
-    /// How many events wait to be taken.
+    /// How many events are queued.
     pub fn waiting(&self) -> usize {
         self.events.len()
     }
 
-    /// Whether something cannot be followed at the moment that decisions depend on.
+    /// Whether a kind that decisions depend on cannot be followed now.
     pub fn is_cut_off(&self) -> bool {
         lock(&self.outages).is_cut_off()
     }
 
-    /// What is not followed at the moment.
+    /// What is not followed now.
     pub fn outage(&self) -> Option<Outage> {
         lock(&self.outages).outage(Instant::now())
     }
 
-    /// The way to the cluster.
+    /// The connection to the cluster.
     pub fn link(&self) -> &Arc<Link> {
         &self.link
     }
@@ -165,7 +165,7 @@ async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkEr
     Ok((snapshot, link))
 }
 
-/// A watcher for each list that was made, and one for each that may come to be allowed.
+/// A watcher for each list that was made, and one for each kind that may become readable later.
 fn watchers(snapshot: &Snapshot, teller: &Teller, pace: Pace) -> Vec<Watcher> {
     let known = snapshot
         .parts
@@ -179,7 +179,7 @@ fn watchers(snapshot: &Snapshot, teller: &Teller, pace: Pace) -> Vec<Watcher> {
     known.chain(hoped).collect()
 }
 
-/// What the watchers report through. An outage that all of them see is reported once.
+/// Collects what the watchers report. An outage that affects all of them is reported once.
 #[derive(Clone)]
 pub(super) struct Teller {
     events: UnboundedSender<Event>,
@@ -187,7 +187,7 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    /// Whether nobody listens any more.
+    /// Whether the receiver was dropped.
     pub fn is_closed(&self) -> bool {
         self.events.is_closed()
     }
@@ -196,12 +196,12 @@ impl Teller {
         self.send(Event::Delta(delta));
     }
 
-    /// An object was left out.
+    /// An object was skipped because it cannot be read.
     pub fn unreadable(&self, problem: &str) {
         self.notice(true, format!("left out, as it cannot be read: {problem}"));
     }
 
-    /// The version to go on from has expired.
+    /// The version to continue from has expired.
     pub fn relisting(&self, what: &str) {
         if lock(&self.outages).relist(Instant::now()) {
             let text = format!("relisting {what}: the resource version has expired (410)");
@@ -209,7 +209,7 @@ impl Teller {
         }
     }
 
-    /// `what` was missing when it all began, which was reported already.
+    /// `what` could not be read at the start, which was reported already.
     fn missing(&self, what: (&str, &ReadKind), failure: &Failure) {
         lock(&self.outages).missing(what, failure, (Instant::now(), clock::local()));
     }
@@ -253,7 +253,7 @@ impl Teller {
     }
 
     fn send(&self, event: Event) {
-        // Without a listener nobody needs it.
+        // The receiver may have been dropped.
         let _sent = self.events.send(event);
     }
 }

@@ -1,5 +1,5 @@
-//! A session that follows a live cluster: takes events in, lets the shadow scheduler work, lets
-//! time pass, and can be frozen, upon which events queue up and nothing moves.
+//! A session that follows a live cluster: it applies events, lets the shadow scheduler work,
+//! advances the clock, and can be frozen, upon which events queue up and nothing changes.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use kubestep_api::Time;
 use kubestep_debug::Session;
 use kubestep_source::Filter;
 
-/// Events taken in at once.
+/// Events applied in one batch.
 const BATCH: usize = 2_000;
-/// Between two looks at the connection, and at decisions that nobody shared.
+/// How often the connection is checked, and decisions that the cluster's scheduler did not share.
 const CHECK: Duration = Duration::from_secs(1);
 
 /// A live cluster behind a session.
@@ -27,8 +27,8 @@ pub struct Following {
 }
 
 impl Following {
-    /// Follows `feed`, whose lists were loaded into the session; changes of objects that
-    /// `filter` leaves out are not taken in.
+    /// Follows `feed`, whose lists are loaded into the session. Changes of objects that `filter`
+    /// excludes are skipped.
     pub fn new(feed: Feed, filter: Filter) -> Following {
         let shadow = Shadow::default();
         Following { feed, filter, shadow, frozen: false, caught_up: false, told_skew: false }
@@ -39,22 +39,22 @@ impl Following {
         &self.shadow
     }
 
-    /// Whether nothing moves.
+    /// Whether events are queued instead of applied.
     pub fn is_frozen(&self) -> bool {
         self.frozen
     }
 
-    /// What is not followed at the moment, so that what is shown gets old.
+    /// What is not followed now, so that the display becomes stale.
     pub fn outage(&self) -> Option<Outage> {
         self.feed.outage()
     }
 
-    /// Stops, or goes on with all that has queued up.
+    /// Queues events from now on, or applies all that have queued up.
     pub fn freeze(&mut self, frozen: bool) {
         self.frozen = frozen;
     }
 
-    /// How many events wait to be taken in.
+    /// How many events are queued.
     pub fn waiting(&self) -> usize {
         self.feed.waiting()
     }
@@ -64,13 +64,13 @@ impl Following {
         self.feed.link().now()
     }
 
-    /// The next event; `None` if there will never be one again. Nothing is lost if this is
-    /// dropped before it is done.
+    /// The next event; `None` if no more can arrive. Cancel safe: nothing is lost if this is
+    /// dropped before it is ready.
     pub async fn next(&mut self) -> Option<Event> {
         self.feed.next().await
     }
 
-    /// Takes `first` in with all that has come behind it. Gives what is to be said.
+    /// Applies `first` and everything that has queued up behind it. Returns the notices to show.
     pub fn take(&mut self, session: &mut Session, first: Event) -> Vec<Notice> {
         let mut notices = self.skew_notice();
         let mut deltas = Vec::new();
@@ -90,7 +90,7 @@ impl Following {
         notices
     }
 
-    /// Lets our scheduler decide for about `budget`. `true`: there is more.
+    /// Lets the embedded scheduler run cycles for about `budget`. `true`: there is more to do.
     pub fn work(&mut self, session: &mut Session, budget: Duration) -> bool {
         if self.frozen {
             return false;
@@ -112,7 +112,7 @@ impl Following {
         due.unwrap_or(CHECK).min(CHECK)
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn tick(&mut self, session: &mut Session) {
         if !self.frozen {
             let now = self.now();

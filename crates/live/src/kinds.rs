@@ -1,6 +1,6 @@
-//! What is read of a cluster: every kind with the API versions it is looked for in, who needs
-//! it, and what cannot be known without it. Requests, roles, captures and notices are all made
-//! from this table.
+//! What is read from a cluster: every kind with the API versions it is looked up in, who needs it,
+//! and what is uncertain without it. Requests, roles, captures and notices are all derived from
+//! this table.
 
 use kubestep_api::Kind;
 
@@ -11,7 +11,8 @@ pub enum Reader {
     Scheduler,
     /// kube-scheduler watches it only with a feature gate that is off by default.
     Gate(&'static str),
-    /// Only the debugger: to fill in what an API server fills in when objects are created.
+    /// Only the debugger: to apply the defaults that an API server applies when objects are
+    /// created.
     Debugger,
 }
 
@@ -20,14 +21,15 @@ pub enum Reader {
 pub struct ReadKind {
     /// The kind.
     pub kind: Kind,
-    /// Its versions, the one to prefer first; a server that has none of them does not serve it.
+    /// Its versions, the preferred one first. A server that has none of them does not serve the
+    /// kind.
     pub versions: &'static [&'static str],
     /// Who needs it.
     pub reader: Reader,
-    /// Which objects of it: a field selector, escaped for a query. Like kube-scheduler's informer,
-    /// it excludes pods that succeeded or failed.
+    /// Field selector, escaped for a query. Like kube-scheduler's informer, it excludes pods that
+    /// succeeded or failed.
     pub selector: &'static str,
-    /// What cannot be known without it, as the end of a sentence.
+    /// What is uncertain without it, as the end of a sentence.
     pub without: &'static str,
 }
 
@@ -59,7 +61,7 @@ macro_rules! table {
 
 use Reader::{Debugger, Gate, Scheduler};
 
-/// All kinds, with those that others refer to first.
+/// All kinds; a kind comes after those it refers to.
 pub const TABLE: &[ReadKind] = table! {
     Namespace V1 Scheduler, "namespace selectors of pod affinity match nothing";
     PriorityClass V1 Debugger, "pods that you add get priority 0";
@@ -92,7 +94,7 @@ pub fn row(kind: Kind) -> Option<&'static ReadKind> {
 }
 
 impl ReadKind {
-    /// The path of the kind's list with the beginning of its query.
+    /// The path of the kind's list with the first part of its query.
     pub fn query(&self, version: &str, namespace: Option<&str>) -> String {
         let path = self.path(version, namespace);
         match self.selector {
@@ -101,7 +103,7 @@ impl ReadKind {
         }
     }
 
-    /// The path of the kind's list: of all namespaces, or of one.
+    /// The path of the kind's list, in all namespaces or in one.
     pub fn path(&self, version: &str, namespace: Option<&str>) -> String {
         let root = match self.kind.group() {
             "" => format!("/api/{version}"),
@@ -113,7 +115,7 @@ impl ReadKind {
         }
     }
 
-    /// `apiVersion` of an object in `version`.
+    /// The `apiVersion` of an object in `version`.
     pub fn api_version(&self, version: &str) -> String {
         match self.kind.group() {
             "" => version.to_owned(),

@@ -1,9 +1,9 @@
-//! Leader election with a lease (coordination.k8s.io/v1), as client-go does it: whoever holds
-//! the lease and renews it in time is the one that schedules.
+//! Leader election with a lease (coordination.k8s.io/v1), as in client-go: the replica that holds
+//! the lease and renews it in time schedules.
 //!
-//! A thread of its own campaigns, so that a long cycle cannot cost the lease. The moment it is
-//! not renewed in time the gate of all writes is shut, before anybody else hears of it. At the
-//! end it is given back. Upstream: client-go `tools/leaderelection`.
+//! A separate thread renews it, so that a long cycle cannot lose the lease. When it is not renewed
+//! in time, the gate for all writes is shut first, before the loss is reported. At the end the
+//! lease is released. Upstream: client-go `tools/leaderelection`.
 
 mod record;
 
@@ -23,7 +23,7 @@ use crate::write::{Calls, Gate, Manner};
 
 use record::Record;
 
-/// How much later than the retry period a campaign may try again, as a factor.
+/// The longest delay of an attempt, as a multiple of the retry period.
 const JITTER: f64 = 1.2;
 
 /// Which lease, and how it is held.
@@ -33,17 +33,17 @@ pub struct Settings {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Who we are: unique among replicas.
+    /// The identity of this replica: unique among replicas.
     pub identity: String,
-    /// How long others wait after the last renewal before they take it.
+    /// How long other replicas wait after the last renewal before they acquire it.
     pub lease: Duration,
-    /// How long renewing is tried before we give up.
+    /// How long renewal is tried before leadership is lost.
     pub deadline: Duration,
-    /// How often it is renewed or tried for.
+    /// How often it is renewed, or tried to be acquired.
     pub retry: Duration,
 }
 
-/// A campaign for the lease. Dropped, it gives the lease back.
+/// A candidacy for the lease. Dropping it releases the lease.
 pub struct Election {
     lead: watch::Receiver<Lead>,
     stop: watch::Sender<bool>,
@@ -51,10 +51,10 @@ pub struct Election {
 }
 
 impl Election {
-    /// Begins to campaign. Losing the lease shuts `gate`.
+    /// Becomes a candidate. Losing the lease shuts `gate`.
     ///
     /// # Errors
-    /// There is no way to the cluster.
+    /// The cluster cannot be reached.
     pub fn start(target: Target, settings: Settings, gate: Gate) -> Result<Election, LinkError> {
         let (stop, stopped) = watch::channel(false);
         let (leads, lead) = watch::channel(Lead::Waiting);
@@ -62,7 +62,7 @@ impl Election {
         let work = move || async move {
             match Link::new(target).await {
                 Ok(link) => {
-                    // Nobody listens if the program ends just now.
+                    // The receiver is dropped if the program ends now.
                     let _told = opened.send(Ok(()));
                     Candidate::new(link, settings).campaign(&leads, stopped, &gate).await;
                 }
@@ -75,7 +75,7 @@ impl Election {
         Ok(Election { lead, stop, thread: Some(thread) })
     }
 
-    /// How it stands.
+    /// The present leadership, as a watch channel.
     pub fn lead(&self) -> watch::Receiver<Lead> {
         self.lead.clone()
     }
@@ -85,7 +85,7 @@ impl Drop for Election {
     fn drop(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked holds nothing any more.
+            // A thread that panicked no longer holds anything.
             let _ended = thread.join();
         }
     }
@@ -95,11 +95,11 @@ fn no_thread(error: &std::io::Error) -> LinkError {
     LinkError::Config { from: "the thread that holds the lease".into(), problem: error.to_string() }
 }
 
-/// Who tries to get and to keep the lease.
+/// Acquires and renews the lease.
 struct Candidate {
     calls: Calls,
     settings: Settings,
-    /// As it was seen last, and when by our clock: clocks of others are not trusted.
+    /// The last observed lease, and when by our clock: clocks of other machines are not trusted.
     observed: Option<(Record, Instant)>,
     leads: bool,
     tries: u32,
@@ -120,7 +120,7 @@ impl Candidate {
         mut stop: watch::Receiver<bool>,
         gate: &Gate,
     ) {
-        // An error of `changed` means that nobody is interested any more.
+        // An error of `changed` means that the receiver was dropped.
         tokio::select! {
             _ = stop.changed() => return self.release().await,
             () = self.acquire() => {}
@@ -134,7 +134,7 @@ impl Candidate {
         lead.send_replace(Lead::Lost(lost));
     }
 
-    /// Comes back with the lease.
+    /// Returns once the lease is acquired.
     async fn acquire(&mut self) {
         while !matches!(self.attempt().await, Ok(true)) {
             sleep(self.settings.retry.mul_f64(1.0 + JITTER * self.chance())).await;
@@ -142,7 +142,7 @@ impl Candidate {
         self.leads = true;
     }
 
-    /// Renews until that fails for too long. Gives the reason.
+    /// Renews until that has failed for too long. Returns the reason.
     async fn renew(&mut self) -> String {
         let mut renewed = Instant::now();
         let mut problem = String::new();
@@ -158,7 +158,7 @@ impl Candidate {
                 }
                 Ok(Ok(false)) => problem = "another replica has taken the lease".to_owned(),
                 Ok(Err(failure)) => problem = failure.to_string(),
-                // There may have been no time left for this one.
+                // The attempt may have been cut off by the deadline.
                 Err(_) if problem.is_empty() => problem = "no answer".to_owned(),
                 Err(_) => {}
             }
@@ -170,7 +170,7 @@ impl Candidate {
         }
     }
 
-    /// Gets or renews the lease; `false` if somebody else has it.
+    /// Acquires or renews the lease; `false` if another replica holds it.
     async fn attempt(&mut self) -> Result<bool, Failure> {
         self.tries += 1;
         let half = self.settings.deadline / 2;
@@ -199,7 +199,7 @@ impl Candidate {
         Ok(true)
     }
 
-    /// Remembers the lease as it is, and when it changed.
+    /// Remembers the lease as observed, and when it changed.
     fn observe(&mut self, text: &[u8]) -> Result<(), Failure> {
         let record = Record::read(text)?;
         match &mut self.observed {
@@ -209,13 +209,13 @@ impl Candidate {
         Ok(())
     }
 
-    /// Gives the lease back, for others not to have to wait.
+    /// Releases the lease, so that other replicas need not wait for it to expire.
     async fn release(self) {
         let Some((seen, _)) = &self.observed else { return };
         if self.leads && seen.holder == self.settings.identity {
             let released = seen.released(clock::local());
             let call = released.update(&self.settings);
-            // If it cannot be given back it runs out.
+            // If the release fails, the lease expires.
             let _released = timeout(self.settings.retry, self.calls.make(&call)).await;
         }
     }
@@ -224,13 +224,13 @@ impl Candidate {
         record::path(&self.settings)
     }
 
-    /// A number from 0 to 1 that differs between replicas.
+    /// A pseudo-random number from 0 to 1 that differs between replicas.
     fn chance(&self) -> f64 {
         f64::from(hash(&(&self.settings.identity, self.tries)) as u32) / f64::from(u32::MAX)
     }
 }
 
-/// A name for this replica: the machine's, and something that no other has.
+/// A unique name for this replica: the host name and a random number.
 pub fn identity(host: &str) -> String {
     let chance = [0_u8, 1].map(|half| hash(&(half, std::process::id(), clock::local().0)));
     format!("{host}_{:016x}{:016x}", chance[0], chance[1])
@@ -238,6 +238,6 @@ pub fn identity(host: &str) -> String {
 
 fn hash(value: &impl std::hash::Hash) -> u64 {
     use std::hash::BuildHasher;
-    // Its keys are chosen by chance.
+    // `RandomState` has random keys.
     std::hash::RandomState::new().hash_one(value)
 }

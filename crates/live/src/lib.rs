@@ -1,22 +1,22 @@
-//! A live cluster as a source for the simulated one: lists and watches of all that a scheduler
-//! reads, turned into one ordered stream of changes. Everything that waits for a network is in
-//! here and behind it; the engine stays synchronous.
+//! A live cluster as a source for the simulated one: lists and watches of everything that a
+//! scheduler reads, merged into one ordered stream of changes. Everything that waits for a network
+//! is in this package; the engine stays synchronous.
 //!
-//! From the outside in: [`link`] is the way to an API server, [`kinds`] the table of what is
-//! read there, [`list`] one kind page by page, [`watch`] one kind for good, [`snapshot`] all
-//! kinds at once, [`feed`] all of them as one stream, [`access`] what may not be read, [`backoff`]
-//! how long each kind waits after a failure and [`outage`] what is reported of it,
-//! [`capture`] the file that is made of it all, [`record`] the one that goes on, with what the
-//! cluster's scheduler has [`told`]; [`redact`] gives all of it other names. [`follow`] puts a session after a feed,
-//! [`replay`] after a recording,
-//! [`shadow`] lets the embedded scheduler decide beside the cluster's and [`compare`]s, and
-//! [`debugger`] dumps what the scheduler believes.
+//! From the outside in: [`link`] is the connection to an API server, [`kinds`] the table of what is
+//! read from it, [`list`] lists one kind page by page, [`watch`] follows one kind, [`snapshot`]
+//! lists all kinds at once, [`feed`] follows all of them as one stream, [`access`] names what may
+//! not be read, [`backoff`] decides how long each kind waits after a failure and [`outage`] what is
+//! reported of it. [`capture`] writes a snapshot to a file; [`record`] writes the stream, with the
+//! events that the cluster's scheduler reported ([`told`]); [`redact`] pseudonymizes both.
+//! [`follow`] connects a session to a feed, [`replay`] to a recording, [`shadow`] runs the embedded
+//! scheduler in parallel with the cluster's and [`compare`]s the decisions, and [`debugger`] dumps
+//! the scheduler's cache and queues.
 //!
-//! None of these can write to a cluster: [`link::Link`] only sends GET. [`scheduling`] is the
-//! embedded scheduler as a real one: it takes its changes from the same [`feed`], and what it
-//! wants written goes out through [`mod@write`], the only module that writes. An event of a watch,
-//! not the answer to a write, is what confirms a binding. [`serve`] tells others how it is, and asks
-//! the cluster who they are, of which nothing stays there.
+//! None of these can write to a cluster: [`link::Link`] only sends GET. [`scheduling`] runs the
+//! embedded scheduler as a real one: its changes come from the same [`feed`], and its writes go out
+//! through [`mod@write`], the only module that writes. A binding is confirmed by an event of a
+//! watch, not by the answer to the write. [`serve`] provides health and metrics over HTTP, and
+//! authenticates its callers with reviews, which the API server does not store.
 
 pub mod access;
 pub mod attended;

@@ -1,5 +1,5 @@
-//! An answer that goes on, line by line. A line counts only with its end: what a cut connection
-//! leaves behind is dropped.
+//! A streamed answer, line by line. A line counts only once it is complete: the rest that a broken
+//! connection leaves behind is dropped.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::failure::Failure;
 
-/// The longest line; an object cannot be larger than what etcd takes.
+/// The longest line; far above the largest object that etcd stores.
 const LONGEST: usize = 64 << 20;
 
-/// How it goes on.
+/// What a stream delivers next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// A line, without its end.
     Line(&'a [u8]),
-    /// No whole line came for a while.
+    /// No complete line arrived in time.
     Quiet,
     /// The answer ended.
     End,
 }
 
-/// What was read.
+/// The result of one read.
 enum Read {
     More,
     Quiet,
@@ -34,13 +34,13 @@ enum Read {
 pub struct Lines {
     body: Body,
     buffer: Vec<u8>,
-    /// The bytes of `buffer` that were handed out already.
+    /// Bytes of `buffer` that were returned already.
     used: usize,
-    /// The bytes of `buffer` in which no end of line was found.
+    /// Bytes of `buffer` that are known to contain no line end.
     searched: usize,
-    /// When something was received last.
+    /// When data was last received.
     received: Instant,
-    /// When the line began that has not ended yet.
+    /// When the present, incomplete line began.
     begun: Option<Instant>,
 }
 
@@ -56,15 +56,15 @@ impl Lines {
         self.received.elapsed()
     }
 
-    /// For how long the end of a line has been missing.
+    /// For how long the present line has been incomplete.
     pub fn unfinished(&self) -> Option<Duration> {
         self.begun.map(|begun| begun.elapsed())
     }
 
-    /// The next line, if all of it comes within `wait`.
+    /// The next line, if it is complete within `wait`.
     ///
     /// # Errors
-    /// The connection broke, ended within a line, or a line has no end.
+    /// The connection broke, ended within a line, or a line is too long.
     pub async fn next(&mut self, wait: Duration) -> Result<Next<'_>, Failure> {
         let until = Instant::now() + wait;
         let end = loop {
@@ -85,7 +85,7 @@ impl Lines {
         Ok(Next::Line(&self.buffer[start..end]))
     }
 
-    /// Reads on.
+    /// Reads more data into `buffer`.
     async fn read(&mut self, until: Instant) -> Result<Read, Failure> {
         self.buffer.drain(..self.used);
         self.searched -= self.used;

@@ -1,8 +1,8 @@
-//! The way to an API server: kubeconfig or the pod's own credentials, the client made of them,
-//! and the difference between the server's clock and ours.
+//! The connection to an API server: kubeconfig or the pod's own credentials, the client made of
+//! them, and the difference between the server's clock and ours.
 //!
-//! All requests of this layer go through [`Link::get`] and [`Link::lines`], which can only
-//! read. What writes to a cluster has to ask for [`Link::client`] by name.
+//! All requests of this layer go through [`Link::get`] and [`Link::lines`], which can only read.
+//! Writers use [`Link::client`] explicitly.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -24,28 +24,28 @@ use crate::lines::Lines;
 use crate::traffic;
 use kubestep_api::Time;
 
-/// How long a whole answer may take.
+/// Time limit of a whole answer.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long an API server may take to begin a watch.
+/// Time limit of an API server to start a watch.
 const BEGIN: Duration = Duration::from_secs(30);
 
-/// Which cluster, as the user says it.
+/// The cluster that the user selects.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
     /// The kubeconfig; without it `KUBECONFIG`, `~/.kube/config`, the pod's own credentials.
     pub kubeconfig: Option<PathBuf>,
     /// The context; without it the current one.
     pub context: Option<String>,
-    /// The server's address, whatever the kubeconfig says.
+    /// The server's address, which overrides that of the kubeconfig.
     pub server: Option<String>,
     /// Whether a credential plugin's standard error is shown when it fails.
     pub verbose: bool,
 }
 
-/// Why there is no way to a cluster.
+/// Why a cluster cannot be reached.
 #[derive(Debug, Error)]
 pub enum LinkError {
-    /// There is nothing that says where a cluster is.
+    /// Neither a kubeconfig nor a service account exists.
     #[error(
         "there is no kubeconfig and this is not a pod of a cluster\n  \
          help: name one with --kubeconfig"
@@ -62,7 +62,7 @@ pub enum LinkError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The server cannot be reached, or answers what cannot be worked with.
+    /// The server cannot be reached, or its answer cannot be used.
     #[error(
         "{server}: {failure}\n  help: does \"kubectl get nodes\" work? Without the cluster, -f \
          reads a file that \"kubestep capture\" wrote earlier"
@@ -73,7 +73,7 @@ pub enum LinkError {
         /// What went wrong.
         failure: Failure,
     },
-    /// The server gives this user nothing at all.
+    /// The server rejects every request of this user.
     #[error(
         "{server}: {failure}\n  help: \"kubestep rbac\" prints the role that allows reading a \
          cluster; whoever runs it can bind that to you"
@@ -81,12 +81,12 @@ pub enum LinkError {
     Refused {
         /// Its address.
         server: String,
-        /// Its words.
+        /// The server's message.
         failure: Failure,
     },
 }
 
-/// An open way to an API server. Shared by all who ask it.
+/// An open connection to an API server, shared by all its users.
 pub struct Link {
     target: Target,
     name: String,
@@ -96,7 +96,7 @@ pub struct Link {
     plugin: Plugin,
     /// Whether the server's certificate is not verified.
     is_insecure: bool,
-    /// Microseconds that the server's clock is ahead of ours; `i64::MIN` until it is known.
+    /// Microseconds that the server's clock is ahead of ours; `i64::MIN` until known.
     skew: AtomicI64,
 }
 
@@ -106,7 +106,7 @@ struct Renewable {
 }
 
 impl Target {
-    /// Whether anything says where a cluster is: asked before a cluster is opened unasked.
+    /// Whether any configuration exists: checked before a cluster is opened by default.
     pub fn is_there(&self) -> bool {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let home = || std::env::home_dir().is_some_and(|home| home.join(".kube/config").is_file());
@@ -118,7 +118,7 @@ impl Target {
             || home()
     }
 
-    /// Where the configuration is from, for errors.
+    /// Where the configuration comes from, for errors.
     fn from(&self) -> String {
         match (&self.kubeconfig, std::env::var("KUBECONFIG")) {
             (Some(path), _) => path.display().to_string(),
@@ -136,7 +136,7 @@ impl Target {
         }
     }
 
-    /// The configuration of kube's client and the name to show for it.
+    /// The configuration of kube's client and its name for display.
     async fn config(&self) -> Result<(Config, String), LinkError> {
         let wrong = |error: kube::config::KubeconfigError| {
             let (from, problem) = kubeconfig_problem(&self.files(), &error);
@@ -145,7 +145,7 @@ impl Target {
         if let (None, None, Some(server)) = (&self.kubeconfig, &self.context, &self.server)
             && !Target::default().is_there()
         {
-            // The address is set afterwards.
+            // The address is set later.
             return Ok((Config::new(http::Uri::from_static("http://localhost")), server.clone()));
         }
         let read = match &self.kubeconfig {
@@ -168,7 +168,7 @@ impl Target {
         Ok((config, name.unwrap_or_default()))
     }
 
-    /// `says`: standard error may be written to where a credential plugin takes long.
+    /// `says`: a message may go to standard error if a credential plugin takes long.
     async fn client(&self, says: bool) -> Result<(Client, Config, String), LinkError> {
         let (mut config, name) = self.config().await?;
         if let Some(server) = &self.server {
@@ -176,7 +176,7 @@ impl Target {
                 LinkError::Config { from: "--master".into(), problem: error.to_string() }
             })?;
         }
-        // An outage is to be seen, not to be waited out behind our back.
+        // The client must not hide outages by retrying by itself.
         config.default_retry = false;
         let agent = concat!("kubestep/", env!("CARGO_PKG_VERSION"));
         config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
@@ -195,8 +195,8 @@ impl Target {
 }
 
 impl Link {
-    /// Prepares the way. Programs named for credentials may run and ask on the terminal, so this
-    /// comes before the screen. Nothing is sent to the API server yet. Needs a runtime.
+    /// Prepares the connection. Credential plugins may run and prompt on the terminal, so call this
+    /// before the screen is opened. Nothing is sent to the API server yet. Needs a runtime.
     ///
     /// # Errors
     /// There is no configuration, or it cannot be used.
@@ -224,13 +224,13 @@ impl Link {
         &self.server
     }
 
-    /// The server with its port, as metrics name it.
+    /// The server with its port, as metrics label it.
     pub(crate) fn host(&self) -> &str {
         let rest = self.server.split_once("://").map_or(self.server.as_str(), |(_, rest)| rest);
         rest.split('/').next().unwrap_or(rest)
     }
 
-    /// What a user should know of this way, one sentence each.
+    /// Warnings about this connection, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let server = &self.server;
         let insecure = self.is_insecure.then(|| {
@@ -247,14 +247,14 @@ impl Link {
         &self.namespace
     }
 
-    /// The client of today's credentials and its generation, for [`Link::renew`].
+    /// The client with the present credentials and its generation, for [`Link::renew`].
     pub fn client(&self) -> (Client, u64) {
         let current = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         (current.client.clone(), current.generation)
     }
 
-    /// Makes a new client from the configuration as it is now, unless somebody else has done so
-    /// since `generation`: tokens expire, certificates are replaced.
+    /// Makes a new client from the present configuration, unless that was done since `generation`:
+    /// tokens expire, certificates are replaced.
     ///
     /// # Errors
     /// The configuration cannot be used any more.
@@ -270,7 +270,7 @@ impl Link {
         Ok(())
     }
 
-    /// How far the server's clock is ahead of ours, in microseconds; `None` until an answer told.
+    /// How far the server's clock is ahead of ours, in microseconds; `None` until the first answer.
     pub fn skew(&self) -> Option<i64> {
         Some(self.skew.load(Ordering::Relaxed)).filter(|skew| *skew != i64::MIN)
     }
@@ -280,8 +280,8 @@ impl Link {
         Time(clock::local().0 + clock::counted(self.skew().unwrap_or(0)))
     }
 
-    /// Asks for `path` (with its query) and gives the whole answer. Credentials that are not
-    /// accepted are renewed once.
+    /// Requests `path` (with its query) and returns the whole answer. Rejected credentials are
+    /// renewed once.
     ///
     /// # Errors
     /// The server did not answer, or not with success.
@@ -296,7 +296,7 @@ impl Link {
         timeout(ANSWER, whole).await.map_err(late)?
     }
 
-    /// Asks for `path` and gives the answer line by line, as long as it goes on.
+    /// Requests `path` and returns the answer as a stream of lines.
     ///
     /// # Errors
     /// The server did not answer, or not with success.

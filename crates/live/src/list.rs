@@ -1,5 +1,5 @@
-//! One kind as the API server has it now, page by page, decoded page by page: the whole text
-//! of a large list is never in memory.
+//! The present objects of one kind, listed and decoded page by page: the whole text of a large list
+//! is never in memory.
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -13,14 +13,14 @@ use crate::link::Link;
 use kubestep_api::decode::decode_item;
 use kubestep_api::{Object, admission};
 
-/// Objects a page.
+/// Objects per page.
 const PAGE: usize = 500;
-/// How often a page is asked for before its list has failed.
+/// How often a page is requested before its list fails.
 pub const TRIES: u32 = 4;
-/// How often a list whose continuation has expired is begun anew, before it is asked for whole.
+/// How often a list whose continuation has expired is restarted, before it is requested as a whole.
 const RESTARTS: u32 = 3;
 
-/// One kind in one place: what a list or watch is about.
+/// A kind, and the namespace that a list or watch of it covers.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The kind.
@@ -32,17 +32,17 @@ pub struct Place {
 /// A whole list.
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
-    /// The API version it was read in.
+    /// The API version it was listed in.
     pub version: &'static str,
     /// The resource version to watch from.
     pub resource_version: String,
     /// The objects.
     pub objects: Vec<Object>,
-    /// Objects that could not be read: which and why.
+    /// Objects that could not be read: name and reason.
     pub unreadable: Vec<String>,
 }
 
-/// A page as the server writes it.
+/// A page as the server sends it.
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(default)]
@@ -69,12 +69,12 @@ impl Place {
         }
     }
 
-    /// Lists in the first version that the server has. The first page is asked for up to `tries`
-    /// times, at the pace of `backoff`; the others up to [`TRIES`] times, as beginning again would
-    /// cost more.
+    /// Lists in the first version that the server serves. The first page is requested up to `tries`
+    /// times, with the pauses of `backoff`; the others up to [`TRIES`] times, because a restart
+    /// would cost more.
     ///
     /// # Errors
-    /// It has none of them, or does not give the list.
+    /// The server serves none of the versions, or rejects the list.
     pub async fn list(
         &self,
         link: &Link,
@@ -92,10 +92,10 @@ impl Place {
     }
 
     /// Lists in one version, like [`Place::list`]. A continuation that expires between two pages
-    /// begins it again.
+    /// restarts the list.
     ///
     /// # Errors
-    /// The server does not give the list.
+    /// The server rejects the list.
     pub async fn list_in(
         &self,
         link: &Link,
@@ -141,7 +141,7 @@ impl Place {
             if next.is_empty() {
                 listed.resource_version = page.metadata.resource_version;
                 listed.objects.shrink_to_fit();
-                // Without a version there is nothing to watch from.
+                // Without a resource version no watch can start.
                 return match listed.resource_version.as_str() {
                     "" => Err(wrong("the list has no resourceVersion".into()).into()),
                     _ => Ok(listed),
@@ -151,18 +151,18 @@ impl Place {
     }
 }
 
-/// How the pages of a list are asked for.
+/// How the pages of a list are requested.
 struct Pages<'a> {
     link: &'a Link,
     backoff: &'a mut Backoff,
-    /// Objects a page.
+    /// Objects per page.
     size: usize,
-    /// How often the first page is asked for.
+    /// How often the first page is requested.
     tries: u32,
 }
 
 enum PageError {
-    /// The server has forgotten where the pages were.
+    /// The continuation token has expired.
     Continuation,
     Failed(Failure),
 }
@@ -174,7 +174,7 @@ impl From<Failure> for PageError {
 }
 
 impl Pages<'_> {
-    /// Asks again when a server is busy or a connection breaks.
+    /// Retries when a server is busy or a connection breaks.
     async fn get(&mut self, path: &str, is_first: bool) -> Result<Vec<u8>, PageError> {
         for _ in 1..if is_first { self.tries } else { TRIES } {
             match self.link.get(path).await {
@@ -197,7 +197,7 @@ fn expired(failure: Failure, is_first: bool) -> PageError {
     }
 }
 
-/// Decodes a page side by side; what cannot be read is named and left out.
+/// Decodes a page in parallel; objects that cannot be read are listed and skipped.
 fn take(listed: &mut Listed, row: &ReadKind, page: &Page<'_>) {
     let api_version = row.api_version(listed.version);
     let items = page.items.as_deref().unwrap_or_default();
@@ -211,7 +211,7 @@ fn take(listed: &mut Listed, row: &ReadKind, page: &Page<'_>) {
     }
 }
 
-/// One object as the server wrote it.
+/// Decodes one object as the server sent it.
 ///
 /// # Errors
 /// Which object it is and why it cannot be read, in one sentence.
@@ -222,7 +222,7 @@ pub fn read(text: &str, row: &ReadKind, api_version: &str) -> Result<Object, Str
     Ok(object)
 }
 
-/// A continuation is made of letters that may mean something in a query.
+/// Percent-encodes a continuation token, which may contain characters special to a query.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {

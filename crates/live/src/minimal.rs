@@ -1,14 +1,14 @@
-//! What of an object goes into a file: what a scheduler reads. Annotations of other programs and
-//! the parameters of drivers are left out, as they may hold what nobody meant to give away.
+//! The part of an object that is written to a file: what a scheduler reads. Annotations of other
+//! programs and parameters of drivers are omitted, because they may contain secrets.
 
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
 
 use kubestep_api::{Kind, Object};
 
-/// The annotations that the scheduler and its plugins read: the volume binder's, the old name of
-/// a class, plugins that moved to CSI, claims made for extended resources. The last one is
-/// written by provisioners and read by the simulated one.
+/// The annotations that the scheduler and its plugins read: those of the volume binder, the old
+/// annotation for a storage class, plugins migrated to CSI, claims created for extended resources.
+/// The last one is written by provisioners and read by the simulated provisioner.
 const READ: [&str; 7] = [
     "volume.kubernetes.io/selected-node",
     "pv.kubernetes.io/bind-completed",
@@ -19,7 +19,7 @@ const READ: [&str; 7] = [
     "pv.kubernetes.io/provisioned-by",
 ];
 
-/// Where lists of device configurations are.
+/// Paths of lists of device configurations.
 const CONFIGURATIONS: [&str; 4] = [
     "/spec/config",
     "/spec/devices/config",
@@ -30,7 +30,7 @@ const CONFIGURATIONS: [&str; 4] = [
 /// The object as JSON for a file that holds one state.
 ///
 /// # Errors
-/// It cannot be written as JSON; none is known that could not.
+/// The object cannot be serialized; no such object is known.
 pub fn json(object: &Object) -> serde_json::Result<Value> {
     let mut value = object.to_json()?;
     if let Some(annotations) = annotations(&mut value) {
@@ -41,16 +41,16 @@ pub fn json(object: &Object) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// Objects for a file that holds changes.
+/// Serializes objects for a file that holds changes.
 #[derive(Debug, Default)]
 pub struct Minimal {
-    /// Values of nodes' annotations that were seen, each with its number.
+    /// Values of node annotations seen so far, each with its number.
     values: HashMap<String, usize>,
 }
 
 impl Minimal {
-    /// As [`json`]. That a node's annotations changed is an event for the scheduler, so those that
-    /// it does not read have numbers for values.
+    /// As [`json`]. A change of a node's annotations is an event for the scheduler, so the
+    /// annotations that it does not read keep a number as their value.
     ///
     /// # Errors
     /// As [`json`].

@@ -1,5 +1,5 @@
-//! News from a live cluster as a change of the session: done again later, it leads to the same
-//! state, as it holds everything it needs.
+//! Updates from a live cluster as a change of the session. It holds everything it needs, so
+//! applying it again later leads to the same state.
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ResourceVersion, Time, defaults};
@@ -8,46 +8,47 @@ use kubestep_cluster::remote::Answer;
 use kubestep_debug::{Change, Session};
 use kubestep_framework::pod::NamespacedName;
 
-/// About what a change holds, mostly an old version of a pod or a node, in bytes.
+/// Approximate size of an operation, mostly an old version of a pod or a node, in bytes.
 const OP_BYTES: usize = 2_000;
 
-/// One thing to do with the simulated cluster.
+/// One operation on the simulated cluster.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// An object is as the server has it.
+    /// Sets an object to the server's version.
     Accept(Object),
-    /// The server does not have it any more.
+    /// The server has deleted the object.
     Forget(Kind, NamespacedName),
-    /// Pods of that scheduler name are to be tried, by the first profile's rules.
+    /// Pods with this scheduler name are scheduled, with the first profile's plugins.
     Serve(Symbol),
-    /// The pod is to be tried.
+    /// The pod moves to the active queue.
     Activate(NamespacedName),
     /// A write was answered.
     Answer {
-        /// The request's.
+        /// The ticket of the request.
         ticket: u64,
-        /// What became of it.
+        /// The result of the write.
         answer: Answer,
-        /// What was to be written, in a few words.
+        /// The write, in a few words.
         what: String,
     },
-    /// The pod is not to be tried until it changes; in whose name.
+    /// The pod is parked until it changes; the name of the one who parked it.
     Aside(NamespacedName, Symbol),
 }
 
-/// What happened up to a moment.
+/// The updates up to one moment.
 #[derive(Clone, Debug)]
 pub struct News {
     /// The moment, by the server's clock.
     pub now: Time,
-    /// What happened, in order.
+    /// The updates, in order.
     pub ops: Vec<Op>,
 }
 
-/// Whether the server's new version of an object, of which `there` is the one before, tells
-/// nothing that any scheduler reads, so that nothing has to be done: the heartbeat of a node,
-/// most of what a kubelet says of a pod that runs. Of other objects the version itself counts, as
-/// they are written to, and a waiting pod is looked at whenever anything is said of it. Neither
+/// Whether the server's new version of an object, compared with the previous version `there`,
+/// changes nothing that any scheduler reads, so that it can be skipped: the heartbeat of a node,
+/// most of what a kubelet reports of a running pod. For kinds that the scheduler writes, the
+/// resource version itself counts, and a pending pod is evaluated on any change. A version is never
+/// skipped while an operation on the same object is pending.
 /// does it count where an op on the object is still to be done.
 pub fn says_nothing(session: &Session, ops: &[Op], there: Option<&Object>, new: &Object) -> bool {
     let settled = match new {
@@ -60,7 +61,7 @@ pub fn says_nothing(session: &Session, ops: &[Op], there: Option<&Object>, new: 
     is_same && !session.world().api().awaits(new.key()) && !ops.iter().any(|op| op.is_about(new))
 }
 
-/// The object with the defaults and without its version.
+/// The object with defaults and without its resource version.
 fn unversioned(object: &Object) -> Object {
     let mut object = object.clone();
     defaults::apply(&mut object);
@@ -106,18 +107,18 @@ impl Change for News {
         for op in &self.ops {
             match op {
                 Op::Accept(object) => {
-                    // Pods that come together come one after the other: at the very same time
-                    // the queue's heap would not keep their order.
+                    // Pods that arrive together get increasing times: with equal times the queue's
+                    // heap would not keep their order.
                     if matches!(object, Object::Pod(pod) if pod.spec.node_name.is_empty()) {
                         world.advance(1);
                     }
                     world.accept(object.clone());
                 }
                 Op::Forget(kind, key) => world.forget(*kind, *key),
-                // It was built before with the same arguments.
+                // The profile was built before with the same arguments.
                 Op::Serve(name) => world.serve(*name)?,
                 Op::Activate(pod) => {
-                    // A gated pod stays where it is.
+                    // A gated pod stays gated.
                     let _active = world.activate(*pod);
                 }
                 Op::Answer { ticket, answer, .. } => world.answer(*ticket, answer.clone()),

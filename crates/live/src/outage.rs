@@ -1,5 +1,5 @@
-//! Which kinds are not followed at the moment, since when and why, and when that is reported:
-//! at its beginning and end, not more often than once a minute, and every five minutes meanwhile.
+//! Which kinds are not followed now, since when and why, and when that is reported: at its
+//! beginning and end, at most once a minute, and again every five minutes while it lasts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,23 +8,23 @@ use crate::failure::Failure;
 use crate::kinds::ReadKind;
 use kubestep_api::{Kind, Time};
 
-/// At least so long between the beginnings of two outages that are reported.
+/// Shortest time between the beginnings of two reported outages.
 const BETWEEN: Duration = Duration::from_secs(60);
-/// How often an outage that lasts is reported again.
+/// How often a lasting outage is reported again.
 const AGAIN: Duration = Duration::from_secs(300);
-/// Kinds that a report names.
+/// How many kinds a report names.
 const NAMED: usize = 3;
 
 /// A kind that waits for its next attempt.
 #[derive(Clone, Debug)]
 pub struct Retry {
-    /// What the last attempt ended with.
+    /// The error of the last attempt.
     pub failure: Failure,
-    /// In a word or two.
+    /// The error in a word or two.
     pub reason: String,
-    /// When the next one comes.
+    /// Time until the next attempt.
     pub pause: Duration,
-    /// Whether it is to be shown; else it is the first retry of something that worked.
+    /// Whether it is shown; `false` for the first retry of something that worked.
     pub is_outage: bool,
 }
 
@@ -45,9 +45,9 @@ pub struct Outages {
     retrying: BTreeMap<String, Retrying>,
     /// Kinds that could never be read.
     refused: BTreeSet<String>,
-    /// When it was last reported that something is not followed.
+    /// When an outage was last reported.
     reported_at: Option<Instant>,
-    /// Whether that was reported of the present outage.
+    /// Whether the present outage was reported.
     is_reported: bool,
     relist_reported_at: Option<Instant>,
 }
@@ -58,12 +58,12 @@ struct Retrying {
     reason: String,
     next: Instant,
     is_outage: bool,
-    /// Whether nothing may be decided meanwhile.
+    /// Whether no cycle may run while this kind is not followed.
     blocks: bool,
 }
 
 impl Outages {
-    /// `what` waits for its next attempt. Gives what is to be reported.
+    /// `what` waits for its next attempt. Returns the notice to report.
     pub fn retry(
         &mut self,
         (what, row): (&str, &ReadKind),
@@ -87,7 +87,7 @@ impl Outages {
         Some(format!("{names} cannot be followed since {since}: {failure}; retry in {seconds}s"))
     }
 
-    /// `what` was missing from the beginning, which was reported.
+    /// `what` was missing from the beginning, which was reported already.
     pub fn missing(
         &mut self,
         (what, row): (&str, &ReadKind),
@@ -101,28 +101,28 @@ impl Outages {
         (self.is_reported, self.reported_at) = (true, Some(now));
         let (failure, reason) = (failure.clone(), failure.short());
         let retry = Retry { failure, reason, pause: Duration::ZERO, is_outage: true };
-        // It is not due again yet.
+        // No report is due yet.
         let _reported = self.retry((what, row), &retry, (now, time));
     }
 
-    /// `what` may not be read. `true`: that is new.
+    /// `what` may not be read. Returns whether that is new.
     pub fn refuse(&mut self, what: &str) -> bool {
         self.refused.insert(what.to_owned())
     }
 
-    /// `what` was listed. `true`: it could not be read before.
+    /// `what` was listed. Returns whether it could not be read before.
     pub fn allow(&mut self, what: &str) -> bool {
         self.refused.remove(what)
     }
 
-    /// The watch of `what` was accepted: enough, if it had only just ended.
+    /// The watch of `what` was accepted, which ends the outage if the watch had only just ended.
     pub fn begun(&mut self, what: &str) {
         if self.retrying.get(what).is_some_and(|retrying| !retrying.is_outage) {
             self.retrying.remove(what);
         }
     }
 
-    /// The watch of `what` works. `true`: the outage that was reported is over.
+    /// The watch of `what` works. Returns whether that ends a reported outage.
     pub fn followed(&mut self, what: &str) -> bool {
         self.retrying.remove(what);
         let is_over = self.is_reported && self.lost().next().is_none();
@@ -130,7 +130,7 @@ impl Outages {
         is_over
     }
 
-    /// A kind is listed again, as its version has expired. `true`: that is to be reported; after
+    /// A kind is listed again because its version has expired. Returns whether to report it: after
     /// a restart a server forgets all versions at once.
     pub fn relist(&mut self, now: Instant) -> bool {
         let is_due = self.relist_reported_at.is_none_or(|at| now - at >= BETWEEN);
@@ -140,12 +140,12 @@ impl Outages {
         is_due
     }
 
-    /// Whether something cannot be followed that decisions depend on.
+    /// Whether a kind that decisions depend on cannot be followed.
     pub fn is_cut_off(&self) -> bool {
         self.retrying.values().any(|retrying| retrying.blocks)
     }
 
-    /// What is not followed: the reason is that of the kind which is tried next.
+    /// What is not followed. The reason is that of the kind that is tried next.
     pub fn outage(&self, now: Instant) -> Option<Outage> {
         let next = self.lost().min_by_key(|(_, retrying)| retrying.next)?;
         let what = match self.lost().count() {
@@ -179,8 +179,8 @@ impl Outages {
     }
 }
 
-/// Whether decisions have to wait for it. Where the right was withdrawn it may never come back:
-/// only without nodes and pods there is nothing to decide.
+/// Whether decisions have to wait for this kind. A right that was withdrawn may never come back, so
+/// it blocks only for nodes and pods, without which there is nothing to decide.
 fn blocks(row: &ReadKind, retry: &Retry) -> bool {
     match retry.failure {
         Failure::Refused(_) | Failure::Absent(_) => {
@@ -214,7 +214,7 @@ mod tests {
             self.start + Duration::from_secs(seconds)
         }
 
-        /// A kind fails at that second and is tried again four seconds later.
+        /// Lets a kind fail at `second`, with the next attempt four seconds later.
         fn fail(&mut self, second: u64, kind: Kind, failure: &Failure) -> Option<String> {
             self.retry(second, kind, failure, true)
         }

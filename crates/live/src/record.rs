@@ -1,5 +1,5 @@
-//! A cluster's story as a file: the lists, then every change with its arrival, and what the
-//! cluster's own scheduler made of it. [`kubestep_source::recording`] is the format.
+//! Writes a recording: the lists, then every change with its arrival time and the decisions of the
+//! cluster's own scheduler. [`kubestep_source::recording`] defines the format.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -23,21 +23,21 @@ use kubestep_output::file::{Links, NewFile};
 use kubestep_source::MissingKind;
 use kubestep_source::recording::{Header, Line, SCHEMA};
 
-/// A file, or standard output, that is written line by line.
+/// A file or standard output, written line by line.
 pub enum Output {
     /// Standard output.
     Stdout(CleanStdout),
-    /// As it is.
+    /// An uncompressed file.
     Plain(BufWriter<NewFile>),
-    /// Packed with gzip.
+    /// A file compressed with gzip.
     Packed(Box<GzEncoder<NewFile>>),
 }
 
 impl Output {
-    /// Begins the file; packed if its name ends in `.gz`. `-` is standard output.
+    /// Creates the file, compressed if its name ends in `.gz`. `-` is standard output.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn create(path: &Path, links: Links) -> io::Result<Output> {
         if path.as_os_str() == kubestep_source::STDIN {
             return Ok(Output::Stdout(CleanStdout));
@@ -49,7 +49,7 @@ impl Output {
         })
     }
 
-    /// Finds out whether the file could be made.
+    /// Checks whether the file could be created.
     ///
     /// # Errors
     /// As [`Output::create`].
@@ -60,7 +60,7 @@ impl Output {
         }
     }
 
-    /// Makes everything readable that was written so far, in the file of that name.
+    /// Flushes everything written so far to the file, so that it can be read.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -73,7 +73,7 @@ impl Output {
         }
     }
 
-    /// Ends the file.
+    /// Completes the file.
     ///
     /// # Errors
     /// As [`Output::publish`].
@@ -98,7 +98,7 @@ impl Write for Output {
         match self {
             Output::Stdout(output) => output.flush(),
             Output::Plain(output) => output.flush(),
-            // A block of its own, which can be unpacked without what follows.
+            // Ends the compressed block, so that it can be unpacked without what follows.
             Output::Packed(output) => output.flush().and_then(|()| output.get_mut().flush()),
         }
     }
@@ -107,14 +107,14 @@ impl Write for Output {
 /// Writes a recording.
 pub struct Recorder<W> {
     out: W,
-    /// The pods as they were told of last: between two versions lies a decision.
+    /// The last reported version of each pod; a decision shows as the difference to the next one.
     pods: HashMap<NamespacedName, Arc<Pod>>,
     minimal: Minimal,
     /// What was written after the lists.
     pub counts: Counts,
 }
 
-/// What a recording has after its lists.
+/// How much a recording contains after its lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Changes of objects.
@@ -123,7 +123,7 @@ pub struct Counts {
     pub decisions: usize,
 }
 
-/// The kinds that could not be read and may be there all the same.
+/// The kinds that could not be read although the server may serve them.
 pub fn missing_kinds(snapshot: &Snapshot) -> Vec<MissingKind> {
     let missing = snapshot.missing.iter().filter(|missing| !missing.is_absent());
     let missing = missing.map(|missing| MissingKind {
@@ -134,7 +134,7 @@ pub fn missing_kinds(snapshot: &Snapshot) -> Vec<MissingKind> {
     missing.collect()
 }
 
-/// The first line about a snapshot.
+/// The header line for a snapshot.
 pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Header {
     Header {
         schema: SCHEMA.into(),
@@ -150,10 +150,10 @@ pub fn header(snapshot: &Snapshot, context: &str, namespaces: &[String]) -> Head
 }
 
 impl<W: Write> Recorder<W> {
-    /// Begins a recording with its header.
+    /// Starts a recording with its header.
     ///
     /// # Errors
-    /// It cannot be written; so all others.
+    /// The output cannot be written.
     pub fn new(out: W, header: &Header) -> io::Result<Recorder<W>> {
         let (pods, minimal, counts) = Default::default();
         let mut recorder = Recorder { out, pods, minimal, counts };
@@ -161,10 +161,10 @@ impl<W: Write> Recorder<W> {
         Ok(recorder)
     }
 
-    /// Writes the lists; gives how many objects there are.
+    /// Writes the lists. Returns the number of objects.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn lists<'a>(&mut self, objects: impl Iterator<Item = &'a Object>) -> io::Result<usize> {
         let mut count = 0;
         for object in objects {
@@ -177,10 +177,10 @@ impl<W: Write> Recorder<W> {
         Ok(count)
     }
 
-    /// Writes what a feed told at `at`.
+    /// Writes an event of a feed that arrived at `at`.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn take(&mut self, at: Time, event: &Event) -> io::Result<()> {
         match event {
             Event::Delta(Delta::Put(object)) => self.put(at, object),
@@ -209,19 +209,19 @@ impl<W: Write> Recorder<W> {
         self.line(&decision(at, object, theirs))
     }
 
-    /// Writes what a scheduler told as an event.
+    /// Writes an event that a scheduler reported about a pod.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn told(&mut self, at: Time, told: Told) -> io::Result<()> {
         let Told { pod, uid, reporter, reason, message } = told;
         self.line(&Line::Event { at, pod, uid, reporter, reason, message })
     }
 
-    /// Writes that nothing more comes, and gives the output back.
+    /// Writes the end marker and returns the output.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn end(mut self, at: Option<Time>) -> io::Result<W> {
         let changes = self.counts.changes;
         self.line(&Line::End { at, changes })?;
@@ -238,10 +238,10 @@ impl<W: Write> Recorder<W> {
         self.pods.insert(NamespacedName::of(object), pod.clone())
     }
 
-    /// A whole line at once.
+    /// Writes one line of JSON.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
         let mut text = escape_json(serde_json::to_string(line)?);
         text.push('\n');

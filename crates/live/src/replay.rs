@@ -1,9 +1,8 @@
-//! A recording played back with the embedded scheduler beside the cluster's own, as if it had
-//! been there: the same on every machine and every day, as it looks at no clock but the
-//! recording's.
+//! Replays a recording with the embedded scheduler as the shadow of the cluster's own. It reads no
+//! clock except the recording's, so every replay gives the same result.
 //!
-//! Between two changes our scheduler does all that it can, timers run down, and what ours alone
-//! has decided is given back when a live shadow would.
+//! Between two changes the embedded scheduler runs all cycles that it can and timers expire. A
+//! decision that only it has made is undone when a live shadow would undo it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +15,17 @@ use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_source::recording::{Recorded, What};
 
-/// A decision of the cluster's scheduler, compared with ours.
+/// A decision of the cluster's scheduler, compared with that of the embedded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// The decision.
     pub decision: Arc<Decision>,
-    /// Whether it fell before the recording began, so that nobody knows on which cluster.
+    /// Whether it was made before the recording began, on an unknown state of the cluster.
     pub is_earlier: bool,
 }
 
 impl Compared {
-    /// How the two compare, and where they differ or why they cannot be compared.
+    /// How the two compare, and the difference or the reason why they cannot be compared.
     pub fn verdict(&self) -> (Verdict, &str) {
         match self.decision.verdict {
             Verdict::Different | Verdict::Tie | Verdict::Untried if self.is_earlier => (
@@ -38,8 +37,8 @@ impl Compared {
     }
 }
 
-/// Plays `changes` back on a session on the lists, and on to `until`. `tell` hears how many
-/// changes are done.
+/// Replays `changes` up to `until` on a session that holds the lists. `tell` receives the number of
+/// changes applied.
 pub fn replay(
     session: &mut Session,
     changes: &[Recorded],
@@ -52,7 +51,7 @@ pub fn replay(
     shadow.catch_up(session, now);
     let earlier = shadow.decisions().len();
     for (at, change) in changes.iter().enumerate() {
-        // Clocks may be set back; here time never runs backward.
+        // Clocks may be set back; the session's time must not run backward.
         now = now.max(change.at);
         pass(&mut shadow, session, now);
         shadow.take(session, vec![delta(change)], now);
@@ -63,7 +62,7 @@ pub fn replay(
     decisions.map(|(at, decision)| Compared { decision, is_earlier: at < earlier }).collect()
 }
 
-/// A change as a feed tells it.
+/// A recorded change as an event of a feed.
 pub fn event(change: &Recorded) -> Event {
     Event::Delta(delta(change))
 }
@@ -82,14 +81,14 @@ fn work(shadow: &mut Shadow, session: &mut Session) {
     while shadow.work(session, Duration::MAX) {}
 }
 
-/// Lets time pass up to `until` with all that is due on the way.
+/// Advances the clock to `until` and handles everything that is due on the way.
 fn pass(shadow: &mut Shadow, session: &mut Session, until: Time) {
     let mut now = session.world().now();
     loop {
         work(shadow, session);
         let timer = session.next_timer().map(|timer| timer.due);
         let due = timer.into_iter().chain(shadow.next_return()).min();
-        // Each turn is later than the one before, so this comes to an end.
+        // Each iteration is later than the one before, so the loop terminates.
         let Some(due) = due.map(|due| due.max(Time(now.0 + 1))).filter(|due| *due < until) else {
             return;
         };

@@ -1,14 +1,15 @@
-//! Threads that wait for a network, each with a runtime of its own, so that nothing else waits.
+//! Threads that wait for a network, each with a runtime of its own, so that they cannot delay each
+//! other.
 
 use std::io;
 use std::thread::{self, JoinHandle};
 
 use tokio::runtime::Builder;
 
-/// Starts a thread that does `work`.
+/// Starts a thread that runs `work` in a new runtime.
 ///
 /// # Errors
-/// There is no thread, or no descriptor for its runtime.
+/// No thread can be started, or the runtime gets no file descriptor.
 pub fn spawn<F>(name: &str, work: impl FnOnce() -> F + Send + 'static) -> io::Result<JoinHandle<()>>
 where
     F: Future<Output = ()>,

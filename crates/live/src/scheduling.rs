@@ -1,11 +1,11 @@
-//! The embedded scheduler as a real one: it decides about the pods of a live cluster, and what
-//! it decides is written there.
+//! The embedded scheduler as a real one: it schedules the pods of a live cluster and writes its
+//! decisions there.
 //!
-//! The cluster's objects are kept in a [`World`] whose API server is elsewhere. Watches change
-//! it, cycles run whenever a pod can be popped, and what they want written goes out through a
-//! [`Writer`], whose answers come back in between. All of that is one loop on one thread; the
-//! network is waited for by others. While this program may not write, as another replica leads
-//! or the cluster cannot be followed, no cycle runs and the gate is closed.
+//! The cluster's objects are mirrored in a [`World`] with a remote API server. Watches change it,
+//! cycles run whenever a pod can be popped, and the writes go out through a [`Writer`], whose
+//! answers arrive in between. All of that is one loop on one thread; other threads wait for the
+//! network. While this program may not write, because another replica leads or the cluster cannot
+//! be followed, no cycle runs and the gate is closed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,23 +21,23 @@ use kubestep_cluster::World;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueMove};
 use kubestep_framework::runtime::stopwatch::{Clock, Done, Spent, Stopwatch};
 
-/// Events and answers taken in between two cycles, at most.
+/// Most events and answers applied between two cycles.
 const BATCH: usize = 500;
-/// How long cycles may run before something else is looked at.
+/// How long cycles may run before events are handled again.
 const CYCLES: Duration = Duration::from_millis(5);
-/// How often timers are looked at while there is always something to do.
+/// How often timers are checked while the loop is busy.
 const TICK: Duration = Duration::from_millis(100);
-/// How long to sleep at most: clocks may be set.
+/// Longest sleep, because clocks may be set.
 const REST: Duration = Duration::from_secs(1);
 
-/// Whether this program is the one that schedules.
+/// Whether this program holds the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lead {
-    /// Another replica does, or nobody yet.
+    /// Another replica holds the lease, or none yet.
     Waiting,
-    /// It is.
+    /// This program holds it.
     Leading,
-    /// It was, and must not write any more; why.
+    /// This program held it, and must not write any more; the reason.
     Lost(String),
 }
 
@@ -55,49 +55,49 @@ impl Lead {
 /// Why scheduling ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was asked to.
+    /// A stop was requested.
     Stopped,
-    /// It may not lead any more.
+    /// This program lost the lease; the reason.
     LeadLost(String),
-    /// The cluster is not followed any more.
+    /// The feed ended.
     FeedEnded,
 }
 
-/// Something that happened, to be told or counted.
+/// Something that happened, to be logged or counted.
 #[derive(Debug)]
 pub enum Told {
-    /// About the connection.
+    /// A notice about the connection.
     Notice(Notice),
-    /// It came to lead, or waits for that.
+    /// The leadership changed.
     Lead(Lead),
-    /// A cycle came to its end: bound, refused or failed; or its pod waits. With the time that
-    /// it took.
+    /// A cycle ended: bound, rejected or failed; or its pod waits at Permit. With the cycle's
+    /// duration.
     Cycle(Arc<CycleRecord>, Duration),
-    /// A cycle whose pod had waited is decided.
+    /// A cycle whose pod had waited at Permit is decided.
     Decided(Arc<CycleRecord>),
-    /// A pod changed its place in the queue.
+    /// A pod moved in the queue.
     Moved(QueueMove),
-    /// What plugins took: for the cycle that was told before, or beside the cycles.
+    /// Plugin durations: of the cycle that was reported last, or outside of cycles.
     Spent(Option<Arc<CycleRecord>>, Vec<Spent>),
-    /// What the scheduler did beside calling plugins at their points.
+    /// Work of the scheduler apart from calling plugins at extension points.
     Done(Vec<Done>),
-    /// A change of the cluster was taken in.
+    /// A change of the cluster was applied.
     Handled {
-        /// What happened, as upstream names it.
+        /// The event, as upstream names it.
         event: String,
         /// How long it took.
         took: Duration,
     },
-    /// A moment passed.
+    /// The regular timer fired.
     Tick {
         /// Whether the cluster is followed.
         followed: bool,
     },
     /// A write was answered.
     Answered {
-        /// What was to be written.
+        /// The write, in a few words.
         what: String,
-        /// What went wrong, if it did.
+        /// The error, if it failed.
         error: Option<String>,
     },
 }
@@ -111,7 +111,7 @@ pub struct Scheduling {
     ticked: Instant,
 }
 
-/// The computer's own clock.
+/// The wall clock.
 struct WallClock(Instant);
 
 impl Clock for WallClock {
@@ -121,8 +121,8 @@ impl Clock for WallClock {
 }
 
 impl Scheduling {
-    /// Schedules in the cluster that `feed` follows and whose lists were loaded into `world`,
-    /// which writes elsewhere.
+    /// Schedules in the cluster that `feed` follows. Its lists are loaded into `world`, whose API
+    /// server is remote.
     pub fn new(mut world: World, feed: Feed, writer: Writer) -> Scheduling {
         let now = Instant::now();
         let stopwatch = Arc::new(Stopwatch::new(Arc::new(WallClock(now))));
@@ -135,7 +135,7 @@ impl Scheduling {
         &self.world
     }
 
-    /// Schedules until it is stopped or may not lead any more. What happens is given to `tell`.
+    /// Schedules until it is stopped or loses the lease. Reports what happens to `tell`.
     pub async fn run(
         &mut self,
         mut lead: watch::Receiver<Lead>,
@@ -178,7 +178,7 @@ impl Scheduling {
         }
     }
 
-    /// One round of everything. `true`: there may be more to do at once.
+    /// One iteration of the loop. Returns whether there may be more to do at once.
     fn turn(&mut self, leads: bool, tell: &mut impl FnMut(&World, Told)) -> bool {
         let mut busy = false;
         for _ in 0..BATCH {
@@ -211,7 +211,7 @@ impl Scheduling {
         gate.is_open()
     }
 
-    /// Runs cycles for a moment. `true`: there may be more.
+    /// Runs cycles for at most [`CYCLES`]. Returns whether there may be more.
     fn cycles(&mut self, tell: &mut impl FnMut(&World, Told)) -> bool {
         let start = Instant::now();
         while start.elapsed() < CYCLES {
@@ -225,7 +225,7 @@ impl Scheduling {
         true
     }
 
-    /// Sends what the scheduler wants written.
+    /// Sends the writes that the scheduler holds.
     fn write(&mut self) {
         for request in self.world.api_mut().take_outbox() {
             self.writer.send(request);
@@ -254,7 +254,7 @@ impl Scheduling {
         tell(&self.world, Told::Answered { what, error });
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     fn tick(&mut self, tell: &mut impl FnMut(&World, Told)) {
         if self.ticked.elapsed() >= TICK || self.due().is_zero() {
             self.ticked = Instant::now();
@@ -263,7 +263,7 @@ impl Scheduling {
         }
     }
 
-    /// How long until something is due by itself.
+    /// Time until the next timer is due.
     fn due(&self) -> Duration {
         let Some(timer) = self.world.next_timer() else { return REST };
         let left = timer.0 - self.feed.link().now().0;
@@ -274,7 +274,7 @@ impl Scheduling {
         self.due().clamp(Duration::from_millis(1), REST)
     }
 
-    /// Tells what the scheduler has written down beside the cycles.
+    /// Reports what the scheduler has recorded outside of cycles.
     fn tell_rest(&mut self, tell: &mut impl FnMut(&World, Told)) {
         let scheduler = self.world.scheduler_mut();
         let finished = scheduler.take_finished();
@@ -299,8 +299,8 @@ impl Scheduling {
     }
 }
 
-/// What a change of an object is that is `known` so far, as upstream names it: `NodeAdd`,
-/// `AssignedPodUpdate`.
+/// The event for a change of an object whose last version is `known`, as upstream names it:
+/// `NodeAdd`, `AssignedPodUpdate`.
 pub(super) fn event_name(delta: &Delta, known: Option<&Object>) -> String {
     let (kind, _) = delta.place();
     let (action, object) = match delta {
@@ -316,14 +316,14 @@ pub(super) fn event_name(delta: &Delta, known: Option<&Object>) -> String {
     format!("{which}{kind}{action}")
 }
 
-/// What a rest ended with.
+/// What ended a sleep.
 enum News {
     Event(Event),
     Answered(Answered),
     Nothing,
 }
 
-/// What became of a pod, in one line.
+/// The result of a cycle, in one line.
 pub fn words(record: &CycleRecord) -> String {
     let pod = record.pod;
     match (record.outcome, record.node) {

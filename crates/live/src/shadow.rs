@@ -1,9 +1,10 @@
-//! The embedded scheduler beside the cluster's own: it decides about every pending pod as soon
-//! as it hears of it, on its simulated API server, and nothing it writes leaves this process.
+//! Runs the embedded scheduler in parallel with the cluster's own: it schedules every pending pod
+//! as soon as it appears, against its simulated API server, and nothing it writes leaves this
+//! process.
 //!
-//! What it writes lies over the server's state until the cluster's scheduler has decided about
-//! the same pod, or nobody has for a while. Then the two decisions are compared and the server's
-//! state counts again, so that the next decisions are about the same cluster.
+//! Its writes overlay the server's state until the cluster's scheduler has decided about the same
+//! pod, or has not done so in time. Then the two decisions are compared and the server's state is
+//! restored, so that the next decisions start from the same cluster.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -18,21 +19,21 @@ use kubestep_debug::{Input, Session};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
 
-/// How long a decision of ours may stand alone, in microseconds.
+/// How long a decision waits for that of the cluster's scheduler, in microseconds.
 const PATIENCE: i64 = 30_000_000;
-/// The same for a pod that the cluster's scheduler could not place before.
+/// The same for a pod that the cluster's scheduler rejected before.
 const PATIENCE_WITH_REFUSED: i64 = 3_000_000;
-/// Decisions that are remembered.
+/// How many decisions are kept.
 const REMEMBERED: usize = 2_000;
-/// In whose name a pod is put aside that nobody has decided about.
+/// Who parked a pod that the cluster's scheduler has not decided about.
 const NOBODY: &str = "cluster: no decision yet";
-/// In whose name a pod is put aside that the cluster's scheduler refused.
+/// Who parked a pod that the cluster's scheduler rejected.
 const REFUSED: &str = "cluster: refused by its scheduler";
 
-/// An object that is not as the server has it, since our scheduler wrote it.
+/// An object that differs from the server's because the embedded scheduler wrote it.
 #[derive(Clone, Debug)]
 struct Overlaid {
-    /// As the server has it; `None`: not at all.
+    /// The server's version; `None`: the server does not have it.
     theirs: Option<Object>,
     /// UID of the pod on whose behalf it was written.
     cause: Symbol,
@@ -40,7 +41,7 @@ struct Overlaid {
 }
 
 impl Overlaid {
-    /// How long ours may stand alone.
+    /// How long the decision waits for that of the cluster's scheduler.
     fn patience(&self) -> i64 {
         match &self.theirs {
             Some(Object::Pod(pod)) if Theirs::between(None, pod).is_some() => PATIENCE_WITH_REFUSED,
@@ -49,45 +50,46 @@ impl Overlaid {
     }
 }
 
-/// The embedded scheduler beside the cluster's: its own decisions on a copy of the cluster.
+/// The embedded scheduler in parallel with the cluster's: its own decisions on a copy of the
+/// cluster.
 #[derive(Debug, Default)]
 pub struct Shadow {
     overlay: BTreeMap<ObjectKey, Overlaid>,
-    /// The newest cycle of each pod that was compared, by UID.
+    /// The newest compared cycle of each pod, by UID.
     compared: HashMap<Symbol, u64>,
     decisions: Vec<Arc<Decision>>,
-    /// Ops that are not done yet, and the objects they are about.
+    /// Operations that are not applied yet.
     ops: Vec<Op>,
-    /// The pods that the ops are about.
+    /// The objects that `ops` concern.
     touched: HashSet<NamespacedName>,
     now: Time,
-    /// Whether no decision is ever forgotten.
+    /// Whether all decisions are kept.
     remembers_all: bool,
 }
 
 impl Shadow {
-    /// A shadow that forgets no decision.
+    /// A shadow that keeps all decisions.
     pub fn remembering_all() -> Shadow {
         Shadow { remembers_all: true, ..Shadow::default() }
     }
 
-    /// When the next of our decisions is given back, unless somebody shares it: the moment after
-    /// which [`Shadow::tick`] does so.
+    /// When the next decision is undone, unless the cluster's scheduler shares it: after that time
+    /// [`Shadow::tick`] undoes it.
     pub fn next_return(&self) -> Option<Time> {
         self.overlay.values().map(|ours| Time(ours.since.0 + ours.patience() + 1)).min()
     }
 
-    /// The compared decisions, the oldest first.
+    /// The compared decisions, oldest first.
     pub fn decisions(&self) -> &[Arc<Decision>] {
         &self.decisions
     }
 
-    /// How many objects are not as the server has them at the moment.
+    /// How many objects differ from the server's because the embedded scheduler wrote them.
     pub fn overlaid(&self) -> usize {
         self.overlay.len()
     }
 
-    /// The object as the server has it, whatever our scheduler made of it.
+    /// The server's version of an object, without the embedded scheduler's writes.
     pub fn theirs(&self, session: &Session, kind: Kind, key: NamespacedName) -> Option<Object> {
         match self.overlay.get(&object_key(kind, key)) {
             Some(overlaid) => overlaid.theirs.clone(),
@@ -95,7 +97,7 @@ impl Shadow {
         }
     }
 
-    /// Takes changes of the cluster over, at `now`.
+    /// Applies changes of the cluster that arrived at `now`.
     pub fn take(&mut self, session: &mut Session, deltas: Vec<Delta>, now: Time) {
         self.now = now;
         for delta in deltas {
@@ -103,7 +105,8 @@ impl Shadow {
                 Delta::Put(object) if self.says_nothing(session, &object) => {}
                 Delta::Put(Object::Pod(pod)) => self.pod(session, Object::Pod(pod)),
                 Delta::Put(object) => {
-                    // The server's word counts at once: volumes and claims are not decided on.
+                    // The server's version applies immediately: no decision is made about volumes
+                    // and claims.
                     self.overlay.remove(&object.key());
                     self.ops.push(Op::Accept(object));
                 }
@@ -113,7 +116,8 @@ impl Shadow {
         self.flush(session);
     }
 
-    /// Lets time pass: timers of the scheduler, and our decisions that nobody shared.
+    /// Advances the clock: fires timers of the scheduler, and undoes decisions that waited too
+    /// long.
     pub fn tick(&mut self, session: &mut Session, now: Time) {
         self.now = now;
         for cause in self.expired() {
@@ -125,10 +129,10 @@ impl Shadow {
         }
     }
 
-    /// Lets our scheduler decide about what is pending, for about `budget`. `true`: there is
-    /// more.
+    /// Lets the embedded scheduler run cycles for about `budget`. Returns whether there is more to
+    /// do.
     pub fn work(&mut self, session: &mut Session, budget: Duration) -> bool {
-        // Before the first event the session's clock is the only one.
+        // Before the first event only the session has a time.
         self.now = self.now.max(session.world().now());
         let start = Instant::now();
         while self.cycle(session) {
@@ -139,7 +143,7 @@ impl Shadow {
         false
     }
 
-    /// Compares with what the cluster's scheduler had decided before we came.
+    /// Compares with the decisions of the cluster's scheduler from before the start.
     pub fn catch_up(&mut self, session: &mut Session, now: Time) {
         self.now = now;
         let pods = session.world().api().objects().pods.keys();
@@ -157,7 +161,7 @@ impl Shadow {
         self.flush(session);
     }
 
-    /// Whether nothing is to be done about the server's version of an object.
+    /// Whether the server's version of an object can be skipped.
     fn says_nothing(&self, session: &Session, object: &Object) -> bool {
         let there = self.theirs(session, object.kind(), NamespacedName::of(object));
         news::says_nothing(session, &self.ops, there.as_ref(), object)
@@ -166,7 +170,7 @@ impl Shadow {
     fn pod(&mut self, session: &mut Session, object: Object) {
         let Object::Pod(pod) = &object else { return };
         let key = NamespacedName::of(&object);
-        // What is known of it has to be there before it is looked at.
+        // A pending change of the object has to be applied before the versions are compared.
         if !self.touched.insert(key) {
             self.flush(session);
             self.touched.insert(key);
@@ -188,13 +192,13 @@ impl Shadow {
             }
             return;
         }
-        // Ours stays over it until theirs decides.
+        // The overlay stays until the cluster's scheduler decides.
         if !self.note_theirs(object.clone()) {
             self.ops.push(Op::Accept(object));
         }
     }
 
-    /// Remembers the server's version of an object that ours lies over.
+    /// Stores the server's version of an overlaid object. Returns whether the object is overlaid.
     fn note_theirs(&mut self, object: Object) -> bool {
         let overlaid = self.overlay.get_mut(&object.key());
         overlaid.map(|overlaid| overlaid.theirs = Some(object)).is_some()
@@ -218,7 +222,7 @@ impl Shadow {
         }
     }
 
-    /// Lets ours decide about a pod right before what theirs decided comes in, unless it has.
+    /// Runs a cycle for a pod right before the other decision is applied, unless one has run.
     fn try_before(&mut self, session: &mut Session, key: NamespacedName, uid: Symbol) {
         if self.new_cycle(session, key, uid).is_some() {
             return;
@@ -230,7 +234,7 @@ impl Shadow {
         while self.new_cycle(session, key, uid).is_none() && self.cycle(session) {}
     }
 
-    /// Our newest cycle of a pod, if it was not compared before.
+    /// The newest cycle of a pod, if it was not compared before.
     fn new_cycle(&self, session: &Session, key: NamespacedName, uid: Symbol) -> Option<u64> {
         let newest = session.history().cycles_of(key).next_back()?;
         let seen = self.compared.get(&uid).copied().unwrap_or(0);
@@ -260,9 +264,9 @@ impl Shadow {
         self.decisions.drain(..surplus);
     }
 
-    /// Gives everything back to the server's state that was written on behalf of a pod. A pod
-    /// that ours had placed and that is still pending is put aside in the name of `by`: ours
-    /// would only decide the same again.
+    /// Restores the server's version of all objects that were written on behalf of a pod. A pod
+    /// that is still pending is parked in the name of `by`: another cycle would only repeat the
+    /// decision.
     fn give_back(&mut self, session: &Session, cause: Symbol, by: &'static str) {
         let of_cause =
             |(key, overlaid): (&ObjectKey, &Overlaid)| (overlaid.cause == cause).then_some(*key);
@@ -284,7 +288,7 @@ impl Shadow {
         self.ops.extend(aside.map(|pod| Op::Aside(pod, by.into())));
     }
 
-    /// Pods about which ours decided and nobody else has for too long.
+    /// Pods whose decision has waited too long.
     fn expired(&self) -> Vec<Symbol> {
         let expired = self.overlay.values().filter(|o| self.now.0 - o.since.0 > o.patience());
         let mut causes: Vec<Symbol> = expired.map(|overlaid| overlaid.cause).collect();
@@ -293,7 +297,7 @@ impl Shadow {
         causes
     }
 
-    /// One cycle of ours; `false` if no pod can be popped.
+    /// Runs one cycle; `false` if no pod can be popped.
     fn cycle(&mut self, session: &mut Session) -> bool {
         self.flush(session);
         let ran = session.apply_beside(Input::Cycle) == Ok(true);
@@ -302,7 +306,7 @@ impl Shadow {
         ran
     }
 
-    /// Does what is to be done.
+    /// Applies the pending operations.
     fn flush(&mut self, session: &mut Session) {
         self.flush_at(session, false);
     }
@@ -313,13 +317,13 @@ impl Shadow {
         }
         self.touched.clear();
         let news = News { now: self.now, ops: std::mem::take(&mut self.ops) };
-        // News cannot fail.
+        // Applying updates cannot fail.
         let _done = session.apply_beside(Input::Change(Arc::new(news)));
         self.note_writes(session, Symbol::EMPTY);
     }
 
-    /// Remembers what the server has of what ours has just written on behalf of `cause`; of pods
-    /// that are still there it was on their own.
+    /// Stores the server's versions of the objects that were just written on behalf of `cause`. A
+    /// write to another pod that still exists counts as that pod's own.
     fn note_writes(&mut self, session: &mut Session, cause: Symbol) {
         for write in session.take_writes() {
             let there = session.world().api().get(write.kind, write.key);
@@ -337,13 +341,13 @@ fn object_key(kind: Kind, key: NamespacedName) -> ObjectKey {
     ObjectKey { kind, namespace: key.namespace, name: key.name }
 }
 
-/// Whether ours has the pod on a node.
+/// Whether the embedded scheduler has the pod on a node.
 fn is_placed(session: &Session, pod: NamespacedName) -> bool {
     let pod = session.world().api().objects().pod(pod);
     pod.is_some_and(|pod| !pod.spec.node_name.is_empty())
 }
 
-/// Whether this is the pod of that UID and it waits for a node.
+/// Whether this is the pod with that UID and it is pending.
 fn is_pending(object: &Object, uid: Symbol) -> bool {
     matches!(object, Object::Pod(pod) if pod.metadata.uid == uid && pod.spec.node_name.is_empty())
 }

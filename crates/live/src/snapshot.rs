@@ -1,4 +1,4 @@
-//! A whole cluster at one time: all kinds, listed side by side, and which of them are missing.
+//! A whole cluster at one time: all kinds, listed in parallel, and which of them are missing.
 
 use futures::future::join_all;
 use serde::Deserialize;
@@ -14,11 +14,11 @@ use kubestep_api::{Kind, Object, Time};
 /// What part of a cluster to read.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// Of kinds with a namespace only what is in these; all if there are none.
+    /// Limits kinds with a namespace to these namespaces; empty: all.
     pub namespaces: Vec<String>,
 }
 
-/// A list and where it is from.
+/// A list and what it lists.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The kind and namespace.
@@ -27,7 +27,7 @@ pub struct Part {
     pub listed: Listed,
 }
 
-/// A cluster as it was listed. The lists are made one beside the other: each is true to its own
+/// A cluster as it was listed. The lists are made in parallel, so each shows a slightly different
 /// moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -39,7 +39,7 @@ pub struct Snapshot {
     pub parts: Vec<Part>,
     /// The kinds that could not be read.
     pub missing: Vec<Missing>,
-    /// What a reader should know of the way to the cluster, one sentence each.
+    /// Warnings about the connection, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ struct Version {
 }
 
 impl Scope {
-    /// Everything that is to be listed.
+    /// All lists to request.
     pub fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for row in kinds::TABLE {
@@ -66,10 +66,10 @@ impl Scope {
 }
 
 impl Snapshot {
-    /// Lists everything of `scope`.
+    /// Lists everything in `scope`.
     ///
     /// # Errors
-    /// The server cannot be reached. A kind that cannot be listed is no error but missing.
+    /// The server cannot be reached. A kind that cannot be listed is not an error; it is missing.
     pub async fn take(link: &Link, scope: &Scope) -> Result<Snapshot, LinkError> {
         let server_version = server_version(link).await?;
         let places = scope.places();
@@ -92,7 +92,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Objects that are there already, as if a server had listed them.
+    /// Objects that already exist, as if a server had listed them.
     pub fn of_objects(objects: impl IntoIterator<Item = Object>) -> Snapshot {
         let part = |row| Part { place: Place { row, namespace: None }, listed: Listed::default() };
         let mut parts: Vec<Part> = kinds::TABLE.iter().map(part).collect();
@@ -105,7 +105,7 @@ impl Snapshot {
         Snapshot { parts, ..Snapshot::default() }
     }
 
-    /// A server that gives nothing at all is not one to be worked with.
+    /// A server that rejects every list cannot be used.
     fn check(&self, link: &Link) -> Result<(), LinkError> {
         let Some(missing) = self.missing.first().filter(|_| self.parts.is_empty()) else {
             return Ok(());
@@ -134,7 +134,7 @@ impl Snapshot {
         parts.flat_map(|part| std::mem::take(&mut part.listed.objects)).collect()
     }
 
-    /// What a reader should know, one sentence each.
+    /// Warnings for the user, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let unreadable = self.parts.iter().flat_map(|part| &part.listed.unreadable);
         let unreadable =
@@ -144,7 +144,7 @@ impl Snapshot {
     }
 }
 
-/// The first question to a server, asked without patience: is anybody there?
+/// The first request to a server, without retries: it checks whether the server can be reached.
 async fn server_version(link: &Link) -> Result<String, LinkError> {
     let unreachable =
         |failure| LinkError::Unreachable { server: link.server().to_owned(), failure };
@@ -155,7 +155,7 @@ async fn server_version(link: &Link) -> Result<String, LinkError> {
             })?;
             Ok(version.git_version)
         }
-        // Some clusters hide their version from those who may otherwise read.
+        // Some clusters hide their version from users who may read everything else.
         Err(Failure::Refused(_)) => Ok(String::new()),
         Err(failure) => Err(unreachable(failure)),
     }

@@ -1,5 +1,5 @@
-//! What a cluster's schedulers tell as events about pods: `Scheduled`, `FailedScheduling`,
-//! `Preempted`. For recordings only: no decision of ours depends on them.
+//! The events that a cluster's schedulers write about pods: `Scheduled`, `FailedScheduling`,
+//! `Preempted`. For recordings only: no decision of the embedded scheduler depends on them.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::lines::Next;
 use crate::link::Link;
 
 const PATH: &str = "/api/v1/events";
-/// The reasons that schedulers give, as kube-scheduler does.
+/// The reasons that kube-scheduler and compatible schedulers use.
 const REASONS: [&str; 4] = ["Scheduled", "FailedScheduling", "Preempted", "SchedulerError"];
 
 /// An event of a scheduler.
@@ -24,9 +24,9 @@ pub struct Told {
     pub uid: String,
     /// Who reported it.
     pub reporter: String,
-    /// `Scheduled` and the like.
+    /// `Scheduled`, `FailedScheduling` and so on.
     pub reason: String,
-    /// Its words.
+    /// The message, for people.
     pub message: String,
 }
 
@@ -75,8 +75,8 @@ struct List {
     metadata: Meta,
 }
 
-/// Gives every event that comes from now on to `tell`. Comes back with the reason if they may not
-/// be read; all else is tried again.
+/// Passes every event from now on to `tell`. Returns the reason if events may not be read; other
+/// errors are retried.
 pub async fn follow(link: &Link, mut tell: impl FnMut(Told)) -> Failure {
     let pace = Pace::default();
     let mut backoff = Backoff::new(pace, "events");

@@ -1,4 +1,4 @@
-//! What is asked of API servers, counted for all ways to them, under client-go's names.
+//! Requests to API servers, counted over all connections, under client-go's names.
 //!
 //! Upstream: `staging/src/k8s.io/component-base/metrics/prometheus/restclient`.
 
@@ -24,7 +24,7 @@ const BYTES: [f64; 11] = [
     16_777_216.0,
 ];
 
-/// The counters of this process, once somebody wants them.
+/// The counters of this process, once they are registered.
 static TRAFFIC: OnceLock<Traffic> = OnceLock::new();
 
 struct Traffic {
@@ -62,13 +62,13 @@ impl Traffic {
     }
 }
 
-/// Counts from now on, for whoever scrapes `registry`.
+/// Counts from now on, for the endpoints of `registry`.
 ///
 /// # Errors
-/// A metric's name or labels are not what Prometheus takes.
+/// Prometheus rejects a metric's name or labels.
 pub fn register(registry: &Registry) -> prometheus::Result<()> {
     if TRAFFIC.get().is_none() {
-        // Who is first does not matter: they are the same.
+        // Losing a race is harmless: both are equal.
         let _first = TRAFFIC.set(Traffic::new()?);
     }
     let Some(traffic) = TRAFFIC.get() else { return Ok(()) };
@@ -79,8 +79,8 @@ pub fn register(registry: &Registry) -> prometheus::Result<()> {
     Ok(())
 }
 
-/// A request was answered, or not: then there is no code. How much was sent, and how long it took
-/// until the answer began.
+/// Counts a request: its status code (`None`: no answer), the time until the answer began, and the
+/// bytes sent.
 pub fn asked(host: &str, method: &str, code: Option<u16>, took: Duration, sent: usize) {
     let Some(traffic) = TRAFFIC.get() else { return };
     let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
@@ -89,13 +89,13 @@ pub fn asked(host: &str, method: &str, code: Option<u16>, took: Duration, sent: 
     traffic.sent.with_label_values(&[host, method]).observe(sent as f64);
 }
 
-/// An answer was so long.
+/// Counts the bytes of an answer.
 pub fn received(host: &str, method: &str, bytes: usize) {
     let Some(traffic) = TRAFFIC.get() else { return };
     traffic.received.with_label_values(&[host, method]).observe(bytes as f64);
 }
 
-/// A request waited so long for its turn.
+/// Counts how long a request waited for the rate limiter.
 pub fn waited(host: &str, method: &str, time: Duration) {
     let Some(traffic) = TRAFFIC.get() else { return };
     traffic.waited.with_label_values(&[host, method]).observe(time.as_secs_f64());

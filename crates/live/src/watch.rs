@@ -1,9 +1,9 @@
-//! One kind, followed as long as its events are taken: listed where it has to be, then watched
-//! from there, and continued after whatever happens to the connection.
+//! Follows one kind while its events are taken: lists it where needed, watches from there, and
+//! continues after any failure of the connection.
 //!
-//! What was reported stays true because three things are remembered: the version of the newest
-//! event, from which a watch continues; the version of every object, so that a list after `410
-//! Gone` reports only the difference; and that a line counts only with its end.
+//! Three invariants keep the reported state true: the version of the newest event is remembered,
+//! from which a watch continues; the version of every object is remembered, so that a list after
+//! `410 Gone` reports only the difference; and a line counts only once it is complete.
 
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,9 @@ use kubestep_api::ResourceVersion;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 
-/// A line that takes longer than this is shown as an outage.
+/// A line that takes longer than this to complete is shown as an outage.
 const SLOW: Duration = Duration::from_secs(5);
-/// Unreadable objects that are remembered, so that each is reported once.
+/// How many unreadable objects are remembered, so that each is reported once.
 const UNREADABLE: usize = 1_000;
 
 /// Follows one kind.
@@ -34,13 +34,13 @@ pub(super) struct Watcher {
     place: Place,
     /// `pods`, `pods in shop`.
     what: String,
-    /// The API version that the server has; "" until there was a list.
+    /// The API version that the server serves; empty until the first list.
     version: &'static str,
-    /// Where to go on; "" where a list is needed.
+    /// The version to continue from; empty if a list is needed.
     resource_version: String,
     /// Every object that was reported, with its version.
     known: HashMap<NamespacedName, ResourceVersion>,
-    /// What was reported as unreadable.
+    /// Unreadable objects that were reported.
     unreadable: HashSet<String>,
     teller: Teller,
     pace: Pace,
@@ -55,7 +55,7 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-/// What every object says of itself.
+/// The metadata of every object.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Header {
@@ -90,15 +90,15 @@ impl Watcher {
         }
     }
 
-    /// Begins with a list, as soon as the server gives one.
+    /// Starts with a list, as soon as the server allows it.
     pub fn unlisted(place: Place, teller: Teller, pace: Pace) -> Watcher {
         Watcher::after(place, &Listed::default(), teller, pace)
     }
 
-    /// Follows until the events are not taken any more.
+    /// Follows until the receiver of the events is dropped.
     pub async fn run(mut self, link: &Link) {
         while !self.teller.is_closed() {
-            // A list is no progress: only the watch behind it is.
+            // A list alone is no progress: only the watch after it is.
             let ended = match self.resource_version.is_empty() {
                 true => self.list(link).await.err(),
                 false => Some(self.watch(link).await),
@@ -110,7 +110,7 @@ impl Watcher {
         }
     }
 
-    /// Reports what an attempt ended with; gives how long to wait.
+    /// Reports the end of an attempt. Returns how long to wait.
     fn ended(&mut self, attempt: Attempt) -> Duration {
         let pause = self.backoff.pause(&attempt);
         let Attempt { end: failure, was_read, .. } = attempt;
@@ -137,7 +137,7 @@ impl Watcher {
         self.place.row
     }
 
-    /// Lists and reports what is different from before.
+    /// Lists and reports the differences.
     async fn list(&mut self, link: &Link) -> Result<(), Attempt> {
         let was_read = !self.version.is_empty();
         let backoff = &mut self.backoff;
@@ -157,7 +157,7 @@ impl Watcher {
                 changed.push(object);
             }
         }
-        // In an order that does not depend on hashing.
+        // Sorted, because the order of a hash map is random.
         let mut deleted: Vec<NamespacedName> = deleted.into_keys().collect();
         deleted.sort_unstable();
         let kind = self.row().kind;
@@ -168,7 +168,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Watches until that ends.
+    /// Watches until the watch ends.
     async fn watch(&mut self, link: &Link) -> Attempt {
         let row = self.row();
         let query = row.query(self.version, self.place.namespace.as_deref());
@@ -187,10 +187,10 @@ impl Watcher {
         Attempt { lived: begun.elapsed(), delivered, was_read: true, end }
     }
 
-    /// Takes what a watch delivers, until the server ends it or nothing has come for long.
+    /// Reads the lines of a watch until the server ends it or nothing has arrived for too long.
     async fn follow(&mut self, lines: &mut Lines, delivered: &mut bool) -> Result<(), Failure> {
         let begun = Instant::now();
-        // At first, and after a line that took too long, the watch has to show that it works.
+        // After the start and after a slow line, the watch has to prove that it works.
         let mut is_followed = false;
         while !self.teller.is_closed() && lines.silence() < self.pace.idle {
             let is_new = match lines.next(self.pace.lived).await? {
@@ -211,13 +211,13 @@ impl Watcher {
         Ok(())
     }
 
-    /// Whether a watch works that has delivered nothing: it has been open for a while, and is not
+    /// Whether a watch that has delivered nothing works: it has been open for a while, and is not
     /// within a line.
     fn works(&self, begun: Instant, unfinished: Duration) -> bool {
         begun.elapsed() >= self.pace.lived && unfinished.is_zero()
     }
 
-    /// A line has not ended for so long.
+    /// Fails if the present line has been incomplete for too long.
     fn stalled(&self, unfinished: Duration) -> Result<(), Failure> {
         let idle = self.pace.idle;
         if unfinished >= idle {
@@ -230,7 +230,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Takes one event; `true` if it delivered something new.
+    /// Handles one event; `true` if it delivered something new.
     fn take(&mut self, line: &[u8]) -> Result<bool, Failure> {
         let wrong = |error: serde_json::Error| Failure::Malformed(format!("a watch: {error}"));
         let line: Line<'_> = serde_json::from_slice(line).map_err(wrong)?;
@@ -242,7 +242,7 @@ impl Watcher {
         let is_new = match line.kind {
             "ADDED" | "MODIFIED" => self.put(text, &metadata),
             "DELETED" => self.delete(&metadata),
-            // Bookmarks: their version is only where a watch continues.
+            // Bookmarks: their version only says where a watch continues.
             _ => false,
         };
         if !metadata.resource_version.is_empty() {
@@ -251,8 +251,8 @@ impl Watcher {
         Ok(is_new)
     }
 
-    /// As upstream, versions are not compared: what a watch delivers is the newest, whatever
-    /// other events or bookmarks said. Only the very same again is no change.
+    /// As upstream, versions are not compared: what a watch delivers is the newest, whatever other
+    /// events or bookmarks had. Only an identical version is no change.
     fn put(&mut self, text: &str, header: &HeaderMeta) -> bool {
         let row = self.row();
         let object = match read(text, row, &row.api_version(self.version)) {
@@ -280,7 +280,7 @@ impl Watcher {
         was_known
     }
 
-    /// An object that cannot be read is reported once.
+    /// Reports an object that cannot be read, once.
     fn left_out(&mut self, problem: String) {
         if self.unreadable.len() >= UNREADABLE {
             self.unreadable.clear();

@@ -1,16 +1,16 @@
-//! Text from a cluster made safe for a terminal or a log: names, labels and messages can hold
-//! anything, and what would control the terminal, hide or reorder the line comes out as a
-//! visible escape. The one place that defines what is safe; the interface uses it, too.
+//! Makes text from a cluster safe for a terminal or a log: names, labels and messages can contain
+//! anything, and characters that control the terminal, hide text or reorder the line are printed as
+//! visible escapes. Only this module defines what is safe; the debugger's screen uses it, too.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
-/// What begins a control sequence.
+/// The start of a control sequence.
 const CSI: &str = "\u{1b}[";
 
-/// Whether `c` may be drawn as it is: it occupies a cell, and it neither controls nor reorders.
+/// Whether `c` may be drawn unchanged: it occupies a cell, and neither controls nor reorders.
 pub fn is_safe(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
@@ -29,8 +29,8 @@ fn is_deceptive(c: char) -> bool {
         | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
-/// `text` with every unsafe character as a visible escape (`\n`, `\t`, `\u{1b}`). Borrowed when clean,
-/// which is the common case.
+/// `text` with every unsafe character as a visible escape (`\n`, `\t`, `\u{1b}`). Borrowed if
+/// clean, which is the common case.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_safe) {
         return Cow::Borrowed(text);
@@ -54,7 +54,7 @@ fn push_clean(out: &mut String, c: char) {
     }
 }
 
-/// [`clean`] for several lines: line breaks and tabs stay.
+/// [`clean`] for several lines: line breaks and tabs are kept.
 pub fn clean_lines(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_safe_in_lines) {
         return Cow::Borrowed(text);
@@ -69,12 +69,12 @@ pub fn clean_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether `c` may be printed as it is in a text of several lines.
+/// Whether `c` may be printed unchanged in a text of several lines.
 pub fn is_safe_in_lines(c: char) -> bool {
     matches!(c, '\n' | '\t') || is_safe(c)
 }
 
-/// [`clean_lines`] for a text with colours: the sequences that set them (SGR) stay.
+/// [`clean_lines`] for a text with colours: the sequences that set them (SGR) are kept.
 pub fn clean_colored(text: &str) -> String {
     with_colors(text, true)
 }
@@ -109,7 +109,7 @@ fn with_colors(text: &str, keep: bool) -> String {
     out
 }
 
-/// A JSON text whose strings spell unsafe characters as escapes. The values stay the same.
+/// JSON text with unsafe characters in strings as JSON escapes. The values are unchanged.
 pub fn escape_json(text: String) -> String {
     escape(text, |out, c| {
         let mut units = [0; 2];
@@ -120,7 +120,7 @@ pub fn escape_json(text: String) -> String {
     })
 }
 
-/// `text` with every unsafe character as `push` writes it.
+/// `text` with every unsafe character written by `push`.
 pub(super) fn escape(text: String, push: impl Fn(&mut String, char)) -> String {
     if text.chars().all(is_safe_in_lines) {
         return text;

@@ -1,11 +1,11 @@
-//! Long values in messages are cut: an error about an amount of a million digits names it and
-//! does not repeat it.
+//! Shortens long values in messages: an error about a quantity of a million digits does not repeat
+//! all of them.
 
 use std::borrow::Cow;
 
 /// The longest word, in characters. Paths and addresses are shorter.
 const WORD: usize = 320;
-/// What is shown of a longer word: its beginning and its end.
+/// How much of a longer word is shown: its beginning and its end.
 const HEAD: usize = 120;
 const TAIL: usize = 40;
 /// The longest line.
@@ -13,7 +13,7 @@ const LINE: usize = 8_000;
 
 /// `text` with its long words and lines cut in the middle.
 pub fn long_values(text: &str) -> Cow<'_, str> {
-    // Bytes are at least as many as characters.
+    // A text has at least as many bytes as characters.
     let is_short = |word: &str| word.len() <= WORD;
     let fits = |line: &str| line.len() <= LINE && line.split(' ').all(is_short);
     if text.split('\n').all(fits) {

@@ -1,5 +1,5 @@
-//! JSON and YAML documents that are safe to print: what would control a terminal is spelled as an
-//! escape of the format, so that a program reads the same values.
+//! Prints JSON and YAML documents safely: characters that would control a terminal are written as
+//! escapes of the format, so that a program reads the same values.
 
 use std::fmt::Write as _;
 
@@ -7,30 +7,31 @@ use serde_json::{Map, Value};
 
 use super::clean::{escape, escape_json, is_safe_in_lines};
 
-/// Indented JSON, with a line break at the end.
+/// Indented JSON with a final line break.
 pub fn json(value: &Value) -> String {
     escape_json(format!("{value:#}\n"))
 }
 
-/// JSON on one line, with a line break at the end.
+/// JSON on one line, with a final line break.
 pub fn json_line(value: &Value) -> String {
     escape_json(format!("{value}\n"))
 }
 
-/// YAML.
+/// The value as a YAML document.
 pub fn yaml(value: &Value) -> String {
-    // A tree of plain values can always be written.
+    // A tree of plain values can always be serialized.
     let text = serde_yaml::to_string(value).unwrap_or_default();
     if text.chars().all(is_safe_in_lines) { text } else { yaml_escaped(value, &text) }
 }
 
-/// What makes the emitter put a string in double quotes.
+/// A character that makes the emitter put a string in double quotes.
 const QUOTE: char = '\u{1}';
 
-/// Escapes are possible in double-quoted strings only. Unsafe characters become marks that stay
-/// as they are, in strings that have to be quoted; then the marks become escapes.
+/// Only double-quoted strings can have escapes. Unsafe characters are replaced by marks that the
+/// emitter keeps, in strings that it has to quote; then the marks are replaced by escapes.
 fn yaml_escaped(value: &Value, text: &str) -> String {
-    // Some character that the document does not have: it has not all 6,400 of them.
+    // A private-use character that the document does not contain: it cannot contain all 6,400 of
+    // them.
     let Some(mark) = ('\u{e000}'..='\u{f8ff}').find(|mark| !text.contains(*mark)) else {
         return json(value);
     };

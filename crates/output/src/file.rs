@@ -1,5 +1,6 @@
-//! Files that may hold a cluster: only their owner can read them, and they appear whole or not
-//! at all. The text goes into a new file beside the named one, which takes its place at the end.
+//! Files that may contain data of a cluster: only their owner can read them, and they appear
+//! completely or not at all. The text goes into a new file in the same folder, which replaces the
+//! named one at the end.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, TempPath};
 
-/// What to do where the named file is a symbolic link.
+/// What to do if the path is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// It is an error: somebody else may have put it there.
+    /// Fail: another user may have created the link.
     Refuse,
-    /// The file that it leads to is replaced.
+    /// Replace the file that it points to.
     Follow,
 }
 
@@ -20,23 +21,23 @@ pub enum Links {
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
-    /// Where it is now, and where it belongs; `None` once it is there.
+    /// The present path and the final one; `None` once it is published.
     unpublished: Option<(TempPath, PathBuf)>,
 }
 
-/// How a path is written.
+/// How a path is written to.
 enum Destination {
-    /// Replaced when all is written.
+    /// A file that is replaced when everything is written.
     Replaced(PathBuf),
-    /// Devices, pipes, and names of open files such as /dev/stdout.
+    /// Written in place: devices, pipes, and names of open files such as /dev/stdout.
     Direct,
 }
 
 impl NewFile {
-    /// Begins the file. What is at `path` stays until [`NewFile::publish`].
+    /// Creates the file. The file at `path` is unchanged until [`NewFile::publish`].
     ///
     /// # Errors
-    /// No file can be made there, or it is a link that is not followed.
+    /// No file can be created there, or it is a link that is not followed.
     pub fn create(path: &Path, links: Links) -> io::Result<NewFile> {
         Ok(match destination(path, links)? {
             Destination::Direct => NewFile { file: File::create(path)?, unpublished: None },
@@ -47,7 +48,7 @@ impl NewFile {
         })
     }
 
-    /// Finds out whether the file could be made, for what takes long before it writes.
+    /// Checks whether the file can be created, before a long operation that writes it at the end.
     ///
     /// # Errors
     /// As [`NewFile::create`].
@@ -58,11 +59,10 @@ impl NewFile {
         }
     }
 
-    /// Puts what is written so far in the place of the named file. What is written afterwards
-    /// is added to it.
+    /// Replaces the named file with what is written so far. Later writes are appended to it.
     ///
     /// # Errors
-    /// It cannot be written; the former file is as it was.
+    /// It cannot be written; the previous file is unchanged.
     pub fn publish(&mut self) -> io::Result<()> {
         let Some((temporary, target)) = self.unpublished.take() else { return Ok(()) };
         self.file.sync_all()?;
@@ -80,10 +80,10 @@ impl Write for NewFile {
     }
 }
 
-/// Writes a whole file of the user's own settings, which may be a link to where they are kept.
+/// Writes a whole file of the user's settings, which may be a link to where they are kept.
 ///
 /// # Errors
-/// It cannot be written; the former file is as it was.
+/// It cannot be written; the previous file is unchanged.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut file = NewFile::create(path, Links::Follow)?;
     file.write_all(text.as_bytes())?;
@@ -122,7 +122,7 @@ fn beside(target: &Path) -> io::Result<(File, TempPath)> {
     };
     fs::metadata(folder)?;
     let made = Builder::new().prefix(".kubestep-").suffix(".tmp").tempfile_in(folder);
-    // The error names a file that nobody knows.
+    // The error would name a temporary file that the user does not know.
     made.map(tempfile::NamedTempFile::into_parts)
         .map_err(|error| io::Error::new(error.kind(), format!("{} in its folder", error.kind())))
 }

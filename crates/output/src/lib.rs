@@ -1,6 +1,6 @@
-//! Everything that leaves the program other than the debugger's screen: text for standard output,
-//! messages for standard error, files. Terminals get clean text only, so there is no other way
-//! to them: clippy denies `println!` and the streams themselves everywhere else.
+//! All output of the program except the debugger's screen: text for standard output, messages for
+//! standard error, files. Terminals get clean text only; clippy denies `println!` and the streams
+//! themselves in all other packages.
 
 pub mod clean;
 pub mod cut;
@@ -13,18 +13,18 @@ use std::panic::PanicHookInfo;
 
 use clean::{clean, clean_colored, clean_lines};
 
-/// Prints text to standard output. A reader that has seen enough, as `head` does, is no error.
+/// Prints text to standard output. A reader that closes the pipe, as `head` does, is not an error.
 ///
 /// # Errors
-/// It cannot be written.
+/// Standard output cannot be written.
 pub fn print(text: &str) -> io::Result<()> {
     print_as_is(&clean_lines(text))
 }
 
-/// Prints a text that has colours of our own.
+/// Prints a text with our own colours.
 ///
 /// # Errors
-/// It cannot be written.
+/// Standard output cannot be written.
 pub fn print_colored(text: &str) -> io::Result<()> {
     print_as_is(&clean_colored(text))
 }
@@ -39,7 +39,7 @@ fn print_as_is(clean: &str) -> io::Result<()> {
     }
 }
 
-/// Standard output for what is written bit by bit.
+/// Standard output for incremental writing.
 #[derive(Debug)]
 pub struct CleanStdout;
 
@@ -65,23 +65,23 @@ pub fn stderr_is_terminal() -> bool {
     stderr().is_terminal()
 }
 
-/// Says a sentence on standard error; a line break in it is quoted.
+/// Prints one line on standard error; a line break in it is escaped.
 pub fn line(text: impl Display) {
     say(&format!("{}\n", clean(&text.to_string())));
 }
 
-/// Says something on standard error that may have several lines, as an error with its help.
+/// Prints several lines on standard error, such as an error with its help.
 pub fn lines(text: impl Display) {
     say(&format!("{}\n", clean_lines(&text.to_string())));
 }
 
-/// Asks on standard error: the cursor stays behind the question.
+/// Prints a question on standard error, without a line break.
 pub fn ask(question: impl Display) {
     say(&clean(&question.to_string()));
 }
 
-/// Writes over the line on standard error, of which `before` columns are in use; gives how many
-/// are in use then.
+/// Overwrites the present line on standard error, which uses `before` columns. Returns how many
+/// columns it uses now.
 pub fn rewrite(text: &str, before: usize) -> usize {
     let text = clean(text);
     say(&format!("\r{text:before$}"));
@@ -95,13 +95,13 @@ pub fn erase(before: usize) {
     }
 }
 
-/// What cannot be said has nobody to hear it.
+/// Errors are ignored: without standard error there is no way to report them.
 fn say(clean: &str) {
     let mut out = stderr().lock();
     let _written = out.write_all(cut::long_values(clean).as_bytes()).and_then(|()| out.flush());
 }
 
-/// From now on a panic is reported in clean text.
+/// Reports panics in clean text from now on.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| lines(panic_report(panic))));
 }

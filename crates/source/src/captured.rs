@@ -1,36 +1,37 @@
-//! What a capture says about itself: when and of what it was made, and what is not in it.
+//! What a capture records about itself: when and of which server it was made, and what is missing.
 
 use serde::{Deserialize, Serialize};
 
 use super::item::Note;
 
-/// What a capture says about itself; empty for any other input.
+/// A capture's own description; empty for any other input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Captured {
-    /// When it was made, RFC 3339.
+    /// When it was made, in RFC 3339.
     pub at: String,
-    /// The API server's version.
+    /// The version of the API server.
     pub server_version: String,
-    /// The kinds that are not in it.
+    /// The kinds that could not be captured.
     pub missing: Vec<MissingKind>,
-    /// The feature gates to decide with, as for `--feature-gates`.
+    /// The feature gates of the scheduler, in the format of `--feature-gates`.
     pub feature_gates: Option<String>,
 }
 
-/// A kind that a capture does not have.
+/// A kind that a capture or recording lacks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MissingKind {
-    /// The plural, `csinodes`, and the namespace, if it is about one.
+    /// The plural, such as `csinodes`, followed by ` in NAMESPACE` if only that namespace is
+    /// missing.
     pub kind: String,
-    /// Why it is not there.
+    /// Why it is missing.
     pub reason: String,
-    /// What cannot be known without it.
+    /// What is uncertain without it.
     pub uncertain: String,
 }
 
 impl Captured {
-    /// Takes one field over. What is not as expected says nothing: it is only about the objects.
+    /// Stores one field. A malformed field is ignored: it only describes the objects.
     pub(super) fn take(&mut self, note: Note, text: &str) {
         let value: serde_json::Value = kubestep_api::yaml::from_str(text).unwrap_or_default();
         let words = || value.as_str().unwrap_or_default().to_owned();
@@ -42,7 +43,7 @@ impl Captured {
         }
     }
 
-    /// What a reader should know.
+    /// Warnings for the user, one sentence each.
     pub(super) fn sentences(&self) -> Vec<String> {
         let one = |missing: &MissingKind| {
             format!(

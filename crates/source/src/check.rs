@@ -1,4 +1,4 @@
-//! What is checked once all is read: names that occur twice, and what is odd but usable.
+//! Checks after everything is read: duplicate names, and input that is valid but suspicious.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use kubestep_api::{Kind, Object, ObjectKey, Pod, TaintEffect};
 
 /// The warning about an input without a pending pod.
 pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedule";
-/// Names listed in a warning before it says how many more there are.
+/// Names listed in a warning; further ones are only counted.
 const LISTED: usize = 3;
 
-/// Two objects of one key would silently hide one of them.
+/// Rejects two objects with the same key, of which one would silently replace the other.
 pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<SourceError>> {
     let mut seen: HashMap<ObjectKey, usize> = HashMap::with_capacity(objects.len());
     for (at, loaded) in objects.iter().enumerate() {
@@ -38,7 +38,7 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<S
             help: help.into(),
             ..Default::default()
         };
-        // Of large files the text is gone.
+        // The text of large files is not kept.
         let file = files.iter().find(|file| file.name == error.file.as_str());
         return Err(match file {
             Some(file) => error.with_snippet(&file.piece()),
@@ -48,7 +48,7 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[File]) -> Result<(), Box<S
     Ok(())
 }
 
-/// Adds warnings about what is probably not meant.
+/// Adds warnings about input that is probably not intended.
 pub(super) fn warn(input: &mut Input) {
     if input.filtered > 0 {
         let filtered = input.filtered;
@@ -70,7 +70,7 @@ pub(super) fn warn(input: &mut Input) {
     }
 }
 
-/// A pod that runs takes room on its node; without it the node looks emptier than it is.
+/// Warns about excluded running pods: their nodes look emptier than they are.
 pub(super) fn note_filtered(input: &mut Input, object: &Object) {
     const WARNING: &str = "running pods were left out: their nodes look emptier than they are";
     if let Object::Pod(pod) = object
@@ -116,7 +116,7 @@ fn unknown_nodes(input: &mut Input) {
     ));
 }
 
-/// An effect that Kubernetes does not know has none: most likely it is a slip.
+/// Reports unknown taint effects, which Kubernetes ignores: most likely typos.
 fn unknown_effects(input: &mut Input) {
     let is_unknown = |effect: &TaintEffect| matches!(effect, TaintEffect::Other(_));
     let mut found = Vec::new();

@@ -1,18 +1,18 @@
-//! The one error of reading input: where, what, and what to do about it.
+//! The error of reading input: where, what, and how to fix it.
 
 use std::fmt;
 
 use super::STDIN;
 use super::piece::Piece;
 
-/// Columns of the offending line that are shown.
+/// Columns shown of the line with the error.
 const SNIPPET_WIDTH: usize = 76;
 
-/// Why the input could not be read. Prints as several lines: what, where, the line in
-/// question with a caret, and what to do.
+/// Why the input could not be read. Prints as several lines: what, where, the line with a caret,
+/// and how to fix it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub struct SourceError {
-    /// The file as it was named, `-` for standard input, "" for none.
+    /// The file as it was named, `-` for standard input, empty for none.
     pub file: String,
     /// The document within the file, from 1; 0 if it is not about a document.
     pub document: u32,
@@ -20,26 +20,26 @@ pub struct SourceError {
     pub line: usize,
     /// The column, from 1; 0 if unknown.
     pub column: usize,
-    /// The object as far as known: `Pod shop/web-0`.
+    /// The object if known: `Pod shop/web-0`.
     pub object: String,
     /// The field: `spec.containers[0].image`.
     pub path: String,
     /// What is wrong.
     pub message: String,
-    /// The line's text, shortened, and the place of the column in it.
+    /// The shortened line, and the index of the column in it.
     pub snippet: Option<(String, usize)>,
-    /// What to do.
+    /// How to fix it.
     pub help: String,
 }
 
 impl SourceError {
-    /// The error of a reading that was stopped.
+    /// The error of a cancelled read.
     pub fn cancelled() -> Box<SourceError> {
         let message = "reading the input was cancelled".into();
         Box::new(SourceError { message, ..Default::default() })
     }
 
-    /// True if reading was stopped.
+    /// Whether reading was cancelled.
     pub fn is_cancelled(&self) -> bool {
         *self == *SourceError::cancelled()
     }
@@ -50,7 +50,7 @@ impl SourceError {
         Box::new(SourceError { file, message, help, ..Default::default() })
     }
 
-    /// Adds the line in question, as far as the text has it.
+    /// Adds the line with the error, if it is part of the text.
     pub(super) fn with_snippet(mut self, piece: &Piece<'_>) -> Box<SourceError> {
         let Some(down) = self.line.checked_sub(piece.start.line as usize) else {
             return Box::new(self);
@@ -58,7 +58,7 @@ impl SourceError {
         if may_hold_secrets(piece.text) {
             return Box::new(self);
         }
-        // The first line may have begun before the text.
+        // The first line may have started before the text.
         let cut = if down == 0 { piece.start.column } else { 0 };
         let column = self.column.saturating_sub(cut).max(1);
         let line = piece.text.split('\n').nth(down);
@@ -81,8 +81,8 @@ impl SourceError {
     }
 }
 
-/// Whether a text has objects whose lines do not belong into a message: secrets, settings of
-/// programs, kubeconfigs.
+/// Whether a text has objects whose lines must not appear in messages: secrets, config maps,
+/// kubeconfigs.
 fn may_hold_secrets(text: &str) -> bool {
     let is_mark = |c: char| c == '"' || c == '\'' || c == ':' || c.is_whitespace();
     let is_word = |c: char| !c.is_ascii_alphanumeric();
@@ -93,12 +93,12 @@ fn may_hold_secrets(text: &str) -> bool {
     kinds.any(|kind| matches!(kind.trim_end_matches("List"), "Secret" | "ConfigMap" | "Config"))
 }
 
-/// The part of a line around a column, and the column's place in it, both in characters.
+/// The part of a line around a column, and the column's index in it, both in characters.
 fn shorten(line: &str, column: usize) -> (String, usize) {
     let length = line.chars().count();
     let at = (column - 1).min(length);
     let from = if length <= SNIPPET_WIDTH { 0 } else { at.saturating_sub(SNIPPET_WIDTH / 2) };
-    // A tab would put the caret in the wrong place.
+    // A tab would misplace the caret.
     let shown: String = line
         .chars()
         .skip(from)
@@ -135,7 +135,7 @@ impl fmt::Display for SourceError {
     }
 }
 
-/// The decoder's message in the words that people use for YAML and JSON.
+/// The decoder's message in common terms of YAML and JSON.
 pub(super) fn plain(message: &str) -> String {
     let wrong = ["invalid type: ", "invalid value: "];
     let wrong = wrong.iter().find_map(|prefix| message.strip_prefix(prefix));
@@ -165,7 +165,7 @@ pub(super) fn plain(message: &str) -> String {
     format!("expected {expected}, got {got}")
 }
 
-/// What to do about a decoder's message.
+/// How to fix the error in a decoder's message.
 pub(super) fn help_for(path: &str, message: &str) -> &'static str {
     let has = |part: &str| message.contains(part);
     if has("is not a quantity") {

@@ -1,4 +1,4 @@
-//! Finding and opening the files: folders, standard input.
+//! Finds and opens the input files: folders, standard input.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,29 +10,29 @@ use super::piece::{Piece, Place};
 use super::reader::{Reader, cannot_read};
 use super::{Progress, STDIN};
 
-/// Folders within folders, at most.
+/// Deepest nesting of folders.
 const MAX_DEPTH: usize = 64;
 
-/// A file's text, ready to be cut into objects.
+/// A file's text, before it is split into objects.
 pub(super) struct File {
-    /// As it was named.
+    /// The path as it was named.
     pub name: String,
     pub text: String,
 }
 
 impl File {
-    /// True if the name says that it is JSON and cannot be YAML's flow style.
+    /// Whether the name says that it is JSON, so that it is not YAML's flow style.
     pub fn is_json(&self) -> bool {
         self.name.trim_end_matches(".gz").ends_with(".json")
     }
 
-    /// All of it.
+    /// The whole text.
     pub fn piece(&self) -> Piece<'_> {
         Piece { name: &self.name, text: &self.text, start: Place::START }
     }
 }
 
-/// The files to read, in the order named; within a folder by name. No file comes twice.
+/// The files to read, in the order named; within a folder by name. No file is listed twice.
 pub(super) fn find_all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Box<SourceError>> {
     let mut found = Vec::new();
     for path in paths {
@@ -53,8 +53,7 @@ pub(super) fn find_all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Box<SourceErro
     Ok(found)
 }
 
-/// The bytes that all of the files take, packed as they are; 0 if one of them is a stream of
-/// unknown length.
+/// The size of all files as stored, in bytes; 0 if one of them is a stream of unknown length.
 pub(super) fn total_size(paths: &[PathBuf]) -> u64 {
     let size = |path: &PathBuf| {
         let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file);
@@ -73,10 +72,10 @@ fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), Box<SourceError>> {
     Ok(())
 }
 
-/// A folder or file that cannot be read, and why.
+/// A folder or file that cannot be read, and the error.
 pub type Unreadable = (PathBuf, io::Error);
 
-/// The files in a folder and in those within it that are wanted by their names, in order.
+/// The files in a folder and its subfolders whose paths are `wanted`, sorted.
 ///
 /// # Errors
 /// A folder cannot be read.
@@ -101,7 +100,7 @@ fn walk(
         if entry.file_name().to_string_lossy().starts_with('.') {
             continue;
         }
-        // Links to folders are not followed: they may lead back here.
+        // Links to folders are not followed: they may form a cycle.
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_folder && depth < MAX_DEPTH {
             walk(&path, depth + 1, wanted, found)?;

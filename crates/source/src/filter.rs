@@ -1,21 +1,21 @@
-//! What to take of the input: `-n`, `-l`, `--exclude KIND/NAME`.
+//! Selects a part of the input: `-n`, `-l`, `--exclude KIND/NAME`.
 
 use kubestep_api::glob::glob;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, Selector};
 
-/// Which objects to take. The default takes all.
+/// Which objects to read. The default selects all.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// If there are any: of kinds with a namespace only those in one of these.
+    /// Limits kinds with a namespace to these namespaces; empty: all.
     pub namespaces: Vec<Symbol>,
-    /// Only pods that this selects; other kinds are not asked.
+    /// Limits pods to those that match; other kinds are not affected.
     pub pods: Option<Selector>,
-    /// None of these.
+    /// Objects to exclude.
     pub exclude: Vec<Exclude>,
 }
 
-/// A `KIND/NAME` or `KIND/NAMESPACE/NAME`, each of which may have `*` and `?` in it.
+/// `KIND/NAME` or `KIND/NAMESPACE/NAME`; each part may contain `*` and `?`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exclude {
     kind: Option<Kind>,
@@ -24,7 +24,7 @@ pub struct Exclude {
 }
 
 impl Filter {
-    /// True if the object is to be taken.
+    /// Whether the object is selected.
     pub fn takes(&self, object: &Object) -> bool {
         let metadata = object.metadata();
         let namespace = !object.kind().is_namespaced()
@@ -39,7 +39,7 @@ impl Filter {
 }
 
 impl Exclude {
-    /// Reads `pods/web-*`, `Pod/shop/web-0` or `*/old-?`.
+    /// Parses `pods/web-*`, `Pod/shop/web-0` or `*/old-?`.
     pub fn parse(text: &str) -> Result<Exclude, String> {
         let parts: Vec<&str> = text.split('/').collect();
         let (kind, namespace, name) = match parts[..] {

@@ -1,25 +1,25 @@
-//! The built-in clusters: each tells one story of a pending pod.
+//! The built-in clusters: each demonstrates one reason why a pod is pending.
 //!
-//! They are the files in `fixtures/`, put into the program, so that `kubestep demo` works
-//! with nothing at hand. `fixtures/README.md` says what to look for in each.
+//! The files in `fixtures/` are embedded into the program, so that `kubestep demo` works without
+//! input. `fixtures/README.md` says what to look for in each.
 
 /// A built-in cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Story {
-    /// The name, also that of its folder in `fixtures/`.
+    /// The name, which is also that of its folder in `fixtures/`.
     pub name: &'static str,
-    /// What it is about, in one line.
+    /// What it demonstrates, in one line.
     pub about: &'static str,
     /// The cluster, as YAML.
     pub cluster: &'static str,
 }
 
-/// The story that `kubestep demo` opens by itself.
+/// The cluster that `kubestep demo` opens by default.
 pub const TOUR: &str = "tour";
 
 macro_rules! stories {
     ($($name:literal: $about:literal,)*) => {
-        /// All stories, the tour first.
+        /// All built-in clusters, the tour first.
         pub const STORIES: &[Story] = &[$(Story {
             name: $name,
             about: $about,
@@ -51,7 +51,7 @@ stories! {
     "cordoned": "every node is cordoned",
 }
 
-/// The story of that name.
+/// The built-in cluster with that name.
 pub fn find(name: &str) -> Option<&'static Story> {
     STORIES.iter().find(|story| story.name == name)
 }

@@ -1,4 +1,4 @@
-//! One object's text within a file, and how it is decoded.
+//! The text of one object within a file, and its decoding.
 
 use super::LIMITS;
 use kubestep_api::decode::{
@@ -11,7 +11,7 @@ use kubestep_api::{Kind, Object};
 const SCHEDULER_CONFIG: &str = "KubeSchedulerConfiguration";
 
 /// The fields of a snapshot with the kinds that they list: those of kube-scheduler-simulator's
-/// export under its names, and all others.
+/// export under its names, and all other kinds.
 pub const SNAPSHOT_FIELDS: &[(Kind, &str)] = &[
     (Kind::Namespace, "namespaces"),
     (Kind::PriorityClass, "priorityClasses"),
@@ -38,32 +38,32 @@ pub const SNAPSHOT_FIELDS: &[(Kind, &str)] = &[
     (Kind::Pod, "pods"),
 ];
 
-/// An object's text and place.
+/// An object's text and its position.
 pub(super) struct Item<'a> {
     /// The document within the file, from 1.
     pub document: u32,
-    /// The line that the text starts in, from 1.
+    /// The line in which the text starts, from 1.
     pub line: u32,
     pub content: Content<'a>,
     pub expected: Expected,
 }
 
-/// What a text is taken for if it does not say itself.
+/// What an item is if its text does not contain its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Expected {
-    /// It must say what it is.
+    /// The text has to contain the kind.
     Anything,
-    /// An item of a typed list or of a simulator's export.
+    /// An item of a typed list or of a simulator export.
     Kind(Kind),
-    /// An item of a typed list of a kind that the scheduler does not read.
+    /// An item of a typed list, of a kind that the scheduler does not read.
     Unread(Symbol),
-    /// The scheduler configuration in a simulator's export.
+    /// The scheduler configuration in a simulator export.
     SchedulerConfig,
-    /// What a capture says about itself.
+    /// A field that describes the capture itself.
     Note(Note),
 }
 
-/// A field in which a capture says something about itself.
+/// A field in which a capture describes itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Note {
     CapturedAt,
@@ -72,32 +72,32 @@ pub(super) enum Note {
     FeatureGates,
 }
 
-/// The text itself.
+/// The text of an item, or its value.
 pub(super) enum Content<'a> {
-    /// JSON, starting after that many characters of its line.
+    /// JSON that starts after `column` characters of its line.
     Json { text: &'a str, column: usize },
-    /// YAML, whose lines are indented by that much; the first may have a dash in there.
+    /// YAML with lines indented by `indent`; the indentation of the first may contain a dash.
     Yaml { text: &'a str, indent: usize },
-    /// A value out of a document that could not be cut up.
+    /// A value of a document that could not be split by its text.
     Value(serde_json::Value),
 }
 
-/// What became of an item.
+/// The result of decoding an item.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Object(Object),
-    /// Of a kind that the scheduler does not read.
+    /// An object of a kind that the scheduler does not read.
     Unread(Symbol),
     /// The text of a scheduler configuration.
     SchedulerConfig(String),
-    /// What a capture says about itself, as written.
+    /// A field that describes the capture, as written.
     Note(Note, String),
-    /// `null`.
+    /// The item is `null`.
     Nothing,
 }
 
 impl Expected {
-    /// The kind of a typed list's items: of a `PodList` pods.
+    /// The kind of a typed list's items: pods for a `PodList`.
     pub fn of_list(api_version: &str, list_kind: &str) -> Expected {
         match list_kind.strip_suffix("List") {
             None | Some("") => Expected::Anything,
@@ -108,7 +108,7 @@ impl Expected {
         }
     }
 
-    /// What a field of a kube-scheduler-simulator export holds.
+    /// The contents of a field of a kube-scheduler-simulator export.
     pub fn of_simulator_field(field: &str) -> Option<Expected> {
         if let Some((kind, _)) = SNAPSHOT_FIELDS.iter().find(|(_, name)| *name == field) {
             return Some(Expected::Kind(*kind));
@@ -151,7 +151,7 @@ impl Item<'_> {
         decoded.map(|decoded| self.outcome(decoded))
     }
 
-    /// What a decoded item comes to.
+    /// The outcome for a decoded item.
     pub fn outcome(&self, decoded: Decoded) -> Outcome {
         match decoded {
             Decoded::Object(object) => Outcome::Object(object),
@@ -189,7 +189,7 @@ impl Item<'_> {
         }
     }
 
-    /// A place in the decoder's text as a place in the file.
+    /// Converts a position in the decoder's text to a position in the file.
     pub fn place(&self, position: Option<(usize, usize)>) -> (usize, usize) {
         let start = self.line as usize;
         let Some((line, column)) = position else { return (start, 0) };
@@ -202,13 +202,13 @@ impl Item<'_> {
     }
 }
 
-/// A list that came without items.
+/// The outcome for a list without items.
 pub(super) fn is_list(kind: &str) -> bool {
     let item = kind.strip_suffix("List");
     item.is_some_and(|item| item.is_empty() || Kind::by_name(item).is_some())
 }
 
-/// A simulator's export may leave out what the configuration is.
+/// A simulator export may omit `apiVersion` and `kind` of the configuration.
 fn with_header(text: String) -> String {
     let Ok(serde_yaml::Value::Mapping(mut fields)) = kubestep_api::yaml::from_str(&text) else {
         return text;
@@ -227,7 +227,7 @@ fn decode_value(value: &serde_json::Value, kind: Option<Kind>) -> Result<Decoded
     let (api_version, name) = (field("apiVersion"), field("kind"));
     let kind = match (name, kind) {
         ("", Some(kind)) => kind,
-        // Also the way to the error about a missing kind.
+        // This also reports a missing kind.
         ("", None) => return decode(Text::Json(&value.to_string()), None),
         _ => match Kind::of(api_version, name) {
             Some(kind) => kind,
@@ -237,8 +237,8 @@ fn decode_value(value: &serde_json::Value, kind: Option<Kind>) -> Result<Decoded
     from_value(kind, value.clone()).map(Decoded::Object)
 }
 
-/// Takes the indentation, and a dash in it, off each line. Lines that are indented less are
-/// blank, or comments.
+/// Removes the indentation, including a dash in it, from each line. Lines with less indentation are
+/// blank or comments.
 fn dedent(text: &str, indent: usize) -> String {
     let mut dedented = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

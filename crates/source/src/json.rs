@@ -1,4 +1,4 @@
-//! JSON cut into objects: single objects, streams of them, lists, simulator exports.
+//! Splits JSON into objects: single objects, streams of them, lists, simulator exports.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use super::error::SourceError;
 use super::item::{Content, Expected, Item};
 use super::piece::{Piece, Place};
 
-/// True if the text can be JSON at all.
+/// Whether the text can be JSON at all.
 pub(super) fn looks_like(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// Cuts a text into its objects, without decoding them.
+/// Splits a text into its objects, without decoding them.
 pub(super) fn split<'a>(piece: Piece<'a>) -> Result<Vec<Item<'a>>, Box<SourceError>> {
     let mut items = Vec::new();
     let (mut at, mut number) = (0, 1);
@@ -29,11 +29,11 @@ pub(super) fn split<'a>(piece: Piece<'a>) -> Result<Vec<Item<'a>>, Box<SourceErr
     Ok(items)
 }
 
-/// The texts of a document's objects, with what they are taken for.
+/// The texts of a document's objects, with their expected kinds.
 pub(super) type Parts<'a> = Vec<(&'a str, Expected)>;
 
-/// Cuts the first document off a text and into its objects; gives its length too. `None` where
-/// nothing but blanks is left.
+/// Splits the first document of a text into its objects; also returns its length. `None` if only
+/// whitespace is left.
 pub(super) fn first_document(text: &str) -> serde_json::Result<Option<(Parts<'_>, usize)>> {
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Document<'_>>();
     let Some(document) = documents.next() else { return Ok(None) };
@@ -43,7 +43,7 @@ pub(super) fn first_document(text: &str) -> serde_json::Result<Option<(Parts<'_>
     Ok(Some((parts.unwrap_or_else(|| vec![(text[..length].trim(), Expected::Anything)]), length)))
 }
 
-/// Counts lines on the way through the text; places are asked for in ascending order.
+/// Counts lines through the text; positions have to be requested in ascending order.
 pub(super) struct Counter<'a> {
     piece: Piece<'a>,
     at: usize,
@@ -57,7 +57,7 @@ impl<'a> Counter<'a> {
 
     /// A part of the text as an item.
     pub fn item(&mut self, text: &'a str, document: u32, expected: Expected) -> Item<'a> {
-        // A part of the text knows its place by its address.
+        // A part of the text is a slice of it, so its address gives its offset.
         let at = text.as_ptr() as usize - self.piece.text.as_ptr() as usize;
         self.place = self.place.after(&self.piece.text[self.at.min(at)..at]);
         self.at = at;
@@ -66,21 +66,21 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// The outermost level of a document.
+/// The top level of a document.
 #[derive(Default)]
 struct Document<'a> {
     api_version: Option<&'a RawValue>,
     kind: Option<&'a RawValue>,
-    /// `items`, if it is a list.
+    /// The field `items`, if it is a list.
     items: Option<Vec<&'a RawValue>>,
-    /// The fields that a simulator's export has, in order.
+    /// The fields of a simulator export, in order.
     exported: Vec<(Expected, List<'a>)>,
-    /// The document is an array.
+    /// Whether the document is an array.
     is_array: bool,
 }
 
 impl<'a> Document<'a> {
-    /// The objects of a list or an export with what they are taken for; `None` of one object.
+    /// The objects of a list or an export with their expected kinds; `None` for a single object.
     fn into_parts(self) -> Option<Parts<'a>> {
         let kind = string(self.kind);
         let expected = Expected::of_list(&string(self.api_version), &kind);
@@ -104,7 +104,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Whether a document of that kind, "" for none, with a field `items` is a list.
+/// Whether a document of that kind (empty: none) with a field `items` is a list.
 pub(super) fn may_be_list(kind: &str) -> bool {
     kind.is_empty() || kind.ends_with("List")
 }
@@ -158,12 +158,12 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     }
 }
 
-/// A field that is a list, cut up in the same pass, or is something else.
+/// A field that may be a list, split in the same pass.
 enum List<'a> {
     Items(Vec<&'a RawValue>),
-    /// Kept as it is.
+    /// A list that is not split yet.
     Raw(&'a RawValue),
-    /// Not a list: `null`, or the field of some other kind of object.
+    /// Not a list: `null`, or the field of another kind of object.
     None,
 }
 

@@ -1,14 +1,14 @@
-//! Input: files with Kubernetes objects in any of the shapes that people have them in,
-//! turned into [`kubestep_api`] objects.
+//! Reads files with Kubernetes objects in all common formats and converts them to [`kubestep_api`]
+//! objects.
 //!
-//! Read are YAML with any number of documents, JSON, `v1` lists and typed lists (also as
-//! `kubectl cluster-info dump` writes them into a folder), and the export of
-//! kube-scheduler-simulator and `kubestep capture`, and what other tools write (`foreign`); all of
-//! it also packed with gzip. Either all of it is understood, or there is one error that says where
-//! and what, and nothing is used.
+//! Supported are YAML with any number of documents, JSON, `v1` lists and typed lists (also as
+//! `kubectl cluster-info dump` writes them into a folder), the export of kube-scheduler-simulator
+//! and `kubestep capture`, and files of other tools (`foreign`); each may be compressed with gzip.
+//! Either everything is understood, or a single error says where and what is wrong, and nothing is
+//! used.
 //!
-//! Files are cut into objects first (`yaml`, `json`), the objects are then decoded side
-//! by side, in the order of appearance. Large JSON is never held as a whole: it is read, cut
+//! Files are split into objects first (`yaml`, `json`), then the objects are decoded in parallel;
+//! the result is in the order of appearance. Large JSON is never held as a whole: it is read, split
 //! and decoded in chunks (`stream`).
 
 mod captured;
@@ -58,18 +58,18 @@ use reader::Reader;
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
 
-/// Where an object was found.
+/// The position at which an object was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The file as it was named, `-` for standard input.
     pub file: Symbol,
     /// The document within the file, from 1.
     pub document: u32,
-    /// The line that the object starts in, from 1.
+    /// The line in which the object starts, from 1.
     pub line: u32,
 }
 
-/// `pods.yaml:12`, and the document where there are several.
+/// Prints `pods.yaml:12`, and the document if there are several.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = if self.file == STDIN { "standard input" } else { &self.file };
@@ -78,12 +78,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// An object and where it was found.
+/// An object and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// The object: with namespace and uid, without defaults.
     pub object: Object,
-    /// Where it was found.
+    /// Where it was read.
     pub origin: Origin,
 }
 
@@ -92,43 +92,43 @@ pub struct Loaded {
 pub struct SchedulerConfigText {
     /// YAML or JSON.
     pub text: String,
-    /// Where it was found.
+    /// Where it was read.
     pub origin: Origin,
 }
 
-/// All that was read.
+/// The result of reading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Input {
     /// The objects that the scheduler reads, in the order of appearance.
     pub objects: Vec<Loaded>,
-    /// Objects of other kinds: kind → how many.
+    /// Number of skipped objects, by kind that the scheduler does not read.
     pub skipped: BTreeMap<Symbol, usize>,
-    /// Objects that the filter left out.
+    /// Number of objects that the filter excluded.
     pub filtered: usize,
     /// The first scheduler configuration among the objects.
     pub scheduler_config: Option<SchedulerConfigText>,
-    /// Workloads that stand for pods which are not there, as traces hold them.
+    /// Workloads whose pods are not in the input, as traces contain them.
     pub manifests: Vec<Manifest>,
-    /// The files that other tools wrote.
+    /// Files that other tools wrote.
     pub foreign: Vec<Foreign>,
-    /// What a capture says about itself.
+    /// A capture's own description.
     pub captured: Captured,
-    /// What happened after the lists, if this is a recording.
+    /// The changes after the lists, if the input is a recording.
     pub recording: Option<Recording>,
-    /// When a live cluster was listed, if this is one that is to be followed.
+    /// When a live cluster was listed, if the input is one that is followed.
     pub listed_at: Option<Time>,
-    /// What a reader should know, one sentence each.
+    /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What is read at once.
+/// Memory limits.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     /// Bytes of text up to which a file is held as a whole.
     whole: usize,
     /// Bytes of text that one thread decodes at a time.
     chunk: usize,
-    /// Bytes of text of one object, at most.
+    /// Longest text of one object, in bytes.
     object: usize,
 }
 
@@ -149,7 +149,7 @@ pub fn read(
     reading.finish()
 }
 
-/// Reads one text as if it were the file `name`: a built-in example, or a test's.
+/// Reads a text as if it were the file `name`: a built-in example, or a test's input.
 pub fn read_text(name: &str, bytes: Vec<u8>, filter: &Filter) -> Result<Input, Box<SourceError>> {
     read_bytes(name, &bytes, filter, LIMITS)
 }
@@ -166,7 +166,7 @@ fn read_bytes(
     reading.finish()
 }
 
-/// What was read so far.
+/// What has been read so far.
 struct Reading<'a> {
     input: Input,
     filter: &'a Filter,
@@ -198,7 +198,7 @@ impl<'a> Reading<'a> {
             reader.read_rest(&mut text, more)?;
             return self.foreign(File { name: reader.name, text }, &formats);
         }
-        // Much JSON is what machines write. Much YAML is rare, and slow in any case.
+        // Large JSON is written by programs. Large YAML is rare, and slow in any case.
         let is_json = json::looks_like(&text);
         if more && is_json {
             let file = Symbol::new(&reader.name);
@@ -237,7 +237,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// A file that another tool wrote, or that looks like one.
+    /// Reads a file in the first of `formats` that it has, or else as ordinary input.
     fn foreign(
         &mut self,
         mut file: File,
@@ -278,10 +278,10 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The text of one small file, as a configuration or an edit names it.
+/// The text of one small file, such as a configuration or an edit.
 ///
 /// # Errors
-/// What is wrong with the file, named, for people.
+/// What is wrong with the file, with its name, for people.
 pub fn read_whole(path: &Path) -> Result<String, String> {
     let name = path.display();
     let limit = LIMITS.object as u64;
@@ -299,7 +299,7 @@ pub fn read_whole(path: &Path) -> Result<String, String> {
     })
 }
 
-/// Objects that were not read from files but are there already, as if `name` had held them.
+/// Objects that already exist, as if they had been read from the file `name`.
 pub fn of_objects(objects: Vec<Object>, name: &str, filter: &Filter) -> Input {
     let mut input = Input::default();
     let origin = Origin { file: name.into(), document: 1, line: 1 };
@@ -314,7 +314,7 @@ fn finish(input: &mut Input, filter: &Filter) {
     input.warnings.extend(input.captured.sentences());
     match &mut input.recording {
         Some(recording) => recording.keep(filter),
-        // Of a recording it is not known yet how much of it counts.
+        // It is not known yet how much of a recording is used.
         None => check::warn(input),
     }
 }
@@ -331,7 +331,7 @@ fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
     yaml::split(file)
 }
 
-/// Decodes side by side; the first error in the order of appearance counts.
+/// Decodes in parallel; the first error in the order of appearance is returned.
 fn decode(
     piece: &Piece<'_>,
     items: &[Item<'_>],

@@ -1,5 +1,5 @@
-//! Manifests: documents of any kind as they are written, for what is to be tried beside the
-//! cluster of the other files. Small files; the large ones go through the rest of this layer.
+//! Reads manifests: documents of any kind as written, to be tried on the cluster of the other
+//! files. For small files; large ones go through the rest of this package.
 
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::piece::{Piece, Place};
 use kubestep_api::decode::{json_error, yaml_error};
 use kubestep_api::yaml;
 
-/// A document.
+/// A document, not decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     /// The file as it was named, `-` for standard input.
@@ -22,10 +22,10 @@ pub struct Manifest {
     pub value: Value,
 }
 
-/// Reads the documents of YAML and JSON files, items of lists one by one.
+/// Reads the documents of YAML and JSON files; the items of lists are returned one by one.
 ///
 /// # Errors
-/// A file cannot be read, is not YAML or JSON, or holds something without a kind.
+/// A file cannot be read, is not YAML or JSON, or contains a document without a kind.
 pub fn manifests(paths: &[PathBuf]) -> Result<Vec<Manifest>, Box<SourceError>> {
     let mut found = Vec::new();
     for path in paths {
@@ -93,7 +93,7 @@ fn parse(file: &str, text: &str) -> Result<Vec<Value>, Box<SourceError>> {
     Ok(values)
 }
 
-/// The items of a list, or the document itself; nothing of an empty one.
+/// The items of a list, or the document itself; none for an empty document.
 fn items(value: Value) -> Vec<Value> {
     let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
     match value {

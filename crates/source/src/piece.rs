@@ -1,5 +1,4 @@
-//! Text out of a file that remembers where in the file it stood, so that errors name the place
-//! in the file.
+//! A part of a file's text that knows its position, so that errors refer to positions in the file.
 
 use super::error::{SourceError, help_for, plain};
 use super::item::Item;
@@ -7,7 +6,7 @@ use super::reader::line_ends;
 use kubestep_api::DecodeError;
 use kubestep_api::decode::json_error;
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// From 1.
@@ -17,10 +16,10 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where every file begins.
+    /// The start of a file.
     pub const START: Place = Place { line: 1, column: 0 };
 
-    /// The place behind a text that begins here.
+    /// The position after a text that starts here.
     pub fn after(self, text: &str) -> Place {
         let bytes = text.as_bytes();
         match bytes.iter().rposition(|byte| *byte == b'\n') {
@@ -38,12 +37,12 @@ pub(super) struct Piece<'a> {
     /// The file as it was named.
     pub name: &'a str,
     pub text: &'a str,
-    /// Where in the file it begins.
+    /// The position in the file at which it starts.
     pub start: Place,
 }
 
 impl Piece<'_> {
-    /// A decoder's error about an object, placed in the file.
+    /// A decoder's error about an object, with its position in the file.
     pub fn error(&self, item: &Item<'_>, error: DecodeError) -> Box<SourceError> {
         let (line, column) = item.place(error.position);
         let error = SourceError {
@@ -60,7 +59,7 @@ impl Piece<'_> {
         error.with_snippet(self)
     }
 
-    /// A parser's error about the text from `from` on, placed in the file.
+    /// A parser's error about the text from `from` on, with its position in the file.
     pub fn syntax_error(
         &self,
         document: u32,
@@ -68,7 +67,8 @@ impl Piece<'_> {
         error: &serde_json::Error,
     ) -> Box<SourceError> {
         let before = self.start.after(&self.text[..from]);
-        // At the text's end the parser names the last character, which is none in an empty text.
+        // At the end of the text the parser reports the last character, which an empty text does
+        // not have.
         let column = if error.line() <= 1 { before.column } else { 0 } + error.column();
         let line = before.line as usize + error.line().max(1) - 1;
         let error = json_error(error);

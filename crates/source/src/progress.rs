@@ -1,33 +1,33 @@
-//! How far reading has come, for those who wait for it.
+//! Reports the progress of reading.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::SourceError;
 
-/// Bytes of a file's text unless said otherwise: twice a dump of 15,000 nodes and 150,000 pods.
+/// Default limit for the text of a file, in bytes: twice a dump of 15,000 nodes and 150,000 pods.
 const LIMIT: u64 = 8 << 30;
 
-/// How far reading has come, to be watched, and stopped, from another thread, and how far it may
-/// go. Prints as `1.20 GB of 4.89 GB read, 40,312 objects`.
+/// The progress of reading, which another thread can watch and cancel, and its limit. Prints as
+/// `1.20 GB of 4.89 GB read, 40,312 objects`.
 #[derive(Debug)]
 pub struct Progress {
-    /// Bytes of text that one file may have, unpacked. Text that is held as a whole, as YAML is,
-    /// may have an eighth of that.
+    /// Limit for the uncompressed text of one file, in bytes. A text that is held as a whole, such
+    /// as YAML, is limited to an eighth of that.
     limit: u64,
-    /// Bytes that the files take as they are stored; 0 if that is not known.
+    /// Size of the files as stored, in bytes; 0 if unknown.
     pub total: AtomicU64,
-    /// Bytes of these that were read so far.
+    /// Bytes of `total` read so far.
     pub read: AtomicU64,
-    /// Bytes of text so far: what was read, unpacked.
+    /// Bytes of uncompressed text so far.
     pub bytes: AtomicU64,
     /// Objects found so far.
     pub found: AtomicU64,
     /// Objects decoded so far.
     pub decoded: AtomicU64,
-    /// Reading has ended; what was read is being used.
+    /// Whether reading has ended and the objects are being processed.
     pub is_read: AtomicBool,
-    /// Set to stop: reading then ends with [`SourceError::cancelled`].
+    /// Set to cancel: reading then ends with [`SourceError::cancelled`].
     pub cancel: AtomicBool,
 }
 
@@ -47,13 +47,13 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Nothing read yet; a file's text may have so many MiB, where that is said.
+    /// Nothing read yet. `mebibytes` limits the text of a file, in MiB; `None`: the default.
     pub fn with_limit(mebibytes: Option<u32>) -> Progress {
         let limit = mebibytes.map_or(LIMIT, |mebibytes| u64::from(mebibytes) << 20);
         Progress { limit, ..Progress::default() }
     }
 
-    /// Bytes that one file's text may have: in all, and where it is held as a whole.
+    /// Limits for the text of one file in bytes: in general, and if it is held as a whole.
     pub(super) fn limits(&self) -> (u64, u64) {
         (self.limit, self.limit / 8)
     }
@@ -65,7 +65,7 @@ impl Progress {
         Ok(())
     }
 
-    /// The part of the bytes that was read, 0 to 1; `None` if nobody knows how many there are.
+    /// The fraction that was read, 0 to 1; `None` if the total is unknown.
     pub fn part(&self) -> Option<f64> {
         let (read, total) = (get(&self.read), get(&self.total));
         (total > 0).then(|| read.min(total) as f64 / total as f64)
@@ -91,7 +91,7 @@ impl fmt::Display for Progress {
     }
 }
 
-/// `1.20 GB`, with 1,000 to a step as files are sold and listed.
+/// Decimal units, as for disks and files: `1.20 GB`.
 fn bytes(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     match UNITS.iter().find(|(unit, _)| count >= *unit) {
@@ -100,7 +100,7 @@ fn bytes(count: u64) -> String {
     }
 }
 
-/// `40,312`
+/// Formatted as `40,312`.
 fn thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();

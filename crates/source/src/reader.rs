@@ -1,5 +1,5 @@
-//! Bytes to text, block by block: what is packed is unpacked ([`super::unpack`]), the encoding is
-//! checked, and how far the reading has come is counted on the way.
+//! Converts bytes to text, block by block: decompresses ([`super::unpack`]), checks the encoding,
+//! and counts the progress.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -7,28 +7,28 @@ use super::error::SourceError;
 use super::{Progress, add, unpack};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
-/// Bytes that are read at once.
+/// Bytes per read.
 const BLOCK: usize = 1 << 20;
 
 /// A file that is being read.
 pub(super) struct Reader<'p> {
-    /// As it was named.
+    /// The path as it was named.
     pub name: String,
     input: Box<dyn Read + 'p>,
     is_packed: bool,
     progress: &'p Progress,
     block: Vec<u8>,
-    /// Bytes at the start of `block`: a character of which the rest is still to come.
+    /// Bytes at the start of `block` that are an incomplete character.
     partial: usize,
-    /// Bytes of text so far, and lines that ended in them.
+    /// Bytes of text so far, and line ends in them.
     offset: usize,
     lines: usize,
-    /// Whether a file that ends too early is read up to there.
+    /// Whether a truncated file is read up to its end without an error.
     may_be_cut: bool,
 }
 
 impl<'p> Reader<'p> {
-    /// Begins to read a file of that name.
+    /// Opens the file of that name.
     pub fn new(
         name: String,
         input: impl Read + 'p,
@@ -41,18 +41,18 @@ impl<'p> Reader<'p> {
         Ok(Reader { name, input, is_packed, progress, block, partial, offset, lines, may_be_cut })
     }
 
-    /// From now on a file that ends too early, be it within gzip's data or a character, just ends
-    /// there.
+    /// Accepts a truncated file from now on: it is read up to its end, be it within gzip's data or
+    /// within a character.
     pub fn may_be_cut(&mut self) {
         self.may_be_cut = true;
     }
 
-    /// Where it is told how far the reading has come.
+    /// Where the progress is reported.
     pub fn progress(&self) -> &'p Progress {
         self.progress
     }
 
-    /// Appends what comes next to `text`. `false` at the end.
+    /// Appends the next block to `text`. `false` at the end.
     pub fn read_more(&mut self, text: &mut String) -> Result<bool, Box<SourceError>> {
         self.progress.check()?;
         let read = match self.input.read(&mut self.block[self.partial..]) {
@@ -75,7 +75,7 @@ impl<'p> Reader<'p> {
                 if read == 0 || error.error_len().is_some() {
                     return Err(self.not_text(valid));
                 }
-                // Cut at a character's border, so this never is the default.
+                // The slice ends at a character boundary, so the default is never used.
                 std::str::from_utf8(&self.block[..valid]).unwrap_or_default()
             }
         };
@@ -94,7 +94,7 @@ impl<'p> Reader<'p> {
         Ok(read > 0)
     }
 
-    /// Appends what is left to `text`, as long as there is `more`: it is held as a whole.
+    /// Appends the rest to `text` while there is `more`; the text is held as a whole.
     pub fn read_rest(&mut self, text: &mut String, mut more: bool) -> Result<(), Box<SourceError>> {
         let (_, limit) = self.progress.limits();
         while text.len() as u64 <= limit {
@@ -117,14 +117,14 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// Line ends among the bytes.
+/// Number of line ends in the bytes.
 pub(super) fn line_ends(bytes: &[u8]) -> usize {
-    // Sums of single bytes, which the compiler turns into instructions for many bytes at once.
+    // Sums of single bytes, which the compiler vectorizes.
     let in_block = |block: &[u8]| block.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
     bytes.chunks(usize::from(u8::MAX)).map(|block| usize::from(in_block(block))).sum()
 }
 
-/// Counts the bytes as they are stored, so that they can be compared with the file's size.
+/// Counts stored bytes, to compare with the file's size.
 struct Counted<'p, R> {
     input: R,
     progress: &'p Progress,
@@ -138,7 +138,7 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// The error about a file with more text than may be read.
+/// The error about a file that exceeds the limit.
 pub(super) fn too_long(name: &str, limit: u64) -> Box<SourceError> {
     let message = format!("has more than {} KiB of text", limit >> 10);
     let help = "--input-limit raises what may be read: of JSON all of it, of YAML and packed \

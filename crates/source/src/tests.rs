@@ -1,4 +1,4 @@
-//! Input in all its shapes.
+//! Input in all supported formats.
 
 use std::io::Write;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn typed_lists_say_what_their_items_are() {
         let input = read_yaml(empty);
         assert_eq!((summary(&input).len(), skipped(&input)), (0, vec![]), "{empty}");
     }
-    // Another group's kind that is called like a list is not one.
+    // A kind of another group whose name ends in `List` is not a list.
     let custom = read_yaml("apiVersion: x.io/v1\nkind: AllowList\nmetadata: {name: a}\n");
     assert_eq!(skipped(&custom), [("AllowList", 1)]);
 }
@@ -388,7 +388,7 @@ mod properties {
     use proptest::prelude::*;
 
     proptest! {
-        /// Cutting at a place, and parsing as a whole, never panics, whatever the text.
+        /// Splitting, and parsing as a whole, never panics on any text.
         #[test]
         fn mutated_input_never_panics(
             from in 0..SIMULATOR.len(), cut in 0..40usize, put in "[-a-z:{}\\[\\]\"#&*| \n\t]{0,8}",
@@ -399,7 +399,7 @@ mod properties {
             let _either = read_text("a.json", text.into(), &Filter::default());
         }
 
-        /// Cutting lists up by lines gives what parsing them as a whole gives.
+        /// Splitting lists by lines gives the same result as parsing them as a whole.
         #[test]
         fn cutting_agrees_with_parsing(
             names in proptest::collection::vec("[a-z]{1,5}", 1..6), indent in 0..4usize,

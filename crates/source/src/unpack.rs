@@ -1,6 +1,6 @@
-//! What is packed comes out unpacked: gzip as it is read; a zip archive with one file of text in
-//! it, and MessagePack as the JSON that says the same, once they are read as a whole. What a file
-//! is shows in its first bytes, not in its name.
+//! Decompresses input: gzip while it is read; a zip archive with one text file, and MessagePack,
+//! which is converted to JSON, once they are read as a whole. The format is recognized by the first
+//! bytes, not by the file's name.
 
 use std::borrow::Cow;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
@@ -12,23 +12,22 @@ use super::error::SourceError;
 use super::foreign::simkube;
 use super::reader::{cannot_read, too_long};
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const BLOCK: usize = 1 << 20;
-/// Bytes in which a file shows what it is.
+/// Number of bytes by which a format is recognized.
 const HEAD: usize = 20;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZIP: &[u8] = b"PK\x03\x04";
-/// Where and how a bbolt database says that it is one: etcd's snapshots are such.
+/// Offset and bytes of the magic number of a bbolt database, the format of etcd's snapshots.
 const BBOLT: (usize, [u8; 4]) = (16, [0xed, 0xda, 0x0c, 0xed]);
-/// What a file of an archive ends in that can be read.
+/// File name suffixes that can be read from an archive.
 const TEXT: &[&str] = &[".json", ".jsonl", ".yaml", ".yml"];
 
 type Unpacked<'p> = Box<dyn Read + 'p>;
 type Result<T> = std::result::Result<T, Box<SourceError>>;
 
-/// A file's text as bytes, and whether it was packed with gzip, so that what goes wrong on the
-/// way may be the packing's fault.
-/// An archive that holds more than `limit` bytes is refused.
+/// A file's text as bytes, and whether it was compressed with gzip, because later errors may then
+/// be errors of the compression. An archive with more than `limit` bytes is rejected.
 pub(super) fn open<'p>(
     name: &str,
     input: impl Read + 'p,
@@ -46,7 +45,7 @@ pub(super) fn open<'p>(
     Ok((contained(name, input, limit).map_err(|error| error.told(name, true))?, true))
 }
 
-/// Why a file could not be unpacked.
+/// Why a file could not be decompressed.
 enum Wrong {
     Reading(io::Error),
     Told(Box<SourceError>),
@@ -68,7 +67,7 @@ impl From<io::Error> for Wrong {
     }
 }
 
-/// What a container holds; anything else as it is.
+/// The contents of a container; any other input is returned unchanged.
 fn contained<'p>(
     name: &str,
     input: impl Read + 'p,
@@ -90,7 +89,7 @@ fn contained<'p>(
     Ok(Box::new(Cursor::new(unpacked)))
 }
 
-/// All bytes, of which there may be so many.
+/// All bytes; more than `limit` are an error.
 fn up_to(name: &str, input: impl Read, limit: u64) -> std::result::Result<Vec<u8>, Wrong> {
     let mut bytes = Vec::new();
     input.take(limit + 1).read_to_end(&mut bytes)?;
@@ -100,7 +99,7 @@ fn up_to(name: &str, input: impl Read, limit: u64) -> std::result::Result<Vec<u8
     }
 }
 
-/// The one file of text in an archive.
+/// The only text file in an archive.
 fn from_zip(name: &str, bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>> {
     let broken = |error: io::Error| damaged(name, "a zip archive", &error);
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(error.into()))?;
@@ -122,7 +121,7 @@ fn from_zip(name: &str, bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>> {
     })
 }
 
-/// The first bytes, and all of them once more.
+/// The first bytes, and a reader that returns them again before the rest.
 fn peek<'p>(mut input: impl Read + 'p, length: usize) -> io::Result<(Vec<u8>, Unpacked<'p>)> {
     let mut head = Vec::with_capacity(length);
     input.by_ref().take(length as u64).read_to_end(&mut head)?;
@@ -130,7 +129,7 @@ fn peek<'p>(mut input: impl Read + 'p, length: usize) -> io::Result<(Vec<u8>, Un
     Ok((head, Box::new(all)))
 }
 
-/// The error about packed data that cannot be unpacked.
+/// The error about compressed data that cannot be decompressed.
 pub(super) fn damaged(name: &str, what: &str, error: &io::Error) -> Box<SourceError> {
     let message = match error.kind() {
         ErrorKind::UnexpectedEof => format!("is {what} that is cut off"),

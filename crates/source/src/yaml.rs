@@ -1,8 +1,7 @@
-//! YAML cut into objects: documents, and the items of lists and simulator exports.
+//! Splits YAML into objects: documents, and the items of lists and simulator exports.
 //!
-//! kubectl's and people's block style is cut by looking at the lines alone, which is far
-//! faster than parsing. What does not look like that (flow style, anchors that items share)
-//! is parsed as a whole.
+//! The block style that kubectl and people write is split by its lines alone, which is far faster
+//! than parsing. Other YAML (flow style, anchors that items share) is parsed as a whole.
 
 use serde::Deserialize;
 
@@ -12,27 +11,27 @@ use super::files::File;
 use super::item::{Content, Expected, Item};
 use kubestep_api::decode::yaml_error;
 
-/// A document's text and place.
+/// A document's text and position.
 struct Document<'a> {
-    /// From 1, blank ones not counted.
+    /// Number of the document from 1; blank ones are not counted.
     number: u32,
-    /// The line that the text starts in, from 1.
+    /// The line in which the text starts, from 1.
     line: u32,
     text: &'a str,
 }
 
-/// A field of a document's outermost mapping.
+/// A field of a document's top-level mapping.
 struct Section<'a> {
     key: &'a str,
-    /// What follows the key on its line.
+    /// The text after the key on its line.
     inline: &'a str,
     /// The lines below, up to the next field.
     body: &'a str,
-    /// The line that the body starts in.
+    /// The line in which the body starts.
     line: u32,
 }
 
-/// Cuts a file into its objects, without decoding them.
+/// Splits a file into its objects, without decoding them.
 pub(super) fn split(file: &File) -> Result<Vec<Item<'_>>, Box<SourceError>> {
     let mut items = Vec::new();
     for document in documents(&file.text) {
@@ -62,7 +61,7 @@ fn documents(text: &str) -> Vec<Document<'_>> {
     let (mut start, mut start_line) = (0, 1);
     let mut finish = |from: usize, to: usize, line: u32| {
         let text = &text[from..to];
-        // A document starts where something is said, so that its line is worth reading.
+        // A document starts at its first significant line, so that the reported line is useful.
         if let Some((skipped, at, _)) = lines(text).find(|(_, _, line)| is_significant(line)) {
             let (number, line) = (found.len() as u32 + 1, line + skipped - 1);
             found.push(Document { number, line, text: &text[at..] });
@@ -72,7 +71,7 @@ fn documents(text: &str) -> Vec<Document<'_>> {
         let marker = content.starts_with("---") || content.starts_with("...");
         if marker && content[3..].chars().next().is_none_or(char::is_whitespace) {
             finish(start, at, start_line);
-            // What follows the marker on its line belongs to the document.
+            // Text after the marker on its line belongs to the document.
             (start, start_line) = (at + 3, line);
         }
     }
@@ -90,13 +89,13 @@ fn lines(text: &str) -> impl Iterator<Item = (u32, usize, &str)> {
     })
 }
 
-/// False for blank lines, comments and directives.
+/// Whether a line is not blank, a comment or a directive.
 fn is_significant(line: &str) -> bool {
     let line = line.trim_start();
     !line.is_empty() && !line.starts_with(['#', '%'])
 }
 
-/// Cuts a document up by its lines; none where its shape does not allow that.
+/// Splits a document by its lines; `None` if its format does not allow that.
 fn cut<'a>(document: &Document<'a>) -> Option<Vec<Item<'a>>> {
     let item = |line: u32, text: &'a str, indent: usize, expected: Expected| Item {
         document: document.number,
@@ -132,7 +131,7 @@ fn cut<'a>(document: &Document<'a>) -> Option<Vec<Item<'a>>> {
     Some(items)
 }
 
-/// The sections that hold objects, with what they hold; none for a single object.
+/// The sections that contain objects, with their expected kinds; empty for a single object.
 fn parts<'s, 'a>(sections: &'s [Section<'a>]) -> Vec<(&'s Section<'a>, Expected)> {
     let field = |key: &str| sections.iter().find(|section| section.key == key);
     let scalar = |key: &str| field(key).map_or("", |s| s.inline.trim_matches(['"', '\'']));
@@ -149,7 +148,7 @@ fn parts<'s, 'a>(sections: &'s [Section<'a>]) -> Vec<(&'s Section<'a>, Expected)
     }
 }
 
-/// The fields of a block mapping that is not indented; none for any other shape.
+/// The fields of a block mapping without indentation; `None` for any other format.
 fn sections<'a>(document: &Document<'a>) -> Option<Vec<Section<'a>>> {
     let mut sections: Vec<Section<'a>> = Vec::new();
     let mut body_start = 0;
@@ -183,7 +182,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The value's text and the line that it starts in.
+    /// The value's text and the line in which it starts.
     fn whole_text(&self) -> Option<(u32, &'a str)> {
         match self.inline {
             "" => Some((self.line, self.body)),
@@ -194,7 +193,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Cuts a block sequence into its items; none if the lines do not look like one.
+/// Splits a block sequence into its items; `None` if the lines do not look like one.
 fn sequence(text: &str, first_line: u32) -> Option<std::vec::IntoIter<(u32, &str, usize)>> {
     let mut starts: Vec<(u32, usize)> = Vec::new();
     let mut dash = None;
@@ -222,7 +221,7 @@ fn sequence(text: &str, first_line: u32) -> Option<std::vec::IntoIter<(u32, &str
     Some(items.collect::<Vec<_>>().into_iter())
 }
 
-/// The column at which the item itself starts, after its dash or in the lines below it.
+/// The column at which the item itself starts, after its dash or in the lines below.
 fn item_indentation(item: &str) -> usize {
     let first = item.lines().next().unwrap_or_default();
     let dash = indentation(first) + 1;
@@ -237,19 +236,19 @@ fn indentation(line: &str) -> usize {
     line.bytes().take_while(|byte| *byte == b' ').count()
 }
 
-/// True for `-` alone or before a blank.
+/// Whether the text is `-` alone or followed by whitespace.
 fn is_dash(content: &str) -> bool {
     content.strip_prefix('-').is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// True if the text may have anchors or aliases, which can reach across items.
+/// Whether the text may contain anchors or aliases, which can connect items.
 fn has_references(text: &str) -> bool {
     [": &", "- &", ": *", "- *", "<<:"].iter().any(|sign| text.contains(sign))
 }
 
-/// Parses a document as a whole and takes the value apart.
+/// Parses a document as a whole and splits the value.
 fn parse_whole<'a>(document: &Document<'a>) -> Result<Vec<Item<'a>>, kubestep_api::DecodeError> {
-    // A tree of values takes many times what its text does.
+    // A tree of values takes a multiple of the memory of its text.
     if document.text.len() > 4 * LIMITS.object {
         let message = "is too long for flow style, anchors or an indented list".into();
         return Err(kubestep_api::DecodeError { message, ..Default::default() });

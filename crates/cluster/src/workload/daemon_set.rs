@@ -1,4 +1,4 @@
-//! DaemonSets: a pod for each node that it suits, bound to the node by affinity.
+//! DaemonSets: a pod for each eligible node, bound to it by node affinity.
 //!
 //! Upstream: `NodeShouldRunDaemonPod` and `AddOrUpdateDaemonPodTolerations` in
 //! `pkg/controller/daemon`.
@@ -15,7 +15,7 @@ use kubestep_api::{
     NodeSelectorTerm, Pod, Shared, TaintEffect, Toleration, TolerationOperator,
 };
 
-/// What every daemon tolerates.
+/// Taints that every daemon pod tolerates.
 const TOLERATED: &[(&str, TaintEffect)] = &[
     ("node.kubernetes.io/not-ready", TaintEffect::NoExecute),
     ("node.kubernetes.io/unreachable", TaintEffect::NoExecute),
@@ -24,7 +24,7 @@ const TOLERATED: &[(&str, TaintEffect)] = &[
     ("node.kubernetes.io/pid-pressure", TaintEffect::NoSchedule),
     ("node.kubernetes.io/unschedulable", TaintEffect::NoSchedule),
 ];
-/// What a daemon on the node's own network tolerates, too.
+/// The taint that a daemon pod with host network tolerates in addition.
 const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
 
 /// A DaemonSet's pods, in the order of the nodes.
@@ -84,7 +84,7 @@ fn tolerate(pod: &mut Pod) {
     });
 }
 
-/// Whether the controller makes a pod for the node. A selector that is not valid matches none.
+/// Whether the controller creates a pod for the node. An invalid selector matches no node.
 fn suits(pod: &Pod, node: &Node) -> bool {
     let affinity = RequiredNodeAffinity::of(pod);
     let matches = affinity.matches(&node.metadata.labels, node.metadata.name).unwrap_or(false);
@@ -96,7 +96,7 @@ fn suits(pod: &Pod, node: &Node) -> bool {
     matches && untolerated.is_none()
 }
 
-/// The required node affinity gives way to one for the node's name.
+/// Replaces the required node affinity with one for the node's name.
 fn for_node(mut pod: Pod, node: Symbol) -> Pod {
     let by_name = NodeSelectorRequirement {
         key: "metadata.name".into(),

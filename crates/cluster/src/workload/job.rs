@@ -1,4 +1,4 @@
-//! Jobs and CronJobs: the pods that run at the same time at the start.
+//! Jobs and CronJobs: the pods that run in parallel at the start.
 
 use super::manifest::{Manifest, owner};
 use super::{Surroundings, Workload, named};
@@ -17,7 +17,7 @@ pub(super) fn job(
     pods(manifest, surroundings, "spec", manifest.name.to_owned(), manifest.uid())
 }
 
-/// The pods of the Job that a CronJob would start now.
+/// The pods of the Job that a CronJob would start.
 pub(super) fn cron_job(
     manifest: &Manifest<'_>,
     surroundings: &Surroundings<'_>,

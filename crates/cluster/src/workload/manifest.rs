@@ -1,4 +1,4 @@
-//! A workload's manifest: its fields as they are written, and the pod of its template.
+//! A workload's manifest: its fields as written, and the pod of its template.
 
 use serde_json::{Value, json};
 
@@ -7,17 +7,17 @@ use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod};
 
-/// Pods of one workload at most: nobody means more.
+/// Limit of pods of one workload, against typos.
 pub(super) const MOST: usize = 1_000_000;
 
-/// A manifest and what it is.
+/// A manifest and its identity.
 pub(super) struct Manifest<'a> {
     pub value: &'a Value,
     pub api_version: &'a str,
     pub kind: &'a str,
     pub name: &'a str,
     pub namespace: &'a str,
-    /// Where the pod's template is: `spec.template`, with what is around it in other kinds.
+    /// The path of the pod template: `spec.template`, nested deeper in some kinds.
     pub template: &'static str,
 }
 
@@ -47,12 +47,12 @@ impl<'a> Manifest<'a> {
         DecodeError { object, path, message: message.into(), position: None }
     }
 
-    /// The field at a path such as `spec.replicas`; null if it is not there.
+    /// The field at a path such as `spec.replicas`; null if it is missing.
     pub fn field(&self, path: &str) -> &'a Value {
         path.split('.').fold(self.value, |value, name| &value[name])
     }
 
-    /// A whole number that is not negative.
+    /// The field as an integer that is not negative.
     pub fn count(&self, path: &str) -> Result<Option<usize>, DecodeError> {
         match self.field(path) {
             Value::Null => Ok(None),
@@ -64,7 +64,7 @@ impl<'a> Manifest<'a> {
         }
     }
 
-    /// The template's pod, in the workload's namespace, without a name.
+    /// The pod of the template, in the workload's namespace, without a name.
     pub fn template_pod(&self) -> Result<Pod, DecodeError> {
         if self.name.is_empty() {
             return Err(self.error("metadata.name", "is missing"));
@@ -74,7 +74,7 @@ impl<'a> Manifest<'a> {
             return Err(self.error(&format!("{}.spec", self.template), "is missing"));
         }
         let mut value = json!({"metadata": template["metadata"], "spec": template["spec"]});
-        // An empty template metadata is null in the value.
+        // Empty template metadata is null in the value.
         value["metadata"] = match value["metadata"].take() {
             Value::Object(fields) => Value::Object(fields),
             _ => json!({}),
@@ -84,7 +84,7 @@ impl<'a> Manifest<'a> {
         Ok(pod)
     }
 
-    /// A pod out of a value, not placed yet. `above` is where in the manifest the value is.
+    /// A pod from a value, not bound. `above` is the path of the value in the manifest.
     pub fn pod(&self, value: &Value, above: &str) -> Result<Pod, DecodeError> {
         let decoded = from_value(Kind::Pod, value.clone())
             .map_err(|error| self.error(&format!("{above}{}", error.path), error.message))?;
@@ -101,7 +101,7 @@ impl<'a> Manifest<'a> {
         Ok(pod)
     }
 
-    /// The workload's UID: as written, else made up from what it is called.
+    /// The workload's UID: as written, otherwise derived from its name.
     pub fn uid(&self) -> Symbol {
         match self.field("metadata.uid").as_str() {
             Some(uid) if !uid.is_empty() => Symbol::new(uid),
@@ -109,12 +109,12 @@ impl<'a> Manifest<'a> {
         }
     }
 
-    /// The reference by which its pods name it as their controller.
+    /// The owner reference by which its pods name it as their controller.
     pub fn owner(&self) -> OwnerReference {
         owner(self.api_version, self.kind, self.name, self.uid())
     }
 
-    /// Something like the hash of the template that controllers put into names and labels.
+    /// A substitute for the template hash that controllers put into names and labels.
     pub fn hash(&self) -> String {
         let uid = made_up_uid(&self.field(self.template).to_string());
         uid.chars().filter(char::is_ascii_hexdigit).take(10).collect()

@@ -1,9 +1,9 @@
-//! Workloads: the pods that the controllers of Kubernetes would create of a manifest, with the
-//! names, labels, owners and node affinity that they give them.
+//! Workloads: the pods that the controllers of Kubernetes would create for a manifest, with the
+//! names, labels, owners and node affinity that they set.
 //!
-//! A manifest goes in as the value it was written as; out comes what its controller would make,
-//! replica by replica, so that any number of them can be tried. Random parts of names are
-//! numbers here, so that runs repeat. One file a group of controllers; `KINDS` lists them.
+//! The input is the manifest as written; the output is what its controller would create, replica by
+//! replica, so that any number of them can be tried. Random parts of names are replaced by numbers,
+//! so that runs repeat. There is one file per group of controllers; `KINDS` lists them.
 //!
 //! Upstream: `pkg/controller` (`deployment`, `replicaset`, `statefulset`, `daemon`, `job`,
 //! `cronjob`).
@@ -22,37 +22,37 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Node, Object, Pod};
 use manifest::Manifest;
 
-/// What a manifest's controller would create.
+/// What the controller of a manifest would create.
 pub struct Workload {
     /// `Deployment shop/web`.
     pub name: String,
-    /// What it creates beside pods, as far as a scheduler reads it.
+    /// Objects that it creates in addition to pods, if a scheduler reads them.
     pub owners: Vec<Object>,
     /// How many pods it would create.
     pub replicas: usize,
-    /// Whether any number of replicas is possible; of a DaemonSet the nodes decide.
+    /// Whether any number of replicas is possible; the number of a DaemonSet depends on the nodes.
     pub can_grow: bool,
-    /// What happens otherwise in a cluster, or was left out; one sentence each.
+    /// Differences from a real cluster, and what was skipped; one sentence each.
     pub notices: Vec<String>,
     make: Box<dyn Fn(usize) -> Vec<Object> + Send>,
 }
 
 impl Workload {
-    /// The objects of the replica with that number, from 0: its pod, and claims before it.
+    /// The objects of one replica, counted from 0: its claims, then its pod.
     pub fn replica(&self, number: usize) -> Vec<Object> {
         (self.make)(number)
     }
 
-    /// All that its controller would create, in the order of creation.
+    /// Everything that its controller would create, in the order of creation.
     pub fn objects(&self) -> Vec<Object> {
         let replicas = (0..self.replicas).flat_map(|number| self.replica(number));
         self.owners.iter().cloned().chain(replicas).collect()
     }
 }
 
-/// What a controller has to know beside the manifest.
+/// What a controller needs in addition to the manifest.
 pub struct Surroundings<'a> {
-    /// Takes the place of the number of replicas in the manifest.
+    /// Overrides the number of replicas in the manifest.
     pub replicas: Option<usize>,
     /// The nodes of the cluster, for DaemonSets.
     pub nodes: &'a [Arc<Node>],
@@ -60,7 +60,7 @@ pub struct Surroundings<'a> {
 
 type Expand = fn(&Manifest<'_>, &Surroundings<'_>) -> Result<Workload, DecodeError>;
 
-/// The kinds that stand for pods, with their API groups.
+/// The kinds that create pods, with their API groups.
 const KINDS: &[(&str, &str, Expand)] = &[
     ("Pod", "", replicas::pod),
     ("ReplicationController", "", replicas::replication_controller),
@@ -72,16 +72,15 @@ const KINDS: &[(&str, &str, Expand)] = &[
     ("CronJob", "batch", job::cron_job),
 ];
 
-/// The names of the kinds that stand for pods.
+/// The names of the kinds that create pods.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(kind, ..)| *kind)
 }
 
-/// What the controller of the manifest would create; `None` if it is of a kind that stands for
-/// no pods.
+/// What the controller of the manifest would create; `None` if its kind creates no pods.
 ///
 /// # Errors
-/// A field is wrong.
+/// A field is invalid.
 pub fn expand(
     value: &Value,
     surroundings: &Surroundings<'_>,
@@ -94,14 +93,14 @@ pub fn expand(
     known.map(|(_, _, expand)| expand(&manifest, surroundings))
 }
 
-/// The pod of a template: in the workload's namespace, owned by it, not placed yet.
+/// The pod of a template: in the workload's namespace, owned by it, not bound.
 fn owned_pod(manifest: &Manifest<'_>) -> Result<Pod, DecodeError> {
     let mut pod = manifest.template_pod()?;
     pod.metadata.owner_references = vec![manifest.owner()].into();
     Ok(pod)
 }
 
-/// Gives a pod its name.
+/// A copy of the pod with that name.
 fn named(pod: &Pod, name: &str) -> Pod {
     let mut pod = pod.clone();
     pod.metadata.name = Symbol::new(name);

@@ -1,4 +1,4 @@
-//! Pods that are alike: pods by themselves, ReplicationControllers, ReplicaSets, Deployments.
+//! Identical pods: single pods, ReplicationControllers, ReplicaSets, Deployments.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Kind, Object, Pod};
 
-/// The label in which the pods of a ReplicaSet of a Deployment carry the template's hash.
+/// The label with the template hash on the pods of a Deployment's ReplicaSet.
 const TEMPLATE_HASH: &str = "pod-template-hash";
 
-/// One pod, or copies of it.
+/// A single pod, or copies of it.
 pub(super) fn pod(
     manifest: &Manifest<'_>,
     surroundings: &Surroundings<'_>,
@@ -93,7 +93,7 @@ pub(super) fn deployment(
     alike(manifest, surroundings, vec![set], pod, &name)
 }
 
-/// The Deployment's selector, for the pods of this template alone.
+/// The Deployment's selector, narrowed to the pods of this template.
 fn selector(manifest: &Manifest<'_>, hash: &str) -> Result<Value, DecodeError> {
     const PATH: &str = "spec.selector";
     let mut selector = manifest.field(PATH).clone();

@@ -1,4 +1,4 @@
-//! StatefulSets: numbered pods, each with claims of its own.
+//! StatefulSets: numbered pods, each with its own claims.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub(super) fn expand(
     })
 }
 
-/// The templates of claims, in the set's namespace.
+/// The claim templates, in the namespace of the StatefulSet.
 fn claims(manifest: &Manifest<'_>) -> Result<Vec<PersistentVolumeClaim>, DecodeError> {
     const PATH: &str = "spec.volumeClaimTemplates";
     let templates = match manifest.field(PATH) {
@@ -85,7 +85,7 @@ fn replica(pod: &Pod, claims: &[PersistentVolumeClaim], set: &str, ordinal: usiz
         });
         objects.push(claim.into());
     }
-    // A volume of the template gives way to the claim of its name.
+    // A claim template replaces the volume of the same name in the pod template.
     let others = pod.spec.volumes.iter();
     volumes.extend(
         others

@@ -1,4 +1,4 @@
-//! What the controllers make of manifests.
+//! What the controllers create for manifests.
 
 use std::sync::Arc;
 
@@ -240,7 +240,7 @@ fn what_is_wrong_is_told_with_its_field() {
     assert!(expand(&yaml("kind: Service"), &other).is_none());
 }
 
-/// Whatever stands where: an error, never a panic.
+/// Any value in any field gives an error, never a panic.
 #[test]
 fn odd_manifests_are_refused() {
     let odd = [json!(null), json!(1), json!("x"), json!([]), json!({}), json!({"a": [null]})];

@@ -1,9 +1,9 @@
-//! The embedded scheduler as a real one with somebody at its debugger: cycles run when they are
-//! asked for, what they want written is held until it is sent, and what happens in the cluster,
-//! answers to writes among it, comes in as news, all as steps of one session.
+//! Schedules a real cluster from the debugger: a cycle runs when the user asks for it, its writes
+//! are held until the user sends them, and changes of the cluster, including answers to writes,
+//! arrive as updates. All of them are steps of one session.
 //!
-//! When to do which is for the interface to say. [`Cluster`] is what there is beyond this
-//! process; the real one is [`Wire`].
+//! The interface decides when to do which. [`Cluster`] is the interface to what lies outside of
+//! this process; [`Wire`] is the real one.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod stand_in;
@@ -27,37 +27,37 @@ use kubestep_framework::runtime::stopwatch::Spent;
 
 pub use wire::Wire;
 
-/// News taken in at once.
+/// Updates applied in one batch.
 const BATCH: usize = 2_000;
-/// How often it is looked at whether writes are still allowed and what is due.
+/// How often the permission to write and the timers are checked.
 const TICK: Duration = Duration::from_millis(100);
-/// How much older than now the scheduler's clock may be in a cycle, in microseconds.
+/// How far the scheduler's clock may lag behind the server's in a cycle, in microseconds.
 const LAG: i64 = 100_000;
 
-/// Something that came from the cluster.
+/// Something that arrived from the cluster.
 #[derive(Debug)]
 pub enum Arrival {
-    /// A change, or a word about the connection.
+    /// A change, or a notice about the connection.
     Event(Event),
     /// The answer to a write.
     Answered(Answered),
 }
 
-/// Whether writes are allowed at the moment.
+/// Whether writes are allowed now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// They are.
+    /// Writes are allowed.
     Leads,
-    /// Another replica may lead.
+    /// Another replica may hold the lease.
     Waits,
-    /// Never again; why.
+    /// Writes are never allowed again; the reason.
     Lost(String),
     /// The cluster cannot be followed.
     CutOff,
 }
 
 impl Standing {
-    /// What it means, for people.
+    /// For people, in a few words.
     pub fn words(&self) -> String {
         match self {
             Standing::Leads => "this scheduler leads: what it decides is written".into(),
@@ -88,26 +88,26 @@ impl Standing {
 
 /// The cluster beyond this process.
 pub trait Cluster: Send {
-    /// What has come next, once there is something; `None` if nothing will ever come again.
+    /// The next arrival, once there is one; `None` if no more can arrive.
     fn poll_next(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<Option<Arrival>>;
 
-    /// What has come next, if it is there already.
+    /// The next arrival, if there is one already.
     fn try_next(&mut self) -> Option<Arrival>;
 
-    /// How many arrivals wait to be taken.
+    /// How many arrivals are queued.
     fn waiting(&self) -> usize;
 
-    /// Whether writes are allowed; from when it says otherwise they are stopped.
+    /// Whether writes are allowed. Once it answers no, no further write is sent.
     fn standing(&mut self) -> Standing;
 
     /// The time by the server's clock.
     fn now(&self) -> Time;
 
-    /// Makes a write, some time soon.
+    /// Sends a write in the background.
     fn send(&mut self, request: Outgoing);
 }
 
-/// Who is told what happens, for metrics.
+/// Receives what happens, for metrics.
 pub type Teller = Box<dyn FnMut(&World, Told) + Send>;
 
 /// The embedded scheduler, run cycle by cycle from the debugger on a real cluster.
@@ -118,14 +118,15 @@ pub struct Attended {
     frozen: bool,
     standing: Standing,
     tell: Teller,
-    /// Entries and steps of the session that were told.
+    /// How many entries and steps of the session were reported.
     told: (usize, usize),
-    /// What plugins took, as far as that was told.
+    /// Plugin durations that were reported.
     spent: Vec<Spent>,
 }
 
 impl Attended {
-    /// Schedules in a cluster whose lists were loaded into `session`, which acts.
+    /// Schedules in a cluster whose lists are loaded into `session` and whose changes `cluster`
+    /// delivers.
     pub fn new(
         mut cluster: Box<dyn Cluster>,
         session: &Session,
@@ -144,38 +145,38 @@ impl Attended {
         &self.context
     }
 
-    /// Whether the server only tries.
+    /// Whether every write is sent with `dryRun=All`.
     pub fn is_dry_run(&self) -> bool {
         self.dry_run
     }
 
-    /// Whether nothing moves.
+    /// Whether updates are queued instead of applied.
     pub fn is_frozen(&self) -> bool {
         self.frozen
     }
 
-    /// Stops, or goes on with all that has queued up.
+    /// Queues updates from now on, or applies all that have queued up.
     pub fn freeze(&mut self, frozen: bool) {
         self.frozen = frozen;
     }
 
-    /// Whether writes are allowed, as it was seen last.
+    /// Whether writes were allowed at the last check.
     pub fn standing(&self) -> &Standing {
         &self.standing
     }
 
-    /// How much has come that was not taken in.
+    /// How many updates are queued.
     pub fn waiting(&self) -> usize {
         self.cluster.waiting()
     }
 
-    /// What comes next. Nothing is lost if this is dropped before it is done.
+    /// The next arrival. Cancel safe: nothing is lost if this is dropped before it is ready.
     pub async fn next(&mut self) -> Option<Arrival> {
         std::future::poll_fn(|cx| self.cluster.poll_next(cx)).await
     }
 
-    /// Takes `first` in with all that has come behind it, and sends what that leads to. Gives
-    /// what is to be said.
+    /// Applies `first` and everything that has queued up behind it, and sends the writes that
+    /// follow. Returns the notices to show.
     pub fn take(&mut self, session: &mut Session, first: Arrival) -> Vec<Notice> {
         let (mut notices, mut ops, mut handled) = (Vec::new(), Vec::new(), Vec::new());
         let (mut next, mut left) = (Some(first), BATCH);
@@ -205,7 +206,7 @@ impl Attended {
         if !ops.is_empty() {
             self.news(session, ops);
         }
-        // They are taken in together: each counts with the mean.
+        // The batch is applied as one; each update counts with the mean duration.
         let took = began.elapsed() / u32::try_from(handled.len()).unwrap_or(u32::MAX).max(1);
         for event in handled {
             (self.tell)(session.world(), Told::Handled { event, took });
@@ -213,7 +214,7 @@ impl Attended {
         notices
     }
 
-    /// A write that went wrong is to be said.
+    /// The notice for a write that failed.
     fn answered(&mut self, world: &World, answered: &Answered) -> Option<Notice> {
         let error = answered.answer.as_ref().err().cloned();
         let text = error.as_ref().map(|error| format!("{}: {error}", answered.what));
@@ -221,11 +222,11 @@ impl Attended {
         text.map(|text| Notice { serious: true, text })
     }
 
-    /// Decides about the next pod, in the present state of the cluster. What is to be written
-    /// is not sent yet. `false` if no pod can be tried.
+    /// Runs a cycle for the next pod on the present state of the cluster. Its writes are not sent
+    /// yet. `false` if no pod is in the active queue.
     ///
     /// # Errors
-    /// Nothing may be decided at the moment, and why.
+    /// Why no cycle may run now.
     pub fn decide(&mut self, session: &mut Session) -> Result<bool, String> {
         self.may_write()?;
         if self.cluster.now().0 - session.world().now().0 > LAG {
@@ -241,7 +242,7 @@ impl Attended {
         Ok(ran)
     }
 
-    /// Takes in all that has come.
+    /// Applies all updates that have queued up.
     pub fn catch_up(&mut self, session: &mut Session) -> Vec<Notice> {
         match self.cluster.try_next() {
             Some(first) => self.take(session, first),
@@ -249,10 +250,10 @@ impl Attended {
         }
     }
 
-    /// Whether something may be decided and written.
+    /// Whether cycles may run and writes may be sent.
     ///
     /// # Errors
-    /// It may not, and why.
+    /// Why they may not.
     pub fn may_write(&mut self) -> Result<(), String> {
         self.standing = self.cluster.standing();
         match (&self.standing, self.frozen) {
@@ -262,7 +263,7 @@ impl Attended {
         }
     }
 
-    /// Sends what the scheduler wants written. Gives it in a few words, if there is something.
+    /// Sends the writes that the scheduler holds. Returns a summary of them, if there are any.
     pub fn send(&mut self, session: &mut Session) -> Option<String> {
         let words = session.unsent_words();
         let requests = session.send();
@@ -272,8 +273,8 @@ impl Attended {
         sent.then_some(words)
     }
 
-    /// Looks whether writes are still allowed and, unless all is held, lets time pass. Gives
-    /// whether something is different now, and what is to be said.
+    /// Checks whether writes are still allowed and, unless `held`, advances the clock. Returns
+    /// whether anything changed, and the notices to show.
     pub fn tick(&mut self, session: &mut Session, held: bool) -> (bool, Vec<Notice>) {
         let standing = self.cluster.standing();
         let changed = standing != self.standing;
@@ -300,15 +301,15 @@ impl Attended {
         TICK
     }
 
-    /// What has happened up to now.
+    /// Applies `ops` at the present time.
     fn news(&mut self, session: &mut Session, ops: Vec<Op>) {
         let news = News { now: self.cluster.now(), ops };
-        // News cannot fail.
+        // Applying updates cannot fail.
         let _done = session.apply_beside(Input::Change(Arc::new(news)));
         self.send(session);
     }
 
-    /// Tells what the session has recorded since the last time, but for the cycle that was run.
+    /// Reports what the session has recorded since the last call, except the cycle that was run.
     fn tell_new(&mut self, session: &Session) {
         let (entries, steps) = self.told;
         for entry in session.history().entries().from(entries) {
@@ -325,7 +326,7 @@ impl Attended {
         self.tell_spent(session, None);
     }
 
-    /// Tells what plugins took since the last time: for a cycle, or beside the cycles.
+    /// Reports the plugin durations since the last call: of a cycle, or outside of cycles.
     fn tell_spent(&mut self, session: &Session, record: Option<Arc<CycleRecord>>) {
         let sum = session.times().sum();
         let new: Vec<Spent> = sum.iter().filter_map(|now| since(&self.spent, now)).collect();
@@ -336,7 +337,8 @@ impl Attended {
     }
 }
 
-/// What a change of the cluster does; `None` if it changes nothing that a scheduler reads.
+/// The operation for a change of the cluster; `None` if the change concerns nothing that a
+/// scheduler reads.
 fn op_of(session: &Session, ops: &[Op], delta: Delta, there: Option<&Object>) -> Option<Op> {
     match delta {
         Delta::Put(object) => {
@@ -347,7 +349,7 @@ fn op_of(session: &Session, ops: &[Op], delta: Delta, there: Option<&Object>) ->
     }
 }
 
-/// The object as ops leave it that are not done yet; `None` if none is about it.
+/// The object as the pending `ops` leave it; `None` if none of them concerns it.
 fn latest(ops: &[Op], kind: Kind, key: NamespacedName) -> Option<Option<&Object>> {
     ops.iter().rev().find_map(|op| match op {
         Op::Accept(object) => {
@@ -359,7 +361,7 @@ fn latest(ops: &[Op], kind: Kind, key: NamespacedName) -> Option<Option<&Object>
     })
 }
 
-/// What a plugin took at a point since it was told.
+/// The plugin's duration at a point since it was reported.
 fn since(told: &[Spent], now: &Spent) -> Option<Spent> {
     let same = |old: &&Spent| old.point == now.point && old.plugin == now.plugin;
     let Some(old) = told.iter().find(same) else { return Some(*now) };
@@ -373,7 +375,7 @@ fn since(told: &[Spent], now: &Spent) -> Option<Spent> {
     (new.turns > 0).then_some(new)
 }
 
-/// The cycles that a step ended, though they began before it.
+/// The cycles that a step ended although they began before it.
 fn decided(session: &Session, step: &kubestep_debug::Step) -> Vec<Arc<CycleRecord>> {
     let completed = step.completed();
     let now = completed.filter_map(|before| session.history().cycle(before.cycle).cloned());

@@ -1,5 +1,5 @@
-//! A cluster in memory for tests: it takes bindings and statuses, tells of them as a watch does,
-//! and can stop allowing writes.
+//! A cluster in memory for tests: it accepts bindings and status updates, reports them as a watch
+//! does, and can stop allowing writes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,27 +12,27 @@ use kubestep_api::{Object, ObjectKey, Time};
 use kubestep_cluster::remote::{Outgoing, Request, Written};
 use kubestep_framework::pod::NamespacedName;
 
-/// What the test and the scheduler share.
+/// State shared by the test and the scheduler.
 #[derive(Default)]
 pub struct Server {
     objects: std::collections::BTreeMap<ObjectKey, Object>,
     arrivals: VecDeque<Arrival>,
     version: u64,
-    /// The writes that were made, in words, but for events.
+    /// The writes that were made, as text, without events.
     pub writes: Vec<String>,
-    /// Whether writes are allowed; not said: they are.
+    /// Whether writes are allowed; `None`: they are.
     pub standing: Option<Standing>,
     /// The time that has passed, in microseconds.
     pub passed: i64,
     start: Time,
 }
 
-/// A cluster in memory that takes writes, for tests. Clones share it.
+/// A cluster in memory that accepts writes, for tests. Clones share it.
 #[derive(Clone, Default)]
 pub struct StandIn(Arc<Mutex<Server>>);
 
 impl StandIn {
-    /// A cluster whose clock begins at `start`, with objects that the scheduler has listed.
+    /// A cluster whose clock starts at `start`, with objects that the scheduler has listed.
     pub fn new(start: Time, objects: impl IntoIterator<Item = Object>) -> StandIn {
         let mut server = Server { start, ..Server::default() };
         for object in objects {
@@ -41,17 +41,17 @@ impl StandIn {
         StandIn(Arc::new(Mutex::new(server)))
     }
 
-    /// Looks at it, or changes it.
+    /// Reads or changes the server's state.
     pub fn with<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The writes so far, in words, but for events.
+    /// The writes so far, as text, without events.
     pub fn writes(&self) -> Vec<String> {
         self.with(|server| server.writes.clone())
     }
 
-    /// Somebody makes an object.
+    /// Adds an object as another client would.
     pub fn put(&self, object: Object) {
         self.with(|server| server.put(object));
     }

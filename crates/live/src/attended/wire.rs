@@ -1,4 +1,4 @@
-//! The real cluster: its feed, the writer, and the lease.
+//! The real cluster: its feed, its writer, and the lease.
 
 use std::task::{Context, Poll};
 
@@ -12,8 +12,8 @@ use crate::write::Writer;
 use kubestep_api::Time;
 use kubestep_cluster::remote::Outgoing;
 
-/// The cluster through a feed and a writer. When dropped, it finishes the writes on their way and
-/// then releases the lease: fields are dropped in order.
+/// The cluster behind a feed and a writer. Fields are dropped in order, so dropping it first
+/// finishes the writes in flight and then releases the lease.
 pub struct Wire {
     feed: Feed,
     writer: Writer,
@@ -23,7 +23,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Without an election nobody else schedules the same pods.
+    /// Without an election, the caller has to make sure that nothing else schedules the same pods.
     pub fn new(feed: Feed, writer: Writer, election: Option<Election>) -> Wire {
         let lead = election.as_ref().map(Election::lead);
         Wire { feed, writer, lead, _election: election, ended: false }

@@ -1,10 +1,10 @@
-//! Calls the HTTP extenders of a configuration for real, for a simulated cluster that would
-//! otherwise have nobody to ask.
+//! Calls the HTTP extenders of a configuration over the network, on behalf of a simulated cluster.
 //!
 //! Only filter, prioritize and preempt are sent, unless the caller asks for [`Reach::Everything`].
-//! A call to bind is otherwise answered here with success, upon which the simulated API server
-//! binds: nothing outside is written to. The engine stays synchronous; a thread of its own waits for the network. Upstream:
-//! `pkg/scheduler/extender.go`. Unlike there, redirects and proxies are not followed.
+//! Other bind calls are answered locally with success, and the simulated API server binds: nothing
+//! outside of the process is changed. The engine stays synchronous; a separate thread waits for the
+//! network. Upstream: `pkg/scheduler/extender.go`. Unlike upstream, redirects and proxies are not
+//! followed.
 
 mod settings;
 mod target;
@@ -26,7 +26,7 @@ use target::Target;
 /// Why extenders cannot be called at all.
 #[derive(Error, Debug)]
 pub enum ConnectError {
-    /// The settings of an extender make no sense together or name files that cannot be read.
+    /// The settings of an extender contradict each other or name files that cannot be read.
     #[error("extender {url}: {problem}")]
     Settings {
         /// Its address.
@@ -42,15 +42,15 @@ pub enum ConnectError {
 /// Which calls are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// None.
+    /// No calls.
     Nothing,
-    /// Those that only answer.
+    /// Calls that change nothing.
     Reads,
-    /// Those that bind, too.
+    /// All calls, including bind.
     Everything,
 }
 
-/// A question for an extender, and where the answer goes.
+/// A call of an extender, and where the answer goes.
 struct Question {
     extender: usize,
     verb: String,
@@ -58,17 +58,17 @@ struct Question {
     answer: mpsc::Sender<Result<Value, String>>,
 }
 
-/// Gets ready to call `extenders`, given in their effective order. Nothing is sent yet.
+/// Prepares to call `extenders`, given in their effective order. Nothing is sent yet.
 ///
 /// # Errors
-/// The settings of an extender cannot be used. Whether it can be reached shows at the first
-/// call only, as upstream.
+/// The settings of an extender cannot be used. As upstream, an unreachable extender is noticed at
+/// the first call only.
 pub fn connect(extenders: &[Extender], reach: Reach) -> Result<ExtenderFn, ConnectError> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let targets = targets(extenders, &runtime)?;
     let (questions, inbox) = unbounded_channel();
     let work = move || runtime.block_on(serve(targets, inbox));
-    // It ends when the last copy of the returned function is gone.
+    // The thread ends when the last copy of the returned function is dropped.
     thread::Builder::new().name("extenders".into()).spawn(work)?;
     let asked: Vec<Extender> = extenders.to_vec();
     let is_sent = move |call: &_| match reach {
@@ -82,7 +82,7 @@ pub fn connect(extenders: &[Extender], reach: Reach) -> Result<ExtenderFn, Conne
     }))
 }
 
-/// The clients are made inside the runtime that is to serve them.
+/// The clients are created inside of the runtime that drives them.
 fn targets(extenders: &[Extender], runtime: &Runtime) -> Result<Vec<Target>, ConnectError> {
     let _inside = runtime.enter();
     let target = |extender: &Extender| {
@@ -92,14 +92,14 @@ fn targets(extenders: &[Extender], runtime: &Runtime) -> Result<Vec<Target>, Con
     extenders.iter().map(target).collect()
 }
 
-/// Whether a call may be sent: it is to one of the verbs that only answer, and binds nothing.
+/// Whether the call changes nothing: its verb only answers, and does not bind.
 fn is_read(extenders: &[Extender], call: &ExtenderCall) -> bool {
     let Some(extender) = extenders.get(call.extender) else { return false };
     let reads = [&extender.filter_verb, &extender.prioritize_verb, &extender.preempt_verb];
     binding_in(call).is_none() && reads.iter().any(|verb| call.verb == verb.as_str())
 }
 
-/// Hands the question over and waits for the answer.
+/// Sends the call to the thread and waits for the answer.
 fn ask(questions: &UnboundedSender<Question>, call: &ExtenderCall) -> Result<Value, String> {
     const GONE: &str = "the thread that calls extenders has ended";
     let body = serde_json::to_vec(&call.body).map_err(|error| error.to_string())?;
@@ -110,8 +110,8 @@ fn ask(questions: &UnboundedSender<Question>, call: &ExtenderCall) -> Result<Val
     answered.recv().map_err(|_| GONE)?
 }
 
-/// Asks as many at once as are to be asked: a cycle waits for its answer, bindings beside it for
-/// theirs. Between questions, connections that are kept open are looked after.
+/// Serves calls concurrently: a cycle waits for one answer while bindings in the background wait
+/// for theirs. Between calls, idle connections are kept alive.
 async fn serve(targets: Vec<Target>, mut inbox: UnboundedReceiver<Question>) {
     let targets = Arc::new(targets);
     while let Some(question) = inbox.recv().await {
@@ -119,7 +119,7 @@ async fn serve(targets: Vec<Target>, mut inbox: UnboundedReceiver<Question>) {
         tokio::spawn(async move {
             let Some(target) = targets.get(question.extender) else { return };
             let answer = target.post(&question.verb, question.body).await;
-            // Whoever asked is still waiting, unless the program ends.
+            // The caller is still waiting, unless the program ends.
             let _delivered = question.answer.send(answer);
         });
     }

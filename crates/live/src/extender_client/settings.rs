@@ -1,15 +1,15 @@
-//! The settings of an extender as those of an HTTP client.
+//! Translates the settings of an extender into those of an HTTP client.
 
 use kube::config::{Config, Kubeconfig};
 use serde_json::{Value, json};
 
 use kubestep_config::types::{Extender, ExtenderTlsConfig};
 
-/// The client's settings: no credentials but the client certificate that is configured, no
-/// proxy, nothing tried twice.
+/// The client's settings: no credentials except the configured client certificate, no proxy, no
+/// retries.
 ///
 /// # Errors
-/// Settings that contradict each other, files that cannot be read, data that is no certificate.
+/// The settings contradict each other, a file cannot be read, or its data is not a certificate.
 pub fn client_config(extender: &Extender) -> Result<Config, String> {
     let tls = extender.tls_config.clone().unwrap_or_default();
     let has_authority = !tls.ca_file.is_empty() || !tls.ca_data.is_empty();
@@ -23,8 +23,8 @@ pub fn client_config(extender: &Extender) -> Result<Config, String> {
     let mut config = Config::try_from(cluster).map_err(|err| root_cause(err.into()))?;
     config.proxy_url = None;
     config.default_retry = false;
-    // Authorities of the system are wanted only where something is verified with them; there
-    // need not be any.
+    // The system's certificate authorities are needed only to verify HTTPS, and need not exist
+    // otherwise.
     let verifies = !insecure && config.cluster_url.scheme_str() == Some("https");
     if config.root_cert.is_none() && !verifies {
         config.root_cert = Some(Vec::new());
@@ -32,7 +32,7 @@ pub fn client_config(extender: &Extender) -> Result<Config, String> {
     Ok(config)
 }
 
-/// Reading certificates from files and base64 is what kube does for a kubeconfig.
+/// Goes through a kubeconfig, because kube reads certificates from files and base64 only there.
 fn kubeconfig(extender: &Extender, tls: &ExtenderTlsConfig, insecure: bool) -> Value {
     let given = |text: &String| (!text.is_empty()).then(|| text.clone());
     let name = "extender";
@@ -57,7 +57,7 @@ fn kubeconfig(extender: &Extender, tls: &ExtenderTlsConfig, insecure: bool) -> V
     })
 }
 
-/// What went wrong at the bottom. The errors above it name the layers of the client.
+/// The innermost error. The errors around it only name the layers of the client.
 pub fn root_cause(error: anyhow::Error) -> String {
     error.root_cause().to_string()
 }

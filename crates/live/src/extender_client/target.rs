@@ -1,4 +1,4 @@
-//! One extender: where it answers, and one exchange with it.
+//! One extender: its address, and one request to it.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use kubestep_config::types::Extender;
 /// The time limit of a call without `httpTimeout`.
 const DEFAULT_TIMEOUT: duration::Duration = duration::Duration::from_secs(5);
 
-/// An extender that can be asked.
+/// An extender that can be called.
 pub struct Target {
     client: Client,
-    /// Without slashes at the end.
+    /// Without trailing slashes.
     url: String,
     timeout: duration::Duration,
 }
 
 impl Target {
-    /// Makes the client. Nothing is sent.
+    /// Creates the client. Nothing is sent.
     ///
     /// # Errors
     /// What is wrong with the settings.
@@ -40,11 +40,11 @@ impl Target {
     /// Posts `body` to `verb` and returns the response, parsed as JSON.
     ///
     /// # Errors
-    /// No answer in time, a code other than 200, or an answer that is no JSON.
+    /// No answer in time, a status code other than 200, or an answer that is not JSON.
     pub async fn post(&self, verb: &str, body: Vec<u8>) -> Result<Value, String> {
         let url = format!("{}/{verb}", self.url);
         let exchange = self.exchange(&url, verb, body);
-        // As in Go, there is no limit below zero.
+        // As in Go, a negative timeout means no limit.
         let Ok(nanos) = u64::try_from(self.timeout.nanos) else { return exchange.await };
         match timeout(Duration::from_nanos(nanos), exchange).await {
             Ok(answer) => answer,

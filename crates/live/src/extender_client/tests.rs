@@ -1,4 +1,4 @@
-//! Calls to a server on this machine: what goes over the wire, and every way it can go wrong.
+//! Calls to a server on this machine: what goes over the wire, and every way it can fail.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -15,23 +15,23 @@ use kubestep_framework::objects::Objects;
 use kubestep_framework::record::{CycleRecord, Outcome};
 use kubestep_framework::testing::{PodBuilder, node, pod};
 
-/// A request as it came.
+/// A request as the server received it.
 #[derive(Clone, Debug)]
 struct Received {
     /// `POST /filter HTTP/1.1`
     line: String,
-    /// In small letters.
+    /// In lower case.
     headers: Vec<String>,
     body: Value,
 }
 
-/// An HTTP server that answers each path in its own way, one request a connection.
+/// An HTTP server that answers each path differently, one request per connection.
 struct Server {
     port: u16,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
-/// The whole answer to a request, status line and all; `None` keeps the caller waiting.
+/// The whole answer to a request, including the status line; `None` keeps the caller waiting.
 type Answer = fn(&Received) -> Option<String>;
 
 impl Server {
@@ -110,7 +110,7 @@ fn call(verb: &str, body: Value) -> ExtenderCall {
     ExtenderCall { extender: 0, verb: verb.into(), body }
 }
 
-/// What an extender says to a call of filter.
+/// The extender's answer to a filter call.
 fn filter(extender: Extender) -> Result<Value, String> {
     connect(&[extender], Reach::Reads).unwrap()(
         &call("filter", json!({"Pod": null})),
@@ -118,12 +118,12 @@ fn filter(extender: Extender) -> Result<Value, String> {
     )
 }
 
-/// What goes wrong before anything is sent.
+/// The error before anything is sent.
 fn refusal(extender: Extender) -> String {
     connect(&[extender], Reach::Reads).err().unwrap().to_string()
 }
 
-/// n2 is refused; n3 is better than n1 by far; victims are taken as proposed.
+/// Rejects n2, scores n3 far above n1, and accepts the proposed victims.
 fn pick_n3(request: &Received) -> Option<String> {
     let body = match request.line.split(' ').nth(1)? {
         "/sched/filter" if request.body["NodeNames"].is_array() => {
@@ -141,7 +141,7 @@ fn pick_n3(request: &Received) -> Option<String> {
     http(200, &body.to_string())
 }
 
-/// The configuration with one extender that has all verbs.
+/// The configuration with one extender that supports all verbs.
 fn config(url: &str, more: &str) -> ResolvedConfig {
     let text = format!(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
@@ -152,7 +152,8 @@ fn config(url: &str, more: &str) -> ResolvedConfig {
     config::resolve(Some(&text), &FeatureGates::default(), &registry.descriptors()).unwrap()
 }
 
-/// A cluster of three nodes whose extender is called, each with a pod of that priority and cpu.
+/// A cluster of three nodes, each running a pod with the given priority and cpu, whose extender is
+/// called.
 fn world(config: &ResolvedConfig, used: &str) -> World {
     let mut world =
         World::new(config, FeatureGates::default(), &kubestep_plugins::registry()).unwrap();
@@ -209,7 +210,7 @@ fn slashes_at_the_end_do_not_count_and_bind_is_never_sent() {
     let mut world = world(&config(&server.url(), "nodeCacheCapable: true"), "1");
     let record = schedule(&mut world);
     assert_eq!(server.lines(), ["POST /sched/filter HTTP/1.1", "POST /sched/prioritize HTTP/1.1"]);
-    // The simulated API server bound it, in the extender's name.
+    // The simulated API server bound it, on behalf of the extender.
     assert!(record.extender_bind.as_ref().unwrap().status.is_success());
     assert!(record.bind.is_empty());
     let bound = world.api().objects().pod(kubestep_framework::testing::key("new")).unwrap();
@@ -326,12 +327,12 @@ fn a_call_from_within_another_runtime() {
     assert_eq!(answer, Ok(json!({})));
 }
 
-/// A certificate for 127.0.0.1, signed by itself, and its key.
+/// A self-signed certificate for 127.0.0.1 and its key.
 const SERVER: &str = include_str!("tests/server.pem");
-/// The certificate of an authority that signed nothing, in base64.
+/// The certificate of an unrelated authority, in base64.
 const AUTHORITY: &str = include_str!("tests/other-authority.base64");
 
-/// A server that speaks HTTPS to one caller and answers `{}`. Gives its address.
+/// A server that serves one HTTPS client and answers `{}`. Returns its address.
 fn https_server() -> String {
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -399,7 +400,7 @@ fn settings_as_those_of_a_client() {
     assert!(!config.accept_invalid_certs);
     assert_eq!(config.root_cert.unwrap().len(), 1);
     assert_eq!(config.tls_server_name.as_deref(), Some("b"));
-    // The address alone: verified by what the system trusts.
+    // Only the address: verified with the system's authorities.
     let config = settings::client_config(&extender("https://a")).unwrap();
     assert!(!config.accept_invalid_certs && config.root_cert.is_none());
 }

@@ -1,4 +1,4 @@
-//! What a lease says, and how that is read and written.
+//! The contents of a lease: reading and writing it.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::lease::Settings;
 use crate::write::{Call, Content, micros};
 use kubestep_api::Time;
 
-/// A lease, with all of it that we do not know.
+/// A lease, including the fields that we do not know.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Record {
-    /// Who holds it; nobody if empty.
+    /// The identity of the holder; empty if it is not held.
     pub holder: String,
     document: Value,
 }
 
 impl Record {
-    /// The lease as ours from `now` on.
+    /// The lease held by us from `now` on.
     pub fn new(settings: &Settings, now: Time, before: Option<&Record>) -> Record {
         let mut document = match before {
             Some(before) => before.document.clone(),
@@ -43,7 +43,7 @@ impl Record {
         Record { holder: settings.identity.clone(), document }
     }
 
-    /// The lease as nobody's.
+    /// The lease without a holder.
     pub fn released(&self, now: Time) -> Record {
         let mut document = self.document.clone();
         let spec = &mut document["spec"];
@@ -54,10 +54,10 @@ impl Record {
         Record { holder: String::new(), document }
     }
 
-    /// Reads what the server answers.
+    /// Parses the server's answer.
     ///
     /// # Errors
-    /// It is no lease.
+    /// It is not a lease.
     pub fn read(text: &[u8]) -> Result<Record, Failure> {
         let wrong = |error: serde_json::Error| Failure::Malformed(format!("the lease: {error}"));
         let document: Value = serde_json::from_slice(text).map_err(wrong)?;
@@ -65,24 +65,24 @@ impl Record {
         Ok(Record { holder, document })
     }
 
-    /// Whether nobody has renewed or taken it in between.
+    /// Whether the lease has been neither renewed nor acquired in between.
     pub fn is_same(&self, other: &Record) -> bool {
         self.document["spec"] == other.document["spec"]
     }
 
-    /// How long its holder has it without renewing.
+    /// How long it is valid without renewal.
     pub fn lease(&self, settings: &Settings) -> Duration {
         let said = self.document["spec"]["leaseDurationSeconds"].as_u64();
         said.map_or(settings.lease, Duration::from_secs)
     }
 
-    /// The write that makes it.
+    /// The request that creates it.
     pub fn creation(&self, settings: &Settings) -> Call {
         let (list, _) = path(settings).rsplit_once('/').map_or_else(Default::default, owned);
         self.call(Method::POST, list)
     }
 
-    /// The write that changes it, unless somebody else was faster.
+    /// The request that updates it; fails with a conflict if another replica was faster.
     pub fn update(&self, settings: &Settings) -> Call {
         self.call(Method::PUT, path(settings))
     }
@@ -96,7 +96,7 @@ fn owned((list, name): (&str, &str)) -> (String, String) {
     (list.to_owned(), name.to_owned())
 }
 
-/// Where the lease is.
+/// The API path of the lease.
 pub(super) fn path(settings: &Settings) -> String {
     let Settings { namespace, name, .. } = settings;
     format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")

@@ -1,17 +1,17 @@
-//! What runs: the scheduler that is embedded, and the program around it.
+//! Build information: the embedded scheduler and the program around it.
 
 use prometheus::{Opts, Registry};
 
 use super::make::gauges;
 use crate::{SCHEDULER, SCHEDULER_MINOR};
 
-/// The oldest version that the API may be emulated as.
+/// The oldest version that the API can be emulated as.
 const MIN_COMPATIBILITY: &str = "1.35";
 
-/// Registers what does not change.
+/// Registers the metrics that do not change.
 ///
 /// # Errors
-/// A metric's name or labels are not what Prometheus takes.
+/// Prometheus rejects a metric's name or labels.
 pub fn register(registry: &Registry) -> prometheus::Result<()> {
     let (major, minor) = SCHEDULER_MINOR.split_once('.').unwrap_or((SCHEDULER_MINOR, ""));
     let version = format!("v{SCHEDULER}+kubestep-{}", env!("CARGO_PKG_VERSION"));
@@ -37,7 +37,7 @@ pub fn register(registry: &Registry) -> prometheus::Result<()> {
     constant(registry, "version_info", "The version of the API that the scheduler has", &labels)
 }
 
-/// A metric that is 1, with labels.
+/// A gauge that is always 1, with labels.
 fn constant(
     registry: &Registry,
     name: &str,
@@ -49,7 +49,7 @@ fn constant(
     Ok(())
 }
 
-/// As Go names it: `linux/amd64`.
+/// The platform as Go names it: `linux/amd64`.
 fn platform() -> String {
     let machine = match std::env::consts::ARCH {
         "x86_64" => "amd64",

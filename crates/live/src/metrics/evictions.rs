@@ -1,8 +1,8 @@
-//! How long preemptions take from the decision until every victim's eviction is answered.
+//! How long preemptions take from the decision until the eviction of every victim is answered.
 //!
-//! Upstream counts the goroutines that do it, and measures the time before they begin
+//! Upstream counts the goroutines that evict, and by accident measures the time before they start
 //! (`pkg/scheduler/framework/preemption/executor.go`: arguments of `defer` are evaluated at once).
-//! Here it is the time that they take.
+//! Here the evictions themselves are measured.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -12,29 +12,29 @@ use prometheus::{HistogramVec, IntCounterVec};
 use crate::metrics::make::Maker;
 use kubestep_framework::record::Candidate;
 
-/// How the words for a write begin that evicts a pod.
+/// Start of the description of a write that evicts a pod.
 const EVICT: &str = "evict ";
 
-/// Series about preemption: how long the evictions of a preemption take, and how they end.
+/// Series about preemption: how long its evictions take, and how they end.
 pub struct Evictions {
     seconds: HistogramVec,
     total: IntCounterVec,
     under_way: Vec<Preemption>,
 }
 
-/// A preemption whose evictions are not all answered.
+/// A preemption with unanswered evictions.
 struct Preemption {
     began: Instant,
-    /// The keys of victims.
+    /// The keys of the remaining victims.
     left: HashSet<String>,
     failed: bool,
 }
 
 impl Evictions {
-    /// Nothing evicted yet.
+    /// All counters at zero.
     ///
     /// # Errors
-    /// A metric's name or labels are not what Prometheus takes.
+    /// Prometheus rejects a metric's name or labels.
     pub fn new(make: &Maker<'_>) -> prometheus::Result<Evictions> {
         Ok(Evictions {
             seconds: make.histograms(
@@ -52,7 +52,7 @@ impl Evictions {
         })
     }
 
-    /// A preemption begins.
+    /// Starts the measurement of a preemption.
     pub fn begin(&mut self, chosen: &Candidate) {
         let left: HashSet<String> = chosen.victims.iter().map(ToString::to_string).collect();
         if !left.is_empty() {
@@ -60,7 +60,7 @@ impl Evictions {
         }
     }
 
-    /// A write was answered: `what` says which.
+    /// Records the answer to a write, described by `what`.
     pub fn answered(&mut self, what: &str, failed: bool) {
         let Some(victim) = what.strip_prefix(EVICT) else { return };
         let found = self.under_way.iter_mut().enumerate();

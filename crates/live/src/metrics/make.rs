@@ -1,16 +1,16 @@
-//! Making metrics in one registry: names, help, labels, buckets.
+//! Creates metrics in one registry: names, help, labels, buckets.
 
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
     exponential_buckets,
 };
 
-/// Start, factor and number of buckets.
+/// Start, factor and number of exponential buckets.
 pub type Buckets = (f64, f64, usize);
 
-/// Who makes them. Names get `scheduler_` in front.
+/// Creates and registers metrics. Names are prefixed with `scheduler_`.
 pub struct Maker<'a> {
-    /// Where they are registered.
+    /// The registry that they are registered in.
     pub registry: &'a Registry,
 }
 
@@ -28,14 +28,14 @@ impl Maker<'_> {
         Ok(HistogramOpts::new(format!("scheduler_{name}"), help).buckets(buckets))
     }
 
-    /// A counter.
+    /// Registers a counter.
     pub fn counter(&self, name: &str, help: &str) -> prometheus::Result<IntCounter> {
         let counter = IntCounter::with_opts(Maker::opts(name, help))?;
         self.registry.register(Box::new(counter.clone()))?;
         Ok(counter)
     }
 
-    /// A counter with labels.
+    /// Registers a counter with labels.
     pub fn counters(
         &self,
         name: &str,
@@ -47,12 +47,12 @@ impl Maker<'_> {
         Ok(counters)
     }
 
-    /// A gauge with labels.
+    /// Registers a gauge with labels.
     pub fn gauges(&self, name: &str, help: &str, by: &[&str]) -> prometheus::Result<IntGaugeVec> {
         gauges(self.registry, Maker::opts(name, help), by)
     }
 
-    /// A histogram.
+    /// Registers a histogram.
     pub fn histogram(
         &self,
         name: &str,
@@ -64,7 +64,7 @@ impl Maker<'_> {
         Ok(histogram)
     }
 
-    /// A histogram with labels.
+    /// Registers a histogram with labels.
     pub fn histograms(
         &self,
         name: &str,
@@ -79,7 +79,7 @@ impl Maker<'_> {
     }
 }
 
-/// A gauge with labels and any name.
+/// Registers a gauge with labels under `opts.name`, without a prefix.
 pub fn gauges(registry: &Registry, opts: Opts, by: &[&str]) -> prometheus::Result<IntGaugeVec> {
     let gauges = IntGaugeVec::new(opts, by)?;
     registry.register(Box::new(gauges.clone()))?;

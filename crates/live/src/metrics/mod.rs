@@ -1,6 +1,6 @@
-//! Metrics with kube-scheduler's names, labels and buckets, for what there is here. `plugins` has
-//! the time of each plugin, `work` what else takes time, `process` what the process takes, `build`
-//! what runs; requests are counted in [`traffic`].
+//! Metrics with kube-scheduler's names, labels and buckets. `plugins` has the duration of each
+//! plugin, `work` that of other work, `process` the resources of the process, `build` the versions;
+//! requests are counted in [`traffic`].
 //!
 //! Upstream: `pkg/scheduler/metrics/metrics.go`.
 
@@ -39,16 +39,14 @@ use work::WorkMetrics;
 
 pub use slis::Slis;
 
-/// How the words for a write begin that makes an object.
+/// Start of the description of a write that creates an object.
 const CREATE: &str = "create ";
-/// The plugin that preempts.
 const PREEMPTION: &str = "DefaultPreemption";
-/// The plugin of volumes.
 const VOLUME_BINDING: &str = "VolumeBinding";
-/// From here on attempts are one label.
+/// From this count on, attempts share one label.
 const MANY_ATTEMPTS: u32 = 15;
 
-/// What is counted. Whoever scrapes has a copy of `registry`.
+/// The scheduler's metrics. HTTP endpoints hold a copy of `registry`.
 pub struct Metrics {
     registry: Registry,
     attempts: IntCounterVec,
@@ -67,15 +65,15 @@ pub struct Metrics {
     plugins: Plugins,
     work: WorkMetrics,
     state: State,
-    /// When the cycles under way began.
+    /// When the running cycles began.
     under_way: HashMap<u64, Instant>,
-    /// When pods came into the queue first.
+    /// When pods first entered the queue.
     queued: HashMap<NamespacedName, Time>,
-    /// Pods that were tried again only because they had waited for so long.
+    /// Pods that were requeued only because they had waited too long.
     flushed: HashSet<NamespacedName>,
 }
 
-/// What is told of the scheduler itself.
+/// Metrics of the scheduler itself.
 struct State {
     handled: HistogramVec,
     features: IntGaugeVec,
@@ -114,11 +112,11 @@ impl State {
 }
 
 impl Metrics {
-    /// Nothing counted yet. `lease` is the name of the lease, for the metric that says who leads.
-    /// Some metrics exist only with their feature gate.
+    /// All counters at zero. `lease` is the name of the lease, a label of the leader metric. Some
+    /// metrics exist only with their feature gate.
     ///
     /// # Errors
-    /// A metric's name or labels are not what Prometheus takes.
+    /// Prometheus rejects a metric's name or labels.
     pub fn new(lease: &str, gates: &FeatureGates) -> prometheus::Result<Metrics> {
         let registry = Registry::new();
         let make = Maker { registry: &registry };
@@ -188,12 +186,12 @@ impl Metrics {
         })
     }
 
-    /// What a server gives to whoever scrapes.
+    /// The registry for a server that exposes the metrics.
     pub fn registry(&self) -> Registry {
         self.registry.clone()
     }
 
-    /// Counts what happened.
+    /// Counts an event.
     pub fn count(&mut self, told: &Told) {
         match told {
             Told::Cycle(record, took) => self.cycle(record, *took),
@@ -213,7 +211,7 @@ impl Metrics {
         }
     }
 
-    /// Tells which feature gates are on.
+    /// Reports which feature gates are enabled.
     pub fn tell_features(&self, gates: &FeatureGates) {
         for feature in Feature::all() {
             let stage = feature.stage().name();
@@ -222,13 +220,13 @@ impl Metrics {
         }
     }
 
-    /// Measures what is there now.
+    /// Sets the gauges to the present state.
     pub fn measure(&mut self, world: &World) {
         self.present.measure(world);
     }
 
     fn answered(&mut self, what: &str, failed: bool) {
-        // Nothing else is created than claims for extended resources.
+        // Claims for extended resources are the only objects created.
         if what.starts_with(CREATE) {
             let status = if failed { "failure" } else { "success" };
             self.state.creates.with_label_values(&[status]).inc();
@@ -320,14 +318,14 @@ impl Metrics {
     }
 }
 
-/// What volume binding was doing when it met an error.
+/// The phase of volume binding in which an error occurred.
 fn volume_errors(record: &CycleRecord) -> impl Iterator<Item = &'static str> {
     let broken = |answers: &[PluginStatus]| {
         answers
             .iter()
             .any(|answer| answer.plugin == VOLUME_BINDING && answer.status.code() == Code::Error)
     };
-    // Only an error of Filter ends a cycle, and then looking at all nodes is no loss.
+    // Only an error in Filter ends a cycle, so looking at all nodes is cheap enough.
     let failed = record.outcome == Outcome::SchedulerError;
     let columns = record.filter.plugins.iter().filter(|_| failed);
     let mut verdicts = columns
@@ -343,11 +341,11 @@ fn volume_errors(record: &CycleRecord) -> impl Iterator<Item = &'static str> {
     stages.into_iter().filter(|(failed, _)| *failed).map(|(_, operation)| operation)
 }
 
-/// What moves pods that have waited for too long.
+/// The event that requeues pods that have waited too long.
 const FLUSH: &str = "UnschedulableTimeout";
 
 impl Metrics {
-    /// A pod counts as flushed until it comes back from an attempt.
+    /// A pod counts as flushed until its next attempt ends.
     fn note_flush(&mut self, moved: &QueueMove) {
         if moved.from == QueueName::Unschedulable && moved.event.as_str() == FLUSH {
             self.flushed.insert(moved.pod);
@@ -357,10 +355,10 @@ impl Metrics {
     }
 }
 
-/// The text that Prometheus reads.
+/// The metrics in the Prometheus text format.
 pub fn text(registry: &Registry) -> Vec<u8> {
     let mut text = Vec::new();
-    // Writing to memory does not fail; a metric that cannot be written is left out.
+    // Writing to memory cannot fail; a metric that cannot be encoded is omitted.
     let _written = TextEncoder::new().encode(&registry.gather(), &mut text);
     text
 }

@@ -1,7 +1,7 @@
-//! What plugins take and how often they are asked.
+//! Plugin durations and evaluation counts.
 //!
-//! Upstream looks at a tenth of the cycles and measures each call. Here every cycle is measured,
-//! and Filter and Score over all nodes at once: a cycle counts once, with the mean of its calls.
+//! Upstream samples a tenth of the cycles and measures each call. Here every cycle is measured, and
+//! Filter and Score over all nodes together: a cycle counts once, with the mean of its calls.
 
 use prometheus::{HistogramVec, IntCounterVec};
 
@@ -22,10 +22,10 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    /// Nothing counted yet.
+    /// All counters at zero.
     ///
     /// # Errors
-    /// A metric's name or labels are not what Prometheus takes.
+    /// Prometheus rejects a metric's name or labels.
     pub fn new(make: &Maker<'_>) -> prometheus::Result<Plugins> {
         Ok(Plugins {
             seconds: make.histograms(
@@ -48,7 +48,7 @@ impl Plugins {
         })
     }
 
-    /// Counts what plugins took for a cycle; without one it was beside the cycles.
+    /// Records plugin durations of a cycle; without a record, of work outside of cycles.
     pub fn spent(&self, record: Option<&CycleRecord>, spent: &[Spent]) {
         for one in spent {
             self.one(record, one);
@@ -59,7 +59,7 @@ impl Plugins {
             let answers = record.map(|record| record.answers(point)).unwrap_or_default();
             let status = answers.iter().find(|answer| !agrees(answer)).map(code);
             let status = match point {
-                // That there is no node is not what any plugin says.
+                // No plugin reports that there is no node.
                 ExtensionPoint::Filter => {
                     let none = record.is_some_and(|record| record.feasible.is_empty());
                     if none { Code::Unschedulable } else { Code::Success }
@@ -117,7 +117,7 @@ fn agrees(answer: &PluginStatus) -> bool {
     matches!(code(answer), Code::Success | Code::Skip)
 }
 
-/// The points at which something was spent, each once.
+/// The extension points in `spent`, without duplicates.
 fn points(spent: &[Spent]) -> Vec<ExtensionPoint> {
     let mut points: Vec<ExtensionPoint> = Vec::new();
     for one in spent {

@@ -1,4 +1,4 @@
-//! What there is at the moment: pods in queues, what the cache holds, work in progress.
+//! The present state: pods in queues, the contents of the cache, running work.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_scheduler::queue::SchedulingQueue;
 
-/// A pod in flight among the events that are kept for it.
+/// The label of an entry that marks a popped pod among the in-flight events.
 const POPPED: &str = "PodPopped";
 
-/// Gauges of the present state: pending pods, the size of the cache, unschedulable pods by plugin.
+/// Gauges of the present state: pending pods, cache size, unschedulable pods by plugin.
 pub struct Present {
     pending: IntGaugeVec,
     cache: IntGaugeVec,
     pub(super) unschedulable: IntGaugeVec,
     goroutines: IntGaugeVec,
     in_flight: IntGaugeVec,
-    /// How many pods each plugin rejects, by profile. One that rejects none any more stays, as
-    /// upstream: a series that ends looks like a gap.
+    /// How many pods each plugin rejects, by profile. As upstream, a plugin that rejects none any
+    /// more keeps its series with 0: a series that ends looks like a gap.
     refusing: BTreeMap<(Symbol, Symbol), i64>,
-    /// How many events are kept for pods in flight; those that are over stay with 0.
+    /// In-flight events by label; labels that no longer occur keep their series with 0.
     kept_events: BTreeMap<String, i64>,
 }
 
 impl Present {
-    /// Nothing measured yet.
+    /// All gauges at zero.
     ///
     /// # Errors
-    /// A metric's name or labels are not what Prometheus takes.
+    /// Prometheus rejects a metric's name or labels.
     pub fn new(make: &Maker<'_>) -> prometheus::Result<Present> {
         Ok(Present {
             pending: make.gauges("pending_pods", "Pods in each queue", &["queue"])?,
@@ -55,7 +55,7 @@ impl Present {
         })
     }
 
-    /// Measures what is there now.
+    /// Sets the gauges to the present state.
     pub fn measure(&mut self, world: &World) {
         let scheduler = world.scheduler();
         let names = ["active", "backoff", "unschedulable", "gated"];

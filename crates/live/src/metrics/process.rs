@@ -1,7 +1,6 @@
-//! What the process takes of its machine, under the names that all Prometheus clients use, read
-//! from Linux's `/proc` at each scrape. On other systems there is nothing to read, and these
-//! metrics are absent. The `process` feature of the prometheus crate has neither the network nor
-//! the limit of memory.
+//! Resource usage of the process under the names common to all Prometheus clients, read from
+//! Linux's `/proc` at each scrape. On other systems these metrics are absent. The `process` feature
+//! of the prometheus crate lacks the network and the memory limit.
 
 use std::fs;
 
@@ -22,7 +21,7 @@ const NAMES: [(&str, &str); 9] = [
     ("process_virtual_memory_max_bytes", "Memory that may be mapped; -1: any"),
 ];
 
-/// The `process_*` series: processor time, memory, open files, network.
+/// The `process_*` series: CPU time, memory, open files, network.
 pub struct Process {
     series: Vec<Series>,
 }
@@ -63,7 +62,7 @@ impl Process {
     /// Reads nothing yet.
     ///
     /// # Errors
-    /// A metric's name is not what Prometheus takes.
+    /// Prometheus rejects a metric's name.
     pub fn new() -> prometheus::Result<Process> {
         let series = NAMES.into_iter().map(|(name, help)| Series::new(name, help));
         Ok(Process { series: series.collect::<Result<_, _>>()? })
@@ -85,10 +84,10 @@ impl Collector for Process {
     }
 }
 
-/// In the order of [`NAMES`].
+/// The values in the order of [`NAMES`].
 fn values() -> Option<[Option<f64>; 9]> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The program's name may hold anything, but ends with the last bracket.
+    // The program's name may contain any character, so fields are counted after the last bracket.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok());
     let (page, ticks) = (page_size() as f64, clock_ticks_per_second() as f64);
@@ -116,7 +115,7 @@ fn limit(limits: &str, name: &str) -> Option<f64> {
     }
 }
 
-/// When the machine was started.
+/// The boot time, in seconds since 1970.
 fn booted() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
@@ -154,7 +153,7 @@ mod tests {
         assert!(value("process_start_time_seconds") > 1.6e9);
         assert_eq!(families.len(), NAMES.len());
         assert!(value("process_virtual_memory_bytes") > value("process_resident_memory_bytes"));
-        // Read again, a counter is what it is, and not the sum.
+        // A second scrape sets a counter to the present value instead of adding it.
         let again = process.collect();
         let cpu = |families: &[MetricFamily]| {
             let family = families.iter().find(|it| it.name() == "process_cpu_seconds_total");

@@ -1,4 +1,4 @@
-//! How often each health check was passed, for `/metrics/slis`.
+//! The results of each health check, for `/metrics/slis`.
 //!
 //! Upstream: `staging/src/k8s.io/component-base/metrics/prometheus/slis`.
 
@@ -15,10 +15,10 @@ pub struct Slis {
 }
 
 impl Slis {
-    /// Nothing asked yet.
+    /// No results yet.
     ///
     /// # Errors
-    /// A metric's name or labels are not what Prometheus takes.
+    /// Prometheus rejects a metric's name or labels.
     pub fn new() -> prometheus::Result<Slis> {
         let registry = Registry::new();
         let opts = Opts::new("kubernetes_healthcheck", "1 if the check was passed the last time");
@@ -29,14 +29,14 @@ impl Slis {
         Ok(Slis { registry, check, checks })
     }
 
-    /// Counts what a check of a group came to.
+    /// Counts the result of a check of a group.
     pub fn observe(&self, group: &str, check: &str, fine: bool) {
         self.check.with_label_values(&[check, group]).set(i64::from(fine));
         let status = if fine { "success" } else { "error" };
         self.checks.with_label_values(&[check, status, group]).inc();
     }
 
-    /// What whoever scrapes is given.
+    /// The metrics in the Prometheus text format.
     pub fn text(&self) -> Vec<u8> {
         super::text(&self.registry)
     }

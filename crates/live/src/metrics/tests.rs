@@ -1,4 +1,4 @@
-//! Names, types and labels, and how what happens is counted.
+//! Names, types and labels of the metrics, and what each event counts.
 
 use std::sync::Arc;
 
@@ -10,8 +10,9 @@ use kubestep_framework::record::Candidate;
 use kubestep_framework::runtime::stopwatch::{Done, Spent, Work};
 use kubestep_framework::status::Status;
 
-/// What kube-scheduler 1.36.2 serves and this does: name, type, labels. Of what it serves, the
-/// rest is Go's, client-go's or the API machinery's, and not about scheduling.
+/// The metrics that both kube-scheduler 1.36.2 and kubestep serve: name, type, labels. The
+/// remaining ones of kube-scheduler belong to Go, client-go or the API machinery, and are not about
+/// scheduling.
 const NAMES: &str = "\
 kubernetes_build_info gauge build_date,compiler,git_commit,git_tree_state,git_version,go_version,major,minor,platform
 kubernetes_feature_enabled gauge name,stage
@@ -135,7 +136,7 @@ fn world() -> World {
     World::new(&config, gates, &plugins).unwrap()
 }
 
-/// All that can be counted happens once.
+/// Triggers everything that can be counted, once.
 fn everything(metrics: &mut Metrics) {
     let error = PluginStatus::new("VolumeBinding".into(), Status::error("e"));
     let victim = NamespacedName::new("d".into(), "v".into());

@@ -1,5 +1,5 @@
-//! What the scheduler does beside calling plugins at their points: batching, queueing hints, pod
-//! groups.
+//! What the scheduler does apart from calling plugins at extension points: batching, queueing
+//! hints, pod groups.
 
 use prometheus::{Histogram, HistogramVec, IntCounterVec};
 
@@ -9,7 +9,7 @@ use kubestep_framework::runtime::stopwatch::{Done, Work};
 
 /// From 0.01 ms to 20 ms.
 const BATCHING: Buckets = (0.000_01, 2.0, 12);
-/// From 1 ms to 16 s, as for the attempts of pods.
+/// From 1 ms to 16 s, as for scheduling attempts.
 const ATTEMPT: Buckets = (0.001, 2.0, 15);
 
 /// Series about the work of a cycle: node hints and batching.
@@ -52,10 +52,10 @@ impl Groups {
 }
 
 impl WorkMetrics {
-    /// Nothing done yet. Those of pod groups exist only with their gate.
+    /// All counters at zero. The series of pod groups exist only with their feature gate.
     ///
     /// # Errors
-    /// A metric's name or labels are not what Prometheus takes.
+    /// Prometheus rejects a metric's name or labels.
     pub fn new(make: &Maker<'_>, gates: &FeatureGates) -> prometheus::Result<WorkMetrics> {
         let groups = gates.enabled(Feature::GenericWorkload).then(|| Groups::new(make));
         Ok(WorkMetrics {
@@ -91,7 +91,7 @@ impl WorkMetrics {
         })
     }
 
-    /// Counts what was done.
+    /// Counts one piece of work.
     pub fn count(&self, done: &Done) {
         let seconds = done.nanos as f64 / 1e9;
         match done.work {

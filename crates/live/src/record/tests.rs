@@ -1,4 +1,4 @@
-//! What is written is read back, from the file of a recorder that never came to its end, too.
+//! A recording reads back as written, even if its recorder was never ended.
 
 use super::*;
 use crate::feed::Notice;

@@ -1,9 +1,9 @@
-//! Selectors of devices: the texts that an expression compares with are renamed like those of the
-//! devices, its domains and versions stay.
+//! Selectors of devices: string literals of an expression are renamed like the attributes they are
+//! compared with; domains and versions are kept.
 
 use super::Redactor;
 
-/// Calls that look into a text: what it is called then matters.
+/// Calls that depend on the characters of a string.
 const TEXT_CALLS: &[&str] = &[
     ".startsWith(",
     ".endsWith(",
@@ -25,11 +25,11 @@ const TEXT_CALLS: &[&str] = &[
     ".reverse(",
     ".join(",
 ];
-/// What may stand before a text that is no name.
+/// What precedes a string literal that is not a name.
 const KEPT_BEFORE: &[&str] = &["[", "quantity(", "semver(", "isQuantity(", "isSemver("];
 
 impl Redactor {
-    /// The expression with its texts renamed.
+    /// The expression with its string literals renamed.
     pub(super) fn expression(&mut self, text: &str) -> String {
         if TEXT_CALLS.iter().any(|call| text.contains(call)) {
             self.keeps_attributes = true;
@@ -42,7 +42,7 @@ impl Redactor {
             self.note_attributes(before);
             out += before;
             let Some(end) = quoted[1..].find(quote).map(|end| end + 1) else {
-                // Not an expression; whatever it is, it is not given away.
+                // Not a valid expression: dropped, because it may contain anything.
                 return String::new();
             };
             let inside = &quoted[1..end];
@@ -60,13 +60,13 @@ impl Redactor {
         out + rest
     }
 
-    /// What an expression names outside of texts are attributes, which stay.
+    /// Identifiers outside of string literals are attributes, which are kept.
     fn note_attributes(&mut self, code: &str) {
         let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         self.kept.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
     }
 
-    /// A text that a device says of itself.
+    /// The string value of a device's attribute.
     pub(super) fn attribute(&mut self, text: &str) -> String {
         match self.keeps_attributes || self.kept.contains(text) {
             true => text.to_owned(),

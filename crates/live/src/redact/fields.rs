@@ -1,12 +1,12 @@
-//! What every field of an object holds, by its name: a name, a label, a resource, a sentence, or
-//! what means the same everywhere.
+//! What each field of an object contains, by its name: a name, a label, a resource, a message, or a
+//! value with a public meaning.
 
 use serde_json::{Map, Value};
 
 use super::{Redactor, is_well_known, word_of};
 use kubestep_api::Kind;
 
-/// Fields whose texts mean the same everywhere: kinds, phases, operators, times, amounts, drivers.
+/// Fields with public values: kinds, phases, operators, times, quantities, drivers.
 const KEPT: &[&str] = &[
     "apiVersion",
     "kind",
@@ -61,9 +61,9 @@ const KEPT: &[&str] = &[
     "capacityKey",
     "time",
 ];
-/// Fields of drivers, which are as well known as Kubernetes' own names.
+/// Fields that name drivers, which are as public as Kubernetes' own names.
 const DRIVERS: &[&str] = &["driver", "provisioner", "attacher"];
-/// Fields with amounts by resource.
+/// Fields with quantities by resource.
 const AMOUNTS: &[&str] = &[
     "requests",
     "limits",
@@ -73,30 +73,30 @@ const AMOUNTS: &[&str] = &[
     "allocatedResources",
     "resources",
 ];
-/// Fields by names of attributes, capacities and counters, which stay.
+/// Fields keyed by names of attributes, capacities and counters, which are kept.
 const BY_ATTRIBUTE: &[&str] = &["attributes", "counters", "consumedCapacity", "validRange"];
-/// Fields with labels by key.
+/// Maps of labels.
 const LABELS: &[&str] = &["labels", "matchLabels", "nodeSelector", "selector"];
-/// Fields with keys of labels.
+/// Fields with label keys.
 const KEYS: &[&str] = &["topologyKey", "topologyKeys", "matchLabelKeys", "mismatchLabelKeys"];
-/// Labels whose values are the same everywhere.
+/// Labels whose values are public.
 const KEPT_VALUES: &[&str] = &["kubernetes.io/arch", "kubernetes.io/os"];
-/// Fields that no decision depends on and that may say anything.
+/// Fields that no decision depends on and that may contain anything.
 const DROPPED: &[&str] = &["parameters", "description", "fieldPath"];
-/// Fields with sentences.
+/// Fields with messages.
 const SENTENCES: &[&str] = &["message"];
 
-/// Where a value stands.
+/// The position of a value in an object.
 #[derive(Clone, Copy)]
 struct At<'a> {
     kind: Kind,
-    /// The field that the value is in, and the one around that.
+    /// The name of the field that contains the value, and that of its parent.
     field: &'a str,
     parent: &'a str,
 }
 
 impl Redactor {
-    /// An object's fields by other names.
+    /// An object's fields, pseudonymized.
     pub(super) fn fields(&mut self, kind: Kind, value: Value) -> Value {
         self.value(At { kind, field: "", parent: "" }, value)
     }
@@ -135,9 +135,9 @@ impl Redactor {
         Value::Object(renamed)
     }
 
-    /// A structure, field by field.
+    /// Pseudonymizes a structure field by field.
     fn named(&mut self, at: At<'_>, mut fields: Map<String, Value>) -> Value {
-        // Of a requirement or taint the key says what the values are.
+        // The key of a requirement or taint determines the meaning of its values.
         let key = fields.get("key").and_then(Value::as_str).map(str::to_owned);
         if let Some(key) = &key {
             let is_field = at.field == "matchFields";
@@ -221,7 +221,7 @@ impl Redactor {
             "hostIP" => self.host(text),
             "priorityClassName" => self.priority_class(text),
             "name" if at.kind == Kind::PriorityClass => self.priority_class(text),
-            // A request and one of its alternatives.
+            // A device request or one of its alternatives.
             "requests" | "request" => {
                 let parts = text.split('/').map(|part| self.name(part, "request"));
                 parts.collect::<Vec<_>>().join("/")
@@ -238,7 +238,7 @@ impl Redactor {
         text.to_owned()
     }
 
-    /// While names are looked for, those in sentences do not count.
+    /// While names are collected, those in messages are ignored.
     fn message_found(&mut self, text: &str) -> String {
         match self.found {
             Some(_) => text.to_owned(),
@@ -254,7 +254,7 @@ impl Redactor {
         labels.collect()
     }
 
-    /// Annotations of Kubernetes stay; those of a volume's node and class name what is renamed.
+    /// Kubernetes' annotations are kept; values that name a volume's node or class are renamed.
     fn annotations(&mut self, annotations: Map<String, Value>) -> Map<String, Value> {
         let renamed = annotations.into_iter().map(|(key, value)| {
             let text = value.as_str().unwrap_or_default();
@@ -288,7 +288,7 @@ impl Redactor {
         }
     }
 
-    /// Whole numbers stay, as Gt and Lt compare them.
+    /// Integers are kept, because Gt and Lt compare them.
     fn label_value(&mut self, key: &str, text: &str) -> String {
         let stays = KEPT_VALUES.contains(&key)
             || text.parse::<i64>().is_ok()
@@ -296,12 +296,13 @@ impl Redactor {
         if stays {
             return text.to_owned();
         }
-        // Volumes name several zones in one label.
+        // Volumes may list several zones in one label value.
         let parts = text.split("__").map(|part| self.name(part, "value"));
         parts.collect::<Vec<_>>().join("__")
     }
 
-    /// Kubernetes' own resources stay; of others domain and name are renamed, each for itself.
+    /// Kubernetes' own resources are kept; the domain and name of other resources are renamed
+    /// separately.
     pub(super) fn resource(&mut self, name: &str) -> String {
         const CLASS: &str = "deviceclass.resource.kubernetes.io/";
         if let Some(class) = name.strip_prefix(CLASS) {
@@ -316,7 +317,7 @@ impl Redactor {
         }
     }
 
-    /// An image by its full name: one without a tag is the one with the tag `latest`.
+    /// Renames an image by its full name: without a tag it has the tag `latest`.
     fn image(&mut self, image: &str) -> String {
         if image.is_empty() {
             return String::new();
@@ -329,7 +330,7 @@ impl Redactor {
         }
     }
 
-    /// A disk: some providers' handles are looked into.
+    /// Renames a volume handle, including the parts of handles with a provider's structure.
     fn disk(&mut self, handle: &str) -> String {
         if let Some((zone, id)) = handle.strip_prefix("aws://").and_then(|url| url.split_once('/'))
         {
@@ -342,7 +343,7 @@ impl Redactor {
         }
     }
 
-    /// An address: those that stand for all, or for this host, stay.
+    /// Renames an address; those for all interfaces and for the local host are kept.
     fn host(&mut self, address: &str) -> String {
         match address {
             "0.0.0.0" | "::" | "127.0.0.1" | "::1" => address.to_owned(),
@@ -357,8 +358,8 @@ impl Redactor {
         }
     }
 
-    /// A scheduler's configuration: profiles, resources, labels and addresses by other names;
-    /// plugins, points and weights stay.
+    /// Pseudonymizes a scheduler's configuration: profiles, resources, labels and addresses are
+    /// renamed; plugins, extension points and weights are kept.
     pub fn config(&mut self, value: Value) -> Value {
         self.config_value("", value)
     }
@@ -416,7 +417,7 @@ fn is_driver(at: At<'_>) -> bool {
     at.parent == "drivers" || (at.kind == Kind::CsiDriver && at.parent == "metadata")
 }
 
-/// What a field names, for the new name to say so.
+/// What a field names, as part of the pseudonym.
 fn word(at: At<'_>, field: &str) -> &'static str {
     let own = at.parent == "metadata" && field == "name";
     match field {

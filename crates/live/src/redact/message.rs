@@ -1,16 +1,16 @@
-//! Sentences of schedulers and connections: their own words stay, all others are names.
+//! Messages of schedulers and connections: their vocabulary is kept, every other word is a name.
 
 use super::Redactor;
 
-/// Words that schedulers, API servers and connections say, apart from names, in lower case.
+/// Vocabulary of schedulers, API servers and connections, in lower case.
 const WORDS: &str = include_str!("words.txt");
 
 impl Redactor {
-    /// A sentence with every name in it replaced, as it is everywhere else.
+    /// The message with every name replaced, consistently with the objects.
     pub fn message(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
-        // Taints and quotations are names, whatever their words mean elsewhere.
+        // Taints and quotations are names, even if they are words of the vocabulary.
         let mut is_quoted = false;
         while !rest.is_empty() {
             let end = rest.find(|c: char| !in_word(c)).unwrap_or(rest.len());
@@ -37,7 +37,7 @@ impl Redactor {
         let lower = letters.to_ascii_lowercase();
         let is_name = is_quoted && self.names.known(letters).is_some();
         let is_known = !is_name && (is_a_word(&lower) || self.kept.contains(letters));
-        // Times, too: 2026-01-31T12.
+        // Includes times such as 2026-01-31T12.
         let in_number = |c: char| c.is_ascii_digit() || matches!(c, '/' | '.' | '-' | 'T' | 'Z');
         let is_number = letters.starts_with(|c: char| c.is_ascii_digit())
             && letters.chars().all(in_number)
@@ -64,7 +64,7 @@ impl Redactor {
     }
 }
 
-/// Whether it is said by schedulers, in lower case.
+/// Whether a lower-case word is in the vocabulary.
 pub(super) fn is_a_word(word: &str) -> bool {
     WORDS.lines().any(|known| known == word)
 }
@@ -73,7 +73,7 @@ fn in_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '.' | '/' | '-' | '_')
 }
 
-/// Names of resources and values that mean something to every scheduler.
+/// Names of resources and values that Kubernetes itself defines.
 fn is_native(word: &str) -> bool {
     matches!(word, "cpu" | "memory" | "ephemeral-storage" | "pods" | "default-scheduler")
         || word.starts_with("hugepages-")

@@ -1,11 +1,10 @@
-//! Everything by another name: what is given away tells how a scheduler decides and nothing of
-//! whose cluster it is.
+//! Pseudonymizes a cluster: the result shows how a scheduler decides, but not whose cluster it is.
 //!
-//! One old name has one new name wherever it stands: as a node's name, in a label's value, in an
-//! expression and in a message. New names are in the order of the old ones (`names`), since
-//! some decisions depend on that. `fields` says of every field of an object what it holds; what
-//! is not listed there is replaced, so that a field that is new to us gives nothing away. Kept
-//! are resources, labels and taints of Kubernetes itself, drivers, plugins, and numbers.
+//! Every occurrence of a name gets the same pseudonym: as a node's name, in a label's value, in an
+//! expression and in a message. Pseudonyms sort like the names they replace (`names`), because some
+//! decisions depend on the order. `fields` defines what each field of an object contains; unlisted
+//! fields are replaced, so that an unknown field reveals nothing. Resources, labels and taints of
+//! Kubernetes itself, drivers, plugins, and numbers are kept.
 
 mod cel;
 mod fields;
@@ -26,26 +25,27 @@ use kubestep_source::recording::{Header, Note, Recorded, What};
 use kubestep_source::{MissingKind, Origin, SchedulerConfigText};
 use names::Names;
 
-/// Replaces names. All that goes through the same one stays consistent.
+/// Replaces names by pseudonyms, consistently across all its inputs.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     names: Names,
-    /// Words that mean the same everywhere: plugins, drivers, attributes of devices.
+    /// Words that are kept: plugins, drivers, attributes of devices.
     kept: BTreeSet<String>,
-    /// Whether some expression looks into texts, so that the texts of devices have to stay.
+    /// Whether some expression depends on the characters of strings, so that device strings must be
+    /// kept.
     keeps_attributes: bool,
-    /// While names are looked for: what was found, with a word for each.
+    /// While names are collected: the names found, each with what it names.
     found: Option<BTreeMap<String, &'static str>>,
 }
 
-/// Whether a label, taint or annotation of that domain is Kubernetes' own.
+/// Whether a label, taint or annotation of this domain is Kubernetes' own.
 fn is_well_known(domain: &str) -> bool {
     ["kubernetes.io", "k8s.io"]
         .iter()
         .any(|own| domain == *own || domain.strip_suffix(own).is_some_and(|d| d.ends_with('.')))
 }
 
-/// What an object's name is of.
+/// What the name of an object of this kind names, as part of the pseudonym.
 fn word_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Node | Kind::CsiNode => "node",
@@ -60,7 +60,7 @@ fn word_of(kind: Kind) -> &'static str {
 }
 
 impl Redactor {
-    /// For a cluster of which these objects are known. Others may come later.
+    /// Collects the names of these objects. Other objects may follow later.
     pub fn new<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Redactor {
         let plugins = kubestep_plugins::registry().descriptors();
         let plugins = plugins.into_iter().map(|plugin| plugin.name.to_string());
@@ -68,7 +68,7 @@ impl Redactor {
         let kept = plugins.chain(kinds).collect();
         let found = Some(BTreeMap::new());
         let mut redactor = Redactor { kept, found, ..Redactor::default() };
-        // What an object is called says best what a name is of.
+        // The kind of an object describes a name best, so objects come first.
         for object in objects.clone().filter(|object| object.kind() != Kind::CsiDriver) {
             redactor.name(&object.metadata().namespace, "namespace");
             redactor.name(&object.metadata().name, word_of(object.kind()));
@@ -84,12 +84,12 @@ impl Redactor {
         redactor
     }
 
-    /// The object by another name.
+    /// The object, pseudonymized.
     pub fn object(&mut self, object: &Object) -> Object {
         let kind = object.kind();
         let Ok(value) = object.to_json() else { return object.clone() };
         let value = self.fields(kind, value);
-        // What was read and written once can be read again; what could not is left empty.
+        // A value that does not deserialize after renaming is left empty.
         let empty = || Object::deserialize_as(kind, Value::Object(serde_json::Map::new()));
         match Object::deserialize_as(kind, value).or_else(|_| empty()) {
             Ok(object) => object,
@@ -97,7 +97,7 @@ impl Redactor {
         }
     }
 
-    /// A volume of a pod's own makes a claim that is named after both.
+    /// A pod's ephemeral volume creates a claim that is named after both.
     fn note_made(&mut self, object: &Object) {
         let Object::Pod(pod) = object else { return };
         for volume in pod.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some()) {
@@ -105,7 +105,7 @@ impl Redactor {
         }
     }
 
-    /// A name that stands alone.
+    /// The pseudonym of a single name.
     fn name(&mut self, old: &str, word: &'static str) -> String {
         if old.is_empty() {
             return String::new();
@@ -119,14 +119,14 @@ impl Redactor {
         }
     }
 
-    /// `namespace/name`.
+    /// Renames both parts of `namespace/name`.
     fn key(&mut self, key: NamespacedName) -> NamespacedName {
         let namespace = self.name(&key.namespace, "namespace");
         let name = self.name(&key.name, "name");
         NamespacedName::new(namespace.as_str().into(), name.as_str().into())
     }
 
-    /// What a feed told.
+    /// An event of a feed, pseudonymized.
     pub fn event(&mut self, event: &Event) -> Event {
         match event {
             Event::Delta(Delta::Put(object)) => {
@@ -147,7 +147,7 @@ impl Redactor {
         }
     }
 
-    /// What a scheduler told as an event.
+    /// An event of a scheduler, pseudonymized.
     pub fn told(&mut self, told: &Told) -> Told {
         let (namespace, name) = told.pod.split_once('/').unwrap_or(("", &told.pod));
         Told {
@@ -166,7 +166,7 @@ impl Redactor {
         }
     }
 
-    /// The first line of a recording.
+    /// Pseudonymizes the header line of a recording.
     pub fn header(&mut self, header: &mut Header) {
         header.context = String::new();
         header.redacted = true;
@@ -178,7 +178,7 @@ impl Redactor {
         }
     }
 
-    /// Kinds that could not be read, `pods in shop`.
+    /// Pseudonymizes kinds that could not be read, such as `pods in shop`.
     pub fn missing(&mut self, missing: &[MissingKind]) -> Vec<MissingKind> {
         let of = |missing: &MissingKind| {
             let kind = match missing.kind.split_once(" in ") {
@@ -196,8 +196,8 @@ impl Redactor {
         missing.iter().map(of).collect()
     }
 
-    /// A whole input: objects, what was recorded, and the scheduler's configuration, which is that
-    /// of `header`.
+    /// Pseudonymizes a whole input: objects, recorded decisions, and the scheduler's configuration,
+    /// which is part of `header`.
     pub fn input(read: &mut kubestep_source::Input, header: &mut Header) {
         let changes = read.recording.iter().flat_map(|recording| &recording.changes);
         let later = changes.filter_map(|change| match &change.what {

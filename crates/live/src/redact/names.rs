@@ -1,36 +1,36 @@
-//! The new names: one for each old one, wherever it stands, in the same order as the old ones.
+//! Pseudonyms: one for each name, in the same order as the names.
 //!
-//! A name is a number between `x` and `-`, with a word behind it that says what it names:
-//! `x0012-node`. All names that are known in the beginning are numbered in their order; one that
-//! comes later gets a number in between, with more digits.
+//! A pseudonym is a number between `x` and `-`, followed by a word for what it names: `x0012-node`.
+//! All names known at the beginning are numbered in their order; a later name gets a number in
+//! between, with more digits.
 
 use std::collections::BTreeMap;
 #[cfg(test)]
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Old names with their new ones.
+/// Names with their pseudonyms.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// Old name → number and word.
+    /// Name → number and word.
     given: BTreeMap<String, (String, &'static str)>,
-    /// Old names that are made of others, with their new ones.
+    /// Names composed of other names, with their pseudonyms.
     made: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// Numbers names in their order, each with its word.
+    /// Numbers names in their order. `words` maps each name to what it names.
     pub fn new(words: BTreeMap<String, &'static str>) -> Names {
         let width = words.len().to_string().len().max(3) + 1;
         let number = |at: usize| format!("{:0width$}", (at + 1) * 10);
         let given = words.into_iter().enumerate();
-        // No number ends in a zero, so that there is room between any two.
+        // No number ends in zero, so that another one fits between any two.
         let given = given.map(|(at, (name, word))| (name, (number(at).replace_last_zero(), word)));
         Names { given: given.collect(), made: BTreeMap::new() }
     }
 
-    /// A name that is made of two others, `web-0` and `data` to `web-0-data`, comes out as made of
-    /// their new ones.
+    /// Registers a composed name: `web-0` and `data` make `web-0-data`, whose pseudonym is composed
+    /// of theirs.
     pub fn make(&mut self, first: &str, second: &str) {
         let (old, new) = (
             format!("{first}-{second}"),
@@ -39,7 +39,7 @@ impl Names {
         self.made.insert(old, new);
     }
 
-    /// The new name; `word` says what it names, if nothing did so before.
+    /// The pseudonym of a name; `word` says what it names, if that is not known yet.
     pub fn of(&mut self, old: &str, word: &'static str) -> String {
         if let Some(made) = self.made.get(old) {
             return made.clone();
@@ -52,13 +52,13 @@ impl Names {
         format!("x{number}-{word}")
     }
 
-    /// The new name, if there is one.
+    /// The pseudonym, if there is one.
     pub fn known(&self, old: &str) -> Option<String> {
         let made = self.made.get(old).cloned();
         made.or_else(|| self.given.get(old).map(|(number, word)| format!("x{number}-{word}")))
     }
 
-    /// All old names.
+    /// All names that have a pseudonym.
     #[cfg(test)]
     pub fn old(&self) -> BTreeSet<&str> {
         self.given.keys().chain(self.made.keys()).map(String::as_str).collect()
@@ -86,7 +86,7 @@ impl LastZero for String {
     }
 }
 
-/// Digits that come after `low` and before `high`, neither of which ends in a zero.
+/// Digits that sort after `low` and before `high`, neither of which ends in zero.
 fn between(low: &str, high: Option<&str>) -> String {
     let digit = |text: &str, at: usize| text.as_bytes().get(at).map(|digit| digit - b'0');
     let mut digits = String::new();
@@ -100,7 +100,7 @@ fn between(low: &str, high: Option<&str>) -> String {
         }
         digits.push(char::from(b'0' + from));
         if to == from + 1 {
-            // Whatever follows is below what is above.
+            // Any further digits are now below the upper limit.
             high = None;
         }
     }

@@ -1,4 +1,4 @@
-//! A redacted cluster decides the same, name for name, and none of the old names is left.
+//! A pseudonymized cluster leads to the same decisions, and contains none of the original names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -17,12 +17,12 @@ use kubestep_framework::record::CycleRecord;
 use kubestep_source::fixtures::STORIES;
 use kubestep_source::{Filter, Loaded};
 
-/// Cycles run of each cluster.
+/// Cycles run on each cluster.
 const CYCLES: usize = 40;
-/// Every so many of the recorded scenarios is tried.
+/// Only every sixth recorded scenario is tested.
 const SAMPLE: usize = 6;
 
-/// A cluster and how it is scheduled.
+/// A cluster and its scheduler configuration.
 struct Cluster {
     name: String,
     objects: Vec<Object>,
@@ -65,7 +65,7 @@ fn stories() -> Vec<Cluster> {
     STORIES.iter().map(cluster).collect()
 }
 
-/// A sample of what was recorded of kube-scheduler.
+/// A sample of recorded kube-scheduler scenarios.
 fn recorded() -> Vec<Cluster> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
     let mut clusters = Vec::new();
@@ -96,7 +96,7 @@ fn scenario(line: &Value) -> Option<Cluster> {
     Some(Cluster { name: line["name"].as_str()?.to_owned(), objects, config, features })
 }
 
-/// What a cycle came to, with every name as `rename` has it.
+/// The result of a cycle, with every name replaced by `rename`.
 fn told(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
     let node = |slot: &kubestep_framework::node::NodeId| rename(&record.nodes.name(*slot));
     let named = |name: Option<kubestep_api::intern::Symbol>| name.map(|name| rename(&name));
@@ -120,12 +120,12 @@ fn told(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
     )
 }
 
-/// The parts of a message in an order that does not depend on names.
+/// The parts of a message, sorted independently of names.
 fn parts(message: &str) -> BTreeSet<String> {
     message.split([',', '.']).map(|part| part.trim().to_owned()).collect()
 }
 
-/// How many cycles came to the same, with messages that say the same; or what did not.
+/// The number of cycles with equal results and messages; or the first difference.
 fn decides_the_same(cluster: &Cluster) -> Result<usize, String> {
     let Some(before) = cluster.run() else { return Ok(0) };
     let (other, redactor) = cluster.redacted();
@@ -141,7 +141,7 @@ fn decides_the_same(cluster: &Cluster) -> Result<usize, String> {
         if ours_told != theirs_told {
             return Err(format!("{name}:\n{ours_told}\n≠\n{theirs_told}"));
         }
-        // What is a name here and a word there cannot be told apart.
+        // A word that is also a name in the cluster cannot be compared.
         let words = ours.message.split(|c: char| !c.is_alphanumeric());
         let old = redactor.names.old();
         if words.into_iter().any(|word| old.contains(word) && is_a_word(word)) {
@@ -169,7 +169,7 @@ fn all_decide_the_same(clusters: &[Cluster]) -> usize {
     results.into_iter().flatten().sum()
 }
 
-/// Names, labels, images and annotations of the original that may not be told.
+/// Names, labels, images and annotations of the original that must not occur in the result.
 fn secrets(cluster: &Cluster) -> BTreeSet<String> {
     let mut secrets = BTreeSet::new();
     for object in &cluster.objects {
@@ -193,7 +193,7 @@ fn secrets(cluster: &Cluster) -> BTreeSet<String> {
     secrets
 }
 
-/// What means the same everywhere, and so may be a name by chance.
+/// Whether a word is public, and so may also be a name by coincidence.
 fn is_public(word: &str) -> bool {
     word.is_empty()
         || word.parse::<i64>().is_ok()
@@ -215,7 +215,7 @@ fn gives_nothing_away(cluster: &Cluster) {
     }
 }
 
-/// Fields whose texts, and maps whose keys, mean the same everywhere.
+/// Fields whose strings, and maps whose keys, are public.
 const KEPT_FIELDS: &[&str] = &[
     "driver",
     "provisioner",

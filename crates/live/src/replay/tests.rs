@@ -1,4 +1,4 @@
-//! Recordings of a cluster whose scheduler is played by the test.
+//! Recordings of a cluster whose scheduler is simulated by the test.
 
 use super::*;
 use kubestep_api::{Condition, ConditionStatus, Object, ObjectKey, Pod};
@@ -122,7 +122,7 @@ fn what_was_decided_before_cannot_be_compared() {
     assert_eq!(decisions[0].verdict().0, Verdict::Incomparable);
 }
 
-/// The same to the byte, however often it is played; and the past can be gone through.
+/// Every replay gives the same bytes, and earlier steps can be visited.
 #[test]
 fn a_replay_is_the_same_every_time() {
     let mut story = Story::new();

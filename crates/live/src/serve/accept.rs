@@ -1,4 +1,4 @@
-//! Which form of a page a caller wants: the `Accept` header against what is offered.
+//! Content negotiation: the `Accept` header against the media types on offer.
 //!
 //! Upstream: `NegotiateMediaTypeOptions` in `staging/src/k8s.io/apiserver/pkg/endpoints/handlers/
 //! negotiation`, with the header read as `goautoneg` reads it.
@@ -12,7 +12,7 @@ pub enum Media {
     Cbor,
 }
 
-/// The type that a caller wants an object as: `as`, `g` and `v`. What is not said is empty.
+/// The object type that a caller requests: `as`, `g` and `v`. Missing parameters are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target<'a> {
     pub group: &'a str,
@@ -20,16 +20,16 @@ pub struct Target<'a> {
     pub kind: &'a str,
 }
 
-/// What was agreed on.
+/// The negotiated form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chosen<'a> {
     pub media: Media,
     pub target: Option<Target<'a>>,
-    /// Whether it is to be laid out for people.
+    /// Whether the output is indented for people.
     pub pretty: bool,
 }
 
-/// One of the alternatives in the header.
+/// One clause of the header.
 struct Clause<'a> {
     kind: &'a str,
     subtype: &'a str,
@@ -38,7 +38,7 @@ struct Clause<'a> {
 }
 
 impl Media {
-    /// The type and the subtype.
+    /// Type and subtype.
     fn parts(self) -> (&'static str, &'static str) {
         match self {
             Media::Json => ("application", "json"),
@@ -48,14 +48,14 @@ impl Media {
         }
     }
 
-    /// As it stands in headers.
+    /// The name in headers.
     pub fn name(self) -> String {
         let (kind, subtype) = self.parts();
         format!("{kind}/{subtype}")
     }
 }
 
-/// The best form that is offered and allowed. `None`: nothing is acceptable.
+/// The best media type that is offered and allowed. `None`: none is acceptable.
 pub fn negotiate<'a>(
     header: &'a str,
     offered: &[Media],
@@ -71,7 +71,7 @@ pub fn negotiate<'a>(
 }
 
 impl<'a> Clause<'a> {
-    /// Reads one; `None`: it is left out, as it names no type.
+    /// Parses a clause; `None`: it is skipped because it names no type.
     fn read(text: &'a str) -> Option<Clause<'a>> {
         let (media, rest) = text.split_once(';').unwrap_or((text, ""));
         let (kind, subtype) = match media.split_once('/') {
@@ -94,7 +94,7 @@ impl<'a> Clause<'a> {
         Some(clause)
     }
 
-    /// Whether it is preferred. Of types and stars the type is, whatever their qualities.
+    /// Whether it takes precedence. A concrete type precedes `*`, regardless of quality.
     fn precedes(&self, other: &Clause<'_>) -> bool {
         self.quality > other.quality
             || self.kind != "*" && other.kind == "*"
@@ -109,7 +109,7 @@ impl<'a> Clause<'a> {
         }
     }
 
-    /// What its parameters ask for; `None`: something that no page has.
+    /// The options in its parameters; `None`: they ask for something that no page offers.
     fn options(&self, media: Media) -> Option<Chosen<'a>> {
         let mut chosen = Chosen { media, target: None, pretty: false };
         for (name, value) in &self.parameters {
@@ -128,8 +128,8 @@ impl<'a> Clause<'a> {
 
 fn clauses(header: &str) -> Vec<Clause<'_>> {
     let mut sorted: Vec<Clause<'_>> = Vec::new();
-    // "Precedes" is no order: both of two can precede the other. The result is that of Go's
-    // insertion sort.
+    // "Precedes" is not an order: each of two clauses can precede the other. The result is that of
+    // Go's insertion sort.
     for clause in header.split(',').filter_map(|part| Clause::read(part.trim())) {
         let after = sorted.iter().rposition(|before| !clause.precedes(before));
         sorted.insert(after.map_or(0, |at| at + 1), clause);

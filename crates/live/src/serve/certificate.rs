@@ -1,5 +1,5 @@
-//! What HTTPS needs: the certificate that was given, or one of our own that lives as long as the
-//! program, and which versions and ciphers are allowed.
+//! What HTTPS needs: the configured certificate, or a self-signed one that lives as long as the
+//! program, and the allowed TLS versions and ciphers.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ServerConfig, SupportedProtocolVersion};
 
-/// Ciphers that upstream's flag knows and that are too weak to be offered here.
+/// Ciphers that upstream's flag accepts and that are too weak to be offered here.
 const NOT_OFFERED: [&str; 2] = ["_CBC_", "_RC4_"];
 
 /// A certificate with its key.
@@ -20,20 +20,20 @@ pub struct Certificate {
     key: PrivateKeyDer<'static>,
 }
 
-/// Which versions and ciphers are allowed.
+/// The allowed TLS versions and ciphers.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed {
-    /// The oldest version, as upstream writes it: `VersionTLS12`; empty: the oldest there is.
+    /// The oldest version, as upstream writes it: `VersionTLS12`; empty: the oldest supported.
     pub oldest: String,
-    /// Names of ciphers for TLS 1.2; empty: all there are.
+    /// Names of ciphers for TLS 1.2; empty: all supported.
     pub ciphers: Vec<String>,
 }
 
 impl Certificate {
-    /// Reads one from PEM files.
+    /// Reads certificate and key from PEM files.
     ///
     /// # Errors
-    /// A file cannot be read or does not hold what it should; which, and why.
+    /// Which file cannot be read or does not contain what it should, and why.
     pub fn read(certificate: &Path, key: &Path) -> Result<Certificate, String> {
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
             .and_then(Iterator::collect)
@@ -42,10 +42,10 @@ impl Certificate {
         Ok(Certificate { chain, key: private })
     }
 
-    /// Makes one, signed by itself, for names of this machine.
+    /// Creates a self-signed certificate for the names of this machine.
     ///
     /// # Errors
-    /// There is no source of random numbers, or a name cannot be in a certificate.
+    /// No random numbers are available, or a name is not allowed in a certificate.
     pub fn own(names: Vec<String>) -> Result<Certificate, String> {
         let made = rcgen::generate_simple_self_signed(names)
             .map_err(|error| format!("no certificate can be made: {error}"))?;
@@ -53,10 +53,10 @@ impl Certificate {
         Ok(Certificate { chain: vec![made.cert.der().clone()], key: key.into() })
     }
 
-    /// What a server needs.
+    /// The server configuration of rustls.
     ///
     /// # Errors
-    /// The key is not the certificate's, or what is allowed is unknown.
+    /// The key does not match the certificate, or an allowed version or cipher is unknown.
     pub fn server(self, allowed: &Allowed) -> Result<Arc<ServerConfig>, String> {
         let mut provider = default_provider();
         let names: Vec<&str> = allowed.ciphers.iter().map(|name| name.trim()).collect();
@@ -69,7 +69,7 @@ impl Certificate {
                 let known = offered.join(", ");
                 return Err(format!("--tls-cipher-suites: {unknown} is not one of {known}"));
             }
-            // Those of TLS 1.3 cannot be chosen, as upstream.
+            // As upstream, the ciphers of TLS 1.3 cannot be chosen.
             let chosen = |suite: &_| is_of_tls13(suite) || names.contains(&name(suite).as_str());
             provider.cipher_suites.retain(chosen);
         }
@@ -87,7 +87,7 @@ fn wrong(path: &Path, error: &dyn Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// A cipher as upstream's flag names it.
+/// A cipher under the name that upstream's flag uses.
 fn name(suite: &tokio_rustls::rustls::SupportedCipherSuite) -> String {
     format!("{:?}", suite.suite()).replace("TLS13_", "TLS_")
 }

@@ -1,36 +1,38 @@
-//! The checks behind `/healthz`, `/livez` and `/readyz`, and how they are reported: all of a group
-//! without reasons, as everybody may ask for them, and each by itself with the reason.
+//! The checks behind `/healthz`, `/livez` and `/readyz`, and their reports: a group without
+//! reasons, because anonymous callers may read it, and each check alone with its reason.
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/server/healthz`.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How the scheduler is, as it says itself.
+/// The health of the scheduler, as it reports it.
 #[derive(Debug, Default)]
 pub struct Health {
-    /// Whether the cluster was read and is followed.
+    /// Whether the cluster was listed and is followed.
     pub followed: AtomicBool,
-    /// Whether the lease, if there is one, was lost.
+    /// Whether the lease, if one is used, was lost.
     pub lost: AtomicBool,
-    /// Whether the process was asked to end.
+    /// Whether the process is shutting down.
     pub ending: AtomicBool,
-    /// The name of the lease; "": none is taken.
+    /// The name of the lease; empty: none is used.
     lease: String,
 }
 
-/// A check: its name, and what is wrong.
+/// The name of a check, and its error.
 type Check = (&'static str, Result<(), String>);
 
 impl Health {
-    /// Of a scheduler that has just begun. `lease` is the name of its lease; "": it takes none.
+    /// The health of a scheduler that starts now. `lease` is the name of its lease; empty: none is
+    /// used.
     pub fn new(lease: &str) -> Health {
         Health { lease: lease.to_owned(), ..Health::default() }
     }
 
-    /// Answers for the path of a group of checks, or of one of them, and its query: `verbose` and
-    /// `exclude=NAME`. The result of each check of a group is given to `seen`, with the group and
-    /// the check. `None`: it is no such path. `true`: all is well.
+    /// Answers the path of a group of checks or of one check, with its query: `verbose` and
+    /// `exclude=NAME`. Passes the result of each check of a group to `seen`, with the names of
+    /// group and check. Returns whether all checks pass, and the text; `None`: it is not such a
+    /// path.
     pub fn answer(
         &self,
         path: &str,
@@ -51,7 +53,7 @@ impl Health {
         })
     }
 
-    /// The paths that are answered.
+    /// The paths that are served.
     pub fn paths(&self) -> impl Iterator<Item = String> {
         let groups = ["healthz", "livez", "readyz"].into_iter();
         groups.flat_map(|group| {
@@ -82,7 +84,7 @@ impl Health {
     }
 }
 
-/// What stands behind the path.
+/// The parsed request.
 struct Asked<'a> {
     verbose: bool,
     excluded: BTreeSet<&'a str>,

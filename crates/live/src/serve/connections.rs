@@ -1,9 +1,9 @@
-//! The connections of a port: how many there may be, how long one may be silent, and what happens
-//! when the process runs out of file descriptors. A caller that is there can always be answered:
-//! the connection that has been idle the longest makes room for it.
+//! The connections of a port: how many are allowed, how long one may be idle, and what happens when
+//! the process runs out of file descriptors. A new caller can always be served: the connection that
+//! has been idle the longest is closed for it.
 //!
 //! Upstream: `SecureServingInfo.Serve` in `staging/src/k8s.io/apiserver/pkg/server`, which has the
-//! same times but no limit.
+//! same timeouts but no limit.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,21 +16,21 @@ use rustix::process::{Resource, getrlimit};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-/// Connections at once where descriptors are plenty.
+/// Most connections at once if there are enough descriptors.
 const MOST: usize = 256;
-/// The part of all descriptors that connections may take: the rest is for the API server.
+/// Connections may use one in this many descriptors; the rest is for the API server.
 const SHARE: u64 = 4;
-/// How long to wait after a connection could not be accepted.
+/// Pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a connection may take.
+/// Limits for connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once.
+    /// Most connections at once.
     pub connections: usize,
-    /// Time for the TLS handshake.
+    /// Timeout of the TLS handshake.
     pub handshake: Duration,
-    /// Time until the head of a request is complete, from the start or the last answer on.
+    /// Timeout until the head of a request is complete, from the start or the last answer on.
     pub head: Duration,
 }
 
@@ -51,19 +51,19 @@ pub(super) struct Connections {
 
 #[derive(Default)]
 struct Table {
-    /// In the order in which they were opened.
+    /// Keyed by a number that increases with each connection.
     rows: BTreeMap<u64, Row>,
     next: u64,
 }
 
 struct Row {
     task: AbortHandle,
-    /// Since when it is idle, or answered.
+    /// When it became idle, or its answer began.
     since: Instant,
     answered: bool,
 }
 
-/// A connection's place in the table, free again when dropped.
+/// A connection's entry in the table, removed when dropped.
 pub(super) struct Slot {
     connections: Arc<Connections>,
     id: u64,
@@ -74,7 +74,7 @@ impl Connections {
         Arc::new(Connections { limit, open: Mutex::default() })
     }
 
-    /// Accepts for ever. What `converse` does with a connection runs in a task of its own.
+    /// Accepts connections forever. `converse` runs for each connection in a task of its own.
     pub async fn serve<S, F>(
         self: Arc<Self>,
         mut accept: impl AsyncFnMut() -> io::Result<S>,
@@ -82,7 +82,7 @@ impl Connections {
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        // A descriptor for a last caller, when others have taken all the rest.
+        // A reserved descriptor, released to accept one more caller when all others are used.
         let mut spare = spare_descriptor();
         loop {
             match accept().await {
@@ -91,7 +91,7 @@ impl Connections {
                     spare = spare.or_else(spare_descriptor);
                 }
                 Err(error) => {
-                    // The callers that were accepted last may be answered meanwhile.
+                    // Meanwhile callers accepted earlier may be answered.
                     sleep(PAUSE).await;
                     if is_exhausted(&error) && !self.table().close_one() {
                         spare = None;
@@ -122,7 +122,7 @@ impl Connections {
 
 impl Table {
     /// Closes the connection that has been idle the longest; if all are being answered, the one
-    /// that has waited the longest for that. `false`: there is none.
+    /// whose answer began first. `false`: there is none.
     fn close_one(&mut self) -> bool {
         let oldest = self.rows.iter().min_by_key(|(_, row)| (row.answered, row.since));
         let id = oldest.map(|(id, _)| *id);
@@ -131,7 +131,7 @@ impl Table {
     }
 }
 
-/// Whether the process, or the machine, has no descriptor left.
+/// Whether the process or the machine has no descriptor left.
 fn is_exhausted(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
@@ -141,7 +141,7 @@ fn spare_descriptor() -> Option<File> {
 }
 
 impl Slot {
-    /// Answers one request of the connection.
+    /// Answers one request, during which the connection does not count as idle.
     pub async fn answering<T>(&self, work: impl Future<Output = T>) -> T {
         self.mark(true);
         let answer = work.await;

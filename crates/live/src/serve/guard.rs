@@ -1,9 +1,10 @@
-//! Who may see what: an API server is asked whose token it is, and what that user may get.
+//! Authentication and authorization: an API server is asked whose token it is, and what that user
+//! may get.
 //!
-//! The two questions are objects to the API, token reviews and subject access reviews; nothing
-//! of them stays. Without anybody to ask about tokens every caller is anonymous; without anybody
-//! to ask about rights only the paths that are for everybody are answered. Certificates of
-//! callers are not looked at.
+//! Both requests are objects to the API, token reviews and subject access reviews, which it does
+//! not store. Without a server for token reviews every caller is anonymous; without a server for
+//! access reviews only the paths that are always allowed are answered. Client certificates are
+//! ignored.
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/server/options` (`authentication.go`,
 //! `authorization.go`).
@@ -24,25 +25,25 @@ use crate::link::{Link, Target};
 use crate::serve::{JSON, TEXT, plain};
 use crate::write::{Call, Calls, Content, Gate, Manner};
 
-/// Answers that are remembered at once; more are forgotten all together.
+/// Most cached answers; when it is reached, the cache is cleared.
 const REMEMBERED: usize = 1_000;
-/// Who may do everything.
+/// The group that may do everything.
 const MASTERS: &str = "system:masters";
 
-/// Who is asked, and how long an answer counts.
+/// Which API servers are asked, and how long an answer is cached.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Whom to ask whose token it is.
+    /// Where token reviews are sent.
     pub authentication: Option<Target>,
-    /// Whom to ask what a user may get.
+    /// Where subject access reviews are sent.
     pub authorization: Option<Target>,
-    /// Paths for everybody; `*` at the end stands for any rest.
+    /// Paths that are always allowed; `*` at the end matches any rest.
     pub allowed: Vec<String>,
-    /// How long a token is remembered.
+    /// How long the user of a token is cached.
     pub token: Duration,
-    /// How long a right is remembered.
+    /// How long an allowed access is cached.
     pub right: Duration,
-    /// How long a refusal is remembered.
+    /// How long a denied access is cached.
     pub refusal: Duration,
 }
 
@@ -60,7 +61,7 @@ impl Default for Access {
     }
 }
 
-/// An API server that is asked, from the first question on.
+/// The connection to an API server, opened with the first request.
 struct Asked {
     target: Target,
     calls: OnceCell<Calls>,
@@ -76,10 +77,10 @@ pub(super) struct Guard {
     verdicts: Memory<String, bool>,
 }
 
-/// Answers with the moment until which they count.
+/// Answers with their expiry.
 struct Memory<K, V>(Mutex<HashMap<K, (Instant, V)>>);
 
-/// How a request is refused.
+/// The response to a rejected request.
 type Refusal = Response<Full<Bytes>>;
 
 impl Guard {
@@ -96,10 +97,10 @@ impl Guard {
         }
     }
 
-    /// Whether a request may be answered.
+    /// Whether a request is allowed.
     ///
     /// # Errors
-    /// It may not: the answer to give instead.
+    /// The response to a request that is not.
     pub async fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
         let (path, verb) = (request.uri().path(), request.method().as_str().to_lowercase());
         let user = match token(request) {
@@ -119,7 +120,7 @@ impl Guard {
         }
     }
 
-    /// Whose token it is; `None`: nobody's.
+    /// The user of a token; `None`: the token is not valid.
     async fn user(&self, token: &str) -> Option<Value> {
         let Some(asked) = &self.tokens else { return Some(anonymous()) };
         if let Some(known) = self.users.get(token) {
@@ -160,7 +161,7 @@ impl Guard {
 }
 
 impl Asked {
-    /// The status that the server gives a review.
+    /// The status that the server returns for a review.
     async fn review(&self, path: &str, body: Value) -> Result<Value, Failure> {
         let calls = self.calls.get_or_try_init(|| async {
             let link = Link::new(self.target.clone()).await;
@@ -205,7 +206,7 @@ fn is_master(user: &Value) -> bool {
     user["groups"].as_array().is_some_and(|groups| groups.iter().any(|group| group == MASTERS))
 }
 
-/// The token of a request.
+/// The bearer token of a request.
 fn token<B>(request: &Request<B>) -> Option<&str> {
     let text = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = text.trim().split_once(' ')?;

@@ -1,7 +1,6 @@
-//! Health, metrics, configuration and state over HTTP, for whatever watches over the scheduler:
-//! `/healthz`, `/livez`, `/readyz`, `/metrics`, `/metrics/slis`, `/configz`, `/statusz` and
-//! `/flagz`, as kube-scheduler has them. With a [`certificate`] it is HTTPS, and then a [`guard`]
-//! asks the API server who may see what.
+//! Health, metrics, configuration and state over HTTP: `/healthz`, `/livez`, `/readyz`, `/metrics`,
+//! `/metrics/slis`, `/configz`, `/statusz` and `/flagz`, as in kube-scheduler. With a
+//! [`certificate`] it is HTTPS, and then a [`guard`] asks the API server what the caller may see.
 //!
 //! Upstream: `newEndpointsHandler` in `cmd/kube-scheduler/app/server.go`.
 
@@ -40,42 +39,42 @@ use connections::{Connections, Slot};
 use guard::{Access, Guard};
 pub use zpages::{PageGates, Zpages};
 
-/// The content type of health.
+/// The content type of health checks.
 const TEXT: &str = "text/plain; charset=utf-8";
 /// The content type of kube-scheduler's metrics.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// The content type of configurations and refusals.
+/// The content type of configurations and rejections.
 const JSON: &str = "application/json";
-/// Paths beside those of health checks and of gates.
+/// Paths in addition to those of health checks and feature gates.
 const PATHS: [&str; 3] = ["/configz", "/metrics", "/metrics/slis"];
 
 /// What is served.
 pub struct Endpoints {
-    /// How the scheduler is.
+    /// The health of the scheduler.
     pub health: Arc<Health>,
-    /// What it has counted.
+    /// Its metrics.
     pub registry: Registry,
     /// The results of its health checks.
     pub slis: Slis,
-    /// Its configuration, with everything written out.
+    /// Its configuration, with all defaults.
     pub config: Value,
-    /// What runs here, and with which flags.
+    /// Versions and flags.
     pub zpages: Zpages,
 }
 
 /// Where and how it is served, and which clients may read it.
 pub struct ListenConfig {
-    /// The address.
+    /// The address to listen on.
     pub address: SocketAddr,
     /// The certificate; `None`: plain HTTP.
     pub tls: Option<Arc<ServerConfig>>,
-    /// Who may see what; `None`: everybody everything.
+    /// Who may read what; `None`: everybody may read everything.
     pub access: Option<Access>,
-    /// What connections may take.
+    /// The limits of connections.
     pub limits: Limits,
 }
 
-/// What every connection needs.
+/// State shared by all connections.
 struct Served {
     endpoints: Arc<Endpoints>,
     guard: Option<Guard>,
@@ -83,10 +82,10 @@ struct Served {
     limits: Limits,
 }
 
-/// Answers until the program ends. Gives the address.
+/// Serves in the background until the program ends. Returns the address.
 ///
 /// # Errors
-/// The address cannot be used, or no thread be started.
+/// The address cannot be used, or no thread can be started.
 pub fn start(config: ListenConfig, endpoints: Arc<Endpoints>) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(config.address)?;
     listener.set_nonblocking(true)?;
@@ -98,7 +97,7 @@ pub fn start(config: ListenConfig, endpoints: Arc<Endpoints>) -> io::Result<Sock
         limits: config.limits,
     });
     let work = move || async move {
-        // Only a listener that is no socket fails here.
+        // Accepting fails only on a listener that is not a socket.
         let _ended = serve(listener, served).await;
     };
     runtime::spawn("health", work)?;
@@ -135,7 +134,7 @@ impl Served {
         });
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(self.limits.head);
-        // A connection that breaks is the caller's business.
+        // Errors of a connection concern only its caller.
         let _ended = server.serve_connection(TokioIo::new(stream), service).await;
     }
 
@@ -187,7 +186,7 @@ fn plain(code: StatusCode, content: &'static str, body: Vec<u8>) -> Response<Ful
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
-    // As Go's answers to errors have it; browsers take the type as it is named.
+    // As Go sets it for error responses; it stops browsers from guessing the type.
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
@@ -234,7 +233,7 @@ mod tests {
         let (address, _) = serve_within(None, Limits { connections, handshake: time, head: time });
         let mut silent: Vec<TcpStream> =
             (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
-        // One of them has begun to ask.
+        // One of them has started to send a request.
         silent[0].write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
         let began = Instant::now();
         for stream in &mut silent {

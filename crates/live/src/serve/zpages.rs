@@ -1,5 +1,5 @@
-//! `/statusz` and `/flagz`: what runs here and with which flags, as text for people and as
-//! objects of `config.k8s.io`.
+//! `/statusz` and `/flagz`: versions and flags of the process, as text for people and as objects of
+//! `config.k8s.io`.
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/server/statusz` and `flagz`.
 
@@ -23,10 +23,10 @@ const GROUP: &str = "config.k8s.io";
 /// The versions of the objects. The first is deprecated.
 const VERSIONS: [&str; 2] = ["v1alpha1", "v1beta1"];
 const GO_VERSION: &str = concat!("none: this is kubestep ", env!("CARGO_PKG_VERSION"));
-/// What makes CBOR recognizable as such.
+/// The tag that marks data as CBOR.
 const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
 
-/// Which pages there are and in which forms: feature gates.
+/// Which pages exist and in which media types: feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageGates {
     /// `ComponentStatusz`.
@@ -51,18 +51,18 @@ enum Page {
 }
 
 impl Zpages {
-    /// Pages of a process that starts now, with these values of flags.
+    /// The pages of a process that starts now, with these values of flags.
     pub fn new(gates: PageGates, flags: BTreeMap<String, String>) -> Zpages {
         Zpages { gates, flags, started: (Timestamp::now(), Instant::now()) }
     }
 
-    /// The paths that `/statusz` lists of these pages: itself it leaves out, as upstream.
+    /// The paths of these pages that `/statusz` lists; as upstream, without `/statusz` itself.
     pub fn paths(&self) -> impl Iterator<Item = String> {
         self.gates.flagz.then(|| "/flagz".to_owned()).into_iter()
     }
 
-    /// The page of a path, in the form that the headers ask for; `None`: there is no such page.
-    /// `listed` are the paths that the port answers.
+    /// The page of a path, in the media type that the headers ask for; `None`: there is no such
+    /// page. `listed` holds the paths that the port serves.
     pub fn answer(
         &self,
         path: &str,
@@ -93,7 +93,7 @@ impl Zpages {
         })
     }
 
-    /// The forms, in the order in which a star means them.
+    /// The media types on offer, in the order in which `*` selects them.
     fn offered(&self) -> Vec<Media> {
         let cbor = self.gates.cbor.then_some(Media::Cbor);
         [Media::Json, Media::Yaml, Media::Text].into_iter().chain(cbor).collect()
@@ -159,7 +159,7 @@ impl Zpages {
             ),
             "reason": "NotAcceptable", "code": code.as_u16(),
         });
-        // An error is an object of its own: nobody can ask for it as something else.
+        // An error is an object of its own and cannot be requested as another type.
         match negotiate(accept, &self.offered(), |_, target| target.is_none()) {
             Some(Chosen { media: media @ (Media::Yaml | Media::Cbor), .. }) => {
                 reply(code, &media.name(), encode(media, &status, pretty))
@@ -178,7 +178,7 @@ impl Page {
         }
     }
 
-    /// Text is no object; everything else has to be asked for as one that is known.
+    /// Text is not an object; every other media type must be requested with a known object type.
     fn allows(self, media: Media, target: Option<Target<'_>>) -> bool {
         let is_known = |target: Target<'_>| {
             target.group == GROUP
@@ -233,7 +233,7 @@ fn encode(media: Media, object: &Value, pretty: bool) -> Vec<u8> {
     }
 }
 
-/// Whether JSON is to be laid out: it is asked for, or the caller is a tool of people.
+/// Whether to indent JSON: it is requested, or the caller is an interactive tool.
 fn is_for_people(query: &str, agent: &str) -> bool {
     let asked = query.split('&').find_map(|part| part.strip_prefix("pretty="));
     match asked.filter(|value| !value.is_empty()) {
@@ -255,7 +255,7 @@ mod tests {
     use http_body_util::BodyExt;
     use tokio::runtime::Builder;
 
-    /// Code, content type, warning and body of an answer.
+    /// Status code, content type, whether there is a warning, and body of an answer.
     fn ask(cbor: bool, path: &str, accept: &str) -> (u16, String, bool, Vec<u8>) {
         let gates = PageGates { statusz: true, flagz: true, cbor };
         let flags = BTreeMap::from([("leader-elect".to_owned(), "true".to_owned())]);

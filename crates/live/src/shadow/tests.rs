@@ -1,4 +1,4 @@
-//! The shadow scheduler on a cluster whose own scheduler is played by the test.
+//! The shadow scheduler on a cluster whose own scheduler is simulated by the test.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use kubestep_framework::testing::{NodeBuilder, PodBuilder, key, node, pod};
 
 const SECOND: i64 = 1_000_000;
 
-/// A session on two nodes of four cores and, as the server's word, on `objects`.
+/// A session on two nodes of four cores, and the server's `objects`.
 struct Play {
     session: Session,
     shadow: Shadow,
@@ -33,7 +33,7 @@ impl Play {
         play
     }
 
-    /// The server has this object now.
+    /// The server sends this version of an object.
     fn says(&mut self, object: Object) {
         self.says_all(vec![object]);
     }
@@ -49,7 +49,7 @@ impl Play {
         self.shadow.take(&mut self.session, deltas, self.now);
     }
 
-    /// Our scheduler does what it can.
+    /// The embedded scheduler runs all cycles it can.
     fn works(&mut self) {
         assert!(!self.shadow.work(&mut self.session, Duration::from_secs(10)));
     }
@@ -88,11 +88,11 @@ fn what_no_scheduler_reads_is_no_step() {
     play.says(web().into());
     let steps = |play: &Play| play.session.timeline().steps().end();
     let before = steps(&play);
-    // Heartbeats, and what a kubelet says of a pod that runs.
+    // Heartbeats, and kubelet reports of a running pod.
     play.says_all(vec![node("n1").offers("cpu", "4").into(), node("n2").offers("cpu", "4").into()]);
     play.says(pod("old").requests("cpu", "2").on("n1").into());
     assert_eq!(steps(&play), before);
-    // There and back in one go is two changes, and each alone is one.
+    // A change and its reversal in one batch are two changes, each of which counts.
     play.says_all(vec![node("n2").offers("cpu", "1").into(), node("n2").offers("cpu", "4").into()]);
     assert_eq!(steps(&play), before + 1);
     play.says(node("n2").offers("cpu", "1").into());
@@ -136,7 +136,7 @@ fn another_pick_of_a_tie_is_taken_over() {
 #[test]
 fn a_node_that_we_refuse_is_named_with_the_plugin() {
     let mut play = Play::new(vec![pod("old").requests("cpu", "2").on("n1").into()]);
-    // In one go: ours decides right before theirs comes in.
+    // In one batch: the embedded scheduler decides right before the other decision is applied.
     play.says_all(vec![web().into(), web().on("n1").into()]);
     let reason = "Filter: NodeResourcesFit refuses n1 here: Insufficient cpu";
     assert_eq!(play.last(), (Verdict::Different, reason));

@@ -1,5 +1,5 @@
-//! Binding a pod to a node: `pods/binding`. The UID is sent along, so that a pod made anew under
-//! the same name is not meant.
+//! Binds a pod to a node: `pods/binding`. The UID is sent along, so that a pod recreated under the
+//! same name is not bound.
 
 use http::Method;
 use serde_json::json;
@@ -9,10 +9,10 @@ use crate::write::call::{Call, Calls, Content};
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::remote::{PodRef, Written};
 
-/// Binds.
+/// Binds the pod.
 ///
 /// # Errors
-/// The server did not bind: the pod is gone, is another, or has a node already.
+/// The server did not bind: the pod was deleted, recreated, or already has a node.
 pub(super) async fn bind(calls: &Calls, pod: PodRef, node: Symbol) -> Result<Written, Failure> {
     let (namespace, name) = (pod.key.namespace, pod.key.name);
     let body = json!({

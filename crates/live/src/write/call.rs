@@ -1,5 +1,5 @@
-//! How a write is sent: through the gate and the rate limit, with credentials that are renewed
-//! when they are not accepted any more, and again when the server asks for patience.
+//! How a write is sent: through the gate and the rate limiter, with renewed credentials if they are
+//! rejected, and again if the server asks to retry later.
 
 use http::{Method, Request};
 use kube::Client;
@@ -14,15 +14,15 @@ use crate::traffic;
 use crate::write::limiter::Limiter;
 use crate::write::{Gate, Manner};
 
-/// How often a write is sent again to a server that says when to come again.
+/// How often a write is sent again to a server that sends `Retry-After`.
 const PATIENCE: u32 = 10;
-/// How long an answer may take: as long as the server gives a request.
+/// Time limit of an answer: the same as the server's for a request.
 const ANSWER: Duration = Duration::from_secs(60);
-/// Between the attempts at a write that is tried again: client-go's default backoff.
+/// Pauses between the attempts of a retried write: client-go's default backoff.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
 
-/// What all writes of one client share.
+/// State shared by all writes of one client.
 pub(crate) struct Calls {
     link: Link,
     gate: Gate,
@@ -30,14 +30,14 @@ pub(crate) struct Calls {
     dry_run: bool,
 }
 
-/// What a body is.
+/// The format of a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
     /// An object, or options.
     Json,
     /// A JSON merge patch: lists are replaced.
     MergePatch,
-    /// Kubernetes' own patch: lists of named things are merged.
+    /// A strategic merge patch: lists of named things are merged.
     StrategicPatch,
 }
 
@@ -51,32 +51,32 @@ impl Content {
     }
 }
 
-/// A write.
+/// One write request.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// The verb.
+    /// The HTTP method.
     pub method: Method,
     /// The path.
     pub path: String,
-    /// What the body is.
+    /// The format of the body.
     pub content: Content,
     /// The body.
     pub body: Value,
 }
 
 impl Calls {
-    /// Through that way and gate.
+    /// Sends through this connection and gate.
     pub fn new(link: Link, gate: Gate, manner: &Manner) -> Calls {
         let limiter = Limiter::new(manner.qps, manner.burst);
         Calls { link, gate, limiter, dry_run: manner.dry_run }
     }
 
-    /// What lets writes pass.
+    /// The gate that all writes pass.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// Reads something that is to be written.
+    /// Reads an object before it is written.
     ///
     /// # Errors
     /// The server did not answer, or not with success.
@@ -84,7 +84,7 @@ impl Calls {
         self.link.get(path).await
     }
 
-    /// Makes a write and gives the server's answer.
+    /// Sends a write and returns the server's answer.
     ///
     /// # Errors
     /// The server did not answer, or not with success; or the gate closed meanwhile.
@@ -96,10 +96,10 @@ impl Calls {
         }
     }
 
-    /// Makes a write that does no harm when it is made twice, up to four times.
+    /// Sends an idempotent write, up to four times.
     ///
     /// # Errors
-    /// As [`Calls::make`], for the last time.
+    /// As [`Calls::make`], for the last attempt.
     pub async fn make_again(&self, call: &Call) -> Result<Vec<u8>, Failure> {
         for pause in PAUSES {
             match self.make(call).await {

@@ -1,5 +1,5 @@
-//! Claims of devices, where they are not updated as a whole: a user is removed, and a claim is
-//! deleted in spite of its finalizer.
+//! Writes to resource claims other than updates of the whole object: a user is removed, and a claim
+//! is deleted together with its finalizer.
 
 use std::time::Duration;
 
@@ -15,15 +15,16 @@ use kubestep_api::{Kind, Object, ResourceClaim};
 use kubestep_cluster::remote::Written;
 use kubestep_framework::pod::NamespacedName;
 
-/// How often the finalizer is removed from a claim that others keep changing, and the pause in
-/// between: client-go's `DefaultRetry`.
+/// How often the removal of the finalizer is retried after conflicts, and the pause in between:
+/// client-go's `DefaultRetry`.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Removes a user from `reservedFor` of a claim. The patch names no version and only the one
-/// entry, so that it cannot conflict with other pods' reservations.
+/// Removes a user from `reservedFor` of a claim. The patch has no version and only this entry, so
+/// it cannot conflict with other pods' reservations.
 ///
 /// # Errors
+/// The server rejected the patch.
 /// The server did not take it.
 pub(super) async fn release(
     calls: &Calls,
@@ -44,7 +45,7 @@ pub(super) async fn release(
 /// Removes the finalizer and deletes the claim.
 ///
 /// # Errors
-/// The server did not do either, though the claim is there.
+/// The server rejected one of them, although the claim exists.
 pub(super) async fn delete(
     calls: &Calls,
     claim: &ResourceClaim,
@@ -85,7 +86,7 @@ async fn remove_finalizer(
     Ok(())
 }
 
-/// What removes the finalizer; `None`: it is not there.
+/// The patch that removes the finalizer; `None`: the claim does not have it.
 fn without(claim: &ResourceClaim, finalizer: Symbol) -> Option<Value> {
     let metadata = &claim.metadata;
     let mut finalizers = metadata.finalizers.clone();

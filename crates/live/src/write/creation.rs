@@ -1,4 +1,4 @@
-//! Making an object: the claim that stands for a pod's extended resources.
+//! Creates an object: the claim for a pod's extended resources.
 
 use http::Method;
 
@@ -9,10 +9,10 @@ use crate::write::object::read;
 use kubestep_api::Object;
 use kubestep_cluster::remote::Written;
 
-/// Makes an object and gives it as the server made it.
+/// Creates an object and returns the server's version of it.
 ///
 /// # Errors
-/// The server did not make it.
+/// The server did not create it.
 pub(super) async fn create(calls: &Calls, object: &Object) -> Result<Written, Failure> {
     let (kind, namespace) = (object.kind(), object.metadata().namespace);
     let row = kinds::row(kind).ok_or_else(|| Failure::Malformed(format!("{kind} is not read")))?;

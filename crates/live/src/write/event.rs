@@ -1,4 +1,4 @@
-//! Events for people (events.k8s.io), written beside all else: none is worth waiting for.
+//! Events for people (events.k8s.io), written in the background; nothing waits for them.
 //!
 //! Upstream: client-go `tools/events`, with its eight workers, its queue of a thousand, and its
 //! twelve attempts.
@@ -24,40 +24,40 @@ use kubestep_framework::pod::NamespacedName;
 
 /// Events written at once.
 const WORKERS: usize = 8;
-/// Events that may wait; more are dropped.
+/// Events in the queue; further ones are dropped.
 const QUEUE: usize = 1_000;
-/// How often one is tried while the server is out of reach.
+/// Attempts at an event while the server cannot be reached.
 const TRIES: u32 = 12;
-/// Between two attempts.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(10);
 /// The API version of pod groups.
 const GROUPS: &str = "scheduling.k8s.io/v1alpha2";
-/// Between two looks for series that ended.
+/// Interval of the check for series that ended.
 const FINISH: Duration = Duration::from_secs(6 * 60);
 
-/// Who tells events.
+/// Writes events in the background.
 pub(super) struct Events {
     inbox: UnboundedSender<(ApiEvent, ResourceVersion)>,
     task: JoinHandle<()>,
 }
 
 impl Events {
-    /// Tells through these calls.
+    /// Writes events through `calls`.
     pub fn new(calls: Arc<Calls>) -> Events {
         let (inbox, events) = unbounded_channel();
         Events { inbox, task: tokio::spawn(tell_all(calls, events)) }
     }
 
-    /// Tells an event about a pod of that version, some time soon.
+    /// Queues an event about a pod of this version.
     pub fn tell(&self, event: ApiEvent, version: ResourceVersion) {
         // The task ends with the program.
         let _sent = self.inbox.send((event, version));
     }
 
-    /// Waits until all is told.
+    /// Waits until all queued events are written.
     pub async fn finish(self) {
         drop(self.inbox);
-        // A task that panicked has nothing left to tell.
+        // A task that panicked has nothing left to write.
         let _ended = self.task.await;
     }
 }
@@ -88,8 +88,8 @@ async fn tell_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, Re
     while under_way.join_next().await.is_some() {}
 }
 
-/// Tells one, as often as it takes while the server is out of reach. One that the server does
-/// not want is dropped.
+/// Writes one event, with retries while the server cannot be reached. An event that the server
+/// rejects is dropped.
 async fn tell(calls: &Calls, told: &Told, host: &str) {
     for _ in 0..TRIES {
         let answer = match told.series {
@@ -101,7 +101,7 @@ async fn tell(calls: &Calls, told: &Told, host: &str) {
         };
         let again = match answer {
             Err(Failure::Unreachable(_)) => true,
-            // The first of a series may not be there yet.
+            // The first event of a series may not exist yet.
             Err(Failure::Server { code: 409, .. }) => told.series.is_some(),
             _ => false,
         };
@@ -170,7 +170,7 @@ fn pod_json(pod: NamespacedName, uid: Symbol) -> Value {
     })
 }
 
-/// A time with six digits behind the second, which the API insists on.
+/// A time with six fractional digits, which the API requires.
 pub(crate) fn micros(time: Time) -> String {
     match jiff::Timestamp::from_microsecond(time.0) {
         Ok(time) => format!("{time:.6}"),
@@ -178,7 +178,7 @@ pub(crate) fn micros(time: Time) -> String {
     }
 }
 
-/// The name of this machine: in a cluster, that of the pod.
+/// The name of this machine; in a cluster, that of the pod.
 pub fn hostname() -> String {
     let set = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
     let read = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();

@@ -1,5 +1,5 @@
-//! Evicting a victim of preemption: the condition first, which says why, then the deletion. Both
-//! name the UID: another pod of the name is none of the scheduler's business.
+//! Evicts a victim of preemption: first sets the condition with the reason, then deletes the pod.
+//! Both name the UID, so that a recreated pod is left alone.
 
 use http::Method;
 use serde_json::json;
@@ -11,10 +11,10 @@ use kubestep_api::Condition;
 use kubestep_cluster::remote::{PodRef, Written};
 use kubestep_framework::host::PodStatusPatch;
 
-/// Evicts.
+/// Evicts the pod.
 ///
 /// # Errors
-/// The server marked or deleted nothing, though the pod is there.
+/// The server rejected the condition or the deletion, although the pod exists.
 pub(super) async fn evict(
     calls: &Calls,
     pod: PodRef,
@@ -39,7 +39,7 @@ pub(super) async fn evict(
     }
 }
 
-/// There is no such pod, or none of that UID.
+/// Whether there is no such pod, or none with that UID.
 fn is_gone(failure: &Failure) -> bool {
     match failure {
         Failure::Absent(_) => true,

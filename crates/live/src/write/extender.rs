@@ -1,5 +1,5 @@
-//! Binding through an extender: asked beside the scheduling, as upstream's binding goroutine does,
-//! for it may take its time. Upstream: `Bind` in `pkg/scheduler/extender.go`.
+//! Binds through an extender: called in the background, as in upstream's binding goroutine, because
+//! it may be slow. Upstream: `Bind` in `pkg/scheduler/extender.go`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,21 +11,21 @@ use kubestep_framework::extender::error_text;
 use kubestep_framework::host::ExtenderCall;
 use kubestep_framework::objects::Objects;
 
-/// Who is asked, once that is said.
+/// The function that calls extenders, once it is set.
 #[derive(Clone, Default)]
 pub(super) struct Extenders(Arc<OnceLock<ExtenderFn>>);
 
 impl Extenders {
-    /// Says who is asked. Only the first word counts.
+    /// Sets the function that calls extenders. Later calls are ignored.
     pub fn set(&self, extenders: ExtenderFn) {
         let _first = self.0.set(extenders);
     }
 }
 
-/// Lets an extender bind.
+/// Lets an extender bind the pod.
 ///
 /// # Errors
-/// It did not, or writing was stopped.
+/// The extender failed, or writing was stopped.
 pub(super) async fn bind(
     gate: &Gate,
     extenders: &Extenders,

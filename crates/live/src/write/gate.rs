@@ -1,10 +1,10 @@
-//! What lets writes pass: open while this program may write, closed the moment it may not.
+//! The gate that all writes pass: open while this program may write, closed the moment it may not.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Shared by all who write. Closing it ends what is on its way.
+/// Shared by all writers. Closing it cancels writes in flight.
 #[derive(Clone, Debug)]
 pub struct Gate(Arc<watch::Sender<State>>);
 
@@ -12,7 +12,7 @@ pub struct Gate(Arc<watch::Sender<State>>);
 enum State {
     Open,
     Closed(String),
-    /// For good.
+    /// Closed permanently; the reason.
     Shut(String),
 }
 
@@ -26,12 +26,12 @@ impl State {
 }
 
 impl Gate {
-    /// A gate that is closed for that reason.
+    /// A closed gate; `reason` is reported to the writes that it stops.
     pub fn closed(reason: &str) -> Gate {
         Gate(Arc::new(watch::Sender::new(State::Closed(reason.to_owned()))))
     }
 
-    /// Lets writes pass, unless it is shut.
+    /// Lets writes pass, unless it is shut permanently.
     pub fn open(&self) {
         self.0.send_if_modified(|state| {
             let closed = matches!(state, State::Closed(_));
@@ -42,7 +42,7 @@ impl Gate {
         });
     }
 
-    /// Stops all writes at once.
+    /// Stops all writes immediately.
     pub fn close(&self, why: &str) {
         self.0.send_if_modified(|state| {
             let open = matches!(state, State::Open);
@@ -53,7 +53,7 @@ impl Gate {
         });
     }
 
-    /// Stops all writes at once and for good.
+    /// Stops all writes immediately and permanently.
     pub fn shut(&self, why: &str) {
         self.0.send_replace(State::Shut(why.to_owned()));
     }
@@ -63,7 +63,7 @@ impl Gate {
         self.0.borrow().reason().is_none()
     }
 
-    /// Why it is closed, as soon as it is.
+    /// Waits until it is closed. Returns the reason.
     pub async fn until_closed(&self) -> String {
         let mut state = self.0.subscribe();
         let closed = state.wait_for(|state| state.reason().is_some()).await;

@@ -1,4 +1,4 @@
-//! Writes about one object are made in the order in which they were asked for.
+//! Writes to one object are sent in the order in which they were requested.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,18 +9,18 @@ use kubestep_api::Kind;
 use kubestep_cluster::remote::Request;
 use kubestep_framework::pod::NamespacedName;
 
-/// Whose writes are made one after the other.
+/// A sequence of writes that are sent one after another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lane {
-    /// An object's.
+    /// Writes to one object.
     Of(Kind, NamespacedName),
-    /// The evictions of a pod. They are a preemptor's, and do not wait for what the pod's own
-    /// scheduling writes: its binding may hang.
+    /// The evictions of a pod. They belong to a preemptor, and do not wait for the writes of the
+    /// pod's own scheduling: its binding may hang.
     Eviction(NamespacedName),
 }
 
 impl Lane {
-    /// Where a request belongs.
+    /// The lane of a request.
     pub fn of(request: &Request) -> Lane {
         match request {
             Request::Evict { pod, .. } => Lane::Eviction(pod.key),
@@ -46,20 +46,20 @@ impl Lane {
 
 type Ends = HashMap<Lane, (u64, oneshot::Receiver<()>)>;
 
-/// The newest write of each object that has some under way.
+/// The last write of each object that has writes in flight.
 #[derive(Default)]
 pub struct Lanes {
     ends: Arc<Mutex<Ends>>,
     entered: u64,
 }
 
-/// A place in a lane.
+/// A position in a lane.
 pub struct Place {
     before: Option<oneshot::Receiver<()>>,
     turn: Turn,
 }
 
-/// Held while it is one's turn.
+/// Held while the write is sent; dropping it starts the next one.
 pub struct Turn {
     lane: Lane,
     number: u64,
@@ -68,7 +68,7 @@ pub struct Turn {
 }
 
 impl Lanes {
-    /// Takes the next place.
+    /// Takes the next position.
     pub fn enter(&mut self, lane: Lane) -> Place {
         self.entered += 1;
         let (end, ended) = oneshot::channel();
@@ -80,10 +80,10 @@ impl Lanes {
 }
 
 impl Place {
-    /// Waits for those before.
+    /// Waits for the earlier writes of the lane.
     pub async fn turn(self) -> Turn {
         if let Some(before) = self.before {
-            // It ends by being dropped, which is an error to the channel.
+            // An earlier turn ends by being dropped, which the channel reports as an error.
             let _ended = before.await;
         }
         self.turn

@@ -1,5 +1,5 @@
-//! So many writes a second, as kube-scheduler's client limits itself: a bucket of `burst`
-//! tokens that fills at `qps` a second. Upstream: client-go `util/flowcontrol`.
+//! Limits writes per second, as kube-scheduler's client does: a bucket of `burst` tokens that
+//! refills at `qps` per second. Upstream: client-go `util/flowcontrol`.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::{Instant, sleep_until};
 
 /// A token bucket for writes, as client-go limits requests.
 pub struct Limiter {
-    /// Time for one token; `None`: no limit.
+    /// Time per token; `None`: no limit.
     each: Option<Duration>,
     burst: u32,
-    /// When the bucket would be full if nobody took any more.
+    /// When the bucket would be full if no more tokens were taken.
     full_at: Mutex<Option<Instant>>,
 }
 
@@ -29,13 +29,13 @@ impl Limiter {
         }
     }
 
-    /// Takes a token and gives when it may be used.
+    /// Takes a token and returns when it may be used.
     fn reserve(&self, now: Instant) -> Option<Instant> {
         let each = self.each?;
         let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
         let full = full_at.unwrap_or(now).max(now) + each;
         *full_at = Some(full);
-        // So far behind being full, that many tokens are there.
+        // Filling an empty bucket takes `whole`: until `full - whole` it has no token.
         let whole = each * self.burst;
         full.checked_sub(whole).filter(|at| *at > now)
     }

@@ -1,9 +1,9 @@
-//! The difference of two JSON documents as a merge patch (RFC 7396). What we know of an object
-//! is less than what the server has, so only what changed may be sent.
+//! The difference between two JSON documents as a merge patch (RFC 7396). We do not know every
+//! field that the server has, so only what changed may be sent.
 
 use serde_json::{Map, Value};
 
-/// What makes `after` of `before`; `None` if nothing does.
+/// The patch that turns `before` into `after`; `None` if they are equal.
 pub(super) fn difference(before: &Value, after: &Value) -> Option<Value> {
     match (before, after) {
         (before, after) if before == after => None,

@@ -1,11 +1,10 @@
-//! Writing to a live cluster: what the embedded scheduler wants written is carried to the API
-//! server beside the scheduling, and what became of it is brought back.
+//! Writes to a live cluster: sends the embedded scheduler's writes to the API server in the
+//! background and returns the results.
 //!
-//! A thread of its own makes the writes, many at once, but those about one object in their order:
-//! `Lane` says which are made one after the other.
-//! Every one of them passes the [`Gate`]: as soon as that is closed, because the lease or the
-//! connection is lost, what waits and what is on its way ends with an error. Each kind of write
-//! has its file; `call` is how all of them are sent.
+//! A separate thread sends many writes at once, but those to one object in order: `Lane` defines
+//! which are sequential. All of them pass the [`Gate`]: as soon as it is closed, because the lease
+//! or the connection is lost, queued writes and writes in flight fail. Each kind of write has its
+//! file; `call` sends them all.
 
 mod binding;
 mod call;
@@ -47,34 +46,35 @@ pub(crate) use event::micros;
 use extender::Extenders;
 use lanes::{Lane, Lanes};
 
-/// Writes at once of each sort, see [`Places`]. Upstream has no limit but its rate; API servers have.
+/// Writes at once of each sort, see [`Places`]. Upstream limits only its rate; API servers limit
+/// concurrency.
 const AT_ONCE: usize = 64;
-/// How long writes on their way may take at the end of the program.
+/// How long writes in flight may take when the program ends.
 const AT_END: Duration = Duration::from_secs(5);
 
-/// How writes are made.
+/// Rate limit and mode of writes.
 #[derive(Clone, Debug)]
 pub struct Manner {
-    /// Writes a second in the long run; not limited if negative.
+    /// Sustained writes per second; not limited if negative.
     pub qps: f32,
-    /// Writes that may be made at once after a pause.
+    /// Writes that may be sent at once after a pause.
     pub burst: u32,
-    /// The server only tries: it answers as if, and changes nothing.
+    /// Sends every write with `dryRun=All`.
     pub dry_run: bool,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// The request's.
+    /// The ticket of the request.
     pub ticket: u64,
-    /// What the scheduler hears of it.
+    /// The result for the scheduler.
     pub answer: Answer,
-    /// What was to be written, in a few words.
+    /// The write, in a few words.
     pub what: String,
 }
 
-/// Makes writes. Dropped, it finishes those on their way, unless its gate is closed.
+/// Sends writes. Dropping it finishes those in flight, unless its gate is closed.
 pub struct Writer {
     inbox: Option<UnboundedSender<Outgoing>>,
     answers: UnboundedReceiver<Answered>,
@@ -84,10 +84,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Gets ready to write to a cluster. The gate is closed.
+    /// Prepares to write to a cluster. The gate is closed.
     ///
     /// # Errors
-    /// There is no way to the cluster.
+    /// The cluster cannot be reached.
     pub fn start(target: Target, manner: Manner) -> Result<Writer, LinkError> {
         let (inbox, requests) = unbounded_channel();
         let (answered, answers) = unbounded_channel();
@@ -108,7 +108,7 @@ impl Writer {
                     Ok((main, events)) => {
                         let calls = |link| Arc::new(Calls::new(link, passed.clone(), &manner));
                         let (main, events) = (calls(main), calls(events));
-                        // Nobody listens if the program ends just now.
+                        // The receiver is dropped if the program ends now.
                         let _told = opened.send(Ok(()));
                         serve(main, Events::new(events), asked, requests, answered).await;
                     }
@@ -123,17 +123,17 @@ impl Writer {
         Ok(Writer { inbox: Some(inbox), answers, gate, extenders, thread: Some(thread) })
     }
 
-    /// What lets writes pass.
+    /// The gate that all writes pass.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// Says who is asked where an extender is to bind.
+    /// Sets the function that calls extenders to bind.
     pub fn bind_through(&self, extenders: ExtenderFn) {
         self.extenders.set(extenders);
     }
 
-    /// Makes a write, some time soon.
+    /// Queues a write.
     pub fn send(&self, request: Outgoing) {
         if let Some(inbox) = &self.inbox {
             // The thread ends with the program.
@@ -146,12 +146,12 @@ impl Writer {
         self.answers.recv().await
     }
 
-    /// The next answer, for who waits for more than that.
+    /// The next answer, for callers that wait for several things.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answered>> {
         self.answers.poll_recv(cx)
     }
 
-    /// How many answers wait to be taken.
+    /// How many answers are queued.
     pub fn waiting(&self) -> usize {
         self.answers.len()
     }
@@ -176,7 +176,7 @@ fn no_thread(error: &std::io::Error) -> LinkError {
     LinkError::Config { from: "the thread that writes".into(), problem: error.to_string() }
 }
 
-/// Makes writes until nobody asks for any more.
+/// Sends writes until the sender is dropped.
 async fn serve(
     calls: Arc<Calls>,
     events: Events,
@@ -202,7 +202,7 @@ async fn serve(
             let what = request.words();
             let answer = make(&calls, &extenders, request).await;
             let answer = answer.map_err(|failure| failure.words());
-            // At the end nobody may listen any more.
+            // At the end of the program the receiver may be dropped.
             let _told = answers.send(Answered { ticket, answer, what });
         });
     }
@@ -232,14 +232,14 @@ async fn make(calls: &Calls, extenders: &Extenders, request: Request) -> Result<
         Request::GroupCondition { key, uid, condition } => {
             pod_status::set_group_condition(calls, key, uid, &condition).await
         }
-        // Events have their own way.
+        // Events have a queue of their own.
         Request::Event { .. } => Ok(Written::Done),
     }
 }
 
-/// How many writes may be under way. Those that may take long are counted by themselves, so that
-/// no other waits for them: a slow extender keeps no pod from being bound by the API server, and
-/// bindings that hang keep no victim from being deleted.
+/// How many writes may be in flight. Slow sorts are counted separately, so that other writes do not
+/// wait for them: a slow extender does not delay bindings by the API server, and bindings that hang
+/// do not delay the deletion of victims.
 struct Places {
     extender: Arc<Semaphore>,
     eviction: Arc<Semaphore>,

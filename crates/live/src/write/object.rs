@@ -1,8 +1,8 @@
-//! Updates of volumes, and of claims of volumes and devices: what the scheduler writes before it
-//! binds a pod.
+//! Updates of volumes, volume claims and resource claims: what the scheduler writes before it binds
+//! a pod.
 //!
-//! A change is sent as what differs from the version that it was decided on, together with that
-//! version: when somebody else was faster, the server refuses it.
+//! An update is sent as the difference from the version that the decision was based on, together
+//! with that version: if another client was faster, the server rejects it.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -16,15 +16,15 @@ use kubestep_api::{Kind, Object};
 use kubestep_cluster::remote::Written;
 use kubestep_framework::pod::NamespacedName;
 
-/// The answer's code when somebody else was faster.
+/// The status code if another client was faster.
 pub(super) const CONFLICT: u16 = 409;
-/// The part of an object that has its own way to be written.
+/// The subresource that is written separately.
 const STATUS: &str = "status";
 
-/// Sends a change.
+/// Sends an update.
 ///
 /// # Errors
-/// The server did not take it: the object is gone, or is not as it was.
+/// The server rejected it: the object was deleted or has changed.
 pub(super) async fn update(
     calls: &Calls,
     before: &Object,
@@ -52,7 +52,7 @@ pub(super) async fn update(
     Ok(written)
 }
 
-/// Whether anything but the version changed.
+/// Whether anything besides the version changed.
 fn has_changes(patch: &Value) -> bool {
     let Some(patch) = patch.as_object() else { return false };
     patch.iter().any(|(name, value)| match (name.as_str(), value.as_object()) {
@@ -74,7 +74,7 @@ async fn send(
     let (method, content) = (Method::PATCH, Content::MergePatch);
     let call = Call { method, path: format!("{path}{part}"), content, body: patch };
     match calls.make(&call).await {
-        // Only updates of these are tried again.
+        // As upstream, only updates of resource claims are retried.
         Err(Failure::Server { code: CONFLICT, message }) if row.kind == Kind::ResourceClaim => {
             newest(calls, row, &path, message).await
         }
@@ -82,7 +82,7 @@ async fn send(
     }
 }
 
-/// What the object has become, so that the update can be tried again on that.
+/// The present version of the object, so that the update can be retried on it.
 async fn newest(
     calls: &Calls,
     row: &ReadKind,
@@ -97,7 +97,7 @@ async fn newest(
     }
 }
 
-/// The object that the server answers.
+/// The object in the server's answer.
 pub(super) fn read(row: &ReadKind, answer: &[u8]) -> Result<Written, Failure> {
     let text = String::from_utf8_lossy(answer);
     let object = list::read(&text, row, &row.api_version(row.versions[0]));

@@ -1,5 +1,5 @@
-//! Changing the status of a pod or a pod group, by Kubernetes' own patch, so that the conditions
-//! of others stay as they are. The UID is sent along, so that a later pod of the name is not meant.
+//! Changes the status of a pod or a pod group with a strategic merge patch, so that the conditions
+//! of other writers stay. The UID is sent along, so that a recreated pod is not changed.
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ use kubestep_framework::pod::NamespacedName;
 /// Sets a condition and the nominated node.
 ///
 /// # Errors
-/// The server did not take it.
+/// The server rejected the patch.
 pub(super) async fn patch(
     calls: &Calls,
     pod: PodRef,
@@ -35,10 +35,10 @@ pub(super) async fn patch(
     set(calls, pod, status.into()).await
 }
 
-/// Says which claim stands for the pod's extended resources.
+/// Sets the claim for the pod's extended resources.
 ///
 /// # Errors
-/// The server did not take it.
+/// The server rejected the patch.
 pub(super) async fn name_claim(
     calls: &Calls,
     pod: PodRef,
@@ -47,10 +47,10 @@ pub(super) async fn name_claim(
     set(calls, pod, json!({ "extendedResourceClaimStatus": status })).await
 }
 
-/// Says what the pod's claims take of the node's own resources.
+/// Sets what the pod's claims use of the node's own resources.
 ///
 /// # Errors
-/// The server did not take it.
+/// The server rejected the patch.
 pub(super) async fn name_node_resources(
     calls: &Calls,
     pod: PodRef,
@@ -62,7 +62,7 @@ pub(super) async fn name_node_resources(
 /// Sets a condition of a pod group.
 ///
 /// # Errors
-/// The server did not take it.
+/// The server rejected the patch.
 pub(super) async fn set_group_condition(
     calls: &Calls,
     group: NamespacedName,
@@ -70,7 +70,7 @@ pub(super) async fn set_group_condition(
     condition: &Condition,
 ) -> Result<Written, Failure> {
     let mut condition = condition_json(condition);
-    // Only conditions of pods have it.
+    // Only conditions of pods have this field.
     condition.as_object_mut().map(|fields| fields.remove("lastProbeTime"));
     let status = json!({ "conditions": [condition] });
     set_status(calls, (Kind::PodGroup, group, uid), status).await
@@ -92,7 +92,7 @@ async fn set_status(
     Ok(Written::Done)
 }
 
-/// A condition as the API has it.
+/// A condition in the API's format.
 fn condition_json(condition: &Condition) -> Value {
     let mut json = json!({
         "type": condition.type_,

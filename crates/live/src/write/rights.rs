@@ -1,16 +1,16 @@
-//! What a scheduler writes in a cluster: told to whoever has to agree before anything is
-//! written, and made into the role that allows it.
+//! What a scheduler writes to a cluster: shown to the user for confirmation before anything is
+//! written, and turned into the role that allows it.
 
 /// A kind of write.
 #[derive(Debug)]
 pub struct Right {
     /// The API group.
     pub group: &'static str,
-    /// The resource, with its part behind a slash.
+    /// The resource, with its subresource after a slash.
     pub resource: &'static str,
     /// The verbs.
     pub verbs: &'static [&'static str],
-    /// What for, as a sentence.
+    /// What it is for, as a sentence.
     pub what: &'static str,
 }
 
@@ -25,7 +25,7 @@ const fn right(
 
 const LEASES: &str = "leases";
 
-/// All that is written.
+/// All writes.
 pub const TABLE: &[Right] = &[
     right("", "pods/binding", &["create"], "pods are bound to nodes"),
     right(
@@ -70,7 +70,7 @@ pub const TABLE: &[Right] = &[
     ),
 ];
 
-/// What is written, a line each; the lease only where one is taken.
+/// The writes, one line each; the lease only if one is used.
 pub fn lines(takes_lease: bool) -> Vec<String> {
     let line = |right: &Right| {
         let of = if right.group.is_empty() { String::new() } else { format!(".{}", right.group) };
@@ -79,7 +79,7 @@ pub fn lines(takes_lease: bool) -> Vec<String> {
     TABLE.iter().filter(|right| takes_lease || right.resource != LEASES).map(line).collect()
 }
 
-/// The rules of a role that allows all of it, as YAML.
+/// The rules of a role that allows all writes, as YAML.
 pub fn rules() -> String {
     let mut yaml = String::new();
     for right in TABLE {

@@ -1,5 +1,5 @@
-//! Events that say the same again are counted in one: the first is made, the second makes a
-//! series of it, further ones only count until the series ends. Upstream: client-go
+//! Repeated events are counted in a series: the first one is created, the second turns it into a
+//! series, further ones only increase the count until the series ends. Upstream: client-go
 //! `tools/events/event_broadcaster.go`.
 
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use kubestep_api::{ResourceVersion, Time};
 use kubestep_framework::host::ApiEvent;
 use kubestep_framework::pod::NamespacedName;
 
-/// A series that is quiet for so long has ended, in microseconds.
+/// A series without events for this long has ended, in microseconds.
 const FINISH: i64 = 6 * 60 * 1_000_000;
 
-/// What makes two events the same.
+/// The fields in which repeated events are equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Sameness {
     kind: &'static str,
@@ -23,18 +23,18 @@ struct Sameness {
     related: Option<(NamespacedName, Symbol)>,
 }
 
-/// An event as it is told.
+/// An event as it is written.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Told {
-    /// Its name.
+    /// The name of the event object.
     pub name: String,
-    /// What it says.
+    /// The contents.
     pub event: ApiEvent,
     /// The version of the pod that it is about.
     pub version: ResourceVersion,
-    /// When it was told first.
+    /// When it first occurred.
     pub since: Time,
-    /// How often, and when last; `None` as long as it is one.
+    /// Count and last time; `None` if it occurred once.
     pub series: Option<(u32, Time)>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Takes an event in. Gives what is to be written: a new one, or one that became a series.
+    /// Adds an event. Returns what is to be written: a new event, or one that became a series.
     pub fn take(&mut self, event: ApiEvent, version: ResourceVersion, now: Time) -> Option<Told> {
         let same = Sameness {
             kind: event.kind,
@@ -69,7 +69,7 @@ impl Series {
         Some(told)
     }
 
-    /// Forgets what is quiet. Gives the series that ended, to be written with their last count.
+    /// Removes the series that ended. Returns them, to be written with their final count.
     pub fn finish(&mut self, now: Time) -> Vec<Told> {
         let quiet = |told: &Told| {
             let last = told.series.map_or(told.since, |(_, last)| last);
@@ -80,9 +80,9 @@ impl Series {
     }
 }
 
-/// The name of an event: that of the pod and the time, as client-go forms it.
+/// The name of an event: the pod's name and the time, as client-go forms it.
 fn name_of(pod: Symbol, now: Time) -> String {
-    /// What a name may have.
+    /// The longest name that the API allows.
     const LONGEST: usize = 253;
     let time = format!(".{:x}", now.0.saturating_mul(1_000));
     let room = LONGEST - time.len();

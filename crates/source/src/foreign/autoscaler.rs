@@ -1,9 +1,9 @@
 //! cluster-autoscaler's debugging snapshot (`/snapshotz`): the nodes with their pods, and pending
-//! pods that it expects to fit. Pods that it thinks fit nowhere, and all other kinds of objects,
-//! are not in it. Nodes that it only imagines, one for each node group, are left out.
+//! pods that it expects to fit. Pods that it expects to fit nowhere, and all other kinds of
+//! objects, are not part of it. Its template nodes, one for each node group, are skipped.
 //!
-//! Upstream: `cluster-autoscaler/debuggingsnapshot/debugging_snapshot.go` of
-//! kubernetes/autoscaler; before 1.31 each pod of a node stood in a field `Pod` of its own.
+//! Upstream: `cluster-autoscaler/debuggingsnapshot/debugging_snapshot.go` of kubernetes/autoscaler;
+//! before 1.31 each pod of a node was nested in a field `Pod`.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -58,7 +58,7 @@ struct ClusterNode<'a> {
     pods: Option<Vec<&'a RawValue>>,
 }
 
-/// A pod of a node as older versions write it.
+/// A pod of a node in the format of older versions.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct PodInfo<'a> {

@@ -1,6 +1,6 @@
 //! KAI-Scheduler's snapshot: a zip archive with `snapshot.json`, which holds the objects that
-//! KAI-Scheduler reads and its configuration. Queues, pod groups and topologies are KAI's own and
-//! mean nothing to kube-scheduler.
+//! KAI-Scheduler reads and its configuration. Its queues, pod groups and topologies are custom
+//! resources without a meaning for kube-scheduler.
 //!
 //! Upstream: `pkg/scheduler/plugins/snapshot/snapshot.go` of NVIDIA/KAI-Scheduler.
 
@@ -55,7 +55,7 @@ macro_rules! objects {
         }
 
         impl<'a> Objects<'a> {
-            /// All lists, with what their items are.
+            /// All lists, with the kind of their items.
             fn lists(self) -> Vec<(Expected, List<'a>)> {
                 vec![$(($expected, self.$field)),*]
             }

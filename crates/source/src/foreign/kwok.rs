@@ -1,6 +1,6 @@
-//! kwok's snapshots of a cluster: documents as everybody writes them, but that `kwokctl snapshot
-//! export` puts offsets from its start in place of times. With `--record` patches follow, each a
-//! document of the kind `ResourcePatch`: the state after the last one is taken.
+//! kwok's snapshots of a cluster: ordinary documents, except that `kwokctl snapshot export`
+//! replaces times by offsets from its start. With `--record`, patches follow, each a document of
+//! the kind `ResourcePatch`: the state after the last one is read.
 //!
 //! Upstream: `pkg/kwokctl/recording/time.go`, `pkg/kwokctl/snapshot/save.go` and
 //! `pkg/apis/action/v1alpha1/resource_patch_types.go` of kubernetes-sigs/kwok.
@@ -37,11 +37,11 @@ pub(super) const FORMAT: Format = Format {
     is_scheduler: false,
 };
 
-/// What stands for a time, up to the number of nanoseconds.
+/// The placeholder for a time, up to the number of nanoseconds.
 const OFFSET: &str = "$(time-offset-nanosecond ";
 const PATCH: &str = "kind: ResourcePatch";
 const PATCH_GROUP: &str = "action.kwok.x-k8s.io/";
-/// The time that the offsets are counted from: the file does not say which it was.
+/// The time that offsets are relative to: the file does not contain the real one.
 const START: &str = "2026-01-01T00:00:00Z";
 
 /// A change of an object.
@@ -79,7 +79,7 @@ enum Method {
     Delete,
 }
 
-/// Puts times where offsets stand.
+/// Replaces offsets by times.
 fn prepare(text: &mut String) {
     let Ok(start) = Time::parse(START) else { return };
     let mut out = String::with_capacity(text.len());
@@ -124,12 +124,12 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
 /// An object with its document and line.
 type Placed = (Value, u32, u32);
 
-/// What there is of a kind, a namespace and a name.
+/// The objects by kind, namespace and name.
 #[derive(Default)]
 struct State {
     objects: IndexMap<(String, Target), Option<Placed>>,
     patches: usize,
-    /// Nanoseconds from the start to the last patch.
+    /// Time of the last patch, in nanoseconds from the start.
     end: i64,
 }
 
@@ -181,7 +181,7 @@ fn wrong(message: String) -> DecodeError {
     DecodeError { object: "ResourcePatch".into(), message, ..DecodeError::default() }
 }
 
-/// The plural of a kind's name, by which patches call it.
+/// The plural of a kind, which patches refer to.
 fn plural(kind: &str) -> String {
     if let Some(kind) = Kind::by_name(kind) {
         return kind.plural().to_owned();

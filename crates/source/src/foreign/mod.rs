@@ -1,8 +1,10 @@
-//! Files that other tools write: each is recognized by what is in it, and read as far as it holds
-//! what a scheduler reads. What it does not hold is known of each format, so that it can be told.
+//! Files of other tools: each format is recognized by its contents, and the objects that a
+//! scheduler reads are taken from it. For each format it is known what it lacks, so that this can
+//! be reported.
 //!
-//! One format a file, all in the table [`FORMATS`]; each names the upstream file that writes it.
-//! The export of kube-scheduler-simulator is not here: captures are of the same format.
+//! One module per format; the table [`FORMATS`] lists them, and each names the upstream file that
+//! writes it. The export of kube-scheduler-simulator is not among them, because captures have the
+//! same format.
 
 mod autoscaler;
 mod kai;
@@ -21,19 +23,20 @@ use super::item::{Expected, Item};
 use super::json::Counter;
 use kubestep_api::Kind;
 
-/// A format of another tool.
+/// The format of a file that another tool writes.
 pub(super) struct Format {
     /// The tool, and what it writes: `cluster-autoscaler's debugging snapshot`.
     pub name: &'static str,
-    /// Whether a file that begins like that may be one. Quick: it is asked of every file.
+    /// Whether a file that begins with this text may have the format. Fast, because it is called
+    /// for every file.
     may_be: fn(&str) -> bool,
-    /// What is done to the text before it is cut up.
+    /// Transforms the text before it is split.
     pub prepare: fn(&mut String),
-    /// Cuts the text up; `None` if it is no such file after all.
+    /// Splits the text into objects; `None` if it does not have the format after all.
     pub read: for<'a> fn(&'a File) -> Result<Option<Contents<'a>>, Box<SourceError>>,
-    /// The kinds that it can hold.
+    /// The kinds that it can contain.
     holds: &'static [Kind],
-    /// Its tool is itself a scheduler, whose pods ask for it by name.
+    /// Whether the tool is itself a scheduler, which pods request by name.
     pub is_scheduler: bool,
 }
 
@@ -41,14 +44,14 @@ pub(super) struct Format {
 const FORMATS: &[Format] =
     &[simulator::FORMAT, autoscaler::FORMAT, kai::FORMAT, simkube::FORMAT, kwok::FORMAT];
 
-/// What a file of another tool comes to.
+/// The contents of a file of another tool.
 #[derive(Default)]
 pub(super) struct Contents<'a> {
     /// The objects.
     pub items: Vec<Item<'a>>,
-    /// Workloads whose pods are not in the file, but only what they would be made from.
+    /// Workloads whose pods are not in the file.
     pub manifests: Vec<Value>,
-    /// What a reader should know, one sentence each.
+    /// Notes for the user, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -57,23 +60,23 @@ pub(super) struct Contents<'a> {
 pub struct Foreign {
     /// The file as it was named.
     pub file: String,
-    /// What it is: `cluster-autoscaler's debugging snapshot`.
+    /// The name of the format: `cluster-autoscaler's debugging snapshot`.
     pub format: &'static str,
-    /// The kinds that no file of the format holds.
+    /// The kinds that the format cannot contain.
     pub lacks: Vec<Kind>,
-    /// Its tool is itself a scheduler, whose pods ask for it by name.
+    /// Whether the tool is itself a scheduler, which pods request by name.
     pub is_scheduler: bool,
-    /// What a reader should know, one sentence each.
+    /// Notes for the user, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// The formats that a file may be of which begins like that.
+/// The formats that a file with this beginning may have.
 pub(super) fn candidates(text: &str) -> Vec<&'static Format> {
     FORMATS.iter().filter(|format| (format.may_be)(text)).collect()
 }
 
 impl Format {
-    /// What is to be told about a file of this format.
+    /// The description of a file of this format.
     pub fn about(&self, file: &str, notes: Vec<String>) -> Foreign {
         let is_lacking = |kind: &Kind| !self.holds.contains(kind);
         Foreign {
@@ -86,23 +89,23 @@ impl Format {
     }
 }
 
-/// Leaves a text as it is.
+/// Leaves the text unchanged.
 fn as_is(_: &mut String) {}
 
-/// The name of the first field of the JSON object that a text begins with.
+/// The name of the first field of the JSON object at the start of a text.
 fn first_field(text: &str) -> Option<&str> {
     let name = text.trim_start().strip_prefix('{')?.trim_start().strip_prefix('"')?;
     name.split_once('"').map(|(name, _)| name)
 }
 
-/// Parts of a file's JSON as items, in the order given.
+/// Converts parts of a file's JSON to items, in the order of the file.
 fn items<'a>(
     file: &'a File,
     parts: impl IntoIterator<Item = (&'a str, u32, Expected)>,
 ) -> Vec<Item<'a>> {
     let mut parts: Vec<_> =
         parts.into_iter().filter(|(text, ..)| *text != "null").enumerate().collect();
-    // Places are counted from the file's beginning on.
+    // Lines are counted from the start of the file, so parts have to be in its order.
     parts.sort_by_key(|(_, (text, ..))| text.as_ptr() as usize);
     let mut counter = Counter::new(file.piece());
     let mut items: Vec<(usize, Item<'a>)> = parts

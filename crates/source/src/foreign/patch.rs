@@ -1,11 +1,12 @@
-//! Strategic merge patches, as Kubernetes' clients write them: mappings are merged, `null` takes a
-//! field away, and some lists are merged item by item.
+//! Strategic merge patches, as Kubernetes clients write them: mappings are merged, `null` deletes a
+//! field, and some lists are merged item by item.
 //!
-//! Upstream: `apimachinery/pkg/util/strategicpatch`, and the tags `patchMergeKey` of the API's types.
+//! Upstream: `apimachinery/pkg/util/strategicpatch`, and the tags `patchMergeKey` of the API's
+//! types.
 
 use serde_json::{Map, Value};
 
-/// The lists that are merged, with the fields of which one tells their items apart.
+/// Lists that are merged, with the possible merge keys.
 const MERGED: &[(&str, &[&str])] = &[
     ("addresses", &["type"]),
     ("allocatedResourcesStatus", &["name"]),
@@ -28,7 +29,7 @@ const MERGED: &[(&str, &[&str])] = &[
     ("volumeMounts", &["mountPath"]),
     ("volumes", &["name"]),
 ];
-/// Lists of plain values to which a patch adds.
+/// Lists of scalars that a patch appends to.
 const SETS: &[&str] = &["finalizers"];
 
 const DIRECTIVE: &str = "$patch";
@@ -36,7 +37,7 @@ const RETAINED: &str = "$retainKeys";
 const DELETED: &str = "$deleteFromPrimitiveList/";
 const ORDER: &str = "$setElementOrder/";
 
-/// Changes an object by a patch of it.
+/// Applies a patch to an object.
 pub(super) fn apply(value: &mut Value, patch: Value) {
     let Value::Object(mut patch) = patch else {
         *value = patch;
@@ -86,7 +87,7 @@ fn field(fields: &mut Map<String, Value>, name: String, change: Value) {
     }
 }
 
-/// Whether all items of a patch can be told apart.
+/// Whether every item of a patch has a merge key.
 fn keyed(changes: &[Value], keys: &[&str]) -> bool {
     let is_replacement = |item: &Value| item[DIRECTIVE] == "replace";
     !changes.iter().any(is_replacement) && changes.iter().all(|item| key_of(item, keys).is_some())

@@ -1,10 +1,12 @@
 //! SimKube's trace of a cluster: MessagePack with an event for each second in which a tracked
-//! object was applied or deleted. What there was at its end is taken. Mostly workloads are tracked,
-//! whose pods are made as their controllers would; nodes never are.
+//! object was applied or deleted. The state at its end is read. Mostly workloads are tracked, whose
+//! pods are created as their controllers would; nodes never are.
 //!
-//! Read is version 2 of the format, as MessagePack or as the JSON that `msgpack2json` makes of it.
+//! Version 2 of the format is supported, as MessagePack or as the JSON that `msgpack2json` makes of
+//! it.
 //!
-//! Upstream: `sk-core/src/trace/mod.rs`, `event.rs` and `docs/ref/trace-files.md` of acrlabs/simkube.
+//! Upstream: `sk-core/src/trace/mod.rs`, `event.rs` and `docs/ref/trace-files.md` of
+//! acrlabs/simkube.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -17,9 +19,9 @@ use crate::item::{self, Expected, Item};
 use kubestep_api::words::count;
 use kubestep_api::{Kind, Time};
 
-/// The version that is read.
+/// The supported version of the format.
 const VERSION: u16 = 2;
-/// The fields, of which any may be the first.
+/// The top-level fields, any of which may be the first.
 const FIELDS: &[&str] = &["version", "config", "events", "index", "pod_lifecycles"];
 
 pub(super) const FORMAT: Format = Format {
@@ -31,7 +33,7 @@ pub(super) const FORMAT: Format = Format {
     is_scheduler: false,
 };
 
-/// What is read of a trace: other fields are SimKube's bookkeeping.
+/// The fields that are read; the others are SimKube's bookkeeping.
 #[derive(Serialize, Deserialize)]
 struct Trace {
     version: u16,
@@ -46,7 +48,8 @@ struct Event {
     deleted_objs: Vec<Value>,
 }
 
-/// True of the first bytes of a trace in MessagePack: a short mapping, then a short text.
+/// Whether these are the first bytes of a trace in MessagePack: a short mapping, then a short
+/// string.
 pub(crate) fn is_trace(head: &[u8]) -> bool {
     let is = |field: &&str| {
         let length = 0xa0 | field.len() as u8;
@@ -55,7 +58,7 @@ pub(crate) fn is_trace(head: &[u8]) -> bool {
     head.first().is_some_and(|byte| byte & 0xf0 == 0x80) && FIELDS.iter().any(is)
 }
 
-/// A trace in MessagePack as JSON.
+/// Converts a trace in MessagePack to JSON.
 pub(crate) fn to_json(name: &str, bytes: &[u8]) -> Result<String, Box<SourceError>> {
     let trace: Trace = rmp_serde::from_slice(bytes).map_err(|error| {
         let message =
@@ -100,14 +103,14 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
     Ok(Some(contents))
 }
 
-/// What tells objects apart.
+/// API version, kind, namespace and name.
 fn identity(object: &Value) -> [String; 4] {
     let metadata = &object["metadata"];
     [&object["apiVersion"], &object["kind"], &metadata["namespace"], &metadata["name"]]
         .map(|field| field.as_str().unwrap_or_default().to_owned())
 }
 
-/// Whether pods are made from it.
+/// Whether the object is a workload with a pod template.
 fn has_template(object: &Value) -> bool {
     ["/spec/template", "/spec/jobTemplate"].iter().any(|path| object.pointer(path).is_some())
 }

@@ -1,7 +1,6 @@
-//! kube-scheduler-simulator's record of a cluster (`record.jsonl`): a line of JSON for each
-//! change, `{"time", "event", "resource"}`, of which only the state after the last one is taken.
-//! Of a deleted object a line holds kind and name only. A line that was being written when the
-//! recorder ended is left out.
+//! kube-scheduler-simulator's record of a cluster (`record.jsonl`): a line of JSON for each change,
+//! `{"time", "event", "resource"}`. The state after the last one is read. For a deleted object a
+//! line contains kind and name only. An incomplete last line is skipped.
 //!
 //! Upstream: `simulator/recorder/recorder.go` of kubernetes-sigs/kube-scheduler-simulator.
 
@@ -33,7 +32,7 @@ pub(super) const FORMAT: Format = Format {
     is_scheduler: false,
 };
 
-/// A change.
+/// One change.
 #[derive(Deserialize)]
 struct Line<'a> {
     time: String,
@@ -49,7 +48,7 @@ enum Event {
     Delete,
 }
 
-/// What tells objects apart.
+/// Identifies an object across lines.
 #[derive(Deserialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "camelCase")]
 struct Identity {
@@ -72,7 +71,7 @@ fn may_be(text: &str) -> bool {
 }
 
 fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
-    // What was deleted keeps its place: the order is that of the queue.
+    // A deleted object keeps its position: the order is that of the queue.
     let mut state: IndexMap<Identity, Option<(&str, u32)>> = IndexMap::new();
     let (mut changes, mut at, mut last) = (0, 0, String::new());
     let mut notes = Vec::new();
@@ -89,7 +88,7 @@ fn read(file: &File) -> Result<Option<Contents<'_>>, Box<SourceError>> {
                 notes.push("its last line is cut off and was left out".to_owned());
                 break;
             }
-            // The first line decides whether it is a record.
+            // The first line decides whether the file is a record.
             Err(_) if changes == 0 => return Ok(None),
             Err(error) => return Err(file.piece().syntax_error(changes + 1, at, &error)),
         }

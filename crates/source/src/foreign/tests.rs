@@ -1,4 +1,4 @@
-//! Formats are told apart by their content, and patches change what they say.
+//! Formats are recognized by their content, and patches are applied.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn formats_are_told_by_what_is_in_a_file() {
     }
 }
 
-/// What begins like a foreign file but is none is read as any other.
+/// A file that only begins like a foreign format is read as ordinary input.
 #[test]
 fn what_only_looks_like_a_foreign_file_is_read_as_it_is() {
     for text in [

@@ -1,10 +1,10 @@
-//! Recordings: a cluster as it was listed and all that happened to it since, one JSON record a
-//! line, as `schema/recording.v1.json` describes them.
+//! Recordings: a cluster as it was listed and all its changes since, one JSON record per line, as
+//! `schema/recording.v1.json` describes them.
 //!
-//! The first line is the header, then come, in bundles, expectations, the lists, a line that ends them, and the changes in
-//! the order of their arrival. A file that ends early, also one packed with gzip, is read up to
-//! its last whole record. A bundle is the same format: a recording with what is expected of it,
-//! or the lists alone.
+//! The first line is the header. Then follow expectations (only in bundles), the lists, a line that
+//! ends them, and the changes in the order of their arrival. A truncated file, even if compressed
+//! with gzip, is read up to its last complete record. A bundle has the same format: a recording
+//! with expectations, or the lists alone.
 
 mod read;
 #[cfg(test)]
@@ -26,39 +26,39 @@ pub(super) use read::{Read, looks_like, needed, read};
 /// The schema that the header names.
 pub const SCHEMA: &str = "kubestep/recording/v1";
 
-/// The first line: what was recorded, by what, and how it is to be decided.
+/// The first line: what was recorded, which program recorded it, and the scheduler's settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Header {
-    /// [`SCHEMA`]; it comes first, as that is how a recording is recognized.
+    /// [`SCHEMA`]; it comes first, because a recording is recognized by it.
     pub schema: String,
-    /// `header`.
+    /// Always `header`.
     pub record: String,
     /// The version of kubestep that wrote it.
     pub kubestep: String,
-    /// The API server's version; "" where there was none.
+    /// The API server's version; empty if there was none.
     pub server_version: String,
-    /// The kubeconfig's context, or the files it was made of.
+    /// The context of the kubeconfig, or the files it was made from.
     pub context: String,
-    /// When the lists were complete, by the server's clock; none if nothing tells.
+    /// When the lists were complete, by the server's clock; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listed_at: Option<Time>,
-    /// Of kinds with a namespace only what is in these; all if there are none.
+    /// The recorded namespaces for kinds with a namespace; empty: all.
     pub namespaces: Vec<String>,
     /// The kinds that could not be read.
     pub missing: Vec<MissingKind>,
-    /// The scheduler's configuration, if one was named.
+    /// The scheduler's configuration, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler_config: Option<Value>,
-    /// The feature gates, as `--feature-gates` takes them, if some were named.
+    /// The feature gates in the format of `--feature-gates`, if any were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feature_gates: Option<String>,
-    /// Whether all names were replaced by others.
+    /// Whether all names were replaced by pseudonyms.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
 }
 
-/// Any other line.
+/// Any line after the header.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "record", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[allow(missing_docs, reason = "the schema says what each field is")]
@@ -67,9 +67,9 @@ pub enum Line {
     Object { kind: &'static str, object: Value },
     /// The lists are complete.
     Listed { objects: usize },
-    /// An object is new or has changed.
+    /// An object was added or changed.
     Put { at: Time, kind: &'static str, object: Value },
-    /// An object is gone.
+    /// An object was deleted.
     Delete {
         at: Time,
         kind: &'static str,
@@ -77,7 +77,7 @@ pub enum Line {
         namespace: String,
         name: String,
     },
-    /// What the cluster's scheduler did to a pod, as the change before shows it.
+    /// What the cluster's scheduler decided about a pod, derived from the change before this line.
     Decision {
         at: Time,
         pod: String,
@@ -89,70 +89,70 @@ pub enum Line {
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// What the cluster's scheduler told as an event.
+    /// An event that the cluster's scheduler reported.
     Event { at: Time, pod: String, uid: String, reporter: String, reason: String, message: String },
-    /// What was to be said about the connection.
+    /// A notice about the connection.
     Notice { at: Time, serious: bool, text: String },
-    /// What is expected of the cluster when it is run, as in a test.
+    /// The expected results of running the cluster, as in a test.
     Expect { expect: Value },
-    /// Nothing comes after this: it was ended, and not cut off.
+    /// The recording was ended properly and is not truncated.
     End { at: Option<Time>, changes: usize },
 }
 
-/// A recording that was read: what happened after its lists.
+/// The part of a recording after its lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
-    /// Its first line.
+    /// The header line.
     pub header: Header,
     /// When the lists were complete.
     pub listed_at: Time,
-    /// When it ends.
+    /// When the recording ends.
     pub ended_at: Time,
     /// The changes, in the order of their arrival.
     pub changes: Vec<Recorded>,
-    /// What was told beside them, in the order of its arrival.
+    /// Events and notices between the changes, in the order of their arrival.
     pub notes: Vec<Noted>,
-    /// What is expected, as YAML: the `expect` of a test.
+    /// The expected results as YAML: the `expect` of a test.
     pub expect: Option<String>,
 }
 
-/// Something that was told and changed nothing.
+/// An event or notice, which changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noted {
     /// When it arrived, by the server's clock.
     pub at: Time,
     /// The line of the file, from 1.
     pub line: u32,
-    /// What was told.
+    /// The event or notice.
     pub note: Note,
 }
 
-/// What was told.
+/// A record that does not change the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A scheduler told an event about a pod.
+    /// A scheduler reported an event about a pod.
     Event {
         /// The pod, `namespace/name`.
         pod: String,
         /// Its UID.
         uid: String,
-        /// Who told it.
+        /// The reporting scheduler.
         reporter: String,
-        /// `Scheduled` and the like.
+        /// `Scheduled`, `FailedScheduling` and so on.
         reason: String,
-        /// Its words.
+        /// The message, for people.
         message: String,
     },
-    /// Something was to be said about the connection.
+    /// A notice about the connection.
     Notice {
-        /// Whether what was shown could be wrong or old from then on.
+        /// Whether the display could be wrong or stale from then on.
         serious: bool,
         /// One sentence.
         text: String,
     },
 }
 
-/// A change and when it arrived.
+/// A change and its time of arrival.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     /// When it arrived, by the server's clock.
@@ -166,14 +166,14 @@ pub struct Recorded {
 /// What changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// An object is new or has changed.
+    /// An object was added or changed.
     Put(Object),
-    /// An object is gone.
+    /// An object was deleted.
     Delete(ObjectKey),
 }
 
 impl Recording {
-    /// Up to which time `until` asks for: a time, or so long after the lists.
+    /// Parses `until`: a time, or a duration after the lists.
     ///
     /// # Errors
     /// It is neither, or before the lists.
@@ -198,23 +198,23 @@ impl Recording {
         }
     }
 
-    /// The changes up to a time, all without.
+    /// The changes up to a time; `None`: all.
     pub fn until(&self, until: Option<Time>) -> &[Recorded] {
         let end = until.map_or(self.changes.len(), |until| {
-            // Clocks may be set back: what arrived before counts.
+            // Clocks may be set back, so the order of arrival decides.
             self.changes.iter().take_while(|change| change.at <= until).count()
         });
         self.changes.get(..end).unwrap_or_default()
     }
 
-    /// What was told up to a time, all without.
+    /// The events and notices up to a time; `None`: all.
     pub fn notes_until(&self, until: Option<Time>) -> impl Iterator<Item = &Noted> {
         self.notes.iter().filter(move |noted| until.is_none_or(|until| noted.at <= until))
     }
 }
 
 impl Recording {
-    /// Tells an input what the header says, and becomes a part of it.
+    /// Adds the header's data to the input, and becomes part of it.
     pub(super) fn describe(self, input: &mut Input, file: Symbol) {
         let header = &self.header;
         input.captured.at = header.listed_at.map(|at| at.to_string()).unwrap_or_default();
@@ -228,7 +228,7 @@ impl Recording {
         input.recording = Some(self);
     }
 
-    /// Leaves out the changes of objects that the filter does not take.
+    /// Removes the changes of objects that the filter excludes.
     pub(super) fn keep(&mut self, filter: &Filter) {
         for change in &mut self.changes {
             if let What::Put(object) = &mut change.what {
@@ -237,16 +237,16 @@ impl Recording {
         }
         self.changes.retain(|change| match &change.what {
             What::Put(object) => filter.takes(object),
-            // Whoever was never taken is not missed.
+            // Deleting an object that was never added has no effect.
             What::Delete(_) => true,
         });
     }
 }
 
 impl Input {
-    /// Makes an input that is a recording the cluster as it was at `until`, in the end without:
-    /// what changed up to then is in the objects, as if they had been listed at that time. Adds
-    /// what a reader should know. Other inputs stay as they are.
+    /// Turns a recording into the cluster as it was at `until` (`None`: at its end): the changes up
+    /// to then are applied to the objects, as if they had been listed at that time. Adds warnings
+    /// for the user. Other inputs are unchanged.
     pub fn wind(&mut self, until: Option<Time>) {
         let Some(recording) = self.recording.take() else { return };
         let mut folding = Folding::default();
@@ -264,8 +264,8 @@ impl Input {
         check::warn(self);
     }
 
-    /// Leaves an input that is a recording as it was listed: what changed later is for whoever
-    /// replays it. Adds what a reader should know.
+    /// Keeps a recording as it was listed; the later changes are for a replay. Adds warnings for
+    /// the user.
     pub fn begin(&mut self) {
         if let Some(recording) = &self.recording {
             let goes_on = !recording.changes.is_empty();
@@ -278,7 +278,7 @@ impl Input {
     }
 }
 
-/// Objects that change: each stays in the place where it was seen first.
+/// Applies changes to objects: each keeps the position at which it was added.
 #[derive(Default)]
 struct Folding {
     slots: Vec<Option<Loaded>>,
@@ -295,7 +295,7 @@ impl Folding {
         let slot = self.at.get(&key).and_then(|at| self.slots.get_mut(*at));
         match slot.filter(is_same) {
             Some(slot) => *slot = Some(loaded),
-            // One that was made anew comes last.
+            // A recreated object is moved to the end.
             None => {
                 self.delete(&key);
                 self.at.insert(key, self.slots.len());

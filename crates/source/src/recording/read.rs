@@ -1,5 +1,5 @@
-//! Reading a recording: whole lines are decoded side by side, many at a time, and put in their
-//! order. What is behind the last whole line is given up, with a word about it.
+//! Reads a recording: complete lines are decoded in parallel, many at a time, and put in order. The
+//! rest after the last complete line is dropped with a warning.
 
 use std::path::Path;
 
@@ -17,18 +17,18 @@ use kubestep_api::decode::{Decoded, Text, decode};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ObjectKey, Time};
 
-/// What every recording begins with.
+/// Every recording begins with this text.
 const BEGIN: &str = "{\"schema\":\"kubestep/recording/";
 
-/// What was read of a recording.
+/// The parts of a recording.
 pub(crate) struct Read {
-    /// The lists: each object with its line.
+    /// The objects of the lists with their lines.
     pub objects: Vec<(u32, Object)>,
     pub recording: Recording,
     pub warnings: Vec<String>,
 }
 
-/// A line as it is written.
+/// The fields of a line in the file.
 #[derive(Deserialize)]
 struct Raw<'a> {
     record: &'a str,
@@ -46,7 +46,7 @@ struct Raw<'a> {
     expect: Option<&'a RawValue>,
 }
 
-/// An event as it is written.
+/// The fields of an event in the file.
 #[derive(Deserialize)]
 struct RawEvent {
     pod: String,
@@ -56,14 +56,14 @@ struct RawEvent {
     message: String,
 }
 
-/// A notice as it is written.
+/// The fields of a notice in the file.
 #[derive(Deserialize)]
 struct RawNotice {
     serious: bool,
     text: String,
 }
 
-/// A line that was understood.
+/// A decoded line.
 enum Parsed {
     Header(Box<Header>),
     Object(Object),
@@ -73,18 +73,18 @@ enum Parsed {
     Note(Time, Note),
     Expect(String),
     End(Option<Time>),
-    /// What is there for other programs, or is not known yet.
+    /// For other programs, or for a later version.
     Other,
 }
 
 type Problem = Box<SourceError>;
 
-/// Whether a text that begins like this is a recording. Blanks in front are not looked over.
+/// Whether a text with this beginning is a recording. Leading whitespace is not skipped.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.starts_with(BEGIN)
 }
 
-/// How much text says whether it is a recording.
+/// How many bytes [`looks_like`] needs.
 pub(crate) fn needed() -> usize {
     BEGIN.len()
 }
@@ -107,7 +107,7 @@ pub(crate) fn read(
             return Err(too_large(&reader.name, building.lines as usize + 1));
         }
         if whole == 0 && more {
-            // A line that is longer than a block: its end is still to come.
+            // The line is longer than a block and is not complete yet.
             more = reader.read_more(&mut text)?;
             continue;
         }
@@ -116,18 +116,18 @@ pub(crate) fn read(
         add(&reader.progress().decoded, found);
         text.drain(..whole);
     }
-    // A last line without an end may be whole all the same.
+    // A last line without a line end may still be complete.
     if !text.trim().is_empty() && serde_json::from_str::<&RawValue>(&text).is_ok() {
         building.take(&text)?;
     }
     building.finish()
 }
 
-/// Looks for expectations in a file: `None` if it is no recording, `Some(None)` if it is one
-/// without any. They stand in its second line.
+/// Reads the expectations in a file: `None` if it is not a recording, `Some(None)` if it is one
+/// without expectations. They are in its second line.
 ///
 /// # Errors
-/// The file cannot be read, or its second line is no JSON.
+/// The file cannot be read, or its second line is not JSON.
 pub fn expectations(path: &Path) -> Result<Option<Option<String>>, Problem> {
     let progress = Progress::default();
     let mut reader = files::open(path, &progress)?;
@@ -150,16 +150,16 @@ pub fn expectations(path: &Path) -> Result<Option<Option<String>>, Problem> {
     }
 }
 
-/// A recording as far as it was read.
+/// A recording that is being read.
 struct Building {
     file: String,
-    /// Lines so far.
+    /// Number of lines so far.
     lines: u32,
     read: Read,
     header: bool,
     listed: bool,
     ended: bool,
-    /// The last whole record, in a few words.
+    /// The last complete record, in a few words.
     last: String,
 }
 
@@ -171,7 +171,7 @@ impl Building {
         Building { file: file.into(), lines: 0, read, header, listed, ended, last: String::new() }
     }
 
-    /// Takes whole lines in; gives how many there were.
+    /// Decodes complete lines. Returns how many there were.
     fn take(&mut self, text: &str) -> Result<usize, Problem> {
         if text.is_empty() {
             return Ok(0);

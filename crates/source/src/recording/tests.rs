@@ -1,4 +1,4 @@
-//! Recordings that are read: whole, cut off anywhere, and wrong.
+//! Reading recordings that are complete, truncated anywhere, or invalid.
 
 use std::io::Write;
 
@@ -34,7 +34,7 @@ fn names(input: &Input) -> Vec<String> {
     input.objects.iter().map(|loaded| loaded.object.key().to_string()).collect()
 }
 
-/// Packed as the writer does: every line can be unpacked without what follows.
+/// Compressed as the recorder does: every line can be decompressed without what follows.
 fn packed(text: &str) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     for line in text.split_inclusive('\n') {
@@ -94,7 +94,7 @@ fn blank_lines_count_as_lines_and_nothing_else() {
     assert!(error.contains(&format!(":{}:", blank.lines().count() + 1)), "{error}");
 }
 
-/// Cut after any byte, it is read up to the last whole line, and that is told.
+/// Truncated after any byte, it is read up to the last complete line, with a warning.
 #[test]
 fn whatever_is_cut_off_is_read_up_to_its_last_whole_record() {
     let text = text();
@@ -121,7 +121,7 @@ fn also_where_it_is_packed() {
         );
         best = found;
         let told = input.warnings.iter().any(|warning| warning.contains("was cut off: its last"));
-        // gzip's own end may be missing behind a recording that is whole.
+        // gzip's trailer may be missing after a complete recording.
         assert!(told || found == 5, "{length}: {:?}", input.warnings);
     }
     assert_eq!(best, 5);
@@ -129,7 +129,7 @@ fn also_where_it_is_packed() {
 
 fn check(cut: &[u8], whole: usize, about: &str) {
     match read(cut) {
-        // So little says nothing about what it is.
+        // The beginning is too short to recognize the format.
         Err(_) if whole == 0 => {}
         Ok(input) if whole == 0 => assert_eq!(input.recording, None, "{about}"),
         Err(error) => panic!("{about}: {error}"),

@@ -1,4 +1,4 @@
-//! A chunk of text that holds objects one after the other, and its decoding.
+//! A chunk of text with consecutive objects, and its decoding.
 
 use serde_json::value::RawValue;
 
@@ -11,41 +11,42 @@ use kubestep_api::decode::{DecodeError, decode_leading, leading_kind};
 use kubestep_api::intern::Symbol;
 use kubestep_api::object::leading_value;
 
-/// Bytes in which a document says what it is.
+/// Number of bytes in which a document has to state its kind.
 const HEADER: usize = 256;
 
-/// How the objects follow each other.
+/// How consecutive objects are separated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sequence {
-    /// The items of a list; `None` until it is known which, as its kind may come after them.
+    /// Items of a list with their expected kind; `None` if unknown, because the kind may follow the
+    /// items.
     Items(Option<Expected>),
-    /// Documents, each an object that says in its first fields what it is.
+    /// Documents, each an object whose first fields state its kind.
     Documents,
 }
 
-/// A chunk of text. Begins with an object, or with the end of an empty list.
+/// A chunk of text. Starts with an object, or with the end of an empty list.
 pub(super) struct Chunk {
     pub file: Symbol,
     pub text: String,
     pub place: Place,
     pub sequence: Sequence,
-    /// It follows the `[` of a list.
+    /// Whether it follows the `[` of a list.
     pub is_first: bool,
-    /// Nothing comes after it.
+    /// Whether it is the last one.
     pub is_last: bool,
 }
 
-/// What a chunk came to.
+/// The result of decoding a chunk.
 pub(super) struct Done {
     pub found: Vec<Decoded>,
-    /// Bytes of its text that are dealt with.
+    /// Number of bytes that were decoded.
     pub used: usize,
     pub end: End,
 }
 
-/// An object of a chunk.
+/// A decoded object of a chunk.
 pub(super) struct Decoded {
-    /// The document: from 1 for the first of the chunk, or 0 in a list.
+    /// The document: from 1 within the chunk, or 0 in a list.
     pub document: u32,
     pub place: Place,
     pub content: Found,
@@ -53,36 +54,36 @@ pub(super) struct Decoded {
 
 pub(super) enum Found {
     Outcome(Outcome),
-    /// Its text: it does not say itself what it is.
+    /// The text of an object that does not contain its kind.
     Unnamed(String),
 }
 
-/// Where a chunk's decoding ended.
+/// Where decoding of a chunk ended.
 pub(super) enum End {
-    /// At its end, where the next object has to begin.
+    /// At the end of the chunk, where the next object has to start.
     Full,
     /// Before the `]` of the list.
     Closed,
-    /// Before a document that has to be looked at more closely.
+    /// Before a document that has to be parsed as a whole.
     Other,
-    /// Before an object that goes beyond it.
+    /// Before an object that extends beyond the chunk.
     Short,
-    /// At an error; its document counts as those of the objects.
+    /// At an error; its document is counted like those of the objects.
     Wrong(Box<SourceError>),
 }
 
-/// One object of a chunk.
+/// The next object of a chunk.
 enum Next {
     Object(Found, usize),
     End(End),
 }
 
-/// Where in its text a chunk's decoding stands.
+/// The state of decoding a chunk.
 struct Cursor {
     at: usize,
     place: Place,
     document: u32,
-    /// An item has to follow: a comma came before.
+    /// Whether an item has to follow, because of a comma before it.
     expects_item: bool,
 }
 
@@ -139,7 +140,7 @@ impl Chunk {
         }
     }
 
-    /// Bytes up to and with the comma behind an item; 0 where the list or the document ends.
+    /// Bytes up to and including the comma after an item; 0 if the list or the document ends.
     fn comma(&self, at: usize, document: u32) -> Result<usize, End> {
         if self.sequence == Sequence::Documents {
             return Ok(0);
@@ -153,7 +154,7 @@ impl Chunk {
         }
     }
 
-    /// What the parser says where a list that begins like that goes on with the text from `at`.
+    /// The parser's error for a list with this beginning that continues with the text from `at`.
     fn wrong_list(&self, start: &str, at: usize, document: u32) -> End {
         let text = format!("{start}{}", &self.text[at..]);
         let parsed = serde_json::from_str::<serde::de::IgnoredAny>(&text);
@@ -169,7 +170,7 @@ impl Chunk {
         Piece { name: self.file.as_str(), text: &self.text, start: self.place }
     }
 
-    /// The object at a place.
+    /// Parses the object at a position.
     fn next(&self, at: usize, place: Place, document: u32) -> Next {
         let rest = &self.text[at..];
         let Some(expected) = self.expected(rest) else {
@@ -200,7 +201,7 @@ impl Chunk {
         }
     }
 
-    /// What the object is taken for; `None` if it is not for this chunk to say.
+    /// The expected kind of the object; `None` if this chunk cannot decide it.
     fn expected(&self, text: &str) -> Option<Expected> {
         match self.sequence {
             Sequence::Items(expected) => Some(expected.unwrap_or(Expected::Anything)),
@@ -208,7 +209,7 @@ impl Chunk {
         }
     }
 
-    /// Decodes what is not of the usual shape, or wrong.
+    /// Decodes an object that has an unusual form or is invalid.
     fn closely(&self, item: &Item<'_>, text: &str) -> Result<Found, DecodeError> {
         if text == "null" {
             return Ok(Found::Outcome(Outcome::Nothing));
@@ -222,7 +223,7 @@ impl Chunk {
     }
 }
 
-/// True if a document says in its first fields that it is one object, and no list.
+/// Whether the first fields of a document show that it is a single object, not a list.
 pub(super) fn is_single(text: &str) -> bool {
     let kind = leading_kind(text);
     kind.is_some_and(|kind| Kind::by_name(&kind).is_some() || !kind.ends_with("List"))

@@ -1,5 +1,5 @@
-//! The outermost level of large JSON: documents one after the other, lists and exports among
-//! them whose items are decoded as they come.
+//! The top level of large JSON: consecutive documents, including lists and exports whose items are
+//! decoded while they are read.
 
 use rayon::prelude::*;
 
@@ -16,11 +16,11 @@ use kubestep_api::Kind;
 
 type Result<T> = std::result::Result<T, Box<SourceError>>;
 
-/// Reads all documents.
+/// Reads all documents of the file.
 pub(super) fn read(feed: Feed<'_>) -> Result<Vec<Found>> {
     let mut reading = Documents { feed, number: 0, found: Vec::new() };
     while let Some(first) = reading.feed.next()? {
-        // So much that what the document says in its first fields can be read.
+        // Reads enough to decode the first fields of a document.
         while reading.feed.rest().len() < reading.feed.limits.whole && reading.feed.fill()? {}
         let read = is_single(reading.feed.rest()) && reading.singles()?;
         if !read && !reading.small()? {
@@ -36,12 +36,12 @@ pub(super) fn read(feed: Feed<'_>) -> Result<Vec<Found>> {
 
 struct Documents<'p> {
     feed: Feed<'p>,
-    /// Documents so far.
+    /// Number of documents so far.
     number: u32,
     found: Vec<Found>,
 }
 
-/// What the fields of a document said so far.
+/// The fields of a document read so far.
 #[derive(Default)]
 struct Fields {
     api_version: Option<String>,
@@ -52,7 +52,7 @@ struct Fields {
 }
 
 impl Documents<'_> {
-    /// Documents that are objects by themselves. `false` if there was none.
+    /// Reads consecutive documents that are single objects. `false` if there was none.
     fn singles(&mut self) -> Result<bool> {
         let before = self.number;
         let decoded = relay::decode(&mut self.feed, Sequence::Documents, &mut self.number)?;
@@ -60,7 +60,7 @@ impl Documents<'_> {
         Ok(self.number > before)
     }
 
-    /// A document that is held as a whole. `false` if it is too large for that.
+    /// Reads a document that is held as a whole. `false` if it is too large for that.
     fn small(&mut self) -> Result<bool> {
         loop {
             let wrong = match first_document(self.feed.rest()) {
@@ -83,13 +83,13 @@ impl Documents<'_> {
         }
     }
 
-    /// `[…]`
+    /// Reads a document that is an array: `[…]`.
     fn array(&mut self) -> Result<()> {
         let decoded = self.items(Some(Expected::Anything))?;
         self.keep(decoded, Expected::Anything)
     }
 
-    /// The items of a list, from its `[` to its `]`.
+    /// Reads the items of a list, from its `[` to its `]`.
     fn items(&mut self, expected: Option<Expected>) -> Result<Vec<Decoded>> {
         self.feed.take(1);
         self.feed.next()?;
@@ -99,7 +99,7 @@ impl Documents<'_> {
         Ok(decoded)
     }
 
-    /// `{…}`
+    /// Reads a document that is an object: `{…}`.
     fn object(&mut self) -> Result<()> {
         let mut fields = Fields::default();
         let start = self.feed.piece().start;
@@ -122,7 +122,7 @@ impl Documents<'_> {
         self.finish(fields, start)
     }
 
-    /// A field's name and value.
+    /// Reads a field's name and value.
     fn field(&mut self, fields: &mut Fields) -> Result<()> {
         let name: String = self.value()?;
         match self.feed.next()? {
@@ -147,14 +147,14 @@ impl Documents<'_> {
             }
             (_, expected) => {
                 self.feed.value(self.number)?;
-                // Also a field without a list says that this is an export.
+                // A field of an export identifies one even without a list.
                 fields.exported.extend(expected.map(|expected| (expected, Vec::new())));
             }
         }
         Ok(())
     }
 
-    /// Takes what comes next, which has to be a text.
+    /// Reads the next value, which has to be a string.
     fn value(&mut self) -> Result<String> {
         let text = self.feed.value(self.number)?;
         Ok(serde_json::from_str(&text).unwrap_or_default())
@@ -183,7 +183,7 @@ impl Documents<'_> {
         }
     }
 
-    /// Keeps what was decoded; what does not say itself what it is, is what is expected.
+    /// Stores decoded objects; those that do not contain their kind are of the expected one.
     fn keep(&mut self, decoded: Vec<Decoded>, expected: Expected) -> Result<()> {
         let name = self.feed.name();
         let found: Vec<Result<Found>> =
@@ -194,7 +194,7 @@ impl Documents<'_> {
         Ok(())
     }
 
-    /// The parser's words for what cannot follow a document that begins like `before`.
+    /// The parser's error for text that cannot follow a document that begins with `before`.
     fn does_not_follow(&self, before: &str) -> Box<SourceError> {
         let text = format!("{before}{}", self.feed.rest());
         let piece = self.feed.piece();
@@ -232,13 +232,13 @@ impl Fields {
         self.kind.as_deref().is_none_or(str::is_empty)
     }
 
-    /// What the items are, if that is known already.
+    /// The expected kind of the items, if it is known already.
     fn expected(&self) -> Option<Expected> {
         Some(Expected::of_list(self.api_version.as_deref()?, self.kind.as_deref()?))
     }
 }
 
-/// Decodes the parts of the document that the window begins with.
+/// Decodes the parts of the document at the start of the window.
 fn decode_parts(feed: &Feed<'_>, document: u32, parts: Parts<'_>) -> Result<Vec<Found>> {
     let piece = feed.piece();
     let mut counter = Counter::new(piece);

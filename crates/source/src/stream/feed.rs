@@ -1,4 +1,4 @@
-//! The window on a file that is read: text that was read and not taken yet.
+//! The window on a file: text that was read and not consumed yet.
 
 use serde_json::value::RawValue;
 
@@ -8,38 +8,38 @@ use crate::reader::Reader;
 use crate::{Limits, Progress};
 use kubestep_api::object::leading_value;
 
-/// Longest start of an object by which others are found, in bytes.
+/// Longest marker, in bytes.
 const MARKER: usize = 256;
 
-/// Text that was read and not taken yet.
+/// Text that was read and not consumed yet.
 pub(super) struct Feed<'p> {
     reader: Reader<'p>,
     pub limits: Limits,
     text: String,
-    /// Bytes of `text` that were taken.
+    /// Bytes of `text` that were consumed.
     at: usize,
-    /// The place in the file behind them.
+    /// The position in the file after them.
     place: Place,
     ended: bool,
 }
 
-/// What objects begin with: `{`, blanks and the first field's name. All that one program
-/// wrote into one list begin alike, and what they hold is indented otherwise or rarely begins
-/// like that.
+/// The beginning of an object: `{`, whitespace and the first field's name. All objects that one
+/// program writes into a list begin alike, and nested objects have another indentation or rarely
+/// begin like that.
 pub(super) struct Marker(String);
 
-/// A part of the text, cut off.
+/// A piece of text that was split off.
 pub(super) struct Cut {
     pub text: String,
     pub place: Place,
-    /// Nothing comes after it.
+    /// Whether it is the last one.
     pub is_last: bool,
-    /// It ends anywhere.
+    /// Whether it may end within an object.
     pub is_loose: bool,
 }
 
 impl<'p> Feed<'p> {
-    /// A window on what begins with `text`.
+    /// A window on the file that begins with `text`.
     pub fn new(reader: Reader<'p>, text: String, limits: Limits) -> Feed<'p> {
         Feed { reader, limits, text, at: 0, place: Place::START, ended: false }
     }
@@ -53,23 +53,23 @@ impl<'p> Feed<'p> {
         self.reader.progress()
     }
 
-    /// What is in the window.
+    /// The text in the window.
     pub fn rest(&self) -> &str {
         &self.text[self.at..]
     }
 
-    /// The same, with its place.
+    /// The text in the window, with its position.
     pub fn piece(&self) -> Piece<'_> {
         Piece { name: self.name(), text: self.rest(), start: self.place }
     }
 
-    /// Takes so many bytes.
+    /// Consumes `length` bytes.
     pub fn take(&mut self, length: usize) {
         self.place = self.place.after(&self.rest()[..length]);
         self.at += length;
     }
 
-    /// Reads on. `false` at the end of the file.
+    /// Reads the next block. `false` at the end of the file.
     pub fn fill(&mut self) -> Result<bool, Box<SourceError>> {
         if !self.ended {
             self.text.drain(..std::mem::take(&mut self.at));
@@ -78,7 +78,8 @@ impl<'p> Feed<'p> {
         Ok(!self.ended)
     }
 
-    /// Takes blanks and looks at the next byte; `None` at the end of the file.
+    /// Consumes whitespace and returns the next byte without consuming it; `None` at the end of the
+    /// file.
     pub fn next(&mut self) -> Result<Option<u8>, Box<SourceError>> {
         loop {
             let blank = blanks(self.rest());
@@ -92,13 +93,13 @@ impl<'p> Feed<'p> {
         }
     }
 
-    /// Takes the value that comes next and gives its text.
+    /// Consumes the next value and returns its text.
     pub fn value(&mut self, document: u32) -> Result<String, Box<SourceError>> {
         loop {
             let read = leading_value::<&RawValue>(self.rest());
             let read = read.map(|(value, length)| (value.get().to_string(), length));
             match read {
-                // A number at the end of the window may go on.
+                // A number at the end of the window may continue.
                 Ok((_, length)) if length == self.rest().len() && self.grow()? => {}
                 Ok((value, length)) => {
                     self.take(length);
@@ -110,15 +111,15 @@ impl<'p> Feed<'p> {
         }
     }
 
-    /// Reads until the window holds twice as much. `false` if there is nothing more.
+    /// Reads until the window has doubled. `false` if the file has ended.
     pub fn grow(&mut self) -> Result<bool, Box<SourceError>> {
         let before = self.rest().len();
         while self.rest().len() < 2 * before.max(1) && self.fill()? {}
         Ok(self.rest().len() > before)
     }
 
-    /// Cuts off about `size` bytes before an object that begins like `marker` and follows
-    /// `before`. `None` if nothing is left.
+    /// Splits off about `size` bytes, before an object that begins with `marker` and follows
+    /// `before`. `None` if no text is left.
     pub fn cut(
         &mut self,
         marker: &Marker,
@@ -150,15 +151,15 @@ impl<'p> Feed<'p> {
         Cut { text, place, is_last: self.ended && self.rest().is_empty(), is_loose }
     }
 
-    /// Gives back texts that were cut off, all that follow each other up to the window; the
-    /// first begins at `place`.
+    /// Puts back texts that were split off, which have to be consecutive up to the window; the
+    /// first starts at `place`.
     pub fn put_back<'a>(&mut self, place: Place, texts: impl Iterator<Item = &'a str>) {
         let mut text: String = texts.collect();
         text.push_str(self.rest());
         (self.text, self.at, self.place) = (text, 0, place);
     }
 
-    /// What the object that comes next begins with.
+    /// The beginning of the next object.
     pub fn marker(&self) -> Marker {
         let rest = self.rest();
         let blank = |at: &usize| rest.get(1..*at).is_some_and(|text| text.trim().is_empty());
@@ -176,12 +177,12 @@ impl Marker {
     }
 }
 
-/// JSON's blanks at the start of the text, in bytes.
+/// Length of the JSON whitespace at the start of the text, in bytes.
 pub(super) fn blanks(text: &str) -> usize {
     text.bytes().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count()
 }
 
-/// The last place between two characters up to `at`.
+/// The last character boundary up to `at`.
 fn floor_char(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)

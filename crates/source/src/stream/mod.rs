@@ -1,10 +1,10 @@
-//! Large JSON: read, cut and decoded in chunks, so that only what is being worked on is held.
+//! Large JSON: read, split and decoded in chunks, so that only the chunks in progress are held.
 //!
-//! A file is a sequence of documents ([`documents`]), read through a window ([`feed`]). Where
-//! many objects follow each other, as the items of a list or as documents, the text is cut
-//! where an object seems to begin, and the chunks are decoded side by side ([`relay`]). Parsing
-//! a chunk shows whether the guess was right: it has to end exactly where the next one begins
-//! ([`chunk`]). Where it was not, the text is cut anew.
+//! A file is a sequence of documents ([`documents`]), read through a window ([`feed`]). Consecutive
+//! objects, as items of a list or as documents, are split where an object seems to begin, and the
+//! chunks are decoded in parallel ([`relay`]). Parsing a chunk shows whether the guess was right:
+//! it has to end exactly where the next one begins ([`chunk`]). If it was wrong, the text is split
+//! again.
 
 mod chunk;
 mod documents;
@@ -19,11 +19,11 @@ use super::item::Outcome;
 use super::reader::Reader;
 use feed::Feed;
 
-/// An object that was decoded.
+/// A decoded object.
 pub(super) struct Found {
     /// The document within the file, from 1.
     pub document: u32,
-    /// The line that it starts in, from 1.
+    /// The line in which it starts, from 1.
     pub line: u32,
     pub outcome: Outcome,
 }

@@ -1,4 +1,5 @@
-//! Chunks on their way: cut off the window, decoded side by side, taken in in their order.
+//! Passes chunks through: splits them off the window, decodes them in parallel, and collects the
+//! results in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,14 +12,14 @@ use crate::error::SourceError;
 use crate::reader::too_large;
 use kubestep_api::intern::Symbol;
 
-/// Objects that follow each other, being decoded.
+/// Consecutive objects that are being decoded.
 pub(super) struct Relay<'f, 'p> {
     feed: &'f mut Feed<'p>,
     file: Symbol,
     sequence: Sequence,
-    /// No chunk was cut off yet.
+    /// Whether no chunk was split off yet.
     is_first: bool,
-    /// The documents before those of the next chunk.
+    /// Number of documents before those of the next chunk.
     documents: u32,
     found: Vec<Decoded>,
 }
@@ -35,20 +36,20 @@ impl Flight {
         let chunk = Arc::new(chunk);
         let flight = Flight { chunk: chunk.clone(), done };
         rayon::spawn(move || {
-            // Nobody waits any more for what was cut wrongly.
+            // The receiver of a wrongly split chunk may have been dropped.
             let _result = sender.send(chunk.decode());
         });
         flight
     }
 
     fn wait(&self) -> Done {
-        // The sender is lost only where decoding panicked, which ends the program.
+        // The sender is dropped only if decoding panicked, which ends the program.
         self.done.recv().unwrap_or_else(|_| self.chunk.decode())
     }
 }
 
-/// Decodes the objects that come next, up to the list's `]`, or up to a document that has to
-/// be looked at more closely. `documents` is the number of documents before, and counts on.
+/// Decodes consecutive objects, up to the list's `]`, or up to a document that has to be parsed as
+/// a whole. `documents` is the number of documents before, and is increased.
 pub(super) fn decode(
     feed: &mut Feed<'_>,
     sequence: Sequence,
@@ -67,8 +68,8 @@ pub(super) fn decode(
 }
 
 impl Relay<'_, '_> {
-    /// Decodes as long as the text was cut well. Gives how large the next chunk has to be, or
-    /// `None` at the end.
+    /// Decodes until a chunk was split wrongly. Returns the size of the next chunk, or `None` at
+    /// the end.
     fn round(&mut self, size: usize) -> Result<Option<usize>, Box<SourceError>> {
         let at_once = 2 * rayon::current_num_threads() + 2;
         let marker = self.feed.marker();
@@ -100,7 +101,7 @@ impl Relay<'_, '_> {
                 if done.used == 0 && used.1.len() > self.feed.limits.object {
                     return Err(too_large(self.feed.name(), place.line as usize));
                 }
-                // Begun where nothing was used, it has to reach further.
+                // Nothing of the chunk could be decoded, so it has to be larger.
                 let larger = used.1.len().max(size) * 2;
                 let size = if done.used == 0 { larger } else { self.feed.limits.chunk };
                 return Ok(matches!(end, End::Short).then_some(size));
@@ -108,7 +109,7 @@ impl Relay<'_, '_> {
         }
     }
 
-    /// Takes in the objects of a chunk; the errors of earlier chunks were seen before.
+    /// Collects the objects of a chunk; errors of earlier chunks were handled before.
     fn take_in(&mut self, found: Vec<Decoded>, end: End) -> Result<End, Box<SourceError>> {
         if let End::Wrong(mut error) = end {
             error.document += self.documents;
@@ -128,10 +129,10 @@ impl Relay<'_, '_> {
         Ok(end)
     }
 
-    /// Nothing is left of the text: the end of documents, but not of a list.
+    /// No text is left: valid at the end of documents, but not within a list.
     fn out_of_text(&mut self, goes_on: bool) -> Result<Option<usize>, Box<SourceError>> {
         if !goes_on {
-            // Only a loose end was decoded, which turned out to be a good one.
+            // The chunk had a loose end, which turned out to be a valid one.
             return Ok(Some(self.feed.limits.chunk));
         }
         if self.sequence == Sequence::Documents {

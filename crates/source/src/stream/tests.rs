@@ -1,4 +1,4 @@
-//! Large JSON comes out as small JSON does, wherever the text is cut.
+//! Large JSON gives the same result as small JSON, wherever the text is split.
 
 use std::io::Read;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::reader::Reader;
 use crate::{Filter, Input, LIMITS, Limits, Progress, Reading, SourceError};
 
-/// Gives a few bytes at a time.
+/// Returns a few bytes per read.
 struct Slow<'a> {
     rest: &'a [u8],
     step: usize,
@@ -36,12 +36,12 @@ fn both_ways(text: &str, chunk: usize, step: usize) -> [Result<Input, Box<Source
     [whole, read(text, Limits { whole: 600, chunk, ..LIMITS }, step)]
 }
 
-/// What an error says, but for the line's text, of which a chunk may have a part.
+/// The error without its snippet, which may be cut in a chunk.
 fn told(error: SourceError) -> SourceError {
     SourceError { snippet: None, ..error }
 }
 
-/// Which of several errors is found first may differ: in chunks it is the first in the text.
+/// Among several errors another one may be found first: in chunks it is the first in the text.
 fn agree(text: &str, chunk: usize, step: usize) {
     match both_ways(text, chunk, step) {
         [Ok(whole), Ok(cut)] => assert_eq!(whole, cut, "{text}"),
@@ -58,7 +58,7 @@ fn pod(name: &str) -> String {
     )
 }
 
-/// As kubectl prints it.
+/// Formatted as kubectl does.
 fn pretty(text: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(text).unwrap();
     serde_json::to_string_pretty(&value).unwrap()
@@ -183,7 +183,7 @@ fn what_is_no_list_of_objects_is_an_error_and_no_more() {
 }
 
 proptest! {
-    /// Whatever is changed in a text, it is understood or refused as when read as a whole.
+    /// A modified text is accepted or rejected like when it is read as a whole.
     #[test]
     fn changed_texts_come_out_alike(
         shape in 0..14usize, from in 0..10_000usize, cut in 0..30usize,
