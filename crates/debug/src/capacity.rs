@@ -1,4 +1,4 @@
-//! How many more pods of a workload would fit, and what stops the next one.
+//! How many more pods of a workload would fit, and what rejects the next one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,30 +10,31 @@ use kubestep_cluster::workload::Workload;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 
-/// The answer.
+/// How many more pods of a workload fit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Capacity {
     /// `Deployment shop/web`.
     pub workload: String,
-    /// How many more pods would fit without evicting others.
+    /// How many more pods would fit without preemption.
     pub fit: usize,
-    /// On which nodes, and how many on each.
+    /// The nodes, and how many pods on each.
     pub nodes: BTreeMap<Symbol, usize>,
-    /// What stops the next one; `None` if counting ended before.
+    /// What rejects the next pod; `None` if the limit was reached.
     pub stopped: Option<Stop>,
 }
 
 /// Why a pod did not fit any more.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stop {
-    /// The scheduler's message, without what it says of preemption.
+    /// The scheduler's message, without its part on preemption.
     pub message: String,
-    /// The plugins that refused, each with the number of nodes; none if Filter was not reached.
+    /// The plugins that rejected nodes, each with the number of nodes; empty if Filter was not
+    /// reached.
     pub plugins: Vec<(Symbol, usize)>,
 }
 
 /// Creates pods of the workload in a copy of the cluster, one after another from replica number
-/// `from`, until one stays pending, at most `limit`.
+/// `from`, until one stays pending or `limit` is reached.
 pub fn capacity(world: &World, workload: &Workload, from: usize, limit: usize) -> Capacity {
     let mut world = world.clone();
     let mut found =
@@ -56,14 +57,14 @@ pub fn capacity(world: &World, workload: &Workload, from: usize, limit: usize) -
     found
 }
 
-/// What fits is counted without anybody having to go for it.
+/// Disables preemption, as only free capacity counts.
 fn spare_others(object: &mut Object) {
     if let Object::Pod(pod) = object {
         Arc::make_mut(pod).spec.preemption_policy = Some(PreemptionPolicy::Never);
     }
 }
 
-/// Runs cycles until the pod had one. Gives its node, or what stopped it.
+/// Runs cycles until the pod had one. Returns its node, or what rejected it.
 fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, Stop> {
     while may_be_tried(world, pod) {
         let Some(record) = world.step() else { break };
@@ -83,15 +84,15 @@ fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, Stop> {
     Err(Stop { message, plugins: Vec::new() })
 }
 
-/// Whether the pod's turn can come while the clock stands still. Others that are taken from
-/// backoff ahead of time may take turns without end.
+/// Whether the pod can be popped while the clock stands still. Pods popped from the backoff queue
+/// early may be tried without end.
 fn may_be_tried(world: &World, pod: NamespacedName) -> bool {
     let queue = world.scheduler().queue();
     queue.lengths()[0] > 0 || queue.place_of(pod) == QueueName::Backoff
 }
 
 fn stop(record: &CycleRecord) -> Stop {
-    // What PostFilter says is about making room, which is out of the question here.
+    // PostFilter's message is about preemption, which is disabled here.
     let said = record
         .post_filter
         .iter()

@@ -1,36 +1,35 @@
-//! Copies of the cluster along a session, from which any of its states is reached again by
-//! doing the inputs after the copy once more.
+//! Copies of the cluster along a session. Any state is reached by applying the inputs after the
+//! nearest copy again.
 //!
-//! How far that is, is told as work: a cycle that is known takes one unit, because it is done
-//! again without its matrices, and anything else [`WHOLE`]. Copies are made at even distances in
-//! work, not in time. A copy shares what does not change after it, and still holds what changed
-//! since, so there is a budget: when it is used up, the copy goes whose neighbours are closest to
-//! each other. So the longest way between two copies is never more than about twice what it
-//! would be if they lay as evenly as can be, and that, not how long ago it was, says how long a
-//! jump takes at most. Only the newest copies stay as close as they were made: most steps
-//! back are there.
+//! The distance is measured as work: a known cycle is one unit, because it is run again without its
+//! matrices, and any other step is [`WHOLE`] units. Copies are made at even distances in work, not
+//! in time. A copy shares with later ones what does not change, but holds what changed, so there is
+//! a memory budget: when it is used up, the copy whose neighbors are closest to each other is
+//! dropped. The longest way between two copies is therefore at most about twice that of evenly
+//! spaced copies, and it alone bounds how long a jump takes, not how far back the jump goes. Only
+//! the newest copies stay as close as they were made, because most steps back are there.
 //!
-//! Where somebody looks around in the past, some states more are kept for a while: those right
-//! before the wanted one, and some on the way to it. They count within the budget.
+//! When a person looks at the past, some more states are kept for a while: those right before the
+//! state shown and some on the way to it. They count within the budget.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kubestep_cluster::World;
 
-/// Work of a step that is no known cycle: about so many times the time of one that is.
+/// Work of a step that is not a known cycle: about how many times longer it takes than one.
 pub(super) const WHOLE: u32 = 8;
-/// Work between two copies at first: a small part of the time that a step may take.
+/// Initial work between two copies: a small part of the time that a step may take.
 const INTERVAL: u32 = 256;
-/// Copies kept at least, whatever their size.
+/// Copies that are kept whatever their size.
 const FEWEST: usize = 8;
 /// The newest copies, which stay as close as they were made.
 const NEWEST: usize = 4;
-/// States kept of where somebody looks around.
+/// States of the past that are kept while a person looks at them.
 const VISITED: usize = 16;
-/// The steps right before a wanted state that are kept with it.
+/// The steps right before the state shown that are kept with it.
 const CLOSE: usize = 4;
-/// Steps between two states that are kept on the way to a wanted one.
+/// Steps between two states that are kept on the way to the state shown.
 const ON_THE_WAY: usize = 32;
 
 /// A copy of the cluster.
@@ -38,7 +37,7 @@ const ON_THE_WAY: usize = 32;
 struct Copy {
     /// The step after which it was made.
     step: usize,
-    /// The work from the copy before to this one.
+    /// The work from the previous copy to this one.
     work: u32,
     world: Arc<World>,
 }
@@ -52,15 +51,15 @@ impl Copy {
 /// The copies of a session.
 #[derive(Clone)]
 pub(super) struct Checkpoints {
-    /// By step, rising. The first is the loaded cluster, or the state where the log begins.
+    /// By step, ascending. The first is the loaded cluster, or the state at which the log begins.
     kept: Vec<Copy>,
-    /// Work since the last of them.
+    /// Work since the newest copy.
     since: u32,
-    /// States that were reached again, the oldest visit first.
+    /// States that were restored, the oldest visit first.
     visited: VecDeque<Copy>,
-    /// How much memory all of them may take, in bytes.
+    /// The memory budget of all copies, in bytes.
     budget: usize,
-    /// Whether there are to be copies at all.
+    /// Whether copies are made at all.
     wanted: bool,
 }
 
@@ -71,19 +70,18 @@ impl Checkpoints {
         Checkpoints { kept, since: 0, visited: VecDeque::new(), budget, wanted: true }
     }
 
-    /// Changes the budget.
     pub fn set_budget(&mut self, budget: usize) {
         self.budget = budget;
         self.thin();
     }
 
-    /// Gives up all copies, for good.
+    /// Drops all copies and makes no more.
     pub fn give_up(&mut self) {
         (self.kept, self.visited, self.wanted) = (Vec::new(), VecDeque::new(), false);
     }
 
-    /// The state after `step`, which took so much work, is `world`: it is kept if the last copy
-    /// is far enough.
+    /// Offers the state after `step`, which took that much work: it is kept if the newest copy is
+    /// far enough back.
     pub fn offer(&mut self, step: usize, work: u32, world: &World) {
         self.since += work;
         if self.wanted && self.since >= INTERVAL {
@@ -93,7 +91,7 @@ impl Checkpoints {
         }
     }
 
-    /// The state after `step` was reached again, `left` steps before the wanted one.
+    /// Offers the state after `step` that was restored, `left` steps before the state wanted.
     pub fn revisit(&mut self, step: usize, left: usize, world: &World) {
         if self.keeps(step, left) && self.at(step).is_none() {
             self.visited.push_back(Copy::new(step, 0, world));
@@ -102,7 +100,7 @@ impl Checkpoints {
         }
     }
 
-    /// Whether a state that is reached again is kept, `left` steps before the wanted one.
+    /// Whether a restored state is kept, `left` steps before the state wanted.
     pub fn keeps(&self, step: usize, left: usize) -> bool {
         let on_the_way = step.is_multiple_of(ON_THE_WAY) && left / ON_THE_WAY < VISITED / 2;
         self.wanted && (left < CLOSE || on_the_way)
@@ -114,7 +112,7 @@ impl Checkpoints {
         (at == step).then_some(world)
     }
 
-    /// The nearest copy that is not after `step`.
+    /// The nearest copy at or before `step`.
     pub fn before(&self, step: usize) -> Option<(usize, &Arc<World>)> {
         let at = self.kept.partition_point(|copy| copy.step <= step);
         let kept = at.checked_sub(1).and_then(|at| self.kept.get(at));
@@ -123,38 +121,38 @@ impl Checkpoints {
         Some((nearest.step, &nearest.world))
     }
 
-    /// Forgets the copies after `step`.
+    /// Drops the copies after `step`.
     pub fn truncate(&mut self, step: usize) {
         self.kept.retain(|copy| copy.step <= step);
         self.visited.retain(|copy| copy.step <= step);
         let last = self.kept.last().map_or(0, |copy| copy.step);
-        // At most; it only means that the next copy may come a little early.
+        // An upper bound; the next copy may only come a little early.
         self.since = u32::try_from(step - last).unwrap_or(u32::MAX).saturating_mul(WHOLE);
     }
 
-    /// The step of the second copy, the work up to which can be forgotten; `None` if only the
-    /// newest copies would be left.
+    /// The step of the second copy, up to which the past can be dropped; `None` if only the newest
+    /// copies would be left.
     pub fn second(&self) -> Option<usize> {
         self.kept.get(1).filter(|_| self.kept.len() > NEWEST + 1).map(|copy| copy.step)
     }
 
-    /// Forgets the copies before `step`, after which there is one.
+    /// Drops the copies before `step`; there must be a copy at `step`.
     pub fn forget(&mut self, step: usize) {
         self.kept.retain(|copy| copy.step >= step);
         self.visited.retain(|copy| copy.step >= step);
     }
 
-    /// The first of the copies: the loaded cluster, or where the recording begins now.
+    /// The oldest copy: the loaded cluster, or the state at which the recording begins.
     pub fn first(&self) -> Option<&World> {
         self.kept.first().map(|copy| copy.world.as_ref())
     }
 
-    /// How many copies there are, those of where somebody looked around included.
+    /// The number of copies, including restored states.
     pub fn count(&self) -> usize {
         self.kept.len() + self.visited.len()
     }
 
-    /// About how much memory the copies take, in bytes.
+    /// Approximate memory of the copies, in bytes.
     pub fn bytes(&self) -> usize {
         let steps = |pair: &[Copy]| pair[1].world.copy_bytes(pair[1].step - pair[0].step);
         let kept: usize = self.kept.windows(2).map(steps).sum();
@@ -171,7 +169,7 @@ impl Checkpoints {
         }
     }
 
-    /// Which copy but the first and the newest leaves the least work between its neighbours.
+    /// The copy, except the first and the newest, whose removal leaves the shortest gap.
     fn least_missed(&self) -> Option<usize> {
         let between = |at: &usize| self.kept[*at].work + self.kept[at + 1].work;
         (1..self.kept.len().saturating_sub(NEWEST)).min_by_key(between)
@@ -196,7 +194,7 @@ mod tests {
         let budget = 40 * world.copy_bytes(100_000);
         let mut copies = Checkpoints::new(&world, budget);
         for step in 1..=100_000 {
-            // The first half of the session is work for people who wait.
+            // The first half of the steps are edits, not known cycles.
             copies.offer(step, if step < 50_000 { WHOLE } else { 1 }, &world);
             assert!(copies.bytes() <= budget, "{step}");
         }

@@ -1,5 +1,5 @@
-//! What a person decides about pods that wait at Permit, and what came of it: what was given
-//! back, where the pod went and why, and whom that woke.
+//! Manual decisions about pods that wait at Permit, and their effects: what was unreserved, where
+//! the pod went and why, and which pods were requeued.
 
 use std::collections::BTreeSet;
 
@@ -15,45 +15,45 @@ use kubestep_framework::record::{HintRecord, Outcome, QueueMove, QueueName};
 use kubestep_framework::resource::Resource;
 use kubestep_scheduler::WaitingPod;
 
-/// What is decided.
+/// A manual decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
-    /// The hold of one plugin ends, or of all.
+    /// Allows the pod on behalf of one plugin, or of all.
     Allow(Option<Symbol>),
-    /// The pod is turned away, in the name of the first plugin that holds it.
+    /// Rejects the pod on behalf of the first plugin that holds it.
     Reject(String),
 }
 
-/// What a decision did to one pod and to the cluster.
+/// The effect of a decision on one pod and on the cluster.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decided {
     /// The pod.
     pub pod: NamespacedName,
-    /// The node that was kept for it.
+    /// The node that was reserved for it.
     pub node: Symbol,
-    /// The plugin in whose name it was turned away, or for which it was allowed; `None`: all.
+    /// The plugin on whose behalf it was rejected or allowed; `None`: all.
     pub plugin: Option<Symbol>,
     /// The plugins that still hold it.
     pub held: Vec<Symbol>,
-    /// What its cycle came to, once nothing holds it, and the message.
+    /// The outcome of its cycle, once nothing holds it, and the message.
     pub outcome: Option<(Outcome, String)>,
-    /// What became free on the node.
+    /// The resources that became free on the node.
     pub freed: Resource,
-    /// What is free there now; `None` if the node is gone.
+    /// The free resources of the node now; `None` if it was deleted.
     pub free: Option<Resource>,
-    /// Volumes and claims that were decided for the pod, and are open again.
+    /// Volumes and claims whose reservation for the pod was undone.
     pub unreserved: Vec<ObjectKey>,
-    /// Where the pod itself went.
+    /// The moves of the pod itself.
     pub moves: Vec<QueueMove>,
-    /// When it is tried again at the latest, if time helps.
+    /// When it is retried at the latest; `None` if no timer does.
     pub until: Option<kubestep_api::Time>,
-    /// Other pods that moved because of it.
+    /// The pods that were requeued by it.
     pub woken: Vec<QueueMove>,
-    /// What plugins said of other pods that stay where they are.
+    /// The hints for pods that stay where they are.
     pub passed_over: Vec<HintRecord>,
 }
 
-/// Decides about a pod; `None` if it does not wait at Permit, or not for that plugin.
+/// Applies a decision; `None` if the pod does not wait at Permit, or not for that plugin.
 pub fn decide(session: &mut Session, pod: NamespacedName, decision: &Decision) -> Option<Decided> {
     let waiting = waiting(session.world(), pod)?;
     let (uid, node, first) = (waiting.pod().uid(), waiting.node(), waiting.holds().first()?.plugin);
@@ -75,7 +75,7 @@ fn waiting(world: &World, pod: NamespacedName) -> Option<&WaitingPod> {
     all.find(|waiting| waiting.pod().key() == pod && waiting.in_pre_bind().is_none())
 }
 
-/// What a decision can give back.
+/// The state that a decision can change.
 struct State {
     amounts: Option<NodeAmounts>,
     reserved: BTreeSet<ObjectKey>,
@@ -89,7 +89,7 @@ impl State {
     }
 }
 
-/// What the newest step did.
+/// The effect of the newest step.
 fn look_back(
     session: &Session,
     pod: NamespacedName,
@@ -109,7 +109,7 @@ fn look_back(
     if let (Some(before), Some(after)) = (&before.amounts, &after.amounts) {
         freed = after.free.clone();
         freed.accumulate(&before.free, -1);
-        // Pods are counted beside what they request.
+        // The number of pods is not part of their requests.
         freed.allowed_pods = after.free.allowed_pods - before.free.allowed_pods;
     }
     let open = before.reserved.difference(&after.reserved).filter(|_| gave_back);
@@ -131,7 +131,7 @@ fn look_back(
     }
 }
 
-/// The moves of the newest step, and the hints that led to none.
+/// The moves of the newest step, and the hints that led to no move.
 fn told(session: &Session) -> (Vec<QueueMove>, Vec<HintRecord>) {
     let entries = session.timeline().steps().last().map(|step| step.entries.clone());
     let entries = entries.unwrap_or_default();
@@ -148,7 +148,7 @@ fn told(session: &Session) -> (Vec<QueueMove>, Vec<HintRecord>) {
     (moves, hints)
 }
 
-/// When the queue tries the pod again by itself.
+/// When a timer of the queue retries the pod.
 fn until(world: &World, pod: NamespacedName) -> Option<kubestep_api::Time> {
     let queue = world.scheduler().queue();
     let queued = queue.get(pod)?;
@@ -213,7 +213,7 @@ mod tests {
         let woken: Vec<_> = decided.woken.iter().map(|moved| moved.pod).collect();
         assert_eq!(woken, [key("q")]);
         assert!(decide(&mut session, key("p"), &decision).is_none(), "it waits no more");
-        // The log alone leads there again.
+        // Replaying the log leads to the same state.
         let step = session.step();
         let [first, again] = [session.world_at(step), {
             session.go_to_stop(0);

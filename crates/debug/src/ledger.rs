@@ -1,7 +1,7 @@
-//! What was free on each node at any moment of the recording.
+//! The free resources of each node at any moment of the recording.
 //!
-//! A cycle changes one node or a few, so it is enough to note the amounts of those that changed
-//! and since when they held. The debugger asks it for conditions and watches, forward and back.
+//! A cycle changes one or a few nodes, so only the amounts that changed are stored, with the entry
+//! since which they apply. Conditions and watches read them, forward and backward.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use kubestep_framework::resource::Resource;
 /// The amounts of a node, and its object.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeAmounts {
-    /// What no pod has requested. Pods are counted too, under the name `pods`.
+    /// Allocatable minus requested. The number of pods is included, under the name `pods`.
     pub free: Resource,
-    /// What the node offers.
+    /// The allocatable amounts.
     pub allocatable: Resource,
-    /// How many pods are on it.
+    /// The number of pods on it.
     pub pods: usize,
-    /// The node; `None` for one that is gone while pods are still on it.
+    /// The node; `None` for a deleted one that still has pods.
     pub object: Option<Arc<Node>>,
 }
 
@@ -37,7 +37,7 @@ impl NodeAmounts {
         NodeAmounts { free, allocatable, pods, object }
     }
 
-    /// What the pods request.
+    /// What its pods request.
     pub fn requested(&self) -> Resource {
         let mut requested = self.allocatable.clone();
         requested.accumulate(&self.free, -1);
@@ -46,7 +46,8 @@ impl NodeAmounts {
     }
 }
 
-/// What became of a node: from how many entries on it had which amounts; none once it is gone.
+/// The versions of a node's amounts, each with the number of entries from which on it applies;
+/// `None` once the node was deleted.
 type Changes = Vec<(usize, Option<NodeAmounts>)>;
 
 /// The amounts of all nodes through the recording. A copy, for a branch, shares what does not
@@ -54,12 +55,12 @@ type Changes = Vec<(usize, Option<NodeAmounts>)>;
 #[derive(Clone, Default, Debug)]
 pub struct Ledger {
     nodes: Shards<Symbol, Arc<Changes>>,
-    /// The name of the last node in each slot.
+    /// The name of the last node with each id.
     names: Arc<HashMap<NodeId, Symbol>>,
 }
 
 impl Ledger {
-    /// Notes a node's amounts as they are after the first `len` entries.
+    /// Stores the amounts of a node as they are after the first `len` entries.
     pub fn note(&mut self, id: NodeId, node: Option<&NodeInfo>, len: usize) {
         let Some(name) = node.map(|node| node.name).or_else(|| self.names.get(&id).copied()) else {
             return;
@@ -81,7 +82,7 @@ impl Ledger {
         self.nodes.insert(name, changes);
     }
 
-    /// Forgets what was noted after the first `len` entries.
+    /// Drops what was stored after the first `len` entries.
     pub fn truncate(&mut self, len: usize) {
         let is_later = |changes: &Changes| changes.last().is_some_and(|(at, _)| *at > len);
         let later = self.nodes.iter().filter(|(_, changes)| is_later(changes));
@@ -94,7 +95,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets what held only before the first `len` entries were there.
+    /// Drops what applied only before the first `len` entries.
     pub fn forget(&mut self, len: usize) {
         let is_old = |changes: &Changes| match &changes[..] {
             [(at, None)] => *at <= len,
@@ -113,20 +114,20 @@ impl Ledger {
         }
     }
 
-    /// How many amounts are noted, of all nodes.
+    /// The number of stored amounts, of all nodes.
     pub fn count(&self) -> usize {
         self.nodes.values().map(|changes| changes.len()).sum()
     }
 
-    /// The amounts of a node after the first `len` entries; `None` if it was not there.
+    /// The amounts of a node after the first `len` entries; `None` if it did not exist.
     pub fn after(&self, node: Symbol, len: usize) -> Option<&NodeAmounts> {
         self.version_after(node, len).map(|(_, amounts)| amounts)
     }
 
-    /// The same with since when they hold.
+    /// Like [`Ledger::after`], with the number of entries since which they apply.
     pub fn version_after(&self, node: Symbol, len: usize) -> Option<(usize, &NodeAmounts)> {
         let changes = self.nodes.get(&node)?;
-        // Mostly the newest is asked for.
+        // The newest is asked for most often.
         let at = match changes.last() {
             Some((at, _)) if *at <= len => changes.len() - 1,
             _ => changes.partition_point(|(at, _)| *at <= len).checked_sub(1)?,

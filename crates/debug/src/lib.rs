@@ -1,11 +1,10 @@
-//! The debugger: a session on a simulated cluster, with a position that can be moved step by
-//! step through what was recorded, and beyond its end by running more cycles.
+//! The debugger: a session on a simulated cluster, with a position that moves step by step through
+//! the recording and, past its end, by running more cycles.
 //!
-//! Cycles run at full speed and are recorded whole; stepping only moves the [`Position`].
-//! That is why backward is as easy as forward. States of the cluster are not recorded: a
-//! session is its loaded cluster and the log of what was done to it ([`timeline`]), which is
-//! done again from the nearest copy (`checkpoint`) to see an earlier state or to go on from
-//! it.
+//! Cycles run at full speed and are recorded completely; stepping only moves the [`Position`], so
+//! stepping backward is as simple as forward. States of the cluster are not recorded: a session
+//! consists of its loaded cluster and the log of its inputs ([`timeline`]). To show an earlier
+//! state or to continue from it, the log is replayed from the nearest copy (`checkpoint`).
 
 pub mod breakpoint;
 pub mod capacity;

@@ -1,5 +1,5 @@
-//! What another weight would do to a ranking, at once: the normalized scores are recorded, so
-//! that only the totals have to be added up again.
+//! The effect of another weight on a ranking. The normalized scores are recorded, so only the
+//! totals are computed again.
 
 use kubestep_api::intern::Symbol;
 use kubestep_framework::record::CycleRecord;
@@ -21,13 +21,13 @@ pub fn totals(record: &CycleRecord, weights: &[(Symbol, i64)]) -> Vec<i64> {
     totals
 }
 
-/// The weight that a plugin is given, if it is given one.
+/// The changed weight of a plugin, if any.
 pub fn weight_of(weights: &[(Symbol, i64)], plugin: Symbol) -> Option<i64> {
     weights.iter().find(|(name, _)| *name == plugin).map(|(_, weight)| *weight)
 }
 
-/// The position of the node that totals like these lead to. Among equal ones that is decided
-/// as in the cycle; upstream's own way among equals is shown as the first of them.
+/// The position of the node with the best total. Ties are broken as in the cycle; where upstream
+/// breaks them at random, the first node is shown.
 pub fn winner(record: &CycleRecord, totals: &[i64]) -> Option<usize> {
     let how = match record.tie_break {
         TieBreak::Upstream => TieBreak::First,

@@ -1,4 +1,4 @@
-//! What is due by itself: the timers of a cluster, with the pods they are about.
+//! The pending timers of a cluster, with their pods.
 
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
@@ -6,34 +6,34 @@ use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::queue::SchedulingQueue;
 
-/// What a timer does when it is due.
+/// What a timer does when it expires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerKind {
     /// A backoff ends.
     Backoff,
-    /// A pod was unschedulable for too long and is tried again without an event.
+    /// A pod was unschedulable for too long and is flushed without an event.
     Flush,
-    /// A plugin's hold at Permit is over, and the pod is rejected.
+    /// A plugin's wait at Permit times out, and the pod is rejected.
     Permit(Symbol),
-    /// A plugin looks again whether it is done with PreBind.
+    /// A plugin polls whether PreBind is done.
     PreBind(Symbol),
 }
 
-/// The next of its kind.
+/// A pending timer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timer {
-    /// When; not before the present.
+    /// When it expires; not before the current time.
     pub due: Time,
     /// What happens then.
     pub kind: TimerKind,
     /// The pod it is about.
     pub pod: NamespacedName,
-    /// How many pods more it is about at the same moment.
+    /// How many other pods have such a timer at the same moment.
     pub others: usize,
 }
 
 impl Timer {
-    /// What happens, as a sentence without its full stop.
+    /// A sentence without its full stop.
     pub fn words(&self) -> String {
         let pod = match self.others {
             0 => self.pod.to_string(),
@@ -49,7 +49,7 @@ impl Timer {
     }
 }
 
-/// The next timer of each kind, the soonest first.
+/// The next timer of each kind, in order of time.
 pub fn timers(world: &World) -> Vec<Timer> {
     let mut next: Vec<Timer> = Vec::new();
     for timer in all(world) {
@@ -60,12 +60,12 @@ pub fn timers(world: &World) -> Vec<Timer> {
     next
 }
 
-/// All timers that are due by a moment, the soonest first.
+/// All timers that expire by a moment, in order of time.
 pub fn due_by(world: &World, moment: Time) -> Vec<Timer> {
     all(world).into_iter().take_while(|timer| timer.due <= moment).collect()
 }
 
-/// All timers, the soonest first; those of a kind at the same moment are one.
+/// All timers, in order of time; those of one kind at the same moment are merged.
 fn all(world: &World) -> Vec<Timer> {
     let (scheduler, now) = (world.scheduler(), world.now());
     let mut all = queue_timers(scheduler.queue());
@@ -79,7 +79,7 @@ fn all(world: &World) -> Vec<Timer> {
         }
     }
     let mut timers: Vec<Timer> = Vec::new();
-    // Stable: of several pods at the same moment, the first is named.
+    // A stable sort: of several pods at the same moment, the first is named.
     all.sort_by_key(|(due, ..)| *due);
     for (due, kind, pod) in all {
         let due = due.max(now);
@@ -100,7 +100,7 @@ fn queue_timers(queue: &SchedulingQueue) -> Vec<(Time, TimerKind, NamespacedName
         all.extend(release.map(|due| (due, TimerKind::Backoff, pod.key())));
     }
     for pod in queue.unschedulable() {
-        // It is flushed once it has been there for longer than this.
+        // A pod is flushed after strictly more than this duration.
         let limit = settings.max_unschedulable_duration.saturating_add(1);
         let due = Time(pod.timestamp.0.saturating_add(limit));
         all.push((due, TimerKind::Flush, pod.key()));

@@ -1,14 +1,14 @@
-//! What plugins took, by cycle and in all: measured only where somebody hands a clock in.
+//! The durations of plugin calls, by cycle and in total: measured only if a clock is passed in.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kubestep_framework::runtime::stopwatch::{Clock, Spent, Stopwatch, add};
 
-/// Cycles of which the single times are kept; those before count in the sum only.
+/// The number of cycles with individual durations; earlier ones count only in the total.
 const KEPT: usize = 2_000;
 
-/// See the module. What is run again to see the past, or on a copy to try something, is not counted.
+/// The measured durations. Cycles that are replayed, or run on a copy, are not counted.
 #[derive(Clone, Default)]
 pub struct Times {
     stopwatch: Option<Arc<Stopwatch>>,
@@ -18,22 +18,21 @@ pub struct Times {
 }
 
 impl Times {
-    /// Measures from now on.
     pub(super) fn measure(&mut self, clock: Arc<dyn Clock>) {
         self.stopwatch = Some(Arc::new(Stopwatch::new(clock)));
     }
 
-    /// What measures, if anything.
+    /// The stopwatch, if durations are measured.
     pub(super) fn stopwatch(&self) -> Option<Arc<Stopwatch>> {
         self.stopwatch.clone()
     }
 
-    /// A step was done: what was spent belongs to its cycle, if it had one.
+    /// A step is complete: the durations belong to its cycle, if it had one.
     pub(super) fn step_done(&mut self, cycle: Option<u64>) {
         let spent = self.stopwatch.as_ref().map(|stopwatch| stopwatch.take()).unwrap_or_default();
         add(&mut self.sum, &spent);
         let Some(cycle) = cycle.filter(|_| !spent.is_empty()) else { return };
-        // A number that comes again is that of another future.
+        // A cycle number that comes again belongs to a new branch.
         while self.cycles.back().is_some_and(|(last, _)| *last >= cycle) {
             self.cycles.pop_back();
         }
@@ -43,17 +42,18 @@ impl Times {
         }
     }
 
-    /// Whether anything is measured.
+    /// Whether durations are measured.
     pub fn is_on(&self) -> bool {
         self.stopwatch.is_some()
     }
 
-    /// All that was measured in this session, also between cycles and in futures given up since.
+    /// All durations measured in this session, including those between cycles and in dropped
+    /// branches.
     pub fn sum(&self) -> &[Spent] {
         &self.sum
     }
 
-    /// What was measured of a cycle; `None` if it was not measured, or too long ago.
+    /// The durations of a cycle; `None` if they were not measured or were dropped.
     pub fn of_cycle(&self, cycle: u64) -> Option<&[Spent]> {
         let at = self.cycles.binary_search_by_key(&cycle, |(number, _)| *number).ok()?;
         self.cycles.get(at).map(|(_, spent)| spent.as_ref())

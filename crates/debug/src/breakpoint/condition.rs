@@ -1,8 +1,8 @@
-//! Conditions: CEL expressions over what is known where a breakpoint sits.
+//! Conditions: CEL expressions over the variables that are known at a breakpoint.
 //!
-//! Beside CEL's own notation an amount can be written as in a manifest: `node.free.cpu < 500m`.
-//! What is joined by `&&` is taken apart, so that what needs the cycle alone is asked once a
-//! cycle, what needs a verdict once a distinct verdict, and only the rest for each node.
+//! Besides CEL's own notation, an amount can be written as in a manifest: `node.free.cpu < 500m`.
+//! The operands of top-level `&&` are evaluated separately: those that need only the cycle once per
+//! cycle, those that need a verdict once per distinct verdict, and only the rest for each node.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,10 +17,10 @@ use crate::breakpoint::variables::{Facts, Reach, VARIABLES};
 use kubestep_api::Quantity;
 use kubestep_config::suggest;
 
-/// The function that amounts are written with after reading.
+/// The CEL function that wraps an amount once it was parsed.
 const AMOUNT: &str = "quantity";
 
-/// A condition that was read and can be asked.
+/// A parsed condition.
 #[derive(Clone, Debug)]
 pub struct Condition {
     text: Arc<str>,
@@ -33,7 +33,7 @@ impl PartialEq for Condition {
     }
 }
 
-/// One of the parts that must all hold.
+/// One operand of the top-level `&&`; all must hold.
 #[derive(Debug)]
 pub struct Part {
     expression: IdedExpr,
@@ -45,24 +45,23 @@ pub struct Part {
 const AMOUNTS: [&str; 4] = ["free", "allocatable", "requested", "pods"];
 
 impl Part {
-    /// Whether it depends on anything of that kind.
+    /// Whether it uses a variable of that reach.
     pub fn needs(&self, reach: Reach) -> bool {
         self.reaches.contains(&reach)
     }
 
-    /// Whether it depends on the node alone, so that the answer is the same until the node
-    /// changes.
+    /// Whether it depends on the node alone, so that the answer is valid until the node changes.
     pub fn is_of_node(&self) -> bool {
         self.reaches == [Reach::Node]
     }
 
-    /// Whether it depends on the node's amounts alone, so that the answer is the same for all
-    /// nodes with the same.
+    /// Whether it depends only on the node's amounts, so that the answer is the same for all nodes
+    /// with equal amounts.
     pub fn is_of_amounts(&self) -> bool {
         self.is_of_node() && self.of_amounts
     }
 
-    /// Whether it is known before any node or plugin is looked at; `message` may be the cycle's
+    /// Whether it can be evaluated before any node or plugin is known. `message` may be the cycle's
     /// or a plugin's.
     pub fn is_of_cycle(&self, message_is_answer: bool) -> bool {
         self.reaches.iter().all(|reach| match reach {
@@ -72,10 +71,10 @@ impl Part {
         })
     }
 
-    /// Whether it holds. What is not there, as a label, makes it not hold.
+    /// Whether it holds. A missing field, such as an absent label, counts as false.
     ///
     /// # Errors
-    /// It cannot be worked out; the text is for people.
+    /// It cannot be evaluated; the text is meant for people.
     pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, String> {
         let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
         let mut context = Context::with_env(environment.clone());
@@ -110,10 +109,11 @@ fn environment() -> Result<Env, DeclarationError> {
 }
 
 impl Condition {
-    /// Reads a condition.
+    /// Parses a condition.
     ///
     /// # Errors
-    /// It is no CEL, names what does not exist, or cannot work; the text is for people.
+    /// It is not CEL, uses an unknown name, or can never be evaluated; the text is meant for
+    /// people.
     pub fn parse(text: &str) -> Result<Condition, String> {
         let text = text.trim();
         let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
@@ -130,7 +130,7 @@ impl Condition {
         Ok(condition)
     }
 
-    /// As it was written.
+    /// The source text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -140,15 +140,15 @@ impl Condition {
         &self.parts
     }
 
-    /// Whether it depends on anything of that kind.
+    /// Whether it uses a variable of that reach.
     pub fn needs(&self, reach: Reach) -> bool {
         self.parts.iter().any(|part| part.needs(reach))
     }
 
-    /// Whether it holds, everything it needs being known.
+    /// Whether it holds, given all the variables that it needs.
     ///
     /// # Errors
-    /// It cannot be worked out.
+    /// It cannot be evaluated.
     pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, String> {
         for part in self.parts.iter() {
             if !part.holds(facts)? {
@@ -158,8 +158,8 @@ impl Condition {
         Ok(true)
     }
 
-    /// Asks it of an example in which everything is there, so that a mistake shows at once and
-    /// not after an hour. A watch can be of an amount, a count or words.
+    /// Evaluates it on examples in which every variable is set, so that a mistake is reported at
+    /// once and not after an hour. A watched value can be an amount, a count or a text.
     fn try_out(&self) -> Result<(), String> {
         let mut answer = Ok(());
         for example in sample::examples() {
@@ -195,7 +195,7 @@ fn take_apart(expression: &IdedExpr, parts: &mut Vec<Part>) -> Result<(), String
     Ok(())
 }
 
-/// Whether an expression asks for more of `node` than its amounts.
+/// Whether an expression uses fields of `node` other than its amounts.
 fn asks_more_than_amounts(of: &IdedExpr) -> bool {
     match &of.expr {
         Expr::Ident(name) => name == "node",
@@ -222,7 +222,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// The names an expression uses, without those of its own loops.
+/// The variables that an expression uses, without those that its own comprehensions bind.
 fn variables<'a>(of: &'a IdedExpr, own: &mut Vec<&'a str>, names: &mut Vec<&'a str>) {
     match &of.expr {
         Expr::Ident(name) if !own.contains(&name.as_str()) => names.push(name),
@@ -255,8 +255,8 @@ fn variables<'a>(of: &'a IdedExpr, own: &mut Vec<&'a str>, names: &mut Vec<&'a s
     }
 }
 
-/// The text with amounts such as `500m` or `2Gi` written as CEL has them. CEL itself knows no
-/// number that a letter follows, but for `5u` and exponents, so nothing else is touched.
+/// The text with amounts such as `500m` or `2Gi` converted to CEL. In CEL no letter follows a
+/// number except in `5u` and exponents, so nothing else is changed.
 fn with_amounts(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;
@@ -283,7 +283,7 @@ fn with_amounts(text: &str) -> String {
     out
 }
 
-/// The length of the text in quotes at the beginning.
+/// The length of the quoted text at the start.
 fn quoted(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -297,12 +297,12 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Digits and at most one point.
+/// The end of a number: digits and at most one point.
 fn number_end(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len())
 }
 
-/// The length of the amount with a suffix at the beginning; `None` if there is none.
+/// The length of the amount with a suffix at the start; `None` if there is none.
 fn amount(text: &str) -> Option<usize> {
     const SUFFIXES: [&str; 12] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "k", "M", "G", "T", "P", "m"];
     let digits = number_end(text);

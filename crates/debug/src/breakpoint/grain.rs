@@ -1,5 +1,5 @@
-//! How closely a breakpoint looks: at queue moves, at a cycle as a whole, at its points and
-//! plugins, at each node's turn, or at each plugin's answer on each node.
+//! The granularity of a breakpoint: queue moves, whole cycles, extension points, plugins, the
+//! verdict of each node, or the verdict of each plugin on each node.
 
 use crate::breakpoint::condition::Condition;
 use crate::breakpoint::location::Location;
@@ -12,19 +12,19 @@ use kubestep_config::ExtensionPoint;
 pub enum Grain {
     /// A move between queues.
     Move,
-    /// The move that ends a wait at Permit.
+    /// The move that ends a wait at Permit by timeout.
     Timeout,
-    /// What a cycle came to.
+    /// An outcome of a cycle.
     Event(Event),
     /// A cycle.
     Cycle,
-    /// A point that a cycle reached.
+    /// An extension point that a cycle reached.
     Point,
     /// A plugin that ran.
     Plugin,
-    /// A node's turn: the official verdict of Filter.
+    /// The Filter verdict of a node.
     Turn,
-    /// A plugin's answer; at Filter one for each node.
+    /// A plugin's status; at Filter one for each node.
     Answer,
     /// A plugin's score of a node.
     Score,
@@ -33,10 +33,10 @@ pub enum Grain {
 }
 
 impl Grain {
-    /// What a breakpoint's hits are.
+    /// What the breakpoint's hits are.
     ///
     /// # Errors
-    /// The condition asks for what is never known there; the text is for people.
+    /// The condition uses a variable that is never known there; the text is meant for people.
     pub fn of(location: &Location, condition: Option<&Condition>) -> Result<Grain, String> {
         let needs = |reach| condition.is_some_and(|condition| condition.needs(reach));
         if needs(Reach::Watch) {

@@ -1,7 +1,7 @@
 //! The breakpoints and watches of a session, with their hits over the whole recording.
 //!
-//! How often each entry was hit is kept, so that stops forward and backward, hit counts and
-//! "how often would this have stopped" are look-ups. Each new entry is looked at once.
+//! The hits in each entry are counted once, when the entry is recorded. Stops forward and backward,
+//! hit counts and "how often would this have stopped" are then look-ups.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,24 +19,24 @@ use kubestep_framework::record::CycleRecord;
 /// A breakpoint or watch in the list.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Its number, from 1; never given out again.
+    /// Its number, from 1; numbers are not reused.
     pub id: u32,
     /// What it is.
     pub definition: Definition,
     /// Whether it stops or logs.
     pub enabled: bool,
-    /// Hits in entries that are forgotten.
+    /// Hits in entries that were dropped from the recording.
     forgotten: u64,
-    /// Entries that were hit, in order, with how often.
+    /// The entries with hits, in order, and the number of hits in each.
     counts: Vec<(usize, u32)>,
-    /// Entries that could not be looked at: their lists by node are left out.
+    /// Entries that could not be evaluated, because their per-node lists were dropped.
     unseen: BTreeSet<usize>,
     scanned: usize,
     memory: Memory,
     course: Course,
 }
 
-/// A hit that counts: where a breakpoint stops the debugger, or logs.
+/// A hit at which a breakpoint stops the debugger or logs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hit {
     /// The breakpoint's number.
@@ -45,7 +45,7 @@ pub struct Hit {
     pub number: u64,
     /// When.
     pub moment: Moment,
-    /// Where in the cycle, or which entry beside it.
+    /// The frame in the cycle, or the entry if it is not a cycle.
     pub frame: Position,
 }
 
@@ -71,31 +71,31 @@ impl Item {
         }
     }
 
-    /// How often it was hit, or would have been, over the whole recording, what was counted
-    /// before it was forgotten included.
+    /// How often it was hit, or would have been, over the whole recording. Hits in dropped entries
+    /// count too.
     pub fn hits(&self) -> u64 {
         self.hits_until(EntryId(u32::MAX))
     }
 
-    /// How often up to and with an entry.
+    /// Hits up to and including an entry.
     pub fn hits_until(&self, entry: EntryId) -> u64 {
         let known = &self.counts[..self.first_after(entry.0 as usize)];
         self.forgotten + known.iter().map(|(_, count)| u64::from(*count)).sum::<u64>()
     }
 
-    /// Cycles it could not look at, because their lists by node are left out to save memory.
-    /// Running and going back look at them.
+    /// The number of cycles it could not evaluate, because their per-node lists were dropped to
+    /// save memory. They are evaluated when the session runs or steps back through them.
     pub fn unseen(&self) -> usize {
         self.unseen.len()
     }
 
-    /// How many entries are noted for it: such that were hit, or changed what is watched.
+    /// How many entries are stored for it: those with hits, or with changes of the watched value.
     #[cfg(test)]
     pub fn kept(&self) -> usize {
         self.counts.len() + self.unseen.len() + self.course.changes().len()
     }
 
-    /// Why its condition could not be worked out, the last time that happened.
+    /// The last error of its condition.
     pub fn problem(&self) -> Option<&str> {
         self.memory.problem.as_deref()
     }
@@ -116,7 +116,7 @@ impl Item {
         self.course.after(at).zip(self.course.after(at + 1))
     }
 
-    /// The entries after which a watched value was another.
+    /// The entries after which the watched value changed, with the new value.
     pub fn changes(&self) -> &[(usize, Watched)] {
         self.course.changes()
     }
@@ -128,7 +128,7 @@ impl Item {
         Some(Probe { location, grain: *grain, condition: condition.as_ref() })
     }
 
-    /// Looks at what happened since the last time.
+    /// Evaluates the entries recorded since the last update.
     fn update(&mut self, recording: &Recording<'_>) {
         let len = recording.history.len();
         match &self.definition.what {
@@ -155,7 +155,7 @@ impl Item {
         self.scanned = len;
     }
 
-    /// Whether the condition holds of the watched value at its change.
+    /// Whether the condition holds for the change of the watched value.
     fn is_change_meant(&mut self, at: usize) -> bool {
         let Some(condition) = &self.definition.condition else { return true };
         let watched = self.course.after(at + 1).zip(self.course.after(at));
@@ -166,7 +166,7 @@ impl Item {
         })
     }
 
-    /// Whether the lists by node of a cycle's record are needed and left out.
+    /// Whether the condition needs per-node lists that were dropped from the cycle's record.
     fn needs_whole(&self, recording: &Recording<'_>, at: usize) -> bool {
         let record = recording.history.get(EntryId(at as u32)).and_then(|entry| entry.as_cycle());
         let left_out = record.is_some_and(|record| !record.is_whole());
@@ -181,7 +181,7 @@ impl Item {
         count
     }
 
-    /// Looks at an entry again that was replaced by a fuller record.
+    /// Evaluates an entry again whose record was replaced by a fuller one.
     fn recount(&mut self, recording: &Recording<'_>, at: usize) {
         if at < recording.start || at >= self.scanned || self.definition.is_watch() {
             return;
@@ -199,7 +199,8 @@ impl Item {
         }
     }
 
-    /// Looks at an entry again whose record is as it was before its cycle was completed.
+    /// Evaluates an entry again whose record was restored to what it was before its cycle
+    /// completed.
     fn took_back(&mut self, recording: &Recording<'_>, at: usize) {
         if self.definition.is_watch() {
             // What it was then led to what came after.
@@ -217,11 +218,11 @@ impl Item {
         self.unseen.split_off(&len);
         self.scanned = self.scanned.min(len);
         self.course.truncate(len);
-        // The same number of entries can come to mean other amounts.
+        // The same number of entries can stand for other amounts now.
         self.memory = Memory::default();
     }
 
-    /// Forgets the first `len` entries but not how often they were hit.
+    /// Drops the first `len` entries but keeps the count of their hits.
     fn forget(&mut self, len: usize) {
         let gone = self.counts.partition_point(|(at, _)| *at < len);
         self.forgotten += self.counts.drain(..gone).map(|(_, count)| u64::from(count)).sum::<u64>();
@@ -230,12 +231,12 @@ impl Item {
         self.memory.forget_nodes();
     }
 
-    /// The first of `counts` behind an entry.
+    /// The index of the first of `counts` after an entry.
     fn first_after(&self, entry: usize) -> usize {
         self.counts.partition_point(|(at, _)| *at <= entry)
     }
 
-    /// The first entry that was hit or could not be looked at, from one to another.
+    /// The first entry in a range that has hits or could not be evaluated.
     fn first_in(&self, from: usize, to: usize) -> Option<usize> {
         let place = self.counts.partition_point(|(at, _)| *at < from);
         let hit = self.counts.get(place).map(|(at, _)| *at);
@@ -243,7 +244,7 @@ impl Item {
         hit.into_iter().chain(unseen).min().filter(|at| *at <= to)
     }
 
-    /// The last one.
+    /// The last entry in a range that has hits or could not be evaluated.
     fn last_in(&self, from: usize, to: usize) -> Option<usize> {
         let place = self.counts.partition_point(|(at, _)| *at <= to);
         let hit = place.checked_sub(1).map(|place| self.counts[place].0);
@@ -251,12 +252,13 @@ impl Item {
         hit.into_iter().chain(unseen).max().filter(|at| *at >= from)
     }
 
-    /// How many entries up to one could not be looked at, and have to be for a stop.
+    /// How many entries up to one could not be evaluated but must be to find all stops.
     fn unseen_until(&self, entry: EntryId) -> usize {
         if self.stops() { self.unseen.range(..=entry.0 as usize).count() } else { 0 }
     }
 
-    /// The hits at an entry that count; the entry itself if its record has to be whole first.
+    /// The hits at an entry that count; the entry itself as the error if its record must be made
+    /// whole first.
     fn whole_hits_at(&mut self, recording: &Recording<'_>, at: usize) -> Result<Vec<Hit>, EntryId> {
         match self.needs_whole(recording, at) {
             true => Err(EntryId(at as u32)),
@@ -307,7 +309,7 @@ impl Item {
     }
 }
 
-/// Where in a cycle what it changes in the cluster shows: where the node is taken.
+/// The frame at which a change of the cluster by a cycle is shown: where the node is assumed.
 fn where_changed(record: &CycleRecord) -> Position {
     match frames::reaches(record, ExtensionPoint::Reserve) {
         true => Position::new(ExtensionPoint::Reserve, None, None),
@@ -323,65 +325,65 @@ pub struct Breakpoints {
 }
 
 impl Breakpoints {
-    /// All of them, in the order of their numbers.
+    /// All items, by number.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// The one of that number.
+    /// The item of that number.
     pub fn get(&self, id: u32) -> Option<&Item> {
         self.items.iter().find(|item| item.id == id)
     }
 
-    /// Adds one and gives its number.
+    /// Adds an item and returns its number.
     pub fn add(&mut self, definition: Definition, enabled: bool) -> u32 {
         self.last_id += 1;
         self.items.push(Item::new(self.last_id, definition, enabled));
         self.last_id
     }
 
-    /// Puts another definition in the place of one; its hits are counted anew. `false` if there
-    /// is none of that number.
+    /// Replaces the definition of an item; its hits are counted again. `false` if the number is
+    /// unknown.
     pub fn replace(&mut self, id: u32, definition: Definition) -> bool {
         let found = self.items.iter_mut().find(|item| item.id == id);
         let there = found.map(|item| *item = Item::new(id, definition, item.enabled));
         there.is_some()
     }
 
-    /// Removes one. `false` if there is none of that number.
+    /// Removes an item. `false` if the number is unknown.
     pub fn remove(&mut self, id: u32) -> bool {
         let before = self.items.len();
         self.items.retain(|item| item.id != id);
         self.items.len() != before
     }
 
-    /// Removes all.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.items.clear();
     }
 
-    /// Switches one on or off. `false` if there is none of that number.
+    /// Enables or disables an item. `false` if the number is unknown.
     pub fn set_enabled(&mut self, id: u32, enabled: bool) -> bool {
         let found = self.items.iter_mut().find(|item| item.id == id);
         found.map(|item| item.enabled = enabled).is_some()
     }
 
-    /// Whether any would stop the debugger.
+    /// Whether any item can stop the debugger.
     pub fn can_stop(&self) -> bool {
         self.items.iter().any(Item::stops)
     }
 
-    /// Looks at what happened since the last time.
+    /// Evaluates the entries recorded since the last update.
     pub fn update(&mut self, recording: &Recording<'_>) {
         self.items.iter_mut().for_each(|item| item.update(recording));
     }
 
-    /// Looks again at an entry that was replaced by a fuller record.
+    /// Evaluates an entry again whose record was replaced by a fuller one.
     pub fn recount(&mut self, recording: &Recording<'_>, entry: EntryId) {
         self.items.iter_mut().for_each(|item| item.recount(recording, entry.0 as usize));
     }
 
-    /// Stops asking for an entry that cannot be made whole: a search must come to an end.
+    /// Gives up on an entry that cannot be made whole, so that a search ends.
     pub fn give_up_on(&mut self, recording: &Recording<'_>, entry: EntryId) {
         let at = entry.0 as usize;
         for item in &mut self.items {
@@ -392,13 +394,13 @@ impl Breakpoints {
         }
     }
 
-    /// Looks again at an entry whose record is as it was before its cycle was completed.
+    /// Evaluates an entry again whose record was restored to what it was before its cycle
+    /// completed.
     pub fn took_back(&mut self, recording: &Recording<'_>, entry: EntryId) {
         self.items.iter_mut().for_each(|item| item.took_back(recording, entry.0 as usize));
     }
 
-    /// Takes the breakpoints of another recording over. What was counted here stays, for those
-    /// that are the same.
+    /// Takes over the breakpoints of another recording. Items that are in both keep their counts.
     pub fn take_over(&mut self, other: &Breakpoints) {
         let mut items = Vec::new();
         for theirs in &other.items {
@@ -413,26 +415,26 @@ impl Breakpoints {
         (self.items, self.last_id) = (items, self.last_id.max(other.last_id));
     }
 
-    /// Forgets what came after the first `len` entries: the recording was cut off there.
+    /// Drops what was counted after the first `len` entries, where the recording was cut off.
     pub fn truncate(&mut self, len: usize) {
         self.items.iter_mut().for_each(|item| item.truncate(len));
     }
 
-    /// Forgets the first `len` entries; hits in them still count.
+    /// Drops the first `len` entries; their hits still count.
     pub fn forget(&mut self, len: usize) {
         self.items.iter_mut().for_each(|item| item.forget(len));
     }
 
-    /// How many cycles up to an entry have to be run again to know all stops.
+    /// How many cycles up to an entry must be run again to know all stops.
     pub fn unseen_until(&self, entry: EntryId) -> usize {
         self.items.iter().map(|item| item.unseen_until(entry)).max().unwrap_or(0)
     }
 
-    /// The first stop after a moment, of the whole recording with `None`; at the latest in the
-    /// entry `until`.
+    /// The first stop after a moment, or of the whole recording if the moment is `None`; at most up
+    /// to the entry `until`.
     ///
     /// # Errors
-    /// The record of this entry has to be whole first, and counted again.
+    /// The record of this entry must be made whole and counted again first.
     pub fn next(
         &mut self,
         recording: &Recording<'_>,
@@ -457,11 +459,10 @@ impl Breakpoints {
         Ok(first)
     }
 
-    /// The last stop before a moment, none before everything; at the earliest in the entry
-    /// `since`.
+    /// The last stop before a moment; no earlier than the entry `since`.
     ///
     /// # Errors
-    /// The record of this entry has to be whole first, and counted again.
+    /// The record of this entry must be made whole and counted again first.
     pub fn previous(
         &mut self,
         recording: &Recording<'_>,
@@ -486,8 +487,8 @@ impl Breakpoints {
         Ok(last)
     }
 
-    /// What the logging ones have to say of the time from one moment, without it, to another,
-    /// with it; in order, at most `limit`.
+    /// The hits of logging breakpoints after one moment up to and including another, in order, at
+    /// most `limit`.
     pub fn logged(
         &mut self,
         recording: &Recording<'_>,
@@ -518,7 +519,7 @@ impl Breakpoints {
         hits
     }
 
-    /// The debugger stopped: what stops only once is switched off.
+    /// The debugger stopped at this hit: a one-time breakpoint is disabled.
     pub fn stopped(&mut self, hit: &Hit) {
         let found = self.items.iter_mut().find(|item| item.id == hit.id);
         if let Some(item) = found.filter(|item| item.definition.once) {

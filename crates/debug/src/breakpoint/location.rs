@@ -1,4 +1,4 @@
-//! Where a breakpoint sits: any combination of extension point, plugin, pods, node, queue and
+//! The location of a breakpoint: any combination of extension point, plugin, pods, node, queue and
 //! outcome.
 
 use std::fmt;
@@ -10,17 +10,17 @@ use kubestep_config::{ExtensionPoint, suggest};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
 
-/// A name with `*` and `?`; of pods with the namespace in front.
+/// A name with the wildcards `*` and `?`; for pods with the namespace in front.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pattern(pub String);
 
 impl Pattern {
-    /// Whether a name without a namespace is meant.
+    /// Whether it matches a name without a namespace.
     pub fn matches(&self, name: Symbol) -> bool {
         kubestep_api::glob::glob(&self.0, &name)
     }
 
-    /// Whether a pod is meant; a pattern without `/` is one of names in any namespace.
+    /// Whether it matches a pod. A pattern without `/` matches the name in any namespace.
     pub fn matches_pod(&self, pod: NamespacedName) -> bool {
         match self.0.split_once('/') {
             Some((namespace, name)) => {
@@ -32,16 +32,16 @@ impl Pattern {
     }
 }
 
-/// A selector with its text.
+/// A label selector with its source text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Labels {
-    /// As it was written.
+    /// The source text.
     pub text: String,
-    /// As it matches.
+    /// The parsed selector.
     pub selector: Selector,
 }
 
-/// Where a breakpoint sits. What is not said may be anything.
+/// The location of a breakpoint. An absent part matches anything.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Location {
     /// The extension point.
@@ -54,13 +54,13 @@ pub struct Location {
     pub labels: Option<Labels>,
     /// The nodes.
     pub node: Option<Pattern>,
-    /// The queue that the pod enters.
+    /// The queue that the pod moves to.
     pub queue: Option<QueueName>,
-    /// What the cycle comes to.
+    /// The outcome of the cycle.
     pub event: Option<Event>,
 }
 
-/// The queues by the names they have here.
+/// The queues by their names in a location.
 pub const QUEUES: [(QueueName, &str); 6] = [
     (QueueName::Active, "active"),
     (QueueName::Backoff, "backoff"),
@@ -70,7 +70,7 @@ pub const QUEUES: [(QueueName, &str); 6] = [
     (QueueName::None, "none"),
 ];
 
-/// The points at which cycles run plugins.
+/// The extension points at which a cycle runs plugins.
 pub const POINTS: [ExtensionPoint; 9] = [
     ExtensionPoint::PreFilter,
     ExtensionPoint::Filter,
@@ -84,10 +84,10 @@ pub const POINTS: [ExtensionPoint; 9] = [
 ];
 
 impl Location {
-    /// Takes in one word of a breakpoint. `known` are the plugins there are.
+    /// Adds one word of a location. `known` are the plugins that exist.
     ///
     /// # Errors
-    /// Nothing is called so, or it was said already; the text is for people.
+    /// The word is unknown, or its part is set already; the text is meant for people.
     pub fn add(&mut self, word: &str, known: &[Symbol]) -> Result<(), String> {
         match word.split_once(':') {
             Some(("pod", name)) => set(&mut self.pod, pattern(name, "a pod")?, "pod:"),
@@ -101,7 +101,7 @@ impl Location {
         }
     }
 
-    /// `Filter`, `NodeResourcesFit` or `Filter/NodeResourcesFit`.
+    /// Adds `Filter`, `NodeResourcesFit` or `Filter/NodeResourcesFit`.
     fn add_name(&mut self, word: &str, known: &[Symbol]) -> Result<(), String> {
         if let Some((point_name, plugin_name)) = word.split_once('/') {
             set(
@@ -120,16 +120,16 @@ impl Location {
     /// Adds a label selector.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a label selector.
     pub fn add_labels(&mut self, text: &str) -> Result<(), String> {
         let selector = Selector::parse(text)?;
         set(&mut self.labels, Labels { text: text.to_owned(), selector }, "-l")
     }
 
-    /// Refuses what can never come together.
+    /// Rejects combinations that can never be hit.
     ///
     /// # Errors
-    /// Says what.
+    /// Names the combination.
     pub fn check(&self) -> Result<(), String> {
         let in_cycle = self.point.is_some() || self.node.is_some() || self.event.is_some();
         if self.queue.is_some() && in_cycle {
@@ -152,13 +152,13 @@ impl Location {
         Ok(())
     }
 
-    /// Whether nothing at all is said.
+    /// Whether no part is set.
     pub fn is_anything(&self) -> bool {
         *self == Location::default()
     }
 }
 
-/// Whether plugins are asked node by node there.
+/// Whether plugins run once per node at that extension point.
 pub fn is_per_node(point: ExtensionPoint) -> bool {
     matches!(point, ExtensionPoint::Filter | ExtensionPoint::Score)
 }
@@ -178,7 +178,7 @@ fn pattern(text: &str, what: &str) -> Result<Pattern, String> {
     }
 }
 
-/// The point of that name, upper and lower case being equal.
+/// The extension point of that name, case-insensitive.
 pub fn point(name: &str) -> Option<ExtensionPoint> {
     POINTS.into_iter().find(|point| point.name().eq_ignore_ascii_case(name))
 }
@@ -201,7 +201,7 @@ fn plugin(name: &str, known: &[Symbol]) -> Result<Symbol, String> {
 /// The queue of that name.
 ///
 /// # Errors
-/// There is none.
+/// The name is unknown.
 pub fn queue(name: &str) -> Result<QueueName, String> {
     let found = QUEUES.iter().find(|(_, known)| *known == name).map(|(queue, _)| *queue);
     found.ok_or_else(|| {
@@ -218,7 +218,7 @@ fn event(name: &str) -> Result<Event, String> {
     })
 }
 
-/// A queue's name as it is written here.
+/// A queue's name in a location.
 pub fn queue_name(queue: QueueName) -> &'static str {
     QUEUES.iter().find(|(known, _)| *known == queue).map_or("none", |(_, name)| name)
 }

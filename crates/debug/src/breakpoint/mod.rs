@@ -1,9 +1,9 @@
-//! Breakpoints and watches: where the debugger stops, forward and backward, and what it shows
-//! as it changes.
+//! Breakpoints and watches: where the debugger stops, forward and backward, and what it shows when
+//! a value changes.
 //!
-//! They are questions to the recording, not hooks in the engine: cycles run at full speed and
-//! are recorded whole, so a breakpoint set afterwards says how often it would have stopped, and
-//! going back finds the same hits as going forward.
+//! They are queries on the recording, not hooks in the engine: cycles run at full speed and are
+//! recorded completely. A breakpoint that is set afterwards therefore reports how often it would
+//! have stopped, and stepping back finds the same hits as stepping forward.
 
 pub mod condition;
 pub mod definition;

@@ -1,4 +1,5 @@
-//! What a cycle can come to, as breakpoints name it, and where in the cycle it shows.
+//! The outcomes of a cycle by the names that breakpoints have for them, and the frame that shows
+//! them.
 
 use std::fmt;
 
@@ -8,29 +9,29 @@ use kubestep_config::ExtensionPoint;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::Status;
 
-/// Something that a cycle can come to.
+/// An outcome of a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The pod was bound.
     Scheduled,
-    /// No node was found, or the pod was refused later.
+    /// No node was found, or the pod was rejected later.
     Unschedulable,
-    /// Something went wrong.
+    /// An error occurred.
     Error,
-    /// Pods are evicted for this one.
+    /// Pods are preempted for this one.
     Preemption,
     /// A node was nominated.
     Nomination,
     /// The pod waits at Permit.
     PermitWait,
-    /// It waited there too long.
+    /// The wait at Permit timed out.
     PermitTimeout,
-    /// Several nodes shared the best total.
+    /// Several nodes shared the best total score.
     Tie,
 }
 
 impl Event {
-    /// All of them with their names.
+    /// All outcomes with their names.
     pub const ALL: [(Event, &'static str); 8] = [
         (Event::Scheduled, "scheduled"),
         (Event::Unschedulable, "unschedulable"),
@@ -42,7 +43,7 @@ impl Event {
         (Event::Tie, "tie"),
     ];
 
-    /// Whether the cycle came to it.
+    /// Whether the cycle had this outcome.
     pub fn is_of(self, record: &CycleRecord) -> bool {
         match self {
             Event::Scheduled => record.outcome == Outcome::Scheduled,
@@ -56,12 +57,12 @@ impl Event {
         }
     }
 
-    /// Whether it comes after the cycle, when the pod leaves Permit.
+    /// Whether it is only known after the cycle, when the pod leaves Permit.
     pub fn comes_later(self) -> bool {
         self == Event::PermitTimeout
     }
 
-    /// The frame where it shows best.
+    /// The frame that shows it best.
     pub fn frame(self, record: &CycleRecord) -> Position {
         use ExtensionPoint::{Bind, Permit, PostFilter, Score};
         let frame = match self {
@@ -82,7 +83,7 @@ impl Event {
         frame.unwrap_or(Position::START)
     }
 
-    /// The node it is about: chosen, nominated, or freed by preemption.
+    /// The node it concerns: selected, nominated, or where pods were preempted.
     pub fn node(self, record: &CycleRecord) -> Option<Symbol> {
         match self {
             Event::Preemption => record.preemption.as_ref().map(|candidate| candidate.node),
@@ -92,7 +93,7 @@ impl Event {
         }
     }
 
-    /// Whether a plugin had its part in it.
+    /// Whether the plugin contributed to it.
     pub fn is_by(self, record: &CycleRecord, plugin: Symbol) -> bool {
         let refuses = |answer: &PluginStatus| {
             answer.plugin == plugin && (answer.status.is_rejected() || answer.status.is_error())
@@ -120,11 +121,11 @@ impl fmt::Display for Event {
     }
 }
 
-/// Whether the plugin's verdict is the official one of some node.
+/// Whether the plugin's verdict is the Filter verdict of some node.
 fn refused_a_node(record: &CycleRecord, plugin: Symbol) -> bool {
     let mut seen = None;
     record.filter.official.iter().any(|id| {
-        // Neighbours mostly share their verdict.
+        // Neighbors mostly share their verdict.
         let known = seen.replace(id) == Some(id);
         !known && record.verdicts.get(id).is_some_and(|status| status.plugin() == plugin)
     })
@@ -142,21 +143,22 @@ fn last_plugin(record: &CycleRecord, point: ExtensionPoint) -> Option<Position> 
     plugin_at(point, record.answers(point).last())
 }
 
-/// What ended the wait at Permit, other than being allowed.
+/// What ended the wait at Permit, if the pod was not allowed.
 fn wait_ended_by(record: &CycleRecord) -> Option<&Status> {
     record.permit_wait.as_ref().filter(|status| !status.is_success())
 }
 
-/// The plugin at which the pod waited too long. Only the engine's own words tell a timeout from
-/// a rejection by hand.
+/// The plugin at which the wait timed out. Only the engine's message distinguishes a timeout from a
+/// manual rejection.
 fn timed_out(record: &CycleRecord) -> Option<Symbol> {
     let status = wait_ended_by(record)?;
     let reason = status.reasons().first()?;
     reason.starts_with("rejected due to timeout").then(|| status.plugin())
 }
 
-/// Where a cycle failed: the last point reached, and the plugin that refused there. PostFilter
-/// only looks for a way out after that, unless it breaks itself.
+/// Where a cycle failed: the last extension point reached, and the plugin that rejected the pod
+/// there. PostFilter does not count unless it fails itself: it only tries to make the pod
+/// schedulable.
 fn failure(record: &CycleRecord) -> Option<Position> {
     if let Some(status) = wait_ended_by(record) {
         return Some(frame_of(ExtensionPoint::Permit, Some(status.plugin())));

@@ -1,4 +1,4 @@
-//! Examples in which everything is there, to try conditions on when they are written.
+//! Examples in which every variable is set, to evaluate conditions when they are parsed.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use kubestep_framework::record::{CycleRecord, QueueMove, QueueName};
 use kubestep_framework::resource::Resource;
 use kubestep_framework::status::Code;
 
-/// One example.
 pub struct Example {
     record: CycleRecord,
     amounts: NodeAmounts,
@@ -21,7 +20,7 @@ pub struct Example {
     watched: Watched,
 }
 
-/// Examples that differ in what is watched.
+/// Examples that differ in the type of the watched value.
 pub fn examples() -> impl Iterator<Item = Example> {
     let amount = Watched::Amount(AmountValue::of("cpu".into(), 500));
     [amount, Watched::Number(1), Watched::Text("active".into())].into_iter().map(Example::new)
@@ -49,7 +48,7 @@ impl Example {
         Example { record, amounts, moved, watched }
     }
 
-    /// What is known in it.
+    /// The variables of the example.
     pub fn facts(&self) -> Facts<'_> {
         Facts {
             answer: Some(Answer {

@@ -1,5 +1,5 @@
-//! Breakpoints on the built-in stories: forward and backward, set before and afterwards, in
-//! every case the same hits; and what a hit is, held against asking each frame by itself.
+//! Breakpoints on the built-in stories: the same hits forward and backward, set before and
+//! afterwards; and hits compared with evaluating each frame separately.
 
 use super::list::Hit;
 use super::variables::{Answer, Facts, NodeFacts, NodeScore};
@@ -14,7 +14,7 @@ use kubestep_framework::status::{Code, Status};
 use kubestep_source::Filter;
 use kubestep_source::fixtures;
 
-/// Stories that together reach every point.
+/// Stories that together reach every extension point.
 const STORIES: &[&str] = &["tour", "held-at-permit", "preemption-budget", "gated"];
 
 fn story(name: &str) -> Session {
@@ -28,7 +28,7 @@ fn story(name: &str) -> Session {
     Session::new(world)
 }
 
-/// One of each kind and of each grain.
+/// One location of each kind and granularity.
 const PLACES: &[&str] = &[
     "pod:*",
     "pod:default/web-* if attempts >= 1 && feasible > 0",
@@ -90,7 +90,8 @@ fn watch(session: &mut Session, text: &str) -> u32 {
     session.change_breakpoints(|list| list.add(definition, true))
 }
 
-/// Runs a story through several timers. Gives the stops on the way, those of one moment as one.
+/// Runs a story through several timers. Returns the stops on the way; stops at the same moment
+/// count as one.
 fn run(session: &mut Session) -> Vec<Hit> {
     let mut hits = Vec::new();
     for _ in 0..4 {
@@ -150,7 +151,7 @@ fn backward_finds_what_forward_finds() {
         let forward = all_forward(&mut session);
         session.go_to_end();
         let mut backward = Vec::new();
-        // Beyond the last stop's beginning.
+        // Past the start of the last stop.
         let last = forward.last().unwrap();
         session.go_to_hit(last);
         backward.push(last.moment);
@@ -159,7 +160,7 @@ fn backward_finds_what_forward_finds() {
         }
         backward.reverse();
         assert!(moments(&forward) == backward, "{of}");
-        // Standing at a hit, one comes to its neighbours.
+        // From each hit, stepping leads to its neighbors.
         for pair in forward.windows(2).step_by(9) {
             session.go_to_hit(&pair[1]);
             assert_eq!(session.moment(), Some(pair[1].moment));
@@ -174,7 +175,7 @@ fn backward_finds_what_forward_finds() {
     }
 }
 
-/// The hit that going back gives: of several at one moment any is right.
+/// The hit that stepping back finds: of several at one moment any is right.
 fn pair_back(session: &Session, pair: &[Hit]) -> Hit {
     assert_eq!(session.moment(), Some(pair[0].moment));
     let mut twin = session.clone();
@@ -203,7 +204,7 @@ fn every_breakpoint_counts_its_own_stops() {
     }
 }
 
-/// The facts of every node of a cycle, worked out one by one, without any shortcut.
+/// The facts of every node of a cycle, computed one by one without any shortcut.
 fn facts_of_nodes<'a>(
     session: &'a Session,
     at: usize,
@@ -346,7 +347,7 @@ fn counts(session: &Session) -> Vec<u64> {
     session.breakpoints().items().iter().map(Item::hits).collect()
 }
 
-/// All set again, so that nothing is left of earlier counting.
+/// The counts of the same breakpoints added again, without earlier state.
 fn counts_anew(session: &Session) -> Vec<u64> {
     let mut plain = session.clone();
     plain.change_breakpoints(Breakpoints::clear);
@@ -518,7 +519,7 @@ fn a_look_at_a_stretch_runs_only_that_stretch_again() {
         thin.moment()
     });
     assert_eq!(thin.stop_after(from, to, &mut || true), Search::None);
-    // With a cycle that is run again, some before it are.
+    // To make a cycle whole, some cycles before it are run again too.
     assert!(unseen(&thin) < all && unseen(&thin) >= all - 40, "{} of {all}", unseen(&thin));
     let left = unseen(&thin);
     assert_eq!(thin.stop_before(to, from, &mut || true), Search::None);

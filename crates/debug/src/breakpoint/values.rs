@@ -1,5 +1,5 @@
-//! The types that conditions know beside CEL's own: amounts of resources, labels, and things
-//! with named fields.
+//! The types that conditions have besides CEL's own: amounts of resources, labels, and records with
+//! named fields.
 
 use std::any::Any;
 use std::cmp::Ordering;
@@ -17,12 +17,12 @@ use kubestep_framework::resource::Resource;
 static AMOUNT: Type = Type::new_unspecified_type("Amount");
 static FIELDS: Type = Type::new_unspecified_type("Object");
 
-/// An amount of a resource, compared by what it stands for: `1` and `1000m` are equal.
+/// An amount of a resource, compared by value: `1` and `1000m` are equal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AmountValue(pub Quantity);
 
 impl AmountValue {
-    /// An amount as the scheduler counts it: CPU in thousandths, everything else in units.
+    /// An amount in the scheduler's unit: CPU in millicores, everything else in whole units.
     pub fn of(resource: Symbol, amount: i64) -> AmountValue {
         AmountValue(match resource.as_str() {
             "cpu" => Quantity::new_milli(amount, QuantityFormat::DecimalSi),
@@ -31,7 +31,7 @@ impl AmountValue {
         })
     }
 
-    /// The amount that another value stands for: an amount, or a number of units.
+    /// The amount that a CEL value stands for: an amount, or a number of units.
     fn from_val(value: &dyn Val) -> Option<Quantity> {
         if let Some(amount) = value.downcast_ref::<AmountValue>() {
             return Some(amount.0.clone());
@@ -122,18 +122,18 @@ impl Subtractor for AmountValue {
     }
 }
 
-/// Something with named fields.
+/// A record with named fields.
 pub trait HasFields: Clone + Debug + Send + Sync {
-    /// The names that are always there, for messages; empty if any may be.
+    /// The names of the fields that always exist, for messages; empty if there is no fixed set.
     const NAMES: &'static [&'static str];
 
-    /// A field; `None` if it is not there.
+    /// The value of a field; `None` if it is absent.
     fn field<'v>(&self, name: &str) -> Option<Box<dyn Val + 'v>>
     where
         Self: 'v;
 }
 
-/// Something with named fields, as a value.
+/// A record as a CEL value.
 #[derive(Clone, Debug)]
 pub struct Fields<T>(pub T);
 
@@ -198,7 +198,7 @@ fn text(value: &dyn Val) -> Result<&str, ExecutionError> {
     })
 }
 
-/// Amounts by the names of resources: `cpu`, `memory`, `pods`, `["nvidia.com/gpu"]`.
+/// Amounts by resource name: `cpu`, `memory`, `pods`, `["nvidia.com/gpu"]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Amounts<'a>(pub &'a Resource);
 
@@ -214,7 +214,7 @@ impl HasFields for Amounts<'_> {
     }
 }
 
-/// The same for amounts that were worked out.
+/// Like [`Amounts`], for computed amounts.
 #[derive(Clone, Debug)]
 pub struct OwnAmounts(pub Resource);
 
@@ -230,7 +230,7 @@ impl HasFields for OwnAmounts {
     }
 }
 
-/// Labels; one that is not there is an error to CEL, and to a condition a no.
+/// Labels. An absent label is an error in CEL, which a condition takes for false.
 #[derive(Clone, Debug)]
 pub struct LabelMap<'a> {
     labels: &'a Labels,

@@ -1,7 +1,6 @@
-//! The variables of conditions: what they are called, when they are known, and their values.
+//! The variables of conditions: their names, when they are known, and their values.
 //!
-//! Values are looked up when an expression asks for them, so that a condition costs only what
-//! it uses.
+//! A value is computed when an expression uses it, so that a condition costs only what it uses.
 
 use ::cel::common::types::{CelBool, CelDouble, CelInt, CelString};
 use ::cel::common::value::{CowVal, Val};
@@ -17,16 +16,16 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, QueueMove};
 use kubestep_framework::status::Code;
 
-/// What must be at hand for a variable to have a value.
+/// What must be known for a variable to have a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reach {
-    /// The pod: always.
+    /// The pod: always known.
     Pod,
     /// A scheduling cycle.
     Cycle,
-    /// What was said: by the plugin where one is looked at, else at the cycle's end.
+    /// A message: the plugin's if the breakpoint is at a plugin, else the cycle's.
     Message,
-    /// The answer of a plugin, on a node where it gives one for each.
+    /// The status of a plugin, on a node if it gives one per node.
     Answer,
     /// A plugin's score of a node.
     Score,
@@ -47,7 +46,7 @@ pub struct Variable {
     pub name: &'static str,
     /// When it is known.
     pub reach: Reach,
-    /// What it says.
+    /// The help text.
     pub help: &'static str,
 }
 
@@ -55,7 +54,7 @@ const fn variable(name: &'static str, reach: Reach, help: &'static str) -> Varia
     Variable { name, reach, help }
 }
 
-/// All variables. `message`, `plugin` and `seconds` are known in more places than one.
+/// All variables. `message`, `plugin` and `seconds` are known at several reaches.
 #[rustfmt::skip]
 pub const VARIABLES: &[Variable] = &[
     variable("pod", Reach::Pod, "the pod: name, namespace, uid, labels, priority, scheduler, requests"),
@@ -87,7 +86,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("before", Reach::Watch, "the watched value before the change"),
 ];
 
-/// A plugin's answer, or a node's official one.
+/// A plugin's status, or the verdict of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     /// The extension point.
@@ -100,25 +99,25 @@ pub struct Answer<'a> {
     pub reasons: &'a [Symbol],
 }
 
-/// What the plugin, and all of them, gave a node.
+/// The scores of a node, by a plugin and in total.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct NodeScore {
-    /// Before normalizing, with the plugin named.
+    /// Before normalization; only if a plugin is given.
     pub raw: i64,
-    /// After normalizing; without a plugin the total.
+    /// After normalization; without a plugin the total.
     pub score: i64,
-    /// Times the weight; without a plugin the total.
+    /// Multiplied by the weight; without a plugin the total.
     pub weighted: i64,
-    /// Of all plugins.
+    /// The sum over all plugins.
     pub total: i64,
 }
 
-/// A node as it was.
+/// A node as it was at that time.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeFacts<'a> {
     /// Its name.
     pub name: Symbol,
-    /// What was free on it, and its object.
+    /// Its amounts and its object.
     pub amounts: Option<&'a NodeAmounts>,
 }
 
@@ -129,25 +128,25 @@ pub enum Watched {
     Amount(AmountValue),
     /// A count.
     Number(i64),
-    /// Words.
+    /// A text.
     Text(String),
 }
 
-/// Everything that is known where a condition is asked. Built anew for each answer, so it only
+/// All that is known when a condition is evaluated. Created for each evaluation, so it only
 /// borrows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts<'a> {
     /// The pod's name.
     pub key: NamespacedName,
-    /// The pod; gone pods have only a name.
+    /// The pod; `None` if it was deleted.
     pub pod: Option<&'a PodInfo>,
-    /// Microseconds since the beginning.
+    /// Microseconds since the start.
     pub micros: i64,
     /// The cycle.
     pub cycle: Option<&'a CycleRecord>,
-    /// The plugin's answer.
+    /// The plugin's status.
     pub answer: Option<Answer<'a>>,
-    /// Whether `message` is the answer's and not the cycle's.
+    /// Whether `message` is the plugin's and not the cycle's.
     pub message_of_answer: bool,
     /// The scores.
     pub score: Option<NodeScore>,
@@ -160,7 +159,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// What a cycle says about itself.
+    /// The facts that a cycle's record holds.
     pub fn of_cycle(record: &'a CycleRecord) -> Facts<'a> {
         Facts {
             key: record.pod,
@@ -248,7 +247,7 @@ fn watched<'b>(value: &'b Watched) -> CowVal<'b, 'b> {
     }
 }
 
-/// `pod`.
+/// The fields of `pod`.
 #[derive(Clone, Copy, Debug)]
 struct PodFields<'a> {
     key: NamespacedName,

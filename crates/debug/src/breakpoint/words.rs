@@ -1,4 +1,4 @@
-//! Hits in words: which breakpoint, when, where, and what was said there.
+//! Hits as text: which breakpoint, when, where, and the message there.
 
 use crate::breakpoint::definition::What;
 use crate::breakpoint::list::{Breakpoints, Hit, Item};
@@ -17,7 +17,7 @@ pub fn hit(recording: &Recording<'_>, breakpoints: &Breakpoints, hit: &Hit) -> S
     format!("{kind} {} ({}), hit {}: {place}{change}", hit.id, item.definition, hit.number)
 }
 
-/// When and where a hit is, and what was said there.
+/// When and where a hit is, and the message there.
 pub fn place(recording: &Recording<'_>, hit: &Hit) -> String {
     match recording.history.get(hit.entry()) {
         Some(Entry::Cycle(record)) => frame(record, hit.frame),
@@ -60,7 +60,7 @@ fn frame(record: &CycleRecord, frame: Position) -> String {
     }
 }
 
-/// What the plugin said, or what became of the cycle.
+/// The plugin's message, or the outcome of the cycle.
 fn said(record: &CycleRecord, frame: Position) -> Option<String> {
     let Some(point) = frame.point else {
         return Some(record.outcome.as_str().to_owned());

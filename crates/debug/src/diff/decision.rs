@@ -1,4 +1,4 @@
-//! One attempt of a pod on both sides: its outcome, and the verdicts that differ.
+//! One attempt of a pod on both sides: its outcomes, and the verdicts that differ.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus, VerdictId};
 use kubestep_framework::status::Status;
 
-/// Points where every plugin gives one answer.
+/// Extension points at which every plugin gives one status.
 const ANSWERING: [ExtensionPoint; 6] = [
     ExtensionPoint::PreFilter,
     ExtensionPoint::PostFilter,
@@ -23,12 +23,12 @@ const ANSWERING: [ExtensionPoint; 6] = [
     ExtensionPoint::Bind,
 ];
 
-/// An attempt that came out otherwise.
+/// An attempt with different outcomes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decision {
     /// Which attempt, from 1.
     pub attempt: usize,
-    /// The cycles; `None` where there was no such attempt.
+    /// The cycles; `None` on a side without such an attempt.
     pub cycle: Pair<Option<u64>>,
     /// The outcomes.
     pub outcome: Pair<Option<Outcome>>,
@@ -36,45 +36,45 @@ pub struct Decision {
     pub node: Pair<Option<Symbol>>,
     /// The messages.
     pub message: Pair<String>,
-    /// What a person decided in these cycles, in words.
+    /// The manual decisions in these cycles, in words.
     pub by_hand: Pair<Vec<String>>,
-    /// The verdicts that differ, equal ones of several nodes together.
+    /// The verdicts that differ; equal ones of several nodes are merged.
     pub verdicts: Vec<VerdictDifference>,
     /// The scores that differ, by node.
     pub scores: Vec<ScoreDifference>,
-    /// Whether verdicts and scores could not be compared, because a side's lists by node were
-    /// left out to save memory.
+    /// Whether verdicts and scores were not compared, because a side's per-node lists were dropped
+    /// to save memory.
     pub not_compared: bool,
 }
 
 /// A plugin's verdict.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
-    /// There was none: no such node, no such plugin, or the cycle did not get there.
+    /// None: the node or plugin does not exist, or the cycle did not get that far.
     None,
-    /// The plugin had nothing to say.
+    /// The plugin was skipped.
     Skipped,
-    /// It let the pod pass.
+    /// Success.
     Passes,
-    /// It refused, waits or failed, in its words.
+    /// It rejects, waits or fails, with this message.
     Says(String),
 }
 
 /// A verdict that differs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerdictDifference {
-    /// Where it was given.
+    /// The extension point.
     pub point: ExtensionPoint,
-    /// By whom; the extenders together are `Extender`.
+    /// The plugin; the extenders together are `Extender`.
     pub plugin: Symbol,
     /// The verdicts.
     pub verdict: Pair<Verdict>,
-    /// The nodes it is about, by name; none at points that are not about single nodes.
+    /// The nodes, by name; empty at extension points that do not run per node.
     pub nodes: Vec<Symbol>,
 }
 
 impl Decision {
-    /// What differs in an attempt; `None` if nothing does.
+    /// The difference of an attempt; `None` if there is none.
     pub(super) fn of(attempt: usize, pair: Pair<Option<&CycleRecord>>) -> Option<Decision> {
         let of =
             |record: Option<&CycleRecord>| (record.map(|r| r.outcome), record.and_then(|r| r.node));
@@ -119,7 +119,7 @@ fn by_hand(record: Option<&CycleRecord>) -> Vec<String> {
     decided.map(ToString::to_string).collect()
 }
 
-/// The answers at points with one answer a plugin.
+/// The verdicts at extension points with one status per plugin.
 fn given(a: &CycleRecord, b: &CycleRecord) -> Vec<VerdictDifference> {
     let mut found = Vec::new();
     for point in ANSWERING {
@@ -146,7 +146,7 @@ fn answer(answers: &[PluginStatus], plugin: Symbol) -> Verdict {
     answer.map_or(Verdict::None, |answer| Verdict::of(&answer.status))
 }
 
-/// The nodes of both cycles by name, with their slots.
+/// The nodes of both cycles by name, with their ids.
 struct Nodes(Vec<(Symbol, Pair<Option<NodeId>>)>);
 
 impl Nodes {
@@ -163,7 +163,7 @@ impl Nodes {
     }
 }
 
-/// Every filter plugin on every node, and the extenders.
+/// The verdicts of every Filter plugin on every node, and of the extenders.
 fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDifference> {
     let point = ExtensionPoint::Filter;
     let columns = a.filter.plugins.iter().chain(&b.filter.plugins);
@@ -176,7 +176,7 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDiffe
     let mut found: IndexMap<(Symbol, Verdict, Verdict), Vec<Symbol>> = IndexMap::new();
     for plugin in plugins {
         let (in_a, in_b) = (Column::of(a, plugin), Column::of(b, plugin));
-        // Many nodes, few verdicts: each pair of them is made into words once.
+        // There are many nodes but few verdicts: each pair of verdicts is put into words once.
         let mut by_ids: IndexMap<(Id, Id), Vec<Symbol>> = IndexMap::new();
         for (name, ids) in &nodes.0 {
             by_ids.entry((in_a.id(ids.a), in_b.id(ids.b))).or_default().push(*name);
@@ -202,7 +202,7 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &Nodes) -> Vec<VerdictDiffe
     differences.collect()
 }
 
-/// A verdict as its cycle numbers it.
+/// The number of a verdict in its cycle.
 type Id = Option<VerdictId>;
 
 fn by_extender(record: &CycleRecord, node: Option<NodeId>) -> Verdict {

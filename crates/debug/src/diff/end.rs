@@ -14,13 +14,13 @@ pub enum End {
     Absent,
     /// On a node.
     Node(Symbol),
-    /// At Permit or in PreBind, with its place on a node kept.
+    /// At Permit or in PreBind, with its resources on a node reserved.
     Waiting(Symbol),
-    /// In a queue, with the plugins that sent or hold it there.
+    /// In a queue, with the plugins that rejected or gate it.
     Queue(QueueName, Vec<Symbol>),
-    /// It ran to its end.
+    /// Succeeded or failed.
     Ended,
-    /// In no queue: no profile serves its scheduler name.
+    /// In no queue: no profile has its scheduler name.
     NobodyServes,
 }
 
@@ -50,7 +50,7 @@ impl End {
         }
     }
 
-    /// The node, if it has one for good.
+    /// The node, if it is bound.
     pub fn node(&self) -> Option<Symbol> {
         match self {
             End::Node(node) => Some(*node),

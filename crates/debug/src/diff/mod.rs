@@ -1,9 +1,9 @@
-//! The difference of two histories: which pods end up elsewhere, which decisions came out
-//! otherwise, and down to which verdict and which score that goes.
+//! The difference of two histories: which pods end up in another state, which attempts had another
+//! outcome, down to the verdicts and scores that differ.
 //!
-//! It knows nothing of how the two came to differ: they may be branches of one session, or
-//! two clusters that were loaded from different files. Nodes are compared by their names,
-//! pods by theirs, and a pod's attempts one by one.
+//! It does not matter how the two came to differ: they may be branches of one session, or two
+//! clusters loaded from different files. Nodes and pods are matched by name, and the attempts of a
+//! pod by number.
 
 mod decision;
 mod end;
@@ -21,7 +21,7 @@ pub use decision::{Decision, Verdict, VerdictDifference};
 pub use end::End;
 pub use score::{PluginScore, ScoreDifference, Source};
 
-/// The same thing on both sides.
+/// A value on both sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pair<T> {
     /// On the first side.
@@ -31,64 +31,64 @@ pub struct Pair<T> {
 }
 
 impl<T: PartialEq> Pair<T> {
-    /// Whether there is a difference.
+    /// Whether the sides differ.
     pub fn differs(&self) -> bool {
         self.a != self.b
     }
 }
 
-/// One side: what happened, and the cluster at its end.
+/// One side: its history, and the cluster at its end.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
-    /// What happened.
+    /// The history.
     pub history: &'a History,
-    /// The cluster at the end of it.
+    /// The cluster at its end.
     pub world: &'a World,
 }
 
-/// What kind of difference it is for a pod; the first that holds counts.
+/// The kind of a pod's difference; the first that applies counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Change {
-    /// It is there on one side only.
+    /// It exists on one side only.
     Presence,
     /// It has a node on the second side only.
     Placed,
     /// It has a node on the first side only.
     Lost,
-    /// It is on another node.
+    /// It is on different nodes.
     Moved,
-    /// It waits elsewhere.
+    /// It is pending in different states.
     Waits,
-    /// It ends up in the same place, for other reasons.
+    /// Same result, different reasons.
     Reasons,
 }
 
-/// A pod that is not the same on both sides.
+/// A pod that differs between the sides.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PodDifference {
     /// The pod.
     pub pod: NamespacedName,
-    /// What kind of difference it is.
+    /// The kind of difference.
     pub change: Change,
-    /// Where it ends up.
+    /// Its state at the end.
     pub end: Pair<End>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: Pair<usize>,
-    /// The attempts that came out otherwise, by their number from 1.
+    /// The attempts with different outcomes, by number from 1.
     pub decisions: Vec<Decision>,
 }
 
 impl PodDifference {
-    /// The last attempt that came out otherwise: the one that led to where the pod is.
+    /// The last attempt that differs: it led to the pod's state at the end.
     pub fn last(&self) -> Option<&Decision> {
         self.decisions.last()
     }
 }
 
-/// All that differs.
+/// All differences.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Difference {
-    /// The pods that differ, by kind of difference and name.
+    /// The pods that differ, sorted by kind of difference and name.
     pub pods: Vec<PodDifference>,
     /// How many pods are the same.
     pub same: usize,
@@ -112,18 +112,18 @@ pub fn compare(a: Side<'_>, b: Side<'_>) -> Difference {
     let all = keys.len();
     let mut pods: Vec<PodDifference> =
         keys.into_iter().filter_map(|key| compare_pod(a, b, key)).collect();
-    // No two have the same name.
+    // Names are unique, so an unstable sort is deterministic.
     pods.sort_unstable_by_key(|pod| (pod.change, pod.pod));
     Difference { same: all - pods.len(), pods }
 }
 
-/// The pods that are there, or were tried.
+/// The pods that exist or had an attempt.
 fn pods(side: Side<'_>) -> impl Iterator<Item = NamespacedName> {
     let there = side.world.api().objects().pods.keys().copied();
     there.chain(side.history.cycles().map(|record| record.pod))
 }
 
-/// What differs of one pod; `None` if nothing does.
+/// The difference of one pod; `None` if there is none.
 pub fn compare_pod(a: Side<'_>, b: Side<'_>, pod: NamespacedName) -> Option<PodDifference> {
     let end = Pair { a: End::of(a, pod), b: End::of(b, pod) };
     let tries = |side: Side<'_>| side.history.cycles_of(pod).cloned().collect::<Vec<_>>();
@@ -161,7 +161,7 @@ impl Change {
         }
     }
 
-    /// One word for machines: `moved`.
+    /// The identifier in JSON: `moved`.
     pub fn as_str(self) -> &'static str {
         match self {
             Change::Presence => "presence",
@@ -173,7 +173,7 @@ impl Change {
         }
     }
 
-    /// What it is, for so many pods.
+    /// In words, for that many pods.
     fn words(self, count: usize) -> String {
         let one = count == 1;
         match self {
@@ -218,7 +218,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Whether the lists by node of a record are there.
+/// Whether the per-node lists of a record are there.
 fn is_whole(record: &CycleRecord) -> bool {
     record.left_out.is_none()
 }

@@ -1,4 +1,4 @@
-//! Differences that are known beforehand.
+//! Differences that are known in advance.
 
 use super::*;
 use crate::Session;
@@ -6,7 +6,7 @@ use crate::edit::Edit;
 use crate::edit::tests::{NODES, bound, container, world};
 use kubestep_framework::testing::key;
 
-/// The original and a branch of it with that edit, both run to their ends.
+/// The original and a branch with that edit, both run to the end.
 fn sides(pods: &str, edits: &[&str]) -> (Session, Session) {
     let original = Session::new(world(&format!("{NODES}{pods}")));
     let mut branch = original.clone();
@@ -57,7 +57,7 @@ fn a_moved_pod_tells_which_verdict_moved_it() {
     assert_eq!(verdict.nodes, ["a"]);
     assert_eq!(verdict.verdict.a, Verdict::Passes);
     assert_eq!(verdict.verdict.b.to_string(), "node(s) were unschedulable");
-    // With one node left nothing is scored.
+    // With one feasible node no scores are computed.
     assert!(decision.scores.iter().all(|score| score.total.b.is_none()));
 }
 
@@ -108,7 +108,7 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
     assert_eq!(found.pods[2].attempts, Pair { a: 1, b: 0 });
     let text = "2 lose their nodes, 1 pod is there on one side only; 0 pods are the same";
     assert_eq!(found.to_string(), text);
-    // The other way round, they are gained.
+    // With the sides swapped, they are gained.
     let (a, b) = sides(&three, &edits);
     let back = compare(side(&b), side(&a));
     assert_eq!(back.count(Change::Placed), 2);

@@ -1,4 +1,5 @@
-//! Edits as inputs of a session: done again with it, on the same state to the same effect.
+//! Edits as inputs of a session: they are replayed with it and have the same effect on the same
+//! state.
 
 use crate::edit::Edit;
 use crate::input::Change;

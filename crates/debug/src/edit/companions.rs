@@ -1,9 +1,9 @@
-//! What comes and goes with an object, as others in a cluster would see to it.
+//! What the components of a cluster create and delete along with an object.
 //!
-//! With a node come its CSINode and the resource slices of its own devices: a copy of the node
-//! gets copies of them, as its kubelet and drivers publish them. With a pod go its reservations
-//! of resource claims: those that nobody uses any more are free again, as the controller of
-//! resource claims leaves them.
+//! With a node come its CSINode and the resource slices of its own devices: a copy of the node gets
+//! copies of them, as its kubelet and drivers would publish them. When a pod is deleted, its
+//! reservations of resource claims are removed, and claims without a user are deallocated, as by
+//! the resource claim controller.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use kubestep_api::{CsiNode, Object, ResourceClaim, ResourceSlice, admission};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
-/// Creates for the node `name` what the node `like` has.
+/// Creates for the node `name` copies of what the node `like` has.
 pub(super) fn create(world: &mut World, like: Symbol, name: Symbol) {
     let objects = world.api().objects();
     let csi_node = objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, like));
@@ -43,7 +43,7 @@ fn slice_of(original: &ResourceSlice, like: Symbol, name: Symbol) -> ResourceSli
     copy
 }
 
-/// The name with one node's name in it replaced by the other's.
+/// The text with one node's name replaced by the other's.
 fn renamed(text: Symbol, like: Symbol, name: Symbol) -> Symbol {
     match text.contains(like.as_str()) {
         true => Symbol::new(&text.replace(like.as_str(), &name)),
@@ -51,7 +51,7 @@ fn renamed(text: Symbol, like: Symbol, name: Symbol) -> Symbol {
     }
 }
 
-/// Takes a pod that is gone from the claims that it used. Says which are free now.
+/// Removes a deleted pod from the claims that it used. Returns which of them are free now.
 pub(super) fn free_claims(world: &mut World, pod: NamespacedName) -> Vec<String> {
     let claims = world.api().objects().resource_claims.values();
     let used: Vec<Arc<ResourceClaim>> =

@@ -1,11 +1,11 @@
-//! The edits that make sense for a row of the scheduler's configuration: what a menu offers there.
+//! The edits on offer for a row of the scheduler's configuration.
 
 use crate::edit::offers::Offer;
 use kubestep_config::ExtensionPoint;
 use kubestep_config::rows::{About, Row};
 
-/// What can be done about a row, and what that row is called; another configuration can be
-/// loaded everywhere.
+/// The edits for a row, and the name of that row. Loading another configuration is on offer for
+/// every row.
 pub fn offers(rows: &[Row], at: usize) -> (String, Vec<Offer>) {
     let row = rows.get(at);
     let mut found = match row.map(|row| row.about) {

@@ -1,5 +1,5 @@
-//! What edits change, field by field, for programs: operations of JSON Patch (RFC 6902) on the
-//! objects as the API has them, and objects that are created or deleted.
+//! The changes of edits, field by field, for programs: JSON Patch operations (RFC 6902) on API
+//! objects, and objects that are created or deleted.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -9,31 +9,31 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, ObjectKey};
 use kubestep_cluster::World;
 
-/// What is done to an object or one of its fields.
+/// An operation on an object or one of its fields.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldChange {
-    /// Which of the edits it is part of, from 0.
+    /// The index of the edit that it belongs to, from 0.
     pub edit: usize,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// The kind of the object.
     #[serde(serialize_with = "kind")]
     pub kind: Kind,
-    /// Its namespace; empty if it is in none.
+    /// Its namespace; empty for cluster-scoped objects.
     pub namespace: Symbol,
     /// Its name.
     pub name: Symbol,
     /// The field as a JSON pointer; empty for the whole object.
     pub path: String,
-    /// What it becomes; absent for what is removed or deleted.
+    /// The new value; absent if the field is removed or the object deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Whether an API server allows it only if the object is deleted and created again.
+    /// Whether an API server only allows it if the object is deleted and created again.
     pub recreates: bool,
 }
 
-/// What is done.
+/// An operation, as in JSON Patch, plus creating and deleting objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Operation {
@@ -41,9 +41,9 @@ pub enum Operation {
     Create,
     /// Deletes the object.
     Delete,
-    /// Sets a field that is not set, or inserts an element into a list; `-` appends.
+    /// Sets an unset field, or inserts an element into a list; `-` appends.
     Add,
-    /// Sets a field that is set.
+    /// Changes a field that is set.
     Replace,
     /// Removes a field or an element of a list.
     Remove,
@@ -53,7 +53,7 @@ fn kind<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(kind.as_str())
 }
 
-/// What the edits change one after the other, as far as they can be applied.
+/// The changes of the edits in order, as far as they can be applied.
 pub(crate) fn changes(edits: &[Edit], world: &World) -> Vec<FieldChange> {
     let mut world = world.clone();
     let mut changes = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) fn changes(edits: &[Edit], world: &World) -> Vec<FieldChange> {
     changes
 }
 
-/// The objects that an edit is about.
+/// The objects that an edit changes.
 fn targets(edit: &Edit, world: &World) -> Vec<ObjectKey> {
     let node = |name| ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name };
     match edit {
@@ -83,7 +83,7 @@ fn targets(edit: &Edit, world: &World) -> Vec<ObjectKey> {
         Edit::Node(name, _) => vec![node(*name)],
         Edit::Pod(key, _) => vec![pod_key(*key)],
         Edit::AddNodes { .. } => object::names(world, Kind::Node).into_iter().map(node).collect(),
-        // What is done to the scheduler, or for one time.
+        // Edits of the scheduler or of a single attempt change no object.
         _ => Vec::new(),
     }
 }
@@ -119,7 +119,7 @@ fn of_object(
     operations.into_iter().map(change).collect()
 }
 
-/// An object as a person would create it: without what the API server gives it.
+/// The object as a person would create it: without the fields that the API server sets.
 fn created(object: &Object) -> Value {
     let mut document = words::document(object);
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
@@ -128,10 +128,10 @@ fn created(object: &Object) -> Value {
     document
 }
 
-/// What a person writes of an object: not what the API and controllers put into it.
+/// The fields that a person writes: not those that the API server and controllers set.
 fn given(object: &Object) -> Value {
     let Ok(Value::Object(mut fields)) = object.to_json() else { return Value::Null };
-    // In a cluster they hold more than a scheduler reads.
+    // In a cluster these hold more than the scheduler reads.
     for part in ["metadata", "spec", "status"] {
         fields.entry(part).or_insert_with(|| Value::Object(Map::new()));
     }
@@ -153,7 +153,7 @@ fn keep(fields: &mut Map<String, Value>, field: &str, names: &[&str]) {
 
 type Operations = Vec<(Operation, String, Option<Value>)>;
 
-/// What makes `new` of `old`.
+/// The operations that turn `old` into `new`.
 fn difference(old: &Value, new: &Value, path: &str, operations: &mut Operations) {
     let at = |key: &str| format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
     match (old, new) {
@@ -176,8 +176,8 @@ fn difference(old: &Value, new: &Value, path: &str, operations: &mut Operations)
     }
 }
 
-/// Elements that are the same at both ends stay; of those between, each is compared with the one
-/// in its place, and what is left is removed or inserted.
+/// Equal elements at both ends are kept. Of those in between, each is compared with the one at the
+/// same index, and the rest is removed or inserted.
 fn list_difference(old: &[Value], new: &[Value], path: &str, operations: &mut Operations) {
     let both = old.len().min(new.len());
     let before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(second, [""; 0], "what cannot be applied is not told");
     }
 
-    /// What RFC 6902 makes of the operations.
+    /// The result of the operations by RFC 6902.
     fn patched(mut value: Value, operations: &Operations) -> Value {
         for (operation, path, new) in operations {
             let (parent, last) = path.rsplit_once('/').unwrap();

@@ -1,5 +1,5 @@
-//! Fields that an API server does not let change once an object exists. Pods have rules of their
-//! own, in [`super::pod`].
+//! Immutable fields: an API server does not let them change once an object exists. The rules for
+//! pods are in [`super::pod`].
 //!
 //! Upstream: the `Validate…Update` functions in `pkg/apis/*/validation` and the `+k8s:immutable`
 //! tags of the types.
@@ -31,7 +31,7 @@ const IMMUTABLE: &[(Kind, &[&str])] = &[
     (Kind::StatefulSet, &["spec.selector"]),
 ];
 
-/// What a volume may be changed in; all else of its spec says where the data are.
+/// The mutable fields of a volume's spec; all others describe where the data is.
 const MUTABLE_OF_VOLUME: [&str; 7] = [
     "accessModes",
     "capacity",
@@ -60,7 +60,7 @@ pub(super) fn fields(old: &Object, new: &Object) -> Vec<String> {
     paths
 }
 
-/// A volume name is set once; a bound claim may grow.
+/// The volume name is set once; the request of a bound claim may grow.
 fn of_claim(old: &PersistentVolumeClaim, new: &PersistentVolumeClaim) -> Vec<&'static str> {
     let mut paths = Vec::new();
     if !old.spec.volume_name.is_empty() {
@@ -79,7 +79,7 @@ fn of_claim(old: &PersistentVolumeClaim, new: &PersistentVolumeClaim) -> Vec<&'s
     paths
 }
 
-/// A node affinity may be given to a volume that has none.
+/// A node affinity may be added to a volume that has none.
 fn of_volume(was: &Value, is: &Value) -> Vec<String> {
     let names = |of: &Value| -> Vec<String> {
         let spec = of.get("spec").and_then(Value::as_object);
@@ -93,7 +93,7 @@ fn of_volume(was: &Value, is: &Value) -> Vec<String> {
     all.into_iter().map(|name| format!("spec.{name}")).collect()
 }
 
-/// The object as it is when it has just been created: without what controllers have put in.
+/// The object as just created: without the status that controllers set.
 pub(super) fn without_status(mut object: Object) -> Object {
     match &mut object {
         Object::PersistentVolumeClaim(claim) => Arc::make_mut(claim).status = Default::default(),

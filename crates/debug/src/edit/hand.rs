@@ -1,4 +1,4 @@
-//! Decisions in the scheduler's place, pods moved by hand, and faults.
+//! Manual scheduling decisions, manual queue moves, and injected faults.
 
 use crate::edit::{Applied, Edit, EditError, Fault, FaultKind, pod_key};
 use kubestep_api::intern::Symbol;
@@ -13,7 +13,6 @@ use kubestep_framework::record::intervention::Intervention;
 use kubestep_scheduler::interventions::Standing;
 use kubestep_scheduler::interventions::holds::{HoldRule, PodSelection};
 
-/// Applies one of these edits.
 pub(super) fn apply(world: &mut World, edit: &Edit) -> Result<Applied, EditError> {
     match edit {
         Edit::Decide(pod, what) => decide(world, *pod, *what),
@@ -76,7 +75,7 @@ fn release(world: &mut World, pods: Option<&PodSelection>) -> Result<Applied, Ed
     Ok(Applied { notes: std::iter::once(note).chain(kept).collect() })
 }
 
-/// That a pod is there and has no node yet.
+/// Checks that a pod exists and has no node yet.
 fn pending(world: &World, pod: NamespacedName) -> Result<(), EditError> {
     let found = world.api().objects().pod(pod);
     let found = found.ok_or_else(|| EditError::missing(pod_key(pod), world))?;

@@ -1,9 +1,9 @@
-//! Changes that a person can ask for in a simulated cluster: each is plain data, prints as the
-//! words that it is read from ("cordon node a"), and is applied whole or not at all.
+//! Edits of a simulated cluster: each is plain data, prints as the words that it is parsed from
+//! ("cordon node a"), and is applied completely or not at all.
 //!
-//! Sessions apply edits in forks, the search for the smallest change tries them on copies of
-//! the world, and the command line and the interface read them from text. What is changed is
-//! only ever the simulation.
+//! Sessions apply edits in branches, the search for the smallest fix tries them on copies of the
+//! world, and the command line and the interface parse them from text. An edit only changes the
+//! simulation.
 
 mod change;
 mod companions;
@@ -48,20 +48,20 @@ pub use words::yaml;
 /// A change of the cluster.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Edit {
-    /// Creates the object, or puts it in place of the one of its name.
+    /// Creates the object, or replaces the one of the same name.
     Put(Object),
     /// Deletes an object.
     Delete(ObjectKey),
-    /// Sets a field of an object, or with `None` takes it away.
+    /// Sets a field of an object, or removes it if the value is `None`.
     Set {
         /// The object.
         object: ObjectKey,
-        /// The field as the API writes it: `spec.containers[0].image`.
+        /// The path of the field, as in the API: `spec.containers[0].image`.
         path: String,
-        /// What it becomes.
+        /// The new value.
         value: Option<serde_json::Value>,
     },
-    /// Adds nodes that differ from `like` only in their names and host name labels.
+    /// Adds nodes that differ from `like` only in their names and hostname labels.
     AddNodes {
         /// How many, at least 1.
         count: u32,
@@ -74,52 +74,52 @@ pub enum Edit {
     Pod(NamespacedName, PodEdit),
     /// Changes the scheduler's configuration.
     Policy(PolicyEdit),
-    /// Decides in the scheduler's place in the next cycle of a pod.
+    /// Makes a scheduling decision in the next cycle of a pod.
     Decide(NamespacedName, Intervention),
-    /// Holds pods at Permit, in their cycles to come.
+    /// Holds pods at Permit in future cycles.
     Hold(HoldRule),
-    /// Holds these pods no more, or none; those that wait go on.
+    /// Stops holding these pods, or all; those that wait are allowed.
     Release(Option<PodSelection>),
-    /// Moves a waiting pod into the active queue, without waiting for anything but its gates.
+    /// Moves a waiting pod to the active queue at once. Gates still apply.
     Activate(NamespacedName),
-    /// Tries a pod again that waits for an event, as if one had come that helps.
+    /// Requeues a pod that waits for an event, as if an event had requeued it.
     Requeue(NamespacedName),
-    /// Makes something fail.
+    /// Injects a fault.
     Fail(Fault),
-    /// Takes back all decisions and faults that are still to come.
+    /// Removes all decisions and faults that are still to come.
     Heal,
-    /// Deletes a node together with its pods, as when it breaks down for good.
+    /// Deletes a node together with its pods, as if it failed permanently.
     Lose(Symbol),
 }
 
 /// A change of the scheduler's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PolicyEdit {
-    /// A weight, or a plugin switched on or off.
+    /// Sets a weight, or enables or disables a plugin.
     Overlay(Overlay),
-    /// A feature gate by its name.
+    /// Sets a feature gate.
     Feature(String, bool),
-    /// Another document, YAML or JSON, which also forgets weights and switches.
+    /// Loads another configuration, YAML or JSON. Earlier weights and switches are dropped.
     Load(String),
 }
 
-/// Something that is made to fail.
+/// An injected fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// What fails.
     pub what: FaultKind,
-    /// For which pod; any without. Extenders are down for all.
+    /// The pod it applies to; `None`: any. Extenders fail for all pods.
     pub pod: Option<NamespacedName>,
-    /// Whether it fails until healed, or only once.
+    /// Whether it lasts until `heal`, or applies only once.
     pub lasting: bool,
 }
 
-/// What can be made to fail.
+/// The kinds of faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// The API server refuses the binding.
+    /// The API server rejects the binding.
     Bind,
-    /// A plugin gives an error at a point.
+    /// A plugin returns an error at an extension point.
     Plugin(Symbol, ExtensionPoint),
     /// The extender of that URL does not answer.
     Extender(String),
@@ -128,19 +128,19 @@ pub enum FaultKind {
 /// A change of a node.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NodeEdit {
-    /// Takes it out of service for new pods.
+    /// Marks it unschedulable.
     Cordon,
-    /// Puts it back into service.
+    /// Marks it schedulable.
     Uncordon,
-    /// Adds a taint; one of the same key and effect gets the value.
+    /// Adds a taint, or sets the value of the one with the same key and effect.
     Taint(Taint),
-    /// Removes the taints of that key, with `Some` only those of that effect.
+    /// Removes the taints with that key, and with that effect if one is given.
     Untaint(Symbol, Option<TaintEffect>),
     /// Sets a label.
     Label(Symbol, Symbol),
     /// Removes a label.
     Unlabel(Symbol),
-    /// Sets how much of a resource pods can have, capacity along with it where it is less.
+    /// Sets the allocatable amount of a resource; capacity is raised to it if it is less.
     Resize(Symbol, Quantity),
 }
 
@@ -151,71 +151,72 @@ pub enum PodEdit {
     Label(Symbol, Symbol),
     /// Removes a label.
     Unlabel(Symbol),
-    /// Sets the request for a resource: of one container, or of the pod in all, where each
-    /// container keeps its share. Limits that would be too low follow.
+    /// Sets the request for a resource, of one container or of the whole pod. For the whole pod,
+    /// each container keeps its share. Limits that would be too low are raised.
     Resize {
         /// The container; `None` for the whole pod.
         container: Option<Symbol>,
         /// For example `cpu`.
         resource: Symbol,
-        /// Zero takes the request away.
+        /// Zero removes the request.
         amount: Quantity,
     },
     /// Adds a toleration.
     Tolerate(Toleration),
     /// Removes a toleration.
     Untolerate(Toleration),
-    /// Asks for a label of the node (`nodeSelector`).
+    /// Adds a label to the `nodeSelector`.
     Select(Symbol, Symbol),
-    /// Asks for that label no more.
+    /// Removes a label from the `nodeSelector`.
     Unselect(Symbol),
-    /// Sets all of the affinity, or takes it away.
+    /// Sets the whole affinity, or removes it.
     Affinity(Option<Box<Affinity>>),
-    /// Takes away one term of the affinity, or one expression of a term.
+    /// Removes one term of the affinity, or one expression of a term.
     Relax(Term),
-    /// Adds a spread constraint; one of the same topology key and strictness is replaced.
+    /// Adds a spread constraint, or replaces the one with the same topology key and
+    /// `whenUnsatisfiable`.
     Spread(Box<TopologySpreadConstraint>),
     /// Removes the spread constraints on that topology key.
     Unspread(Symbol),
-    /// Asks for a host port, in the first container.
+    /// Adds a host port to the first container.
     Port(HostPort),
-    /// Asks for that host port no more.
+    /// Removes that host port.
     Unport(HostPort),
     /// Adds a scheduling gate.
     Gate(Symbol),
     /// Removes a scheduling gate.
     Ungate(Symbol),
-    /// Sets the priority, which a cluster only does by a class.
+    /// Sets the priority. In a cluster only a PriorityClass can.
     Priority(i32),
     /// Gives the pod a PriorityClass, with its priority and preemption policy.
     PriorityClass(Symbol),
 }
 
-/// A port of the host that a container wants for itself.
+/// A host port of a container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostPort {
     /// The number.
     pub port: i32,
     /// The protocol.
     pub protocol: kubestep_api::Protocol,
-    /// The address; "" for all of them.
+    /// The host IP; "" for all.
     pub ip: Symbol,
 }
 
-/// What applying an edit did beyond its words.
+/// Side effects of an applied edit.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Applied {
     /// One sentence each.
     pub notes: Vec<String>,
 }
 
-/// Why an edit cannot be read or applied. Nothing was changed.
+/// Why an edit cannot be parsed or applied. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct EditError(pub String);
 
 impl EditError {
-    /// That there is no such object, with what may be meant.
+    /// The error that the object does not exist, with similar names.
     fn missing(key: ObjectKey, world: &World) -> EditError {
         let near = object::names(world, key.kind);
         let near =
@@ -226,11 +227,10 @@ impl EditError {
 }
 
 impl Edit {
-    /// Changes the cluster and lets it settle.
+    /// Applies the edit and lets the cluster settle.
     ///
     /// # Errors
-    /// The object is not there, or the change makes no sense for it. The cluster is then as
-    /// it was.
+    /// The object does not exist, or the change is not valid for it. The cluster is then unchanged.
     pub fn apply(&self, world: &mut World) -> Result<Applied, EditError> {
         match self {
             Edit::Put(object) => object::put(world, object.clone()),
@@ -245,11 +245,11 @@ impl Edit {
         }
     }
 
-    /// The edits that a line means. `put` and `config` also take a file, which `read` reads, as
-    /// in `put @web.yaml`.
+    /// Parses a line into edits. `put` and `config` also take a file, which `read` reads, as in
+    /// `put @web.yaml`.
     ///
     /// # Errors
-    /// The line is no edit, or what is wrong with the file; nothing was done then.
+    /// The line is not an edit, or the file is not valid; nothing was changed.
     pub fn read_line(
         line: &str,
         read: impl Fn(&Path) -> Result<String, String>,
@@ -265,7 +265,7 @@ impl Edit {
             return Ok(vec![Edit::Policy(PolicyEdit::Load(text))]);
         }
         match line.strip_prefix("config ").map(str::trim) {
-            // A name alone is no configuration.
+            // A plain name is not a configuration.
             Some(name) if !name.is_empty() && !name.contains([':', '{', '\n']) => {
                 Err(EditError(format!("to load a file write config @{name}")))
             }
@@ -276,7 +276,7 @@ impl Edit {
     /// The edits that put each object of a text (YAML or JSON, any number of documents).
     ///
     /// # Errors
-    /// What is wrong in which line and field; `name` stands for the file.
+    /// The invalid line and field; `name` is the name of the file.
     pub fn put_all(name: &str, text: &str) -> Result<Vec<Edit>, Box<kubestep_source::SourceError>> {
         object::read(name, text)
     }

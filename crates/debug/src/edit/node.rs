@@ -10,14 +10,13 @@ use kubestep_api::{Kind, Node, Object, ObjectKey, Taint, TaintEffect};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
-/// The label that holds a node's own name.
+/// The label with a node's hostname.
 const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The taint of cordoned nodes.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-/// More nodes than a cluster can have.
+/// An upper bound: larger than any supported cluster.
 const MOST_NODES: u32 = 100_000;
 
-/// Changes a node.
 pub(super) fn apply(
     world: &mut World,
     name: Symbol,
@@ -63,7 +62,7 @@ fn change(node: &mut Node, edit: &NodeEdit) -> Result<(), EditError> {
     Ok(())
 }
 
-/// Sets `unschedulable`, and the taint that the node controller keeps for it.
+/// Sets `unschedulable`, and the taint that the node controller adds for it.
 fn cordon(node: &mut Node, unschedulable: bool) -> Result<(), EditError> {
     if node.spec.unschedulable == unschedulable {
         let state = if unschedulable { "cordoned already" } else { "not cordoned" };
@@ -122,7 +121,7 @@ pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Ap
     Ok(Applied { notes: vec![format!("added {shown}")] })
 }
 
-/// A node of the same kind, in service: a cordon or a condition is of the original alone.
+/// A schedulable node of the same kind: cordons and conditions are not copied.
 fn copy(original: &Node, name: Symbol) -> Object {
     let mut node = original.clone();
     node.metadata.name = name;

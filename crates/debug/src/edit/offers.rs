@@ -1,4 +1,4 @@
-//! The edits that make sense for an object as it is: what a menu offers.
+//! The edits on offer for an object in its current state.
 
 use crate::edit::{Edit, HostPort, NodeEdit, PodEdit, Term, TermList};
 use kubestep_api::intern::Symbol;
@@ -10,9 +10,9 @@ use kubestep_framework::record::QueueName;
 /// An edit on offer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// Its words, or their beginning.
+    /// The edit as text, or its beginning.
     pub words: String,
-    /// What is missing behind the words, as in a form's usage; empty if nothing is.
+    /// The missing arguments, as in the usage of a form; empty if none is missing.
     pub missing: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl Offer {
     }
 }
 
-/// What can be done to an object.
+/// The edits on offer for an object.
 pub fn offers(world: &World, key: ObjectKey) -> Vec<Offer> {
     let name = NamespacedName::new(key.namespace, key.name);
     match key.kind {
@@ -99,7 +99,7 @@ fn of_pending(world: &World, key: NamespacedName) -> Vec<Offer> {
     offers
 }
 
-/// The required terms of a pod's affinity, each by its path.
+/// The required terms of a pod's affinity.
 fn required_terms(pod: &Pod) -> Vec<Term> {
     let Some(affinity) = pod.spec.affinity.as_deref() else { return Vec::new() };
     let node = affinity.node_affinity.as_ref();

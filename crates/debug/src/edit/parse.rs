@@ -1,7 +1,7 @@
-//! Reading edits from words, as people type them: `cordon node a`.
+//! Parses edits from text, as people type them: `cordon node a`.
 //!
-//! All follow one pattern: a verb, a kind, a name, and what the verb needs. Names of pods and
-//! other things in namespaces are `NAMESPACE/NAME`, without a namespace `default`.
+//! All have the same form: a verb, a kind, a name, and the arguments of the verb. Namespaced names
+//! are `NAMESPACE/NAME`; without a namespace it is `default`.
 
 use std::str::FromStr;
 
@@ -16,10 +16,10 @@ use kubestep_api::{
 use kubestep_config::suggest;
 use kubestep_framework::pod::NamespacedName;
 
-/// How an edit is written.
+/// The form of an edit.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// The words, with what stands for something in capitals.
+    /// The words, with placeholders in capitals.
     pub usage: &'static str,
     /// What it does, in a few words.
     pub about: &'static str,
@@ -27,7 +27,7 @@ pub struct Form {
 
 macro_rules! forms {
     ($($usage:literal: $about:literal,)*) => {
-        /// All edits, as they are written. Help, completion and the manual are made of this.
+        /// All edits. Help, completion and the manual are generated from this.
         pub const FORMS: &[Form] = &[$(Form { usage: $usage, about: $about }),*];
     };
 }
@@ -85,7 +85,7 @@ impl Form {
     }
 }
 
-/// What is wrong with the words, before the verb's usage is added.
+/// The error is the problem, before the usage of the verb is appended.
 pub(super) type Parsed<T> = Result<T, String>;
 
 impl FromStr for Edit {
@@ -99,7 +99,7 @@ impl FromStr for Edit {
             return Err(unknown_verb(verb));
         }
         parse(verb, &mut words).and_then(|edit| words.end().map(|()| edit)).map_err(|error| {
-            // What is wrong with an object is told in several lines, with what to do.
+            // The error about an object has several lines and its own advice.
             if error.contains('\n') {
                 return EditError(format!("{verb}: {error}"));
             }
@@ -119,7 +119,7 @@ fn unknown_verb(verb: &str) -> EditError {
     EditError(format!("{verb:?} is no edit; edits begin with {}", verbs.join(", ")))
 }
 
-/// The words that are left.
+/// The remaining words.
 pub(super) struct Words<'a>(pub(super) &'a str);
 
 impl<'a> Words<'a> {
@@ -133,7 +133,7 @@ impl<'a> Words<'a> {
         self.next().ok_or_else(|| format!("{what} is missing"))
     }
 
-    /// All that is left.
+    /// The whole rest.
     pub(super) fn rest(&mut self, what: &str) -> Parsed<&'a str> {
         let rest = std::mem::take(&mut self.0);
         if rest.is_empty() { Err(format!("{what} is missing")) } else { Ok(rest) }
@@ -182,7 +182,7 @@ fn node(verb: &str, words: &mut Words<'_>) -> Parsed<NodeEdit> {
         "uncordon" => NodeEdit::Uncordon,
         "taint" => NodeEdit::Taint(taint(words.need("the taint")?)?),
         "untaint" => {
-            // A dash at the end is how kubectl says the same.
+            // kubectl marks the removal with a trailing dash.
             let text = words.need("the taint's key")?.trim_end_matches('-');
             let (key, effect) = effect_of(text)?;
             let key = key.split('=').next().unwrap_or_default();
@@ -263,7 +263,7 @@ fn add(words: &mut Words<'_>) -> Parsed<Edit> {
     Ok(Edit::AddNodes { count, like: like.into() })
 }
 
-/// Kind and name of an object.
+/// The kind and name of an object.
 pub(super) fn key(words: &mut Words<'_>) -> Parsed<ObjectKey> {
     let word = words.need("the kind")?;
     let kind = Kind::by_name(word)
@@ -277,7 +277,7 @@ pub(super) fn key(words: &mut Words<'_>) -> Parsed<ObjectKey> {
     Ok(ObjectKey { kind, namespace: namespace.into(), name: name.into() })
 }
 
-/// `KEY=VALUE`; an equals sign in brackets belongs to the key.
+/// `KEY=VALUE`; an equals sign in brackets is part of the key.
 pub(super) fn assignment(text: &str) -> Parsed<(&str, &str)> {
     let mut depth = 0;
     let at = text.find(|c| {

@@ -1,5 +1,4 @@
-//! Reading the edits that concern the scheduler itself: its configuration, decisions in its
-//! place, and faults.
+//! Parses the edits of the scheduler itself: its configuration, manual decisions, and faults.
 
 use crate::edit::parse::{Parsed, Words, assignment, key};
 use crate::edit::{Edit, Fault, FaultKind, PolicyEdit};
@@ -127,12 +126,12 @@ fn pod(words: &mut Words<'_>) -> Parsed<NamespacedName> {
 }
 
 impl<'a> Words<'a> {
-    /// The next word, left where it is.
+    /// The next word, without consuming it.
     fn peek(&self) -> Option<&'a str> {
         Words(self.0).next()
     }
 
-    /// Takes the word `always`, if it is the next.
+    /// Consumes the word `always`, if it is next.
     fn always(&mut self) -> bool {
         let there = self.peek() == Some("always");
         if there {

@@ -9,11 +9,11 @@ enum Step {
     Index(usize),
 }
 
-/// Sets the field at a path, with mappings made on the way, or with `None` takes it away. An
-/// index right behind a list's end appends.
+/// Sets the field at a path, creating mappings on the way, or removes it if `value` is `None`. The
+/// index after the last element of a list appends.
 ///
 /// # Errors
-/// The path cannot be read, or leads through something that has no such part.
+/// The path is not valid, or leads through a value without such a part.
 pub(super) fn set(root: &mut Value, path: &str, value: Option<&Value>) -> Result<(), String> {
     let steps = parse(path)?;
     let Some((last, way)) = steps.split_last() else { return Err("no field is named".into()) };
@@ -37,7 +37,7 @@ pub(super) fn get<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
     parse(path).ok()?.iter().try_fold(root, step)
 }
 
-/// The part at one step, made if it is not there.
+/// The part at one step, created if it is missing.
 fn descend<'a>(place: &'a mut Value, step: &Step) -> Result<&'a mut Value, String> {
     match step {
         Step::Key(key) => {

@@ -9,7 +9,6 @@ use kubestep_api::{Pod, PodSchedulingGate, PodSpec, SharedList};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
-/// Changes a pod.
 pub(super) fn apply(
     world: &mut World,
     key: NamespacedName,
@@ -29,7 +28,7 @@ pub(super) fn apply(
     Ok(object::store_pod(world, &old, new))
 }
 
-/// Gives the pod all that it has from a class.
+/// Sets all that a PriorityClass gives a pod.
 fn set_class(world: &World, pod: &mut Pod, class: Symbol) -> Result<(), String> {
     pod.spec.priority_class_name = class;
     (pod.spec.priority, pod.spec.preemption_policy) = (None, None);
@@ -50,7 +49,7 @@ fn change(pod: &mut Pod, edit: &PodEdit) -> Result<(), String> {
         }
         PodEdit::Priority(priority) => {
             pod.spec.priority = Some(*priority);
-            // Else the class would say otherwise.
+            // Otherwise the class would contradict it.
             pod.spec.priority_class_name = Symbol::EMPTY;
         }
         edit => change_spec(&mut pod.spec, edit)?,
@@ -105,7 +104,7 @@ fn change_spec(spec: &mut PodSpec, edit: &PodEdit) -> Result<(), String> {
     Ok(())
 }
 
-/// The complaint that what is to be removed is not there.
+/// The error that a thing to be removed does not exist.
 fn there(is_there: bool, what: &str, which: &dyn std::fmt::Display) -> Result<(), String> {
     let missing = || format!("it has no {what} {which}").trim_end().to_owned();
     is_there.then_some(()).ok_or_else(missing)
@@ -157,7 +156,7 @@ fn add_port(spec: &mut PodSpec, port: HostPort) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes host ports away; the container's own port stays.
+/// Removes host ports; the container port stays.
 fn remove_port(containers: &mut SharedList<kubestep_api::Container>, port: HostPort) -> bool {
     let mut removed = false;
     containers.update(|containers| {
@@ -176,7 +175,7 @@ fn remove_port(containers: &mut SharedList<kubestep_api::Container>, port: HostP
     removed
 }
 
-/// The fields that differ and that the API does not let a pod change, by their names.
+/// The immutable fields of a pod that differ, by name.
 pub(super) fn fixed_fields(old: &Pod, new: &Pod) -> Vec<&'static str> {
     let (was, mut is) = (&old.spec, new.spec.clone());
     if was.tolerations.iter().all(|toleration| is.tolerations.contains(toleration)) {
@@ -198,7 +197,7 @@ pub(super) fn fixed_fields(old: &Pod, new: &Pod) -> Vec<&'static str> {
     differing(was, &is)
 }
 
-/// Whether the node selector only asks for more.
+/// Whether the node selector only gained labels.
 fn adds_only(was: &PodSpec, is: &PodSpec) -> bool {
     let mut had = was.node_selector.iter().flat_map(|labels| labels.iter());
     had.all(|(key, value)| is.node_selector.as_ref().and_then(|now| now.get(key)) == Some(value))

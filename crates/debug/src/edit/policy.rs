@@ -1,11 +1,10 @@
-//! Changes of the scheduler's configuration: the profiles are built anew, cluster, queue and
-//! clock stay.
+//! Changes of the scheduler's configuration: the profiles are built again; cluster, queue and clock
+//! stay.
 
 use crate::edit::{Applied, EditError, PolicyEdit};
 use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, Overlay, Switch};
 
-/// Changes the configuration.
 pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, EditError> {
     let config = world.config();
     let mut text = config.text.clone();
@@ -28,7 +27,7 @@ pub(super) fn apply(world: &mut World, edit: &PolicyEdit) -> Result<Applied, Edi
     Ok(Applied { notes })
 }
 
-/// A weight set again takes the place of the one before.
+/// A weight replaces an earlier one of the same plugin.
 fn add(overlays: &mut Vec<Overlay>, overlay: Overlay) {
     let is_weight = |overlay: &Overlay| matches!(overlay.switch, Switch::Weight(_));
     if is_weight(&overlay) {

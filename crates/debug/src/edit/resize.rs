@@ -1,14 +1,14 @@
-//! What a pod asks for: setting a request, of one container or of all together, and what the
-//! API lets change in a pod that exists.
+//! Resizing: sets a request of one container or of the whole pod, and knows what the API lets
+//! change in an existing pod.
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Container, Pod, Quantity, QuantityFormat, ResourceRequirements, SharedList};
 use kubestep_framework::pod::requests::is_sidecar;
 
-/// The resources whose requests a pod that exists may change (ValidatePodResize).
+/// The resources whose requests can change in an existing pod (ValidatePodResize).
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 
-/// Sets a request. Without a container the containers' shares of the whole stay.
+/// Sets a request. Without a container, the containers keep their shares.
 pub(super) fn set_request(
     pod: &mut Pod,
     container: Option<Symbol>,
@@ -46,7 +46,7 @@ fn set_all(pod: &mut Pod, resource: Symbol, amount: &Quantity) -> Result<(), Str
     let whole = whole.filter(|whole| whole.request(resource).is_some());
     let of_pod = whole.map(|whole| set(whole, resource, amount)).is_some();
     let asked = running(pod, resource);
-    // Beside a request of the pod as a whole, containers only must not ask for more in all.
+    // With a pod-level request, the containers only must not exceed it together.
     if !of_pod || asked.iter().sum::<i64>() > units(resource, Some(amount)) {
         set_running(pod, resource, shares(resource, amount, &asked));
     }
@@ -54,7 +54,7 @@ fn set_all(pod: &mut Pod, resource: Symbol, amount: &Quantity) -> Result<(), Str
     Ok(())
 }
 
-/// What the containers that run together ask for: containers, then sidecars.
+/// The requests of the containers that run together: containers, then sidecars.
 fn running(pod: &Pod, resource: Symbol) -> Vec<i64> {
     let sidecars = pod.spec.init_containers.iter().filter(|one| is_sidecar(one));
     pod.spec.containers.iter().chain(sidecars).map(|one| asks(one, resource)).collect()
@@ -73,8 +73,7 @@ fn set_running(pod: &mut Pod, resource: Symbol, shares: Vec<Quantity>) {
     });
 }
 
-/// Each init container, together with the sidecars that are started before it, asks for no more
-/// than the amount.
+/// Caps each init container, together with the sidecars started before it, at the amount.
 fn cap_init_containers(pod: &mut Pod, resource: Symbol, amount: &Quantity) {
     let whole = units(resource, Some(amount));
     pod.spec.init_containers.update(|all| {
@@ -91,7 +90,7 @@ fn cap_init_containers(pod: &mut Pod, resource: Symbol, amount: &Quantity) {
     });
 }
 
-/// What a container requests, in the resource's smallest unit.
+/// The request of a container, in the resource's smallest unit.
 pub(crate) fn asks(container: &Container, resource: Symbol) -> i64 {
     units(resource, container.resources.request(resource))
 }
@@ -103,7 +102,7 @@ fn quantity(resource: Symbol, amount: i64, format: QuantityFormat) -> Quantity {
     }
 }
 
-/// A request in the resource's smallest unit: thousandths of a CPU, whole ones of others.
+/// A request in the resource's smallest unit: millicores for CPU, whole units for others.
 fn units(resource: Symbol, request: Option<&Quantity>) -> i64 {
     request.map_or(0, |request| match resource.as_str() {
         "cpu" => request.milli_value(),
@@ -111,7 +110,7 @@ fn units(resource: Symbol, request: Option<&Quantity>) -> i64 {
     })
 }
 
-/// `amount` in the same proportions as `asked`; all to the first where nothing was asked for.
+/// `amount` in the proportions of `asked`; all to the first if nothing was requested.
 fn shares(resource: Symbol, amount: &Quantity, asked: &[i64]) -> Vec<Quantity> {
     let total: i128 = asked.iter().map(|share| i128::from(*share)).sum();
     let none = Quantity::new(0, amount.format());
@@ -133,7 +132,7 @@ fn shares(resource: Symbol, amount: &Quantity, asked: &[i64]) -> Vec<Quantity> {
     asked.iter().enumerate().map(|(at, asked)| share(at, *asked)).collect()
 }
 
-/// Sets a request, and the limit with it where it would be too low, or has to be equal.
+/// Sets a request, and the limit if it would be too low or must be equal.
 fn set(resources: &mut ResourceRequirements, resource: Symbol, amount: &Quantity) {
     let limit = resources.limits.as_mut().and_then(|limits| limits.get_mut(resource));
     let may_differ = ["cpu", "memory", "ephemeral-storage"].contains(&resource.as_str());
@@ -143,7 +142,7 @@ fn set(resources: &mut ResourceRequirements, resource: Symbol, amount: &Quantity
     {
         *limit = amount.clone();
     }
-    // Beside a limit, an absent request would be taken to equal it.
+    // With a limit, a missing request defaults to the limit.
     if amount.is_zero() && !has_limit {
         if let Some(requests) = &mut resources.requests {
             requests.remove(resource);
@@ -153,8 +152,8 @@ fn set(resources: &mut ResourceRequirements, resource: Symbol, amount: &Quantity
     resources.requests.get_or_insert_default().insert(resource, amount.clone());
 }
 
-/// The quality of service, which a resize may not change: 0 best effort, 1 burstable,
-/// 2 guaranteed (`ComputePodQOS`).
+/// The QoS class, which a resize may not change: 0 BestEffort, 1 Burstable, 2 Guaranteed
+/// (`ComputePodQOS`).
 pub(super) fn quality(pod: &Pod) -> u8 {
     let own = pod.spec.resources.as_deref().into_iter();
     let all: Vec<&ResourceRequirements> = match own.clone().next() {
@@ -183,8 +182,8 @@ pub(super) fn quality(pod: &Pod) -> u8 {
     }
 }
 
-/// Gives containers of the same names the images, and the requests and limits for CPU and
-/// memory, that they had: what the API lets change.
+/// Resets the images and the CPU and memory requests and limits of containers of the same names to
+/// the old ones: those are the fields that the API lets change.
 pub(super) fn level(was: &SharedList<Container>, is: &mut SharedList<Container>) {
     if was.len() != is.len() {
         return;

@@ -38,19 +38,18 @@ const LISTS: [(TermList, &str); 6] = [
 pub struct Term {
     /// The list it is in.
     pub list: TermList,
-    /// Its place there, from 0.
+    /// Its index in the list, from 0.
     pub index: usize,
-    /// Of a required node affinity term only this expression, from 0: `matchExpressions`
-    /// first, then `matchFields`.
+    /// Only this expression of a required node affinity term, from 0: `matchExpressions` first,
+    /// then `matchFields`.
     pub expression: Option<usize>,
 }
 
 impl Term {
-    /// Takes the term out of the affinity. Where nothing is asked for any more, nothing is
-    /// left: neither an empty list of required terms, which no node would match, nor an
-    /// empty affinity (`None`).
+    /// Removes the term from the affinity. Empty parts are removed too: an empty list of required
+    /// terms, which no node would match, and an empty affinity (`None`).
     ///
-    /// Gives back `false` if there is no such term.
+    /// Returns `false` if there is no such term.
     pub(super) fn remove_from(self, affinity: &mut Option<Affinity>) -> bool {
         let Some(found) = affinity else { return false };
         let removed = self.take(found);
@@ -94,7 +93,7 @@ impl Term {
         }
     }
 
-    /// Terms are ORed: one without an expression left asks for nothing, and so do all.
+    /// Terms are ORed: a term without expressions left requires nothing, so all terms are removed.
     fn take_required(self, required: &mut Option<NodeSelector>) -> bool {
         let Some(selector) = required else { return false };
         let terms = &mut selector.node_selector_terms;
@@ -186,7 +185,7 @@ mod tests {
         assert!(!without_first.contains("\"a\"") && without_first.contains("\"b\""));
         let without_name = relaxed(TWO_TERMS, "nodeAffinity.required[0][1]").unwrap();
         assert!(!without_name.contains("matchFields") && without_name.contains("\"a\""));
-        // The second term asks for nothing any more, so that every node matches.
+        // The second term requires nothing any more, so every node matches.
         assert_eq!(relaxed(TWO_TERMS, "nodeAffinity.required[1][0]").unwrap(), "null");
         for missing in ["nodeAffinity.required[2]", "podAffinity.required[0]"] {
             assert_eq!(relaxed(TWO_TERMS, missing), None);

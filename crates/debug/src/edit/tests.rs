@@ -1,4 +1,4 @@
-//! Every kind of edit, and the decision that it changes.
+//! Every kind of edit, and the scheduling decision that it changes.
 
 mod scheduler;
 
@@ -38,7 +38,7 @@ pub(crate) fn edit(text: &str) -> Edit {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Where pod `p` ends up: its node, or why it has none.
+/// The node of pod `p`, or why it has none.
 fn fate(world: World) -> String {
     let mut session = Session::new(world);
     for _ in 0..3 {
@@ -55,7 +55,7 @@ fn fate(world: World) -> String {
     }
 }
 
-/// The fate of pod `p` of that spec and labels among `others` as it is, and after edits.
+/// The fate of a pod `p` with that spec among `others`, without and with the edits.
 fn fates(spec: &str, others: &str, edits: &[&str]) -> (String, String) {
     let pod = format!("{{kind: Pod, metadata: {{name: p, labels: {{app: p}}}}, spec: {spec}}}");
     let original = world(&format!("{NODES}{others}\n---\n{pod}"));
@@ -203,7 +203,7 @@ fn gates_priorities_and_fields_are_set() {
     assert_changes(&huge, "", &[put], "2 Insufficient cpu", "c");
 }
 
-/// Pod `p`, pending, asks for one CPU; pod `q` runs on node `a`.
+/// Pod `p`, pending, requests one CPU; pod `q` runs on node `a`.
 fn two_pods() -> World {
     let pending = container("resources: {requests: {cpu: 1}}");
     let pending = format!("{{kind: Pod, metadata: {{name: p}}, spec: {{{pending}}}}}\n");
@@ -217,7 +217,7 @@ fn a_pod_is_changed_in_place_where_a_cluster_allows_it() {
         ("label pod p app=x", None),
         ("resize pod p cpu=2", None),
         ("resize pod p example.com/gpu=1", Some("spec.containers")),
-        // It would be best effort.
+        // The pod would become BestEffort.
         ("resize pod p cpu=0", Some("spec.containers")),
         ("gate pod p wait", Some("spec.schedulingGates")),
         ("priority pod p 7", Some("spec.priority")),

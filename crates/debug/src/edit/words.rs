@@ -1,4 +1,4 @@
-//! Edits as words: what [`super::parse`] reads.
+//! Edits as text that [`super::parse`] reads.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl fmt::Display for Edit {
                     Intervention::Force(node) => ("force", node),
                     Intervention::Veto(node) => ("veto", node),
                     Intervention::Fail(_, plugin) => ("fail", plugin),
-                    // A hold is an edit of its own.
+                    // A hold is a separate edit.
                     Intervention::Hold(_) => ("hold", &Symbol::EMPTY),
                 };
                 write!(f, "{verb} node {node} for pod {}", Name(pod.namespace, pod.name))
@@ -55,8 +55,8 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
-    /// The edit as one line that reads back as this same edit; an object that is put is
-    /// written out whole, which [`fmt::Display`] does not do.
+    /// The edit as one line that parses to the same edit. Unlike [`fmt::Display`], it contains the
+    /// whole object of a `put`.
     pub fn line(&self) -> String {
         match self {
             Edit::Put(object) => format!("put {}", document(object)),
@@ -101,7 +101,7 @@ fn node(f: &mut fmt::Formatter<'_>, name: Symbol, edit: &NodeEdit) -> fmt::Resul
     }
 }
 
-/// The verb, and what comes behind the pod's name.
+/// The verb, and the text after the pod's name.
 fn pod(edit: &PodEdit) -> (&'static str, String) {
     match edit {
         PodEdit::Label(key, value) => ("label", format!("{key}={value}")),
@@ -156,7 +156,7 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// `key=value:Effect`, `key:Effect`, `all`; as JSON where that does not say everything.
+/// `key=value:Effect`, `key:Effect`, `all`; JSON if these cannot express it.
 fn tolerated(toleration: &Toleration) -> String {
     let Toleration { key, operator, value, effect, toleration_seconds } = toleration;
     let what = match (key.as_str(), operator) {
@@ -186,10 +186,10 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// An object as a document of its own, with `apiVersion` and `kind`.
+/// The object as a document, with `apiVersion` and `kind`.
 pub(super) fn document(object: &Object) -> serde_json::Value {
     let group = object.kind().group();
-    // Which version is of no matter to the reader.
+    // The reader accepts any version.
     let version = if group.is_empty() { "v1".into() } else { format!("{group}/v1") };
     let mut document = serde_json::Map::new();
     document.insert("apiVersion".into(), version.into());
@@ -200,8 +200,8 @@ pub(super) fn document(object: &Object) -> serde_json::Value {
     document.into()
 }
 
-/// An object as YAML, to be edited and put back.
+/// The object as YAML, to be edited and put back.
 pub fn yaml(object: &Object) -> String {
-    // A tree of plain values can always be written.
+    // Serializing a tree of plain values does not fail.
     serde_yaml::to_string(&document(object)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Comparing what is expected with what happened.
+//! Compares expectations with what happened.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 
-/// An expectation that does not hold.
+/// An expectation that is not met.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// What it is about: `pod default/web: node`.
+    /// The subject: `pod default/web: node`.
     pub about: String,
     /// What was expected.
     pub expected: String,
     /// What was found.
     pub found: String,
-    /// Why it is so, in the scheduler's words where there are any; may be empty.
+    /// Why, in the scheduler's words if it gave any; may be empty.
     pub why: String,
 }
 
-/// Every expectation that does not hold at the end of what the session did.
+/// The expectations that are not met at the end of the session.
 pub fn check(session: &Session, expect: &Expect) -> Vec<Failure> {
     let mut checker = Checker { session, failures: Vec::new() };
     expect.pods.iter().for_each(|(name, expected)| checker.pods(name, expected));
@@ -60,14 +60,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether `found` is what the pattern stands for.
+    /// Whether `found` matches the pattern.
     fn alike(&mut self, about: &str, pattern: &Option<String>, found: &str) {
         if let Some(pattern) = pattern.as_ref().filter(|pattern| !glob(pattern, found)) {
             self.fail(about, pattern, if found.is_empty() { "none" } else { found });
         }
     }
 
-    /// Whether `found` has the text in it.
+    /// Whether `found` contains the text.
     fn contains(&mut self, about: &str, text: &Option<String>, found: &str) {
         if let Some(text) = text.as_ref().filter(|text| !found.contains(text.as_str())) {
             self.fail(about, format!("…{text}…"), found);
@@ -117,7 +117,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Why a pod is where it is: what its last cycle said, or of the node where it was expected.
+    /// Why a pod is where it is: the message of its last cycle, or its verdict on the expected
+    /// node.
     fn why(&self, key: NamespacedName, pod: &Pod, expected: &PodExpect) -> String {
         let Some(record) = self.last(key) else {
             return "the pod had no cycle".to_owned();
@@ -155,7 +156,7 @@ impl Checker<'_> {
     }
 }
 
-/// Why the plugin refuses the node, `None` if it does not; or why that is not known.
+/// Why the plugin rejects the node, `None` if it does not; or the error why that is unknown.
 fn verdict(record: &CycleRecord, of: &VerdictExpect) -> Result<Option<String>, String> {
     let column = record.filter.plugins.iter().find(|column| column.plugin == of.plugin.as_str());
     let column = column.ok_or("the plugin is no filter of the profile, or was not asked")?;
@@ -169,7 +170,7 @@ fn verdict(record: &CycleRecord, of: &VerdictExpect) -> Result<Option<String>, S
     }
 }
 
-/// What the cycle found about a node: who refuses it, or its points and the best.
+/// The result of the cycle for a node: the plugin that rejects it, or its score and the best one.
 fn about_node(record: &CycleRecord, node: &str) -> String {
     let slot = record.nodes.order.iter().find(|slot| record.nodes.name(**slot) == node);
     let Some(slot) = slot else { return format!("there was no node {node}") };

@@ -1,6 +1,5 @@
-//! What somebody expects of the scheduler, written down, so that a configuration or a cluster
-//! can be tested: which pod gets which node, which stays pending and in whose name, what a
-//! plugin says of a node.
+//! Written expectations, to test a configuration or a cluster: which pod gets which node, which pod
+//! stays pending and which plugin rejects it, what a plugin's verdict on a node is.
 //!
 //! A [`Test`] is a document of kind `Test`; [`check`] compares its expectations with a session.
 
@@ -23,7 +22,7 @@ pub const API_VERSION: &str = "kubestep/v1";
 /// The `kind` of tests.
 pub const KIND: &str = "Test";
 
-/// A test: a cluster, what is done to it, and what is expected then.
+/// A test: a cluster, edits of it, and the expected result.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Test {
@@ -31,96 +30,97 @@ pub struct Test {
     pub api_version: String,
     /// `Test`.
     pub kind: String,
-    /// What is tested, in a few words; the file's name if absent.
+    /// A short description; the file's name if absent.
     #[serde(default)]
     pub name: Option<String>,
-    /// The cluster: files and folders, seen from the folder of the test.
+    /// The cluster: files and folders, relative to the folder of the test.
     pub input: Vec<PathBuf>,
-    /// The scheduler's configuration, seen from there too.
+    /// The scheduler's configuration, relative to the same folder.
     #[serde(default)]
     pub config: Option<PathBuf>,
     /// Feature gates, as `--feature-gates` takes them.
     #[serde(default)]
     pub feature_gates: Option<String>,
-    /// Of a recording, up to when: a time, or so long after its lists.
+    /// Replay a recording up to this time: an absolute time, or a duration after its lists.
     #[serde(default)]
     pub until: Option<String>,
-    /// Changes that are made first, one a line, as `--edit` takes them.
+    /// Edits to apply first, one per line, as for `--edit`.
     #[serde(default)]
     pub edits: Vec<String>,
-    /// How many timers may run down when no pod can be tried: the ends of backoffs, say.
+    /// How many timers may expire when no pod is ready to be scheduled, such as the ends of
+    /// backoffs.
     #[serde(default)]
     pub timers: usize,
-    /// What is expected in the end.
+    /// The expected result.
     pub expect: Expect,
 }
 
-/// What is expected.
+/// The expected result.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expect {
-    /// Of pods, by `namespace/name` or just the name in `default`; `*` stands for any text.
+    /// By pod: `namespace/name`, or just the name for `default`; `*` matches any text.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub pods: IndexMap<String, PodExpect>,
-    /// Of plugins, in the last cycle of a pod.
+    /// By Filter plugin, in the last cycle of a pod.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<VerdictExpect>,
-    /// How many pods have no node in the end.
+    /// The number of pods without a node at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<usize>,
 }
 
-/// What is expected of a pod, or of each of several; what is absent may be anything.
+/// The expected state of one or several pods; absent fields are not checked.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodExpect {
-    /// The node it gets; `*` stands for any text.
+    /// The node it gets; `*` matches any text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Whether it stays without a node.
+    /// Whether it has no node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<bool>,
     /// Whether a plugin holds it at Permit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<bool>,
-    /// Whether it is gone, evicted say.
+    /// Whether it was deleted, for example preempted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<bool>,
     /// The plugins that rejected it last, in any order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected_by: Option<Vec<String>>,
-    /// A part of the message of its last cycle.
+    /// A part of its last cycle's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The node nominated for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated: Option<String>,
-    /// How many pods of that name there are.
+    /// The number of pods that match the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
 }
 
-/// What is expected of a filter plugin.
+/// The expected verdict of a Filter plugin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct VerdictExpect {
-    /// The pod: `namespace/name`, or the name in `default`.
+    /// The pod: `namespace/name`, or just the name for `default`.
     pub pod: String,
     /// The node.
     pub node: String,
     /// The plugin.
     pub plugin: String,
-    /// Whether it refuses the node.
+    /// Whether it rejects the node.
     pub refuses: bool,
-    /// A part of its reason, if it refuses.
+    /// A part of its reason, if it rejects the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A test as it was read back, or what of it is wrong.
+/// Parses a test.
 ///
 /// # Errors
-/// A field is unknown or of the wrong type, it is of another kind, or nothing is expected.
+/// A field is unknown or has the wrong type, the kind is another one, or nothing is expected.
 pub fn read(document: &Value) -> Result<Test, String> {
     let test: Test =
         serde_path_to_error::deserialize(document).map_err(|error| error.to_string())?;
@@ -132,7 +132,7 @@ pub fn read(document: &Value) -> Result<Test, String> {
     Ok(test)
 }
 
-/// The expectations of a bundle, as JSON or YAML.
+/// Parses the expectations of a bundle, JSON or YAML.
 ///
 /// # Errors
 /// As [`read`].

@@ -1,4 +1,4 @@
-//! Expectations that hold, that do not, and that cannot be read.
+//! Expectations that are met, that are not, and that cannot be parsed.
 
 use super::{check, read, read_expect};
 use crate::Session;
@@ -12,7 +12,7 @@ const CLUSTER: &str = "
 {kind: Pod, apiVersion: v1, metadata: {name: large}, spec: {containers: [{name: c, resources: {requests: {cpu: 9}}}]}}
 ";
 
-/// What fails, a line each.
+/// The failures, one per line.
 fn failures(expect: &str) -> Vec<String> {
     let mut session = Session::new(world(CLUSTER));
     session.run_until_idle(10, |_| false);

@@ -1,4 +1,4 @@
-//! Which plans need no trial: they do all that a known change does, and more.
+//! Plans that need no trial: they contain a change that is known to work.
 
 use crate::edit::{Edit, NodeEdit, PodEdit};
 use kubestep_api::Object;
@@ -43,7 +43,7 @@ fn is_of_priority(edit: &Edit) -> bool {
     matches!(edit, Edit::Pod(_, PodEdit::PriorityClass(_)) | Edit::Put(Object::PriorityClass(_)))
 }
 
-/// The priority that the edits give a pod, by a class that exists or is created by them.
+/// The priority that the edits give a pod, through a class that exists or that they create.
 fn priority(edits: &[Edit], world: &World) -> Option<i32> {
     let class = edits.iter().find_map(|edit| match edit {
         Edit::Pod(_, PodEdit::PriorityClass(class)) => Some(*class),

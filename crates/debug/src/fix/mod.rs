@@ -1,10 +1,10 @@
-//! The smallest change that would make a pod fit, found by search over the real engine.
+//! The smallest change that makes a pod fit, found by a search that uses the real engine.
 //!
-//! What [`super::why`] finds in the way of the pod on each node suggests remedies, one file a
-//! kind of cause in `remedy`. `plan` combines them node by node into plans that lift all that
-//! is in the way there. Plans are tried in the order of their size, each by applying its edits
-//! to a copy of the cluster and running the pod's cycles there (`trial`): what is proposed
-//! has been seen to work. A plan of which a part does is cut down to that part.
+//! The causes that [`super::why`] finds on each node suggest remedies (module `remedy`, one file
+//! per kind of cause). `plan` combines them node by node into plans that remove all causes on that
+//! node. Plans are tried smallest first: each one's edits are applied to a copy of the cluster, and
+//! the pod's cycles run there (`trial`), so that every proposal is known to work. If a part of a
+//! plan is enough, the plan is reduced to it.
 
 mod covered;
 mod plan;
@@ -28,15 +28,15 @@ use serde::{Serialize, Serializer};
 use std::iter;
 use trial::Trial;
 
-/// Plans of one kind that are tried, so that some are left for others.
+/// Plans of one kind that are tried, so that other kinds get a turn.
 const OF_A_KIND: usize = 50;
 
 /// How far the search goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Proposals that are different in kind.
+    /// Number of proposals of different kinds.
     pub fixes: usize,
-    /// Plans that are tried.
+    /// Number of plans that are tried.
     pub trials: usize,
 }
 
@@ -50,35 +50,35 @@ impl Default for Limits {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fix {
-    /// What to do, in this order.
+    /// The edits, in this order.
     #[serde(serialize_with = "lines")]
     pub edits: Vec<Edit>,
-    /// The same field by field.
+    /// The edits field by field.
     pub changes: Vec<FieldChange>,
-    /// How large the change is: about one for each thing that is changed.
+    /// The size of the change: about one per thing that is changed.
     pub size: f64,
     /// The node that the pod gets.
     pub node: Symbol,
-    /// Whether a plugin then holds the pod at Permit or in PreBind.
+    /// Whether a plugin then makes the pod wait at Permit or in PreBind.
     pub waits: bool,
-    /// The pods that are evicted to make room, beside those that the edits delete.
+    /// The pods that are preempted, besides those that the edits delete.
     pub evicted: Vec<NamespacedName>,
-    /// Whether the pod stays pending if pods are tried in the order of the queue, as
-    /// `kubestep run --edit` does.
+    /// Whether the pod stays pending if pods are scheduled in queue order, as by `kubestep run
+    /// --edit`.
     pub contended: bool,
-    /// The pods that get nodes instead.
+    /// The pods that get nodes in its place.
     pub taken_by: Vec<NamespacedName>,
-    /// Whether no event requeues the pod, so that only the flush of pods that have long been
-    /// unschedulable does.
+    /// Whether no event requeues the pod, so that only the periodic flush of unschedulable pods
+    /// does.
     pub flush_only: bool,
-    /// What the edits do beyond their words.
+    /// Side effects of the edits.
     pub notes: Vec<String>,
-    /// Other changes of the same kind that work as well, as far as they were tried.
+    /// Similar changes that also work, as far as they were tried.
     #[serde(serialize_with = "lists_of_lines")]
     pub similar: Vec<Vec<Edit>>,
 }
 
-/// Writes edits as lines that can be read back.
+/// Serializes edits as lines that parse back to the same edits.
 fn lines<S: Serializer>(edits: &[Edit], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(edits.iter().map(Edit::line))
 }
@@ -88,25 +88,25 @@ fn lists_of_lines<S: Serializer>(lists: &[Vec<Edit>], serializer: S) -> Result<S
     serializer.collect_seq(lists.iter().map(lines))
 }
 
-/// What the search found.
+/// The result of the search.
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fixes {
     /// The smallest change first.
     pub found: Vec<Fix>,
-    /// Whether the pod needs no change: it has its node, or gets one as soon as it is tried.
+    /// Whether the pod needs no change: it has a node, or gets one at its next attempt.
     pub none_needed: bool,
-    /// How many plans were tried.
+    /// The number of plans that were tried.
     pub tried: usize,
-    /// Whether more plans were left when the search ended.
+    /// Whether untried plans were left when the search ended.
     pub more: bool,
-    /// Where nothing was found: what is wrong and cannot be changed, and why.
+    /// If no fix was found: the causes that cannot be changed, and why.
     pub unchangeable: Vec<String>,
 }
 
-/// Looks for the smallest changes. `start` is the cluster that they are for, before its pods were
-/// tried: in the order of the queue from there, pods ahead may get what a change offers. `go_on`
-/// is told how many plans were tried and of how many, and may end the search.
+/// Searches for the smallest changes. `start` is the cluster before its pods had an attempt: in
+/// queue order from there, pods ahead of this one may take what a change frees. `go_on` is called
+/// with the number of plans tried and their total; returning `false` ends the search.
 pub fn fixes(
     world: &World,
     start: &World,
@@ -130,7 +130,7 @@ pub fn fixes(
     Fixes { found, none_needed: false, tried, more, unchangeable }
 }
 
-/// Whether the pod has its node or gets it by itself, as it is.
+/// Whether the pod has a node or gets one without a change.
 fn needs_nothing(world: &World, why: &Why) -> bool {
     match &why.place {
         why::Place::Bound { node } => world.api().node(*node).is_some(),
@@ -139,7 +139,7 @@ fn needs_nothing(world: &World, why: &Why) -> bool {
     }
 }
 
-/// What is wrong on nodes and cannot be changed, each once.
+/// The causes on nodes that cannot be changed, each once.
 fn unchangeable(why: &Why) -> Vec<String> {
     let causes = why.nodes.iter().flat_map(NodeWhy::causes).map(|(_, cause)| cause);
     let texts: IndexSet<String> =
@@ -152,12 +152,12 @@ struct Search<'a> {
     limits: Limits,
     found: Vec<Fix>,
     tried: usize,
-    /// How many plans of each kind were tried.
+    /// The number of plans tried, by kind.
     kinds: HashMap<Vec<String>, usize>,
 }
 
 impl Search<'_> {
-    /// Tries plans in their order. Gives whether some were left.
+    /// Tries plans in their order. Returns whether some were left.
     fn run(&mut self, plans: &[Plan], go_on: &mut dyn FnMut(usize, usize) -> bool) -> bool {
         let most = plans.len().min(self.limits.trials);
         let mut left_out = false;
@@ -186,14 +186,14 @@ impl Search<'_> {
         left_out
     }
 
-    /// Whether the plan does what is known to work, and more.
+    /// Whether the plan contains a change that is known to work.
     fn contains_known(&self, plan: &Plan) -> bool {
         let known = self.found.iter().flat_map(|fix| iter::once(&fix.edits).chain(&fix.similar));
         let world = self.trial.world();
         known.into_iter().any(|known| covered::covers(&plan.edits, known, world))
     }
 
-    /// Leaves out every edit without which it works as well.
+    /// Removes every edit that the fix also works without.
     fn cut_down(&self, mut fix: Fix) -> Fix {
         let mut at = 0;
         while fix.edits.len() > 1 && at < fix.edits.len() {
@@ -207,7 +207,7 @@ impl Search<'_> {
         fix
     }
 
-    /// Of changes of the same kind the smallest stays; the others are similar to it.
+    /// Adds a fix. The smallest of one kind is kept; the others become its similar changes.
     fn take(&mut self, fix: Fix) {
         let kind = size::kind(&fix.edits);
         let Some(other) = self.found.iter_mut().find(|other| size::kind(&other.edits) == kind)

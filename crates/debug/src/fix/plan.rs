@@ -1,4 +1,4 @@
-//! Plans: sets of edits that lift everything that is in the way of a pod on one node.
+//! Plans: sets of edits that remove all causes of a rejection on one node.
 
 use crate::edit::{Edit, owner};
 use crate::fix::remedy::{Need, Remedies, priority};
@@ -21,23 +21,23 @@ use kubestep_framework::status::Code;
 use std::iter;
 use std::sync::Arc;
 
-/// Plans of one kind that are kept for a group of like nodes.
+/// Plans of one kind that are kept for a group of nodes with the same reasons.
 const OF_A_KIND: usize = 3;
-/// Groups of like nodes that are planned for, the nearest first.
+/// Groups of nodes with the same reasons that are planned for, the nearest first.
 const GROUPS: usize = 60;
 /// Ways to combine the remedies for one node.
 const COMBINATIONS: usize = 96;
 /// Priorities that are tried for preemption on one node, the lowest first.
 const PRIORITIES: usize = 4;
 
-/// Edits that may make the pod fit.
+/// A set of edits that may make the pod fit.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Plan {
     pub edits: Vec<Edit>,
     pub size: f64,
 }
 
-/// All plans, the smallest first; of equal size those for nearer nodes first.
+/// All plans, smallest first; at equal size those for nearer nodes first.
 pub(super) fn plans(world: &World, why: &Why) -> Vec<Plan> {
     let mut edits: Vec<Vec<Edit>> = Vec::new();
     for first in combine(&remedy::problems(world, why)) {
@@ -45,7 +45,7 @@ pub(super) fn plans(world: &World, why: &Why) -> Vec<Plan> {
     }
     let is_of_group = |problem: &Problem| problem.blocking && problem.kind == ProblemKind::Quorum;
     if why.problems.iter().any(is_of_group) {
-        // The others of its group may need the room on nodes where it does not fit itself.
+        // The other pods of its group may need free resources on nodes where this one does not fit.
         edits.extend(planned(world, why));
         edits.extend(beside_group(world, why.pod));
     }
@@ -60,7 +60,7 @@ pub(super) fn plans(world: &World, why: &Why) -> Vec<Plan> {
     plans
 }
 
-/// Plans that begin with `first`: these edits alone, if that does, or what the nodes need then.
+/// Plans that begin with `first`: alone if that is enough, or with what the nodes need then.
 fn after(world: &World, pod: NamespacedName, first: Vec<Edit>) -> Vec<Vec<Edit>> {
     let mut world = world.clone();
     if first.iter().any(|edit| edit.apply(&mut world).is_err()) {
@@ -74,15 +74,15 @@ fn after(world: &World, pod: NamespacedName, first: Vec<Edit>) -> Vec<Vec<Edit>>
     planned(&world, &why).into_iter().map(with_first).collect()
 }
 
-/// What the nodes need.
+/// The edits that the nodes need.
 fn planned(world: &World, why: &Why) -> Vec<Vec<Edit>> {
     let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
     let nominated = world.scheduler().queue().nominated_pods();
     Planner { world, key: why.pod, pod, why, nominated }.for_nodes()
 }
 
-/// What the pod needs beside the others of its group, and what the one needs that finds no node
-/// beside them.
+/// What the pod needs when the other pods of its group are placed, and what the pod of the group
+/// that then finds no node needs.
 fn beside_group(world: &World, key: NamespacedName) -> Vec<Vec<Edit>> {
     let Some(pod) = world.api().objects().pod(key) else { return Vec::new() };
     let refused = Tried::in_vain(world, pod).and_then(|tried| tried.refused);
@@ -95,7 +95,7 @@ fn beside_group(world: &World, key: NamespacedName) -> Vec<Vec<Edit>> {
     iter::once(key).chain(refused).filter_map(plans).flatten().collect()
 }
 
-/// The cluster where the others of the pod's group have nodes, as many as find one.
+/// The cluster with the other pods of the group placed, as many as find a node.
 fn with_others_placed(world: &World, last: NamespacedName) -> Option<World> {
     let mut world = world.clone();
     let pod = world.api().objects().pod(last)?.clone();
@@ -103,7 +103,7 @@ fn with_others_placed(world: &World, last: NamespacedName) -> Option<World> {
     world.delete(Kind::Pod, last);
     let others = world.scheduler().pod_group(group_of(&pod)?)?.unscheduled();
     let others: Vec<NamespacedName> = others.collect();
-    // One cycle tries the whole group.
+    // One cycle schedules the whole group.
     others.into_iter().find_map(|other| world.step_ahead(other))?;
     world.create(pod.into());
     Some(world)
@@ -126,7 +126,7 @@ impl Planner<'_> {
         groups.flat_map(|group| self.for_group(group, &infos)).collect()
     }
 
-    /// Of like nodes those where the least has to be changed, for each kind of change.
+    /// For each kind of change, the node of the group that needs the least.
     fn for_group(&self, group: &Group, infos: &HashMap<Symbol, &Arc<NodeInfo>>) -> Vec<Vec<Edit>> {
         let mut seen: HashSet<Vec<String>> = HashSet::new();
         let mut sizes: HashMap<String, f64> = HashMap::new();
@@ -167,7 +167,7 @@ impl Planner<'_> {
         plans
     }
 
-    /// Where several resources are short, evicting pods that hold enough of all.
+    /// Where several resources are short: evicting pods that free enough of all of them.
     fn for_all_shortages(&self, node: &NodeWhy, info: &NodeInfo) -> Vec<Vec<Edit>> {
         let causes: Vec<&Cause> = node.causes().map(|(_, cause)| cause).collect();
         let is_shortage = |detail: &Detail| matches!(detail, Detail::Shortage(_));
@@ -192,7 +192,7 @@ impl Planner<'_> {
         Need { world: self.world, key: self.key, pod: self.pod, node, nominated, cause }
     }
 
-    /// For each cause that `counts`, the ways to lift it.
+    /// The remedies for each cause that `counts`.
     fn needs(
         &self,
         node: &NodeWhy,
@@ -208,7 +208,8 @@ impl Planner<'_> {
         needs
     }
 
-    /// Edits that let the pod evict others from the node, or take the room reserved for others.
+    /// Edits that let the pod preempt others on the node, or use resources reserved for nominated
+    /// pods.
     fn evicting(&self, node: &NodeInfo) -> Vec<Vec<Edit>> {
         let own = self.pod.spec.priority.unwrap_or(0);
         let on_node = node.pods.iter().filter(|pod| !owner::is_of_node(&pod.pod));
@@ -227,15 +228,15 @@ impl Planner<'_> {
     }
 }
 
-/// The few smallest plans of one kind; of the same size those for nearer nodes.
+/// The few smallest plans of one kind; at equal size those for nearer nodes.
 fn smallest(mut plans: Vec<(f64, Vec<Edit>)>) -> Vec<Vec<Edit>> {
     plans.sort_by(|a, b| a.0.total_cmp(&b.0));
     plans.truncate(OF_A_KIND);
     plans.into_iter().map(|(_, edits)| edits).collect()
 }
 
-/// Whether an empty node of that kind, in service, does not have the cause: what other pods take,
-/// and the state that the node is in.
+/// Whether an empty, schedulable copy of the node would not have the cause: it comes from other
+/// pods or from the node's state.
 fn is_met_by_copy(detail: &Detail) -> bool {
     match detail {
         Detail::Cordoned(_) | Detail::NodeCondition(_) => true,
@@ -249,7 +250,7 @@ fn is_met_by_copy(detail: &Detail) -> bool {
     }
 }
 
-/// The plans with more edits behind those that they have.
+/// The plans with more edits appended.
 fn with(plans: Vec<Vec<Edit>>, more: &[Edit]) -> Vec<Vec<Edit>> {
     let add = |mut edits: Vec<Edit>| {
         let new: Vec<Edit> = more.iter().filter(|edit| !edits.contains(edit)).cloned().collect();
@@ -259,7 +260,7 @@ fn with(plans: Vec<Vec<Edit>>, more: &[Edit]) -> Vec<Vec<Edit>> {
     plans.into_iter().map(add).collect()
 }
 
-/// Every way to take one remedy for each need. None if a need has no remedy.
+/// All combinations of one remedy per need. Empty if a need has no remedy.
 fn combine(needs: &[Remedies]) -> Vec<Vec<Edit>> {
     let mut ways: Vec<Vec<Edit>> = vec![Vec::new()];
     for remedies in needs {

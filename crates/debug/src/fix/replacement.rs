@@ -1,5 +1,4 @@
-//! Pods of controllers come back: when one is deleted, its controller makes another, which looks
-//! for a node like any pending pod.
+//! Replacements of deleted pods: a controller creates a new pod, which is scheduled like any other.
 
 use crate::edit::owner;
 use kubestep_api::intern::Symbol;
@@ -10,7 +9,7 @@ use kubestep_framework::pod::NamespacedName;
 /// The kind whose pods keep their names.
 const STATEFUL_SET: &str = "StatefulSet";
 
-/// A pod that takes the place of a deleted one.
+/// A pod that replaces a deleted one.
 pub(super) struct Replacement {
     pod: NamespacedName,
     priority: i32,
@@ -18,7 +17,7 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    /// Creates it, if the deleted pod has a controller that does.
+    /// Creates the replacement, if the deleted pod has a controller.
     pub fn of(world: &mut World, deleted: &Pod) -> Option<Replacement> {
         let controller = owner::controller(world, deleted)?;
         let mut pod = deleted.clone();
@@ -29,7 +28,7 @@ impl Replacement {
         pod.metadata.uid = admission::made_up_uid(&format!("{before} replaced"));
         pod.metadata.deletion_timestamp = None;
         pod.spec.node_name = Symbol::EMPTY;
-        // Claims that are made from templates belong to the pod's name, and stay as they are.
+        // Claims created from templates belong to the pod's name and stay.
         let claims = std::mem::take(&mut pod.status.resource_claim_statuses);
         pod.status = PodStatus { resource_claim_statuses: claims, ..PodStatus::default() };
         let (key, priority) = (
@@ -40,8 +39,8 @@ impl Replacement {
         Some(Replacement { pod: key, priority, controller })
     }
 
-    /// What becomes of it once `pod` has its node. `None` if nothing is won: it then waits in the
-    /// place of `pod`, and is no less important.
+    /// The state of the replacement once `pod` has its node. `None` if nothing is gained: the
+    /// replacement is pending instead of `pod`, and its priority is no lower.
     pub fn placed(&self, world: &mut World, pod: NamespacedName) -> Option<String> {
         let own = world.api().objects().pod(pod).and_then(|pod| pod.spec.priority).unwrap_or(0);
         world.step_ahead(self.pod);

@@ -1,5 +1,5 @@
-//! How large a change is. Everything that is changed counts about one: what touches the pod
-//! alone a little less than what touches others, an amount by how much of it is changed.
+//! The size of a change. Every change counts about one: a little less if it affects only this pod,
+//! and an amount by how much of it changes.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 
 /// A pod that is evicted.
 pub(super) const EVICTED: f64 = 1.5;
-/// A node that is added: hardware.
+/// A node that is added: needs hardware.
 const NODE: f64 = 3.0;
 /// A node that is made larger.
 const LARGER_NODE: f64 = 2.0;
 /// A typo that is corrected.
 const CORRECTED: f64 = 0.5;
-/// A change of one thing of a node: others feel it too.
+/// A change of a node: it affects other pods too.
 const OF_NODE: f64 = 1.25;
 
 /// The size of the edits for the pod.
@@ -52,12 +52,12 @@ pub(super) fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
             OF_NODE + f64::from(class.value.max(0)) / f64::from(priority::HIGHEST)
         }
         Edit::Pod(..) | Edit::Put(_) | Edit::Set { .. } => OF_NODE,
-        // Edits that the search does not make.
+        // The search does not propose these.
         _ => 1.0,
     }
 }
 
-/// Whether the edit only corrects a name that does not exist to one much like it.
+/// Whether the edit only replaces a name that does not exist with a similar one.
 fn corrects_typo(edit: &Edit, world: &World) -> bool {
     match edit {
         Edit::Pod(pod, PodEdit::Select(key, new)) => {
@@ -79,7 +79,7 @@ fn corrects_typo(edit: &Edit, world: &World) -> bool {
     }
 }
 
-/// A text, or the only one in a list.
+/// A text, or the only element of a list.
 fn only_text(value: &Value) -> Option<&str> {
     match value {
         Value::Array(items) if items.len() == 1 => items.first()?.as_str(),
@@ -110,8 +110,8 @@ fn part_of_request(
     old.map_or(1.0, |old| part(&old, new))
 }
 
-/// How far up the range of priorities a class takes the pod. One that is yet to be created is
-/// made for the priority that is needed, and counts by itself.
+/// How far the class raises the pod in the range of priorities. A class that is yet to be created
+/// has exactly the priority needed and counts as an edit of its own.
 fn raised(world: &World, pod: NamespacedName, class: Symbol) -> f64 {
     let objects = world.api().objects();
     let old = objects.pod(pod).and_then(|pod| pod.spec.priority).unwrap_or(0);
@@ -120,7 +120,7 @@ fn raised(world: &World, pod: NamespacedName, class: Symbol) -> f64 {
     by.max(0) as f64 / f64::from(priority::HIGHEST)
 }
 
-/// What kind of change the edits are, whatever node, pod or amount they are about.
+/// The kind of the edits, without the nodes, pods and amounts in them.
 pub(super) fn kind(edits: &[Edit]) -> Vec<String> {
     edits.iter().map(kind_of_one).collect()
 }

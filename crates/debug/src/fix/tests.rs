@@ -1,4 +1,4 @@
-//! Small clusters, what keeps their pod `web` pending, and what is proposed for it.
+//! Small clusters in which the pod `web` is pending, and the fixes proposed for it.
 
 mod labels;
 mod nodes;
@@ -14,7 +14,7 @@ use crate::why::{self, Why};
 use kubestep_cluster::World;
 use kubestep_framework::testing::key;
 
-/// A node with 4 CPUs, more labels and a spec.
+/// A node with 4 CPUs, additional labels and that spec.
 fn node(name: &str, labels: &str, spec: &str) -> String {
     format!(
         "---\n{{kind: Node, metadata: {{name: {name}, labels: {{kubernetes.io/hostname: {name}, \
@@ -23,7 +23,7 @@ fn node(name: &str, labels: &str, spec: &str) -> String {
     )
 }
 
-/// The pod `web` that is asked about.
+/// The pod `web` to be fixed.
 fn web(cpu: &str, spec: &str) -> String {
     format!(
         "---\n{{kind: Pod, metadata: {{name: web, labels: {{app: web}}}}, spec: {{{spec} containers: \
@@ -31,7 +31,7 @@ fn web(cpu: &str, spec: &str) -> String {
     )
 }
 
-/// The cluster once its pending pods have been tried.
+/// The cluster after an attempt of each pending pod.
 fn settled(cluster: &str) -> World {
     let mut world = world(cluster);
     world.run(100);
@@ -46,7 +46,7 @@ fn edits(fix: &Fix) -> String {
     fix.edits.iter().map(Edit::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The edits of every proposal, the first one first.
+/// The edits of all proposals, in order.
 fn proposed(cluster: &str) -> Vec<String> {
     found(&settled(cluster)).found.iter().map(edits).collect()
 }
@@ -55,7 +55,7 @@ fn why(cluster: &str) -> Why {
     why::why(&settled(cluster), &History::default(), key("web")).unwrap()
 }
 
-/// Every cause on a node, with its plugin.
+/// The causes on a node, each with its plugin.
 fn causes(cluster: &str, node: &str) -> Vec<String> {
     let why = why(cluster);
     let node = why.node(node.into()).unwrap();

@@ -1,4 +1,4 @@
-//! Trying edits: on a copy of the cluster, with the scheduler itself.
+//! Trials of edits: on a copy of the cluster, with the real scheduler.
 
 use super::replacement::Replacement;
 use crate::edit;
@@ -11,12 +11,12 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::{PodGroupState, group_of};
 use std::sync::Arc;
 
-/// Cycles of the pod: one that evicts, one that takes the room, and one to spare.
+/// Cycles of the pod: one that preempts, one that uses the freed resources, and one to spare.
 const ATTEMPTS: usize = 3;
-/// How long the others are watched, in virtual microseconds: longer than the queue leaves a
-/// pod alone (five minutes).
+/// How long other pods are observed, in virtual microseconds: longer than a pod can stay
+/// unschedulable before it is flushed (five minutes).
 const WATCHED: i64 = 6 * 60 * 1_000_000;
-/// Cycles of the others that are watched.
+/// Cycles of other pods that are observed.
 const CYCLES: usize = 5_000;
 
 /// Tries changes for one pod.
@@ -29,11 +29,11 @@ pub(super) struct Trial<'a> {
 struct Edited {
     world: World,
     notes: Vec<String>,
-    /// What controllers made in place of pods that the edits delete.
+    /// The replacements of pods that the edits delete.
     replacements: Vec<Replacement>,
 }
 
-/// What happens after edits, in the order of the queue.
+/// The course of events after the edits, in queue order.
 struct Course {
     world: World,
     /// The node that the pod gets.
@@ -51,8 +51,8 @@ impl Trial<'_> {
         self.world
     }
 
-    /// What comes of the edits if the pod is tried at once: `None` if it does not get a node,
-    /// or they cannot be applied.
+    /// The result of the edits if the pod is scheduled first: `None` if it does not get a node, or
+    /// the edits cannot be applied.
     pub fn run(&self, edits: &[Edit]) -> Option<Fix> {
         let Edited { mut world, mut notes, replacements } = self.edited(edits)?;
         let waiting: Vec<NamespacedName> = waiting(&world).collect();
@@ -69,7 +69,7 @@ impl Trial<'_> {
                 notes.push(replacement.placed(&mut world, self.pod)?);
             }
             let size = size::of(edits, self.world, self.pod) + size::EVICTED * evicted.len() as f64;
-            // What is less only orders plans.
+            // Smaller differences only order plans.
             let size = (size * 100.0).round() / 100.0;
             let edits = edits.to_vec();
             return Some(Fix {
@@ -89,14 +89,14 @@ impl Trial<'_> {
         None
     }
 
-    /// Whether the pod would come back to its node if it were evicted.
+    /// Whether the pod would return to its node if it were evicted.
     fn is_of_node(&self, pod: NamespacedName) -> bool {
         self.world.api().objects().pod(pod).is_some_and(|pod| owner::is_of_node(pod))
     }
 
-    /// Adds what is only needed of changes that are proposed: the fields, whether the pod gets its
-    /// node also in the queue's own order from `start`, and whether an event or only the flush
-    /// requeues it as the cluster is now. Gives whether the change is to be proposed.
+    /// Adds what only proposals need: the changed fields, whether the pod also gets its node in
+    /// queue order from `start`, and whether an event or only the flush requeues it in the current
+    /// cluster. Returns whether to propose the change.
     pub fn complete(&self, fix: &mut Fix, start: &World, go_on: &mut dyn FnMut() -> bool) -> bool {
         fix.changes = edit::changes(&fix.edits, self.world);
         let mut course = |world: &World| self.course(self.edited_in(world, &fix.edits)?, go_on);
@@ -126,8 +126,8 @@ impl Trial<'_> {
         true
     }
 
-    /// Whether the fix makes the pod's group smaller and leaves a pod of it without a node that is
-    /// no less important: which one that is, the order of a map decides in upstream.
+    /// Whether the fix makes the pod's group smaller and leaves a pod of the group without a node
+    /// whose priority is no lower. Upstream, the order of a map decides which pod that is.
     fn may_be_left_out(&self, fix: &Fix, world: &World) -> bool {
         let is_of_group =
             |edit: &Edit| matches!(edit, Edit::Set { object, .. } if object.kind == Kind::PodGroup);
@@ -140,7 +140,7 @@ impl Trial<'_> {
             && left.any(|other| other.spec.priority >= pod.spec.priority)
     }
 
-    /// The pods that have a node in the course and have none as the cluster is.
+    /// The pods that get a node in this course and have none in the current cluster.
     fn taken_by(&self, course: &Course) -> Vec<NamespacedName> {
         let objects = self.world.api().objects();
         let has_node = |pod: &Pod| !pod.spec.node_name.is_empty();
@@ -154,8 +154,8 @@ impl Trial<'_> {
         pods
     }
 
-    /// What happens in the queue's order until the pod has a node, or nothing is due any more.
-    /// `None` if it is stopped.
+    /// Runs in queue order until the pod has a node or no timer is pending. `None` if it is
+    /// stopped.
     fn course(&self, edited: Edited, go_on: &mut dyn FnMut() -> bool) -> Option<Course> {
         let mut world = edited.world;
         let start = world.now().0;
@@ -197,7 +197,7 @@ impl Trial<'_> {
         Some(Edited { world, notes, replacements })
     }
 
-    /// The pod's node, and whether it still waits for a plugin.
+    /// The pod's node, and whether the pod still waits for a plugin.
     fn node(&self, world: &World) -> Option<(Symbol, bool)> {
         let pod = world.api().objects().pod(self.pod)?;
         if !pod.spec.node_name.is_empty() {
@@ -219,7 +219,7 @@ fn waiting(world: &World) -> impl Iterator<Item = NamespacedName> + '_ {
     world.scheduler().waiting().iter().map(|waiting| waiting.pod().key())
 }
 
-/// The pods that had to go: deleted, or no longer allowed to wait.
+/// The pods that were evicted: deleted, or rejected while they waited.
 fn evicted(world: &mut World, waited: &[NamespacedName]) -> Vec<NamespacedName> {
     let mut evicted = world.api_mut().take_deleted_pods();
     let placed = |pod: NamespacedName| {

@@ -1,4 +1,4 @@
-//! Branches, undo and redo, and that nothing done in a branch reaches the original.
+//! Branches, undo and redo; and that nothing in a branch changes the original.
 
 use super::*;
 use crate::edit::tests::{objects, world};
@@ -9,7 +9,7 @@ fn tour() -> Session {
     Session::new(world(story.cluster))
 }
 
-/// All that a session is, as text.
+/// The whole state of a session as text.
 fn bytes(session: &Session) -> String {
     let cycles: Vec<String> =
         session.history().cycles().map(|record| json::cycle(record).to_string()).collect();
@@ -35,7 +35,7 @@ fn edit(text: &str) -> Edit {
     text.parse().unwrap()
 }
 
-/// Edits that fit the tour: each node, each pod, the scheduler.
+/// Edits for the tour: of each node, each pod and the scheduler.
 fn edits(session: &Session) -> Vec<String> {
     let mut nodes: Vec<_> = session.world().api().nodes().map(|node| node.metadata.name).collect();
     nodes.sort_unstable();
@@ -63,7 +63,7 @@ fn edits(session: &Session) -> Vec<String> {
     all
 }
 
-/// Numbers that look random and are always the same (SplitMix64).
+/// Reproducible pseudo-random numbers (SplitMix64).
 fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |below| {
@@ -95,7 +95,7 @@ fn the_original_stays_as_it_was_whatever_is_edited() {
                     applied += usize::from(branches.edit(&mut session, edit(text)).is_ok());
                 }
             }
-            // What was done before the first edit is done in the original.
+            // What was done before the first edit is part of the original.
             if applied == 0 {
                 session = original.clone();
                 branches = Branches::default();
@@ -140,7 +140,7 @@ fn undo_and_redo_go_round() {
     for (text, _, after) in &states[1..] {
         let redone = branches.redo(&mut session, || false).unwrap();
         assert_eq!(&redone.words, text);
-        // The cycles that were run then, one by one.
+        // The cycles that ran before, one by one.
         let mut left = redone.left;
         slices += left;
         while left > 0 {

@@ -1,9 +1,9 @@
-//! A session that acts: what its scheduler wants written is carried to the API server of a real
-//! cluster, and its extenders bind.
+//! A session that acts: the writes of its scheduler are sent to the API server of a real cluster,
+//! and its extenders bind.
 //!
-//! That belongs to one session alone and is never copied: no what-if, search or comparison can
-//! act, as all of them work on copies. What is sent is a step of the log, so that states from
-//! the past hold exactly what had not been sent then, and nothing can be sent twice.
+//! Only one session acts, and copies of it do not: what-if, search and comparison cannot act, as
+//! all of them work on copies. Sending is a step of the log, so that past states contain what was
+//! unsent at that time, and nothing can be sent twice.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::input::{Change, Input};
 use kubestep_cluster::remote::{Outgoing, Request};
 use kubestep_cluster::{ExtenderFn, World};
 
-/// Writes that are named; more are counted.
+/// Writes that are listed by name; others are only counted.
 const NAMED: usize = 3;
 
-/// What a session acts with; a copy of it does not act.
+/// How a session acts; its copies do not.
 #[derive(Default)]
 pub(super) struct Acts(Option<Hands>);
 
-/// Who answers extenders' calls, those that bind, too; `None`: there are no extenders.
+/// Answers the calls of extenders, including binds; `None`: there are no extenders.
 type Hands = Option<ExtenderFn>;
 
 impl Clone for Acts {
@@ -34,7 +34,7 @@ impl Acts {
     }
 }
 
-/// Writes left for the API server.
+/// The step that sends writes to the API server.
 #[derive(Debug)]
 struct Sent(String);
 
@@ -53,7 +53,7 @@ impl Change for Sent {
     }
 }
 
-/// A copy leaves the cluster behind.
+/// The step with which a copy stops acting.
 #[derive(Debug)]
 struct Alone;
 
@@ -73,8 +73,9 @@ impl Change for Alone {
 }
 
 impl Session {
-    /// From now on this session acts, for a cluster that writes elsewhere; stepping beyond the
-    /// recording runs no cycle by itself any more. `extenders` answers the calls of extenders.
+    /// Makes this session act, for a cluster that writes to a remote API server. From now on
+    /// stepping past the end of the recording runs no cycle by itself. `extenders` answers the
+    /// calls of extenders.
     pub fn act(&mut self, extenders: Option<ExtenderFn>) {
         self.acts = Acts(Some(extenders));
     }
@@ -84,8 +85,7 @@ impl Session {
         self.acts.0.is_some()
     }
 
-    /// What the scheduler wants written and was not sent yet. Nothing if this session does not
-    /// act.
+    /// The writes of the scheduler that are not sent yet. Empty if this session does not act.
     pub fn unsent(&self) -> &[Outgoing] {
         match self.acts() {
             true => self.world.api().outbox(),
@@ -93,9 +93,9 @@ impl Session {
         }
     }
 
-    /// What is not sent yet, in a few words.
+    /// A short description of what is not sent yet.
     pub fn unsent_words(&self) -> String {
-        // Events tell what the others do.
+        // Events are listed after the writes, which they describe.
         let (events, writes): (Vec<_>, Vec<_>) =
             self.unsent().iter().partition(|open| is_event(open));
         let named = if writes.is_empty() { &events } else { &writes };
@@ -105,8 +105,8 @@ impl Session {
         words.join(", ")
     }
 
-    /// Takes what is to be sent, as a step unless it is only events; whoever stands at the end
-    /// goes along.
+    /// Takes the writes to be sent. Unless they are only events this is a step, and a position at
+    /// the end moves with it.
     pub fn send(&mut self) -> Vec<Outgoing> {
         if !self.acts() {
             return Vec::new();
@@ -116,17 +116,17 @@ impl Session {
             self.world.api_mut().take_outbox();
         } else {
             let sent = Sent(format!("sent: {}", self.unsent_words()));
-            // Taking cannot fail.
+            // Taking writes does not fail.
             let _done = self.apply_beside(Input::Change(Arc::new(sent)));
         }
         unsent
     }
 
-    /// From now on what the scheduler writes stays in this session, and what is on its way counts
-    /// as done. Nothing changes for a cluster of its own.
+    /// Stops acting: from now on the writes of the scheduler stay in this session, and those on
+    /// their way count as done. No effect on a session with a simulated cluster.
     pub fn write_here(&mut self) {
         if !self.world.api().is_here() {
-            // Staying alone cannot fail.
+            // This change does not fail.
             let _done = self.apply(Input::Change(Arc::new(Alone)));
         }
     }

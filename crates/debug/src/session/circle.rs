@@ -12,15 +12,15 @@ use crate::input::Input;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
-/// How often a pod is tried at one moment, with nothing changed, before that counts as a circle.
+/// Attempts of a pod at one moment, without a change, that count as a livelock.
 const TRIES: usize = 5;
 
-/// A pod that is tried over and over while nothing changes.
+/// A livelock: a pod that is tried again and again while nothing changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Circle {
     /// The pod that was tried last.
     pub pod: NamespacedName,
-    /// How often it was tried in vain, at least.
+    /// The minimum number of its failed attempts.
     pub tries: usize,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Circle {
 }
 
 impl Session {
-    /// The circle that the newest cycle is part of, if running on would never end.
+    /// The livelock that the newest cycle is part of, if any.
     pub fn circle(&self) -> Option<Circle> {
         let newest = self.history.last_cycle()?;
         if self.world.scheduler().queue().lengths()[0] > 0 {
@@ -59,7 +59,7 @@ impl Session {
     }
 }
 
-/// Whether later cycles can come to something else because of this one.
+/// Whether this cycle can change the outcome of later ones.
 fn is_progress(cycle: &CycleRecord) -> bool {
     matches!(cycle.outcome, Outcome::Scheduled | Outcome::Waiting) || cycle.preemption.is_some()
 }

@@ -1,23 +1,23 @@
-//! Forgetting the oldest past, for sessions that go on for days.
+//! Drops the oldest past, for sessions that run for days.
 //!
-//! A session that follows a cluster is told to [`Session::forget_past`]. When what it recorded
-//! takes more than its budget though no matrix is left in it, the recording begins later: at the
-//! second copy of the cluster, which becomes the first. Such a copy is the state after some step,
-//! so nothing has to be done again for that, and all later states are reached from it as ever.
-//! Copies lie at even distances, so that is a small part of what is kept, or a quarter where
-//! there is room for a few copies only; the cost for each step is the same however long it goes
-//! on. Numbers of steps, stops, cycles and entries stay as they are, and so do counts of hits.
+//! A session that follows a cluster calls [`Session::forget_past`]. When its recording exceeds the
+//! memory budget although no matrix is left in it, the recording is cut: it then begins at the
+//! second copy of the cluster, which becomes the first. That copy is the state after some step, so
+//! nothing has to be replayed, and all later states are still reached from it. Copies lie at even
+//! distances, so a cut drops a small part of the recording, or a quarter where memory allows only a
+//! few copies; the cost per step does not grow with the length of the session. Numbers of steps,
+//! stops, cycles and entries do not change, nor do hit counts.
 
 use super::Session;
 use crate::frames::Position;
 use kubestep_api::Time;
 
-/// What a session forgets.
+/// What a session drops.
 #[derive(Clone, Default)]
 pub(super) struct Forgets {
-    /// Whether it does at all.
+    /// Whether it drops anything.
     on: bool,
-    /// Most bytes of what is recorded; `None`: any.
+    /// The memory budget of the recording in bytes; `None`: unlimited.
     budget: Option<usize>,
 }
 
@@ -28,25 +28,25 @@ impl Forgets {
 }
 
 impl Session {
-    /// From now on the oldest past is forgotten when the recording takes more than
-    /// [`Session::set_history_memory`] allows: for sessions that follow a cluster. Branches of
-    /// it keep all that they began with and everything they do.
+    /// From now on, drops the oldest past when the recording takes more than
+    /// [`Session::set_history_memory`] allows: for sessions that follow a cluster. Branches keep
+    /// all that they started with and everything they do.
     pub fn forget_past(&mut self) {
         self.forgets.on = true;
     }
 
-    /// Since when the recording goes, if what came before was forgotten.
+    /// The start of the recording, if earlier entries were dropped.
     pub fn forgotten_before(&self) -> Option<Time> {
         let steps = self.timeline.steps();
         steps.first().filter(|_| steps.start() > 0).map(|step| step.time)
     }
 
-    /// About what the recording takes without matrices, in bytes.
+    /// Approximate memory of the recording without matrices, in bytes.
     pub fn recorded_bytes(&self) -> usize {
         self.history.entry_bytes() + self.timeline.bytes()
     }
 
-    /// Forgets a piece of the past if the recording is too large.
+    /// Drops a part of the past if the recording is too large.
     pub(super) fn forget_surplus(&mut self) {
         let Forgets { on, budget } = &self.forgets;
         if !on || budget.is_none_or(|budget| self.recorded_bytes() <= budget) {
@@ -56,7 +56,7 @@ impl Session {
         self.forget_until(step);
     }
 
-    /// Forgets what was done up to and with a step, after which there is a copy.
+    /// Drops everything up to and including a step; there must be a copy after it.
     fn forget_until(&mut self, step: usize) {
         let first = self.timeline.forget(step);
         self.history.forget(first);
@@ -66,7 +66,7 @@ impl Session {
         self.stand_in_what_is_kept();
     }
 
-    /// Who stood in what is forgotten now stands where the recording begins.
+    /// Moves a position in the dropped past to the start of the recording.
     pub(super) fn stand_in_what_is_kept(&mut self) {
         let beginning = self.timeline.stops().start();
         let stands = self.stop > beginning || self.forgotten_before().is_none();

@@ -1,9 +1,9 @@
-//! Everything that happened, as one ordered timeline: cycles, moves between queues, answers
-//! of hints and events for people.
+//! Everything that happened, as one ordered timeline: cycles, moves between queues, results of
+//! queueing hints, and Kubernetes Events.
 //!
-//! Entries are only appended, cut off at the end when the debugger goes back in time, or
-//! forgotten from the beginning on, so an [`EntryId`] means the same entry for as long as it
-//! exists. Records are shared, so a view can hold on to one while the history grows.
+//! Entries are appended at the end, cut off there when the debugger goes back in time, or dropped
+//! at the start, so an [`EntryId`] means the same entry for as long as it exists. Records are
+//! shared, so a view can keep one while the history grows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use kubestep_framework::objects::shards::{Shards, Spread as _};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove};
 
-/// About what an entry takes that is no matrix, a thin record of a cycle among them, in bytes.
+/// Approximate memory of an entry without matrices, such as a thin record of a cycle, in bytes.
 pub const ENTRY_BYTES: usize = 1_300;
-/// Records that stay whole, whatever they take.
+/// Records that stay whole, whatever their size.
 const WHOLE: usize = 8;
-/// Replaced records that are remembered at most.
+/// The most replaced records that are remembered.
 const REPLACED: usize = 8_192;
 
-/// The place of an entry in the timeline, from 0.
+/// The index of an entry in the timeline, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryId(pub u32);
 
@@ -40,9 +40,9 @@ pub enum Entry {
     Cycle(Arc<CycleRecord>),
     /// A pod moved between queues.
     Move(QueueMove),
-    /// A plugin was asked whether an event helps a pod.
+    /// The queueing hint of a plugin: whether an event may make a pod schedulable.
     Hint(HintRecord),
-    /// An event for people was written.
+    /// A Kubernetes Event was written.
     Event(Time, ApiEvent),
 }
 
@@ -57,7 +57,7 @@ impl Entry {
         }
     }
 
-    /// The pod it is about.
+    /// The pod it concerns.
     pub fn pod(&self) -> NamespacedName {
         match self {
             Entry::Cycle(record) => record.pod,
@@ -80,25 +80,25 @@ impl Entry {
 #[derive(Clone, Default, Debug)]
 pub struct History {
     entries: Kept<Arc<Entry>>,
-    /// Cycle entries in order; their cycle numbers rise.
+    /// Cycle entries in order; their cycle numbers ascend.
     cycles: Kept<EntryId>,
     by_pod: Shards<NamespacedName, Vec<EntryId>>,
-    /// Numbers of the cycles whose records are whole, in the order they were put here. A
-    /// number may be there that was cut off since.
+    /// Numbers of the cycles with whole records, in the order they were added. A number may belong
+    /// to a cycle that was cut off.
     whole: VecDeque<u64>,
     weights: Weights,
-    /// Places among the cycles of records that were replaced, in that order; so many before
-    /// them are forgotten.
+    /// The indices among the cycles of replaced records, in order of replacement, after the number
+    /// of those that were dropped.
     replaced: Vec<u32>,
     forgotten: u64,
-    /// The number of the newest cycle that was forgotten, 0: none was.
+    /// The number of the newest dropped cycle; 0: none was dropped.
     forgotten_cycle: u64,
-    /// Most bytes of entries and matrices; `None`: any.
+    /// The memory budget of entries and matrices in bytes; `None`: unlimited.
     budget: Option<usize>,
 }
 
 impl History {
-    /// Appends what happened and says where it is.
+    /// Appends an entry and returns its id.
     pub fn push(&mut self, entry: Entry) -> EntryId {
         let id = EntryId(self.entries.end() as u32);
         let pod = entry.pod();
@@ -114,20 +114,19 @@ impl History {
         id
     }
 
-    /// Changes how much memory the timeline may take, in bytes; `None`: any. Matrices are left
-    /// out to stay within it; entries are forgotten only where somebody calls
-    /// [`History::forget`].
+    /// Sets the memory budget of the timeline, in bytes; `None`: unlimited. Matrices are dropped to
+    /// stay within it; entries are only dropped by [`History::forget`].
     pub fn set_budget(&mut self, bytes: Option<usize>) {
         self.budget = bytes;
         self.keep_within_budget();
     }
 
-    /// Bytes that the matrices of whole records take now.
+    /// Memory of the matrices of whole records, in bytes.
     pub fn matrix_bytes(&self) -> usize {
         self.weights.bytes()
     }
 
-    /// About what the entries take without any matrix, in bytes.
+    /// Approximate memory of the entries without matrices, in bytes.
     pub fn entry_bytes(&self) -> usize {
         self.entries.count() * ENTRY_BYTES
     }
@@ -148,7 +147,7 @@ impl History {
         }
     }
 
-    /// Makes the records thin that were whole for longest, until the rest fits.
+    /// Makes the oldest whole records thin until the budget is met.
     fn keep_within_budget(&mut self) {
         let Some(budget) = self.budget else { return };
         let budget = budget.saturating_sub(self.entry_bytes());
@@ -165,7 +164,7 @@ impl History {
         }
     }
 
-    /// Puts the matrices of a cycle that was run again into its record, if they were left out.
+    /// Adds the matrices of a cycle that was run again to its record, if they were dropped.
     pub fn fill(&mut self, whole: &CycleRecord) {
         let thin = self.cycle(whole.cycle).filter(|record| !record.is_whole());
         if let Some(filled) = thin.map(|record| Arc::new(thin::fill(record, whole))) {
@@ -174,9 +173,8 @@ impl History {
         }
     }
 
-    /// Puts a fuller record of a cycle in place of the one that is there: its pod had waited
-    /// at Permit and is decided now. A cycle that is not there yet is appended. Says where it
-    /// is, and gives the record that was there.
+    /// Replaces the record of a cycle by a fuller one: its pod had waited at Permit and is now
+    /// allowed or rejected. An unknown cycle is appended. Returns its id, and the replaced record.
     pub fn put_cycle(&mut self, record: Arc<CycleRecord>) -> (EntryId, Option<Arc<CycleRecord>>) {
         let there = self.entry_of_cycle(record.cycle);
         let before = there.and_then(|id| self.get(id)?.as_cycle().cloned());
@@ -201,20 +199,20 @@ impl History {
         self.replaced.push(place as u32);
     }
 
-    /// How many records were replaced so far, as [`History::replaced_since`] counts them.
+    /// How many records were replaced so far; an argument for [`History::replaced_since`].
     pub fn replaced(&self) -> u64 {
         self.forgotten + self.replaced.len() as u64
     }
 
-    /// The places among the cycles of all records that were replaced after the first `count`.
-    /// `None`: that is too long ago, or cycles were cut off since.
+    /// The indices among the cycles of all records that were replaced after the first `count`.
+    /// `None`: they are not remembered any more, or cycles were cut off since.
     pub fn replaced_since(&self, count: u64) -> Option<&[u32]> {
         let first = usize::try_from(count.checked_sub(self.forgotten)?).ok()?;
         self.replaced.get(first..)
     }
 
-    /// Puts the record back that a cycle had before it was completed. It may be thin. A cycle
-    /// that was forgotten stays so.
+    /// Restores the record that a cycle had before it completed. It may be thin. A dropped cycle is
+    /// not restored.
     pub fn take_back(&mut self, record: &CycleRecord) {
         if self.has_forgotten(record.cycle) {
             return;
@@ -227,38 +225,38 @@ impl History {
         self.put_cycle(Arc::new(record));
     }
 
-    /// Number of entries, those forgotten included; the id that the next one will get.
+    /// Number of entries, including dropped ones; the id of the next one.
     pub fn len(&self) -> usize {
         self.entries.end()
     }
 
-    /// Number of cycles, those forgotten included.
+    /// Number of cycles, including dropped ones.
     pub fn cycle_count(&self) -> usize {
         self.cycles.end()
     }
 
-    /// How many pods are known by what happened to them.
+    /// Number of pods with entries.
     #[cfg(test)]
     pub fn pod_count(&self) -> usize {
         self.by_pod.len()
     }
 
-    /// How many cycles were forgotten.
+    /// Number of dropped cycles.
     pub fn forgotten_cycles(&self) -> usize {
         self.cycles.start()
     }
 
-    /// Whether a cycle of that number was forgotten.
+    /// Whether the cycle of that number was dropped.
     pub fn has_forgotten(&self, number: u64) -> bool {
         number <= self.forgotten_cycle
     }
 
-    /// Whether nothing happened yet.
+    /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets all entries before the first of that id.
+    /// Drops all entries before that id.
     pub fn forget(&mut self, before: EntryId) {
         let forgotten: Vec<Arc<Entry>> = self.entries.forget(before.index()).collect();
         let mut pods: Vec<NamespacedName> = forgotten.iter().map(|entry| entry.pod()).collect();
@@ -283,7 +281,7 @@ impl History {
         self.whole.retain(|number| *number > last);
     }
 
-    /// Forgets all entries from `len` on: the debugger went back to when there were so many.
+    /// Drops all entries from `len` on: the debugger went back to that point.
     pub fn truncate(&mut self, len: usize) {
         self.forgotten += self.replaced.drain(..).count() as u64 + 1;
         let dropped = self.entries.cut(len);
@@ -309,7 +307,7 @@ impl History {
         &self.entries
     }
 
-    /// What happened to a pod, in order.
+    /// The entries of a pod, in order.
     pub fn of_pod(
         &self,
         pod: NamespacedName,
@@ -323,7 +321,7 @@ impl History {
         self.cycles.iter().filter_map(|id| self.get(*id)?.as_cycle())
     }
 
-    /// The cycles from a place among them on, in order. Those forgotten count as places.
+    /// The cycles from that index on, in order. Dropped cycles count for the index.
     pub fn cycles_from(&self, place: usize) -> impl Iterator<Item = &Arc<CycleRecord>> {
         self.cycles.from(place).filter_map(|id| self.get(*id)?.as_cycle())
     }
@@ -333,14 +331,14 @@ impl History {
         self.cycles().next_back()
     }
 
-    /// Where the cycle with that number is.
+    /// The entry of the cycle with that number.
     pub fn entry_of_cycle(&self, number: u64) -> Option<EntryId> {
         let number_of = |id: &EntryId| self.get(*id).and_then(Entry::as_cycle).map(|r| r.cycle);
         let at = self.cycles.partition_point(|id| number_of(id) < Some(number));
         self.cycles.get(at).copied().filter(|id| number_of(id) == Some(number))
     }
 
-    /// The cycle with that number (they count from 1).
+    /// The cycle with that number (numbers start at 1).
     pub fn cycle(&self, number: u64) -> Option<&Arc<CycleRecord>> {
         self.get(self.entry_of_cycle(number)?)?.as_cycle()
     }

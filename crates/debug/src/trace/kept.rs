@@ -1,8 +1,8 @@
-//! A list that grows at its end and of which the oldest part can be forgotten, while every item
-//! keeps its index: what was noted as number 7,000 stays number 7,000.
+//! A list that grows at its end and whose oldest items can be dropped, while every item keeps its
+//! index: item number 7,000 stays number 7,000.
 //!
-//! The history and the log of a session are such lists, so that places in them can be
-//! remembered anywhere, and one that was forgotten is simply not found.
+//! The history and the log of a session are such lists: indices into them can be stored anywhere,
+//! and the index of a dropped item is simply not found.
 
 use std::collections::VecDeque;
 use std::collections::vec_deque::Drain;
@@ -23,12 +23,12 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T> Kept<T> {
-    /// The index of the oldest item that is kept; how many were forgotten.
+    /// The index of the oldest item that is kept; equals the number of dropped items.
     pub fn start(&self) -> usize {
         self.first
     }
 
-    /// The index that the next item will get: how many there are, those forgotten included.
+    /// The index of the next item; equals the number of items, including dropped ones.
     pub fn end(&self) -> usize {
         self.first + self.items.len()
     }
@@ -38,12 +38,12 @@ impl<T> Kept<T> {
         self.items.len()
     }
 
-    /// The item of that index; `None` if it was forgotten or is still to come.
+    /// The item of that index; `None` if it was dropped or does not exist yet.
     pub fn get(&self, at: usize) -> Option<&T> {
         self.items.get(at.checked_sub(self.first)?)
     }
 
-    /// The same, to be changed.
+    /// Like [`Kept::get`], mutable.
     pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         self.items.get_mut(at.checked_sub(self.first)?)
     }
@@ -63,51 +63,52 @@ impl<T> Kept<T> {
         self.items.iter()
     }
 
-    /// The items that are kept with their indexes, oldest first.
+    /// The items that are kept with their indices, oldest first.
     pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, &T)> + ExactSizeIterator {
         (self.first..self.end()).zip(self.items.iter())
     }
 
-    /// The items from one index to another, without the latter, as far as they are kept.
+    /// The items of the half-open index range that are kept.
     pub fn range(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &T> {
         let place = |at: usize| at.clamp(self.first, self.end()) - self.first;
         let (from, to) = (place(range.start), place(range.end));
         self.items.range(from..to.max(from))
     }
 
-    /// The items from an index on, as far as they are kept.
+    /// The items from an index on that are kept.
     pub fn from(&self, at: usize) -> impl DoubleEndedIterator<Item = &T> {
         self.range(at..usize::MAX)
     }
 
-    /// The same, to be changed.
+    /// Like [`Kept::iter`], mutable.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
         self.items.iter_mut()
     }
 
-    /// The index of the first item of which `before` does not hold; it holds of all in front.
+    /// The index of the first item for which `before` is false; it must be true for all items
+    /// before it.
     pub fn partition_point(&self, before: impl FnMut(&T) -> bool) -> usize {
         self.first + self.items.partition_point(before)
     }
 
-    /// Appends an item. Gives its index.
+    /// Appends an item and returns its index.
     pub fn push(&mut self, item: T) -> usize {
         self.items.push_back(item);
         self.end() - 1
     }
 
-    /// Takes the newest item away.
+    /// Removes the newest item.
     pub fn pop(&mut self) -> Option<T> {
         self.items.pop_back()
     }
 
-    /// Takes all items from an index on away. Gives them, the oldest first.
+    /// Removes all items from an index on. Returns them, oldest first.
     pub fn cut(&mut self, len: usize) -> VecDeque<T> {
         let len = len.saturating_sub(self.first).min(self.items.len());
         self.items.split_off(len)
     }
 
-    /// Forgets all items before an index. Gives them, the oldest first.
+    /// Drops all items before an index. Returns them, oldest first.
     pub fn forget(&mut self, before: usize) -> Drain<'_, T> {
         let gone = before.saturating_sub(self.first).min(self.items.len());
         self.first += gone;

@@ -1,7 +1,7 @@
-//! The trace: what the cycles did, kept in order and written out.
+//! The trace: the recorded cycles, in order and as JSON.
 //!
-//! [`History`] is the one timeline that stepping back, "why", attempts and reports read;
-//! [`json`] writes cycles and states in the notation of the conformance corpus.
+//! [`History`] is the one timeline that stepping back, "why", attempts and reports read; [`json`]
+//! writes cycles and states in the format of the conformance corpus.
 
 pub mod history;
 pub mod json;

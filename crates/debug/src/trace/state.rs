@@ -1,7 +1,7 @@
-//! Where the pods are between cycles: in which queue and why, or on which node.
+//! The state of the pods between cycles: in which queue and why, or on which node.
 //!
-//! A [`State`] is a plain copy, small enough to compare and to print; the corpus records one
-//! after every step.
+//! A [`State`] is a plain copy, small enough to compare and to print; the corpus contains one after
+//! every step.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ pub struct PodState {
     pub plugins: Vec<Symbol>,
     /// The plugins that answered Pending, sorted.
     pub pending: Vec<Symbol>,
-    /// Whether a PreEnqueue plugin holds it.
+    /// Whether a PreEnqueue plugin gates it.
     pub gated: bool,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
 }
 
 impl PodState {
-    /// What the queue knows of a pod.
+    /// The state of a pod in the queue.
     pub fn new(queued: &QueuedPod) -> PodState {
         let sorted = |plugins: &[Symbol]| {
             let mut plugins = plugins.to_vec();
@@ -43,25 +43,25 @@ impl PodState {
     }
 }
 
-/// Where all pods are.
+/// The state of all pods.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct State {
-    /// Ready to be popped.
+    /// The active queue.
     pub active: Vec<PodState>,
-    /// Waiting for their backoff.
+    /// The backoff queue.
     pub backoff: Vec<PodState>,
-    /// Waiting for an event, and the gated ones.
+    /// The unschedulable pods, gated ones included.
     pub unschedulable: Vec<PodState>,
     /// Pods with a node.
     pub placed: BTreeMap<NamespacedName, Symbol>,
     /// Pods with a nominated node.
     pub nominated: BTreeMap<NamespacedName, Symbol>,
-    /// Pods deleted since the state before.
+    /// Pods deleted since the previous state.
     pub deleted: Vec<NamespacedName>,
 }
 
 impl State {
-    /// Where the pods of `queue` and `objects` are, after `deleted` were deleted.
+    /// The state of the pods in `queue` and `objects`, after `deleted` were deleted.
     pub fn new(queue: &SchedulingQueue, objects: &Objects, deleted: Vec<NamespacedName>) -> State {
         let all = |pods: Vec<&QueuedPod>| pods.into_iter().map(PodState::new).collect();
         let mut unschedulable: Vec<PodState> = all(queue.unschedulable());

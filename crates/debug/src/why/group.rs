@@ -10,22 +10,23 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::group_of;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
-/// What a try of the group on a copy of the cluster came to.
+/// The result of scheduling the group in a copy of the cluster.
 pub(crate) struct Tried {
     /// The group.
     pub group: NamespacedName,
-    /// How many pods have to be placed together.
+    /// The number of pods that must be placed together.
     pub needed: usize,
-    /// How many have a node, or found one in the try.
+    /// The number of pods that have a node, or found one in the copy.
     pub found: usize,
     /// A node that one of them found.
     pub node: Option<Symbol>,
-    /// A pod that found none, and the scheduler's message about it.
+    /// A pod that found none, and its message.
     pub refused: Option<(NamespacedName, String)>,
 }
 
 impl Tried {
-    /// Tries the group of a pod; `None` if it has none, is not tried at all, or gets its nodes.
+    /// Schedules the group of a pod in a copy. `None` if the pod has no group, the group is not
+    /// scheduled at all, or it gets its nodes.
     pub fn in_vain(world: &World, pod: &Pod) -> Option<Tried> {
         let scheduler = world.scheduler();
         let group =
@@ -53,7 +54,7 @@ impl Tried {
         })
     }
 
-    /// As something that keeps the pod from every node.
+    /// The result as a problem of the pod.
     pub fn problem(self) -> Problem {
         let Tried { group, needed, found, .. } = self;
         let advice = match self.refused {

@@ -1,5 +1,4 @@
-//! What an answer to "why?" is made of. Plain data with words, for the screen, the report and
-//! programs alike.
+//! The parts of an answer to "why?": plain data with texts, for the screen, reports and programs.
 
 use serde::Serialize;
 
@@ -15,7 +14,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
 use kubestep_framework::status::Code;
 
-/// Where a pod is.
+/// The state of a pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
 pub enum Place {
@@ -24,25 +23,25 @@ pub enum Place {
         /// The node.
         node: Symbol,
     },
-    /// It has run to its end.
+    /// It succeeded or failed.
     Ended {
         /// `Succeeded` or `Failed`.
         phase: &'static str,
     },
-    /// Its place on a node is taken, and a plugin holds it at Permit or in PreBind.
+    /// Its resources are reserved on a node, and a plugin makes it wait at Permit or in PreBind.
     Waiting {
         /// The node.
         node: Symbol,
-        /// Who holds it, and until when at most.
+        /// The plugins it waits for, and their timeouts.
         holds: Vec<Held>,
-        /// Whether it waits in PreBind; else at Permit.
+        /// Whether it waits in PreBind; otherwise at Permit.
         in_pre_bind: bool,
         /// Since when.
         since: Time,
     },
     /// In a queue, gated or in flight.
     Queue {
-        /// Which.
+        /// The queue.
         queue: QueuePlace,
     },
     /// In no queue: no profile has its scheduler name.
@@ -50,11 +49,11 @@ pub enum Place {
         /// The scheduler name.
         scheduler_name: Symbol,
     },
-    /// In no queue, for another reason: it is being deleted, say.
+    /// In no queue, for another reason: for example, it is being deleted.
     Nowhere,
 }
 
-/// A queue, as its name is written.
+/// A queue; serialized as its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueuePlace(pub QueueName);
 
@@ -64,21 +63,21 @@ impl Serialize for QueuePlace {
     }
 }
 
-/// A plugin that holds a pod.
+/// A plugin that a pod waits for.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
     /// The plugin.
     pub plugin: Symbol,
-    /// When it gives up at the latest.
+    /// When the wait times out.
     pub deadline: Time,
 }
 
-/// What the last cycle of the pod did about a node.
+/// What the pod's last cycle did with a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Seen {
-    /// There was no cycle.
+    /// The pod had no cycle.
     NoCycle,
     /// The node was evaluated.
     Evaluated,
@@ -86,16 +85,16 @@ pub enum Seen {
     EnoughFound,
     /// Not evaluated: PreFilter narrowed the search to other nodes.
     Narrowed,
-    /// Not evaluated: the nominated node was taken.
+    /// Not evaluated: the nominated node was used.
     NominatedTaken,
     /// Not evaluated: the cycle ended before its turn.
     CycleEnded,
-    /// The node came later.
+    /// The node was created after the cycle.
     NewNode,
 }
 
 impl Seen {
-    /// Why the node was not evaluated; `None` if it was, or there was no cycle.
+    /// Why the node was not evaluated; `None` if it was, or the pod had no cycle.
     pub fn why_not(self) -> Option<&'static str> {
         match self {
             Seen::NoCycle | Seen::Evaluated => None,
@@ -108,39 +107,39 @@ impl Seen {
     }
 }
 
-/// A plugin that refuses a node.
+/// A plugin that rejects a node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Blocker {
     /// The plugin; `Extender` for extenders.
     pub plugin: Symbol,
-    /// The code: whether evicting pods could help.
+    /// The status code: whether preemption could help.
     #[serde(serialize_with = "code")]
     pub code: Code,
-    /// The scheduler's own words, to be found again in events and conditions.
+    /// The reasons in the scheduler's words, as they appear in Events and conditions.
     pub reasons: Vec<Symbol>,
-    /// Whether it refuses only because of pods nominated to the node.
+    /// Whether it rejects the node only because of nominated pods.
     pub by_nominated: bool,
-    /// What is behind it; at least one.
+    /// The causes; at least one.
     pub causes: Vec<Cause>,
 }
 
-/// Writes a code as its name.
+/// Serializes a code as its name.
 pub(super) fn code<S: serde::Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(code.as_str())
 }
 
-/// What a node lacks for the pod.
+/// Why a node does or does not fit the pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeWhy {
     /// The node.
     pub node: Symbol,
-    /// Every plugin that refuses it, in the order run. None: the pod fits there.
+    /// The plugins that reject it, in the order run. Empty: the pod fits there.
     pub blockers: Vec<Blocker>,
-    /// What the last cycle did about it. What is said here is so whether it was evaluated or not.
+    /// What the last cycle did with it. All other fields apply whether it was evaluated or not.
     pub seen: Seen,
-    /// How much is missing in all; nodes are ranked by it.
+    /// How much is missing in total; nodes are ranked by it.
     pub missing: f64,
     /// The worst outlook of all causes.
     pub outlook: Outlook,
@@ -152,24 +151,24 @@ impl NodeWhy {
         self.blockers.is_empty()
     }
 
-    /// Whether node and pod do not match as they are.
+    /// Whether node and pod do not match, so that one of them must change.
     pub fn mismatches(&self) -> bool {
         self.outlook == Outlook::Mismatch
     }
 
-    /// Whether every refusal is one that evicting pods could lift.
+    /// Whether preemption could resolve every rejection.
     pub fn eviction_could_help(&self) -> bool {
         !self.fits() && self.blockers.iter().all(|blocker| blocker.code == Code::Unschedulable)
     }
 
-    /// All causes, with their plugins. What several plugins reject the node for is one cause, of
-    /// the first of them.
+    /// All causes, with their plugins. A cause that several plugins share is listed once, with the
+    /// first plugin.
     pub fn causes(&self) -> impl Iterator<Item = (Symbol, &Cause)> {
         distinct_causes(&self.blockers)
     }
 }
 
-/// The causes of some refusals; one that several plugins have stands with the first of them.
+/// The causes of some rejections; a shared cause is listed once, with the first plugin.
 pub(super) fn distinct_causes(blockers: &[Blocker]) -> impl Iterator<Item = (Symbol, &Cause)> {
     let before = |at: usize| blockers.iter().take(at).flat_map(|blocker| &blocker.causes);
     blockers.iter().enumerate().flat_map(move |(at, blocker)| {
@@ -178,63 +177,63 @@ pub(super) fn distinct_causes(blockers: &[Blocker]) -> impl Iterator<Item = (Sym
     })
 }
 
-/// Nodes that are refused for the same reasons.
+/// Nodes that are rejected for the same reasons.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Group {
-    /// The reasons in a few words, each with its plugin.
+    /// The reasons, each with its plugin.
     pub reasons: Vec<Reason>,
-    /// The nodes, the nearest first.
+    /// The nodes; those that miss the least first.
     pub nodes: Vec<Symbol>,
-    /// Whether these nodes do not match as they are.
+    /// Whether these nodes do not match the pod.
     pub mismatch: bool,
-    /// How much is missing on the nearest.
+    /// How much is missing on the first node.
     pub missing: f64,
 }
 
-/// A reason in a few words.
+/// A short reason.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
     /// The plugin.
     pub plugin: Symbol,
-    /// The words, the same for all nodes with that reason.
+    /// The text, the same for all nodes with that reason.
     pub text: String,
 }
 
-/// What a plugin said at PreFilter, where it refused or narrowed the search.
+/// A plugin's PreFilter result, if it rejected the pod or restricted the nodes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ahead {
     /// The plugin.
     pub plugin: Symbol,
-    /// The code of its answer.
+    /// The code of its status.
     #[serde(serialize_with = "code")]
     pub code: Code,
-    /// Its words; empty if it only narrowed.
+    /// Its reasons; empty if it only restricted the nodes.
     pub reasons: Vec<Symbol>,
-    /// The only nodes it leaves, if it narrowed.
+    /// The nodes that it kept, if it restricted them.
     pub only: Option<Vec<Symbol>>,
-    /// What is behind a refusal.
+    /// The causes of a rejection.
     pub causes: Vec<Cause>,
 }
 
 impl Ahead {
-    /// Whether it refuses the pod on every node.
+    /// Whether it rejects the pod on every node.
     pub fn refuses(&self) -> bool {
         self.code != Code::Success
     }
 }
 
-/// Something that keeps the pod from being scheduled on any node, however much room there is.
+/// A problem that keeps the pod from every node, whatever resources are free.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// What kind, for programs: `noProfile`, `gate`, `quorum`, `missingObject`, …
+    /// The kind, for programs: `noProfile`, `gate`, `quorum`, `missingObject`, …
     pub kind: ProblemKind,
-    /// Whether it keeps the pod from being scheduled; else it is only odd.
+    /// Whether it keeps the pod from being scheduled; otherwise it is only a warning.
     pub blocking: bool,
-    /// What is wrong.
+    /// The problem.
     pub text: String,
     /// What to do about it.
     pub advice: String,
@@ -248,17 +247,17 @@ pub enum ProblemKind {
     NoProfile,
     /// A scheduling gate.
     Gate,
-    /// A pod group that is not there or short of its quorum.
+    /// A pod group that does not exist or has fewer pods than its minimum.
     Quorum,
     /// The pod names an object that does not exist.
     MissingObject,
     /// The pod is bound to a node that does not exist.
     MissingNode,
-    /// A kubelet runs the pod from a file.
+    /// A static pod, which its kubelet runs from a file.
     StaticPod,
-    /// A claim that has to be bound before the pod is tried, and is not.
+    /// A claim that must be bound before the pod is scheduled, and is not.
     UnboundClaim,
-    /// A plugin holds the pod at Permit or in PreBind.
+    /// A plugin makes the pod wait at Permit or in PreBind.
     Held,
     /// The pod is being deleted.
     Terminating,
@@ -276,21 +275,21 @@ pub struct Attempt {
     pub attempt: u32,
     /// When.
     pub time: Time,
-    /// What became of it: `Scheduled`, `Unschedulable`, ….
+    /// The outcome: `Scheduled`, `Unschedulable`, ….
     pub outcome: &'static str,
-    /// The node chosen, if one was.
+    /// The selected node, if any.
     pub node: Option<Symbol>,
-    /// The node nominated, if one was.
+    /// The nominated node, if any.
     pub nominated: Option<Symbol>,
-    /// The scheduler's own message, never cut.
+    /// The scheduler's own message, not shortened.
     pub message: String,
 }
 
-/// The state of the cluster that nodes, scores and preemption are told of.
+/// The state of the cluster to which nodes, scores and preemption refer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Basis {
-    /// The state as it is. A pod that has a node is taken off it for the question.
+    /// The current state. A pod that has a node is evaluated as if it were pending.
     Now,
     /// The state at the start of a cycle.
     Cycle {
@@ -299,44 +298,44 @@ pub enum Basis {
     },
 }
 
-/// Everything there is to say about why a pod is where it is.
+/// The answer to why a pod is in its state.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Why {
     /// The pod.
     pub pod: NamespacedName,
-    /// The time of the state that this is about.
+    /// The time of the state that it refers to.
     pub at: Time,
-    /// Which state of the cluster it is about.
+    /// Which state of the cluster it refers to.
     pub basis: Basis,
-    /// Where the pod is.
+    /// The state of the pod.
     pub place: Place,
-    /// The profile that serves it; absent if none does.
+    /// The pod's profile; `None` if none has its scheduler name.
     pub profile: Option<Symbol>,
-    /// What keeps it from every node.
+    /// The problems that keep it from every node.
     pub problems: Vec<Problem>,
-    /// What PreFilter says: refusals and narrowing.
+    /// PreFilter results: rejections and restrictions.
     pub ahead: Vec<Ahead>,
-    /// The hard spread constraints and what they count.
+    /// The hard spread constraints and their counts.
     pub spread: Vec<Ledger>,
-    /// Every node: those that fit first, then by how little is missing, those that do not match
-    /// as they are last.
+    /// All nodes: those that fit first, then by how much is missing, and those that do not match
+    /// last.
     pub nodes: Vec<NodeWhy>,
-    /// Reasons that every node that does not fit has, if others come on top on some.
+    /// Reasons shared by all nodes that do not fit, if some have further reasons.
     pub everywhere: Vec<Reason>,
-    /// The nodes that do not fit, by their reasons, the nearest first.
+    /// The nodes that do not fit, grouped by their reasons; those that miss the least first.
     pub groups: Vec<Group>,
-    /// The room that nodes keep for nominated pods, this one among them.
+    /// The resources that nodes reserve for nominated pods, including this one.
     pub nominations: Vec<Nomination>,
-    /// Why the pod has its node, or how the nodes that fit would be ranked.
+    /// Why the pod has its node, or how the nodes that fit rank.
     pub placement: Option<Placement>,
-    /// What evicting others would do for a pod that fits nowhere.
+    /// Whether preemption would help, for a pod that fits nowhere.
     pub preemption: Option<PreemptionWhy>,
-    /// Where it waits, and for what.
+    /// Its queue, and what it waits for.
     pub queue: Option<QueueWhy>,
     /// Its moves between queues.
     pub moves: Vec<Moved>,
-    /// The events that plugins were asked about for it.
+    /// The queueing hints for it.
     pub asked: Vec<Asked>,
     /// All attempts so far.
     pub attempts: Vec<Attempt>,
@@ -348,12 +347,12 @@ impl Why {
         self.nodes.iter().take_while(|node| node.fits())
     }
 
-    /// Whether it would get a node as far as PreFilter and the filters go.
+    /// Whether it passes PreFilter and Filter on some node.
     pub fn fits_somewhere(&self) -> bool {
         !self.ahead.iter().any(Ahead::refuses) && self.fitting().next().is_some()
     }
 
-    /// Whether the pod has its node, or would get one if it were tried now.
+    /// Whether the pod has a node, or would get one at an attempt now.
     pub fn is_schedulable(&self) -> bool {
         match self.place {
             Place::Bound { .. } => !self.problems.iter().any(|problem| problem.blocking),
@@ -362,7 +361,7 @@ impl Why {
         }
     }
 
-    /// What is said of a node.
+    /// The answer for a node.
     pub fn node(&self, name: Symbol) -> Option<&NodeWhy> {
         self.nodes.iter().find(|node| node.node == name)
     }

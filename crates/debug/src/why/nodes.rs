@@ -1,5 +1,5 @@
-//! What speaks against each node: all blockers with their causes, the nodes ranked by how
-//! little is missing, and nodes with the same reasons folded together.
+//! What rejects each node: all plugins with their causes. The nodes are ranked by how much is
+//! missing, and nodes with the same reasons are grouped.
 
 use hashbrown::HashMap;
 use indexmap::IndexMap;
@@ -13,7 +13,7 @@ use kubestep_framework::record::{CycleRecord, PluginStatus, VerdictId};
 use kubestep_framework::status::Status;
 use kubestep_scheduler::{Probe, Refusal};
 
-/// What was found about all nodes.
+/// The result for all nodes.
 #[derive(Default)]
 pub(super) struct Examined {
     pub ahead: Vec<Ahead>,
@@ -22,7 +22,7 @@ pub(super) struct Examined {
     pub groups: Vec<Group>,
 }
 
-/// Asks about every node. `last` is the pod's last cycle, which knows what extenders said.
+/// Evaluates every node. `last` is the pod's last cycle, which contains the results of extenders.
 pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, placed: Placed) -> Examined {
     let memo = Memo::default();
     memo.one(|| placed);
@@ -38,7 +38,7 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, placed: Placed)
         node_why(node.name, blockers, seen)
     });
     let mut nodes: Vec<NodeWhy> = each.collect();
-    // Stable: nodes that are equally near stay in node order.
+    // A stable sort: nodes that miss equally much stay in node order.
     nodes.sort_by(|a, b| {
         let key = |node: &NodeWhy| (!node.fits(), node.mismatches());
         key(a).cmp(&key(b)).then(a.missing.total_cmp(&b.missing))
@@ -76,7 +76,7 @@ fn blockers(probe: &Probe, memo: &Memo, node: &NodeInfo, refusals: &[Refusal]) -
     refusals.iter().map(blocker).collect()
 }
 
-/// A node that no filter refuses, but that PreFilter left out.
+/// The rejection of a node that passes all filters but that PreFilter excluded.
 fn narrowed_away(probe: &Probe, node: Symbol) -> Option<Blocker> {
     let leaves_out = |answer: &&PluginStatus| {
         answer.nodes.as_ref().is_some_and(|nodes| nodes.binary_search(&node).is_err())
@@ -92,7 +92,7 @@ fn new_blocker(plugin: Symbol, status: &Status, by_nominated: bool, causes: Vec<
     Blocker { plugin, code: status.code(), reasons, by_nominated, causes }
 }
 
-/// What the pod's last cycle knows of nodes, by name.
+/// What the pod's last cycle recorded about nodes, by name.
 struct Earlier<'a> {
     record: &'a CycleRecord,
     slots: HashMap<Symbol, NodeId>,
@@ -115,7 +115,7 @@ impl Earlier<'_> {
         }
     }
 
-    /// What an extender said against the node.
+    /// The reason why an extender rejected the node.
     fn extender(&self, node: Symbol) -> Option<Blocker> {
         let slot = self.slots.get(&node)?;
         let said = self.record.filter.extender.iter().find(|(id, _)| id == slot);
@@ -125,7 +125,7 @@ impl Earlier<'_> {
     }
 }
 
-/// What PreFilter says, where it says more than "go on" or "nothing to do".
+/// PreFilter results other than Success and Skip.
 fn ahead(probe: &Probe) -> Vec<Ahead> {
     let telling = |answer: &&PluginStatus| {
         !answer.status.is_skip() && (!answer.status.is_success() || answer.nodes.is_some())
@@ -143,7 +143,7 @@ fn ahead(probe: &Probe) -> Vec<Ahead> {
     probe.answers().iter().filter(telling).map(ahead).collect()
 }
 
-/// The reasons that all groups share, where there are several groups.
+/// The reasons that all groups share, if there are several groups.
 fn everywhere(groups: &[Group]) -> Vec<Reason> {
     let [first, others @ ..] = groups else { return Vec::new() };
     if others.is_empty() {
@@ -153,7 +153,7 @@ fn everywhere(groups: &[Group]) -> Vec<Reason> {
     first.reasons.iter().filter(shared).cloned().collect()
 }
 
-/// Folds the ranked nodes by their reasons; the order is that of the nearest node of each.
+/// Groups the ranked nodes by their reasons, in the order of each group's first node.
 fn groups(nodes: &[NodeWhy]) -> Vec<Group> {
     let mut groups: IndexMap<Vec<Reason>, Group> = IndexMap::new();
     for node in nodes.iter().filter(|node| !node.fits()) {

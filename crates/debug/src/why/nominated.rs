@@ -11,7 +11,7 @@ use kubestep_framework::pod::nominated::NominatedPods;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::resource::Resource;
 
-/// A nominated pod, and what its node keeps for it.
+/// A nominated pod, and the resources reserved for it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Nomination {
@@ -21,15 +21,15 @@ pub struct Nomination {
     pub pod: NamespacedName,
     /// Its priority.
     pub priority: i32,
-    /// What it requests, in words.
+    /// Its requests, in words.
     pub kept: String,
-    /// Whether it is the pod that is asked about.
+    /// Whether it is the pod of the question.
     pub own: bool,
-    /// Whether its room counts as taken for the pod that is asked about.
+    /// Whether its reservation counts as used for the pod of the question.
     pub counts: bool,
 }
 
-/// All nominations, as they concern `pod`.
+/// All nominations, as they affect `pod`.
 pub(super) fn of(pod: &PodInfo, nominated: &NominatedPods) -> Vec<Nomination> {
     let on_node = |(node, pods): (Symbol, &[std::sync::Arc<PodInfo>])| {
         pods.iter().map(|kept| nomination(pod, node, kept)).collect::<Vec<_>>()

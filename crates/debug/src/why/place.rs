@@ -1,4 +1,4 @@
-//! Where a pod is.
+//! The state of a pod.
 
 use super::model::{Held, Place, QueuePlace};
 use kubestep_api::Pod;
@@ -7,7 +7,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
 use kubestep_scheduler::WaitingPod;
 
-/// The place of a pod.
+/// The state of a pod: bound, waiting, or in a queue.
 pub(super) fn of(world: &World, pod: &Pod) -> Place {
     let scheduler = world.scheduler();
     if pod.is_terminal() {

@@ -1,5 +1,5 @@
-//! Preemption: may the pod preempt, where, which pods, what decides between the candidates, and
-//! why the other nodes are none.
+//! Preemption: whether the pod may preempt, on which nodes, which pods, which criterion decides
+//! between the candidates, and why other nodes are not candidates.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -13,41 +13,41 @@ use kubestep_framework::preemption::pick::{earliest_start, harm, highest_priorit
 use kubestep_framework::record::{Candidate, CycleRecord};
 use kubestep_scheduler::{PreemptionProbe, Probe};
 
-/// Whether evicting others would help the pod.
+/// Whether preemption would help the pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreemptionWhy {
-    /// Why the pod may not preempt at all, in the scheduler's words.
+    /// Why the pod may not preempt, in the scheduler's words.
     pub refusal: Option<String>,
     /// The candidates, the best first.
     pub candidates: Vec<CandidateWhy>,
     /// The node that is, or would be, nominated.
     pub chosen: Option<Symbol>,
-    /// What left only that one.
+    /// The criterion that selected it.
     pub decided_by: Option<Criterion>,
-    /// Why other nodes are no candidates.
+    /// Why other nodes are not candidates.
     pub others: Vec<NoCandidate>,
 }
 
-/// A node where evictions would make the pod fit.
+/// A node where preemption would make the pod fit.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateWhy {
     /// The node.
     pub node: Symbol,
-    /// Who would have to go.
+    /// The victims.
     pub victims: Vec<Victim>,
-    /// How many of the evictions break a disruption budget.
+    /// The number of evictions that violate a disruption budget.
     pub budget_violations: i64,
     /// The highest priority among the victims.
     pub highest_priority: i64,
-    /// When the oldest of the most important victims started.
+    /// When the first of the highest-priority victims started.
     pub earliest_start: Time,
-    /// By what it loses against the chosen one; absent for that one.
+    /// The criterion by which it loses against the selected candidate; `None` for that one.
     pub loses_by: Option<Criterion>,
 }
 
-/// A pod that would have to go.
+/// A pod that would be evicted.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Victim {
@@ -55,7 +55,7 @@ pub struct Victim {
     pub pod: NamespacedName,
     /// Its priority.
     pub priority: i32,
-    /// The disruption budgets that speak for it.
+    /// The disruption budgets that cover it.
     pub budgets: Vec<Budget>,
 }
 
@@ -65,27 +65,27 @@ pub struct Victim {
 pub struct Budget {
     /// Its name.
     pub name: NamespacedName,
-    /// How many disruptions it still allows.
+    /// The number of disruptions it still allows.
     pub allowed: i32,
 }
 
-/// What candidates are compared by, in this order.
+/// The criteria that candidates are compared by, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Criterion {
     /// Fewer violated budgets.
     BudgetViolations,
-    /// The lowest highest priority of a victim.
+    /// The lower highest priority of the victims.
     HighestPriority,
-    /// The lowest sum of the victims' priorities.
+    /// The lower sum of the victims' priorities.
     PrioritySum,
-    /// The fewest victims.
+    /// Fewer victims.
     VictimCount,
-    /// The latest start of the most important victims.
+    /// The later start of the highest-priority victims.
     StartTime,
     /// The name that sorts first.
     Name,
-    /// There is only one.
+    /// There is only one candidate.
     OnlyOne,
 }
 
@@ -98,7 +98,7 @@ impl Criterion {
         Criterion::StartTime,
     ];
 
-    /// In words, as what the better one has.
+    /// In words, as an attribute of the better candidate.
     pub fn as_str(self) -> &'static str {
         match self {
             Criterion::BudgetViolations => "fewer violated disruption budgets",
@@ -112,7 +112,7 @@ impl Criterion {
     }
 }
 
-/// Nodes that are no candidates for the same reason.
+/// Nodes that are not candidates for the same reason.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoCandidate {
@@ -143,7 +143,7 @@ pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
     })
 }
 
-/// What a recorded cycle knows of its candidates, where the state before it is not at hand.
+/// The candidates of a recorded cycle, if the state before it is not available.
 pub(super) fn recorded(record: &CycleRecord) -> Option<PreemptionWhy> {
     let chosen = record.preemption.as_ref()?.node;
     let told = |candidate: &Candidate| CandidateWhy {
@@ -194,7 +194,7 @@ fn told(
     }
 }
 
-/// By what a candidate loses against the best; `None` for that one itself.
+/// The criterion by which a candidate loses against the best; `None` for the best.
 fn loses_by(best: &NodeVictims, other: &NodeVictims, at: Time) -> Option<Criterion> {
     if best.node == other.node {
         return None;
@@ -204,7 +204,7 @@ fn loses_by(best: &NodeVictims, other: &NodeVictims, at: Time) -> Option<Criteri
     Some(differs.map_or(Criterion::Name, |(criterion, _)| criterion))
 }
 
-/// The last criterion that took a rival out.
+/// The last criterion that eliminated a candidate.
 fn decided_by(candidates: &[CandidateWhy]) -> Criterion {
     let last = candidates.iter().filter_map(|c| c.loses_by).max_by_key(|by| *by as u8);
     last.unwrap_or(Criterion::OnlyOne)

@@ -1,6 +1,6 @@
-//! What keeps a pod from every node, however much room there is: above all what makes a pod
-//! wait without a word. A scheduler name that nobody serves, a gate, a group short of its
-//! quorum, an object that the pod names and that is not there.
+//! Problems that keep a pod from every node, whatever resources are free, mostly those that the
+//! scheduler does not report: an unknown scheduler name, a gate, a group with too few pods, a
+//! missing object that the pod refers to.
 
 use super::group::Tried;
 use super::model::{Place, Problem, ProblemKind};
@@ -18,7 +18,7 @@ use kubestep_framework::pod_groups::group_of;
 /// Classes that every cluster has.
 const BUILT_IN_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
-/// All problems of a pod. Nothing to say of one that has its node or has ended.
+/// All problems of a pod; empty for one that has its node or has ended.
 pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
     match place {
         Place::Bound { node } => return of_bound(world, pod, *node).into_iter().collect(),
@@ -46,7 +46,7 @@ pub(super) fn of(world: &World, pod: &Pod, place: &Place) -> Vec<Problem> {
     problems
 }
 
-/// What is odd about the node of a pod that has one.
+/// A problem with the node of a bound pod.
 fn of_bound(world: &World, pod: &Pod, node: Symbol) -> Option<Problem> {
     if world.api().node(node).is_none() {
         let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
@@ -130,7 +130,7 @@ fn gated(world: &World, pod: &Pod) -> Vec<Problem> {
     problems
 }
 
-/// A PreEnqueue plugin other than that of the gates keeps the pod out of the queue.
+/// The problem that a PreEnqueue plugin other than SchedulingGates gates the pod.
 fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> Problem {
     if let (true, Some(problem)) = (plugin == "GangScheduling", quorum(world, pod)) {
         return problem;
@@ -184,7 +184,7 @@ fn held(place: &Place) -> Option<Problem> {
     })
 }
 
-/// Objects that the pod names and that do not exist.
+/// Missing objects that the pod refers to.
 fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
     let mut problems = Vec::new();
     let odd = |kind: Kind, name: Symbol, advice: &str| Problem {
@@ -195,7 +195,7 @@ fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
     };
     let cluster_wide = |name: Symbol| NamespacedName::new(Symbol::EMPTY, name);
     let namespace = cluster_wide(pod.metadata.namespace);
-    // Files often leave namespaces out altogether.
+    // Input files often contain no namespaces.
     if !objects.namespaces.is_empty() && !objects.namespaces.contains_key(&namespace) {
         let advice = "without it, selectors of namespaces do not find the pod";
         problems.push(odd(Kind::Namespace, namespace.name, advice));
@@ -211,7 +211,7 @@ fn missing(objects: &Objects, pod: &Pod) -> Vec<Problem> {
     problems
 }
 
-/// An object without which the pod is not tried.
+/// The problem that an object does not exist without which the pod is not scheduled.
 fn missing_object(objects: &Objects, reference: &Reference) -> Problem {
     let Reference { kind, key, field } = reference;
     let advice = match (field, reference.near(objects)) {
@@ -232,7 +232,7 @@ fn missing_object(objects: &Objects, reference: &Reference) -> Problem {
     Problem { kind: ProblemKind::MissingObject, blocking: true, text, advice }
 }
 
-/// Claims that have to be bound before the pod is tried, and are not.
+/// Claims that must be bound before the pod is scheduled, and are not.
 fn unbound(objects: &Objects, pod: &Pod) -> Vec<Problem> {
     let problem = |claim: &references::Unbound<'_>| Problem {
         kind: ProblemKind::UnboundClaim,

@@ -1,5 +1,5 @@
-//! The truth about the queue: where the pod is, since when, until when, who rejected it, which
-//! events would wake it, and which came and were passed over.
+//! The pod in the queue: where it is, since when, until when, which plugins rejected it, which
+//! events requeue it, and which events were skipped.
 
 use serde::Serialize;
 
@@ -14,26 +14,26 @@ use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
 use kubestep_framework::runtime::Framework;
 
-/// Where a pod waits, and for what.
+/// The queue of a pod, and what it waits for.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueWhy {
     /// The queue.
     pub queue: QueuePlace,
-    /// Since when it is there.
+    /// When it entered the queue.
     pub since: Time,
-    /// When it leaves by itself at the latest: its backoff ends, or the flush of leftovers
-    /// takes it. Absent where no time helps.
+    /// The latest time at which a timer moves it: its backoff ends, or the flush of unschedulable
+    /// pods takes it. `None` if no timer does.
     pub until: Option<Time>,
-    /// Its place in the active queue, from 1.
+    /// Its position in the active queue, from 1.
     pub position: Option<usize>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
     /// The plugins that rejected it last.
     pub rejected_by: Vec<Symbol>,
-    /// The plugin that keeps it out of the queue.
+    /// The plugin that gates it.
     pub gated_by: Option<Symbol>,
-    /// The events that would wake it, by the plugins that rejected it.
+    /// The events that requeue it, by the plugins that rejected it.
     pub wakes: Vec<Wake>,
 }
 
@@ -45,7 +45,7 @@ pub struct Wake {
     pub plugin: Symbol,
     /// The event, in words.
     pub event: String,
-    /// Whether the plugin looks at each such event before it wakes the pod.
+    /// Whether the plugin's queueing hint is called for each event before it requeues the pod.
     pub asked: bool,
 }
 
@@ -55,9 +55,9 @@ pub struct Wake {
 pub struct Moved {
     /// When.
     pub time: Time,
-    /// From where.
+    /// The queue it left.
     pub from: QueuePlace,
-    /// To where.
+    /// The queue it entered.
     pub to: QueuePlace,
     /// The event that moved it.
     pub event: Symbol,
@@ -65,7 +65,7 @@ pub struct Moved {
     pub plugin: Option<Symbol>,
 }
 
-/// An event that a plugin was asked about.
+/// A queueing hint that was called for the pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
@@ -79,7 +79,7 @@ pub struct Asked {
     pub answer: Symbol,
 }
 
-/// Where the pod waits; `None` if it is in no queue.
+/// The queue of the pod; `None` if it is in no queue.
 pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
     let queue = world.scheduler().queue();
     let queued = queue.get(pod)?;
@@ -113,7 +113,7 @@ fn rejectors(queued: &QueuedPod) -> Vec<Symbol> {
     queued.unschedulable_plugins.iter().chain(&queued.pending_plugins).copied().collect()
 }
 
-/// What the plugins registered for that rejected the pod, or keep it out.
+/// The event registrations of the plugins that rejected or gate the pod.
 fn wakes(world: &World, queued: &QueuedPod) -> Vec<Wake> {
     let frameworks = world.scheduler().frameworks();
     let profile = queued.info.pod.spec.scheduler_name;
@@ -131,7 +131,7 @@ fn wakes(world: &World, queued: &QueuedPod) -> Vec<Wake> {
     wakes
 }
 
-/// What a plugin registered for; one that does not say hears of everything.
+/// A plugin's event registrations; a plugin without any is called for every event.
 fn registrations(framework: &Framework, name: Symbol) -> Vec<Registration> {
     let instance = framework.instances().iter().find(|plugin| plugin.name() == name);
     let all = || vec![Registration { event: ClusterEvent::UNSCHEDULABLE_TIMEOUT, hinted: false }];
@@ -140,7 +140,7 @@ fn registrations(framework: &Framework, name: Symbol) -> Vec<Registration> {
     })
 }
 
-/// What the kinds of objects are called, and those of changes.
+/// The kinds of objects and of changes, in words.
 const RESOURCES: [(EventResource, &str); 5] = [
     (EventResource::Pod, "pod"),
     (EventResource::AssignedPod, "pod on a node"),
@@ -171,7 +171,7 @@ fn words(event: &ClusterEvent) -> String {
         return if event.custom_label.is_empty() { "any event".into() } else { event.label() };
     }
     let named = RESOURCES.iter().find(|(resource, _)| *resource == event.resource);
-    // Others are called by their kind, without the group.
+    // Others are named by their kind, without the group.
     let resource = named.map_or_else(
         || event.resource.as_str().rsplit('/').next().unwrap_or_default(),
         |(_, name)| name,
@@ -188,7 +188,7 @@ fn words(event: &ClusterEvent) -> String {
     format!("{resource} {}", changes.join(" or "))
 }
 
-/// What happened to the pod in the queue so far, in order: moves, and questions about events.
+/// The pod's history in the queue, in order: moves and queueing hints.
 pub(super) fn story(
     world: &World,
     history: &History,

@@ -1,5 +1,5 @@
-//! What a pod and its claims name: objects that do not exist, with the names that were probably
-//! meant, and claims that should be bound before the pod is tried and are not.
+//! References of a pod and its claims: objects that do not exist, with the names that were probably
+//! meant, and claims that must be bound before the pod is scheduled and are not.
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, PersistentVolumeClaim, Pod, StorageClass, VolumeBindingMode};
@@ -9,21 +9,21 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::volume_binding::{is_bound, provisions, requested};
 use kubestep_plugins::volumes;
 
-/// A name that no object has.
+/// A reference to an object that does not exist.
 pub(crate) struct Reference {
     /// The kind of the object.
     pub kind: Kind,
     /// Its name.
     pub key: NamespacedName,
-    /// Where the name is written.
+    /// Where the reference is.
     pub field: Field,
 }
 
-/// Where a name is written.
+/// The location of a reference.
 pub(crate) enum Field {
-    /// At that path of the pod.
+    /// At that path in the pod.
     OfPod(String),
-    /// At that path of a resource claim.
+    /// At that path in a resource claim.
     OfClaim(NamespacedName, String),
     /// The class of a persistent volume claim.
     ClassOf(NamespacedName),
@@ -32,7 +32,7 @@ pub(crate) enum Field {
 }
 
 impl Reference {
-    /// The name of an object there is that was probably meant.
+    /// The name of an existing object that was probably meant.
     pub fn near(&self, objects: &Objects) -> Option<&'static str> {
         if matches!(self.field, Field::Generated) {
             return None;
@@ -43,7 +43,7 @@ impl Reference {
     }
 }
 
-/// All objects that the pod needs before it is tried and that do not exist.
+/// All objects that must exist before the pod is scheduled and do not.
 pub(crate) fn missing(objects: &Objects, pod: &Pod) -> Vec<Reference> {
     let mut missing = Vec::new();
     for (at, volume) in pod.spec.volumes.iter().enumerate() {
@@ -62,7 +62,7 @@ pub(crate) fn missing(objects: &Objects, pod: &Pod) -> Vec<Reference> {
     missing
 }
 
-/// The class of a claim that has no volume yet.
+/// The missing class of a claim without a volume.
 fn missing_class(
     objects: &Objects,
     key: NamespacedName,
@@ -126,7 +126,7 @@ fn missing_device_classes(
     missing.collect()
 }
 
-/// A claim that is not bound, though it has to be before the pod is tried.
+/// A claim that must be bound before the pod is scheduled, and is not.
 pub(crate) struct Unbound<'a> {
     /// The claim.
     pub key: NamespacedName,
@@ -134,8 +134,8 @@ pub(crate) struct Unbound<'a> {
     class: Option<&'a StorageClass>,
 }
 
-/// The claims of the pod that VolumeBinding calls unbound and immediate, without those whose
-/// class does not exist.
+/// The claims of the pod that VolumeBinding calls unbound and immediate, except those whose class
+/// does not exist.
 pub(crate) fn unbound<'a>(objects: &'a Objects, pod: &Pod) -> Vec<Unbound<'a>> {
     let unbound = |claim: volumes::ClaimVolume| {
         let key = claim.key;
@@ -152,7 +152,7 @@ pub(crate) fn unbound<'a>(objects: &'a Objects, pod: &Pod) -> Vec<Unbound<'a>> {
 }
 
 impl Unbound<'_> {
-    /// What is wrong with the claim.
+    /// The problem of the claim.
     pub fn text(&self) -> String {
         let Unbound { key, claim, class } = self;
         let volume = claim.spec.volume_name;

@@ -1,5 +1,5 @@
-//! The spread ledger: for each constraint the domains with their matching pods, the least, and
-//! the nodes that are left out and why.
+//! The spread ledger: for each constraint the domains with their matching pods, the minimum, and
+//! the excluded nodes with the reasons.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -10,24 +10,24 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_plugins::pod_topology_spread::{Constraint, FilterState};
 use kubestep_scheduler::Probe;
 
-/// Nodes that are named at most.
+/// The most nodes that are listed by name.
 const NAMED: usize = 5;
 
-/// A hard constraint and what it counts.
+/// A hard constraint and its counts.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ledger {
     /// The node label whose values are the domains.
     pub topology_key: Symbol,
-    /// Whether it is a default constraint of the profile, as the pod has none.
+    /// Whether it is a default constraint of the profile, because the pod has none.
     pub of_profile: bool,
-    /// Which pods count, in kubectl's notation.
+    /// The label selector of the pods that count, in kubectl's notation.
     pub selector: String,
-    /// How uneven the domains may be.
+    /// The constraint's `maxSkew`.
     pub max_skew: i64,
-    /// With fewer domains than this the least is taken for 0.
+    /// With fewer domains than this, the minimum counts as 0.
     pub min_domains: i64,
-    /// The least number of matching pods, as it is compared.
+    /// The minimum number of matching pods over the domains, as the plugin compares it.
     pub least: i64,
     /// Whether there are fewer domains than `minDomains`.
     pub too_few_domains: bool,
@@ -35,7 +35,7 @@ pub struct Ledger {
     pub own: i64,
     /// The domains in node order.
     pub domains: Vec<Domain>,
-    /// Nodes that make no domain and whose pods do not count, by the reason.
+    /// Excluded nodes, which form no domain and whose pods do not count, by reason.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -45,15 +45,15 @@ pub struct Ledger {
 pub struct Domain {
     /// The label's value.
     pub value: Symbol,
-    /// Matching pods.
+    /// The number of matching pods.
     pub count: i64,
-    /// Nodes that count.
+    /// The number of nodes that count.
     pub nodes: usize,
-    /// What the skew would be with the pod here.
+    /// The skew if the pod were placed here.
     pub skew: i64,
 }
 
-/// Nodes that are left out for the same reason.
+/// Nodes that are excluded for the same reason.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {

@@ -1,4 +1,4 @@
-//! Edits of the scheduler itself: configuration, decisions in its place, faults.
+//! Edits of the scheduler itself: configuration, manual decisions, faults.
 
 use super::{NODES, bound, container, edit, fate, fates, world};
 use crate::Session;
@@ -8,7 +8,7 @@ use kubestep_framework::record::intervention::Intervention;
 use kubestep_framework::record::{Outcome, QueueName};
 use kubestep_framework::testing::key;
 
-/// The cluster with a pod `p` of that spec, after edits.
+/// The cluster with a pod `p` of that spec, after the edits.
 fn edited(spec: &str, others: &str, edits: &[&str]) -> World {
     let pod = format!("{{kind: Pod, metadata: {{name: p, labels: {{app: p}}}}, spec: {spec}}}");
     let mut world = world(&format!("{NODES}{others}\n---\n{pod}"));
@@ -28,7 +28,7 @@ fn error(world: &World, text: &str) -> String {
 
 #[test]
 fn weights_plugins_and_documents_change_decisions() {
-    // Preferred: node b; its resources say a.
+    // The affinity prefers node b; the resources prefer a.
     let prefers_b = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: \
         [{weight: 1, preference: {matchExpressions: [{key: zone, operator: In, values: [y]}]}}]}}";
     let spec = format!("{{{}, {prefers_b}}}", container(""));
@@ -121,7 +121,7 @@ fn a_person_decides_on_nodes_for_one_cycle() {
     let by_hand = |text: &str, decided| vec![(text.to_owned(), decided)];
     let (node, told, _) = after(&plain(), &["choose node b for pod p"]);
     assert_eq!((node, told), (Some("b".into()), by_hand("node b chosen by hand", true)));
-    // Not among the best.
+    // Not among the nodes with the best score.
     let (node, told, _) = after(&plain(), &["choose node b for pod p", "cordon node b"]);
     assert_eq!((node, told), (Some("a".into()), by_hand("node b chosen by hand", false)));
     let (node, told, _) = after(&plain(), &["veto node a for pod p"]);
@@ -204,7 +204,7 @@ fn plugins_fail_where_they_are_made_to() {
     let (_, told, message) = first_cycle(edited(&huge, "", &[text]));
     assert_eq!(told, [("DefaultPreemption made to fail at PostFilter".to_owned(), true)]);
     assert!(message.contains("fault injected by hand"), "{message}");
-    // It does not come to that point.
+    // The cycle does not reach that extension point.
     let (_, told, _) = first_cycle(edited(&plain(), "", &[text]));
     assert!(!told[0].1);
     let world = edited(&plain(), "", &[]);
@@ -243,7 +243,7 @@ fn extenders_go_down() {
     edit("fail extender http://one").apply(&mut world).unwrap();
     assert_eq!(fate(world.clone()), "fault injected by hand: extender 0 is down");
     assert!(error(&world, "fail extender two").contains("there is http://one"));
-    // Another configuration's extenders are others.
+    // Another configuration has other extenders.
     let notes = edit(&config.replace("one", "two")).apply(&mut world).unwrap().notes;
     assert_eq!(notes, ["the new extenders are not called and count as unreachable"]);
 }

@@ -1,4 +1,4 @@
-//! Node selectors and node affinity: correct the value, ask for less, or label the node.
+//! Node selectors and node affinity: correct the value, relax the term, or label the node.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::why::cause::{AffinityMismatch, AffinityOf, Hint, Unmet};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
 
-/// Where the required terms are in a pod.
+/// The path of the required terms in a pod.
 const TERMS: &str =
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
 
@@ -25,7 +25,7 @@ pub(super) fn mismatch(need: &Need<'_>, mismatch: &AffinityMismatch) -> Remedies
     }
 }
 
-/// A remedy is as good as what it does about every unmet expression.
+/// A remedy counts only if it fixes every unmet expression.
 fn all(unmet: &[Unmet], lift: impl Fn(&Unmet) -> Option<Edit>) -> Option<Vec<Edit>> {
     let edits: Option<Vec<Edit>> = unmet.iter().map(lift).collect();
     edits.filter(|edits| !edits.is_empty())
@@ -42,7 +42,7 @@ fn selector(need: &Need<'_>, unmet: &[Unmet]) -> Remedies {
     remedies
 }
 
-/// Asks for the values that the node has.
+/// Changes the required values to those of the node.
 fn take_the_nodes_values(need: &Need<'_>, unmet: &[Unmet]) -> Option<Vec<Edit>> {
     all(unmet, |one| Some(need.pod(PodEdit::Select(one.key, one.has?))))
 }
@@ -54,13 +54,13 @@ fn near_value(unmet: &Unmet) -> Option<Symbol> {
     }
 }
 
-/// Of the required terms the one that comes nearest to the node.
+/// Relaxes the required term that the node misses least.
 fn expressions(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Remedies {
     let mut remedies: Remedies = Vec::new();
     remedies.extend(corrected(need, term, unmet));
     let places: Option<Vec<usize>> = unmet.iter().map(|one| place(need, term, one.key)).collect();
     if let Some(mut places) = places {
-        // From the back, as each that is taken out moves those behind it.
+        // From the end, as each removal shifts the indices after it.
         places.sort_unstable();
         places.dedup();
         let relax = |at: &usize| {
@@ -73,14 +73,14 @@ fn expressions(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Remedies {
     remedies
 }
 
-/// Another profile, which does not add the terms or adds others.
+/// Another profile, which adds other terms or none.
 fn other_profiles(need: &Need<'_>) -> impl Iterator<Item = Vec<Edit>> {
     let names = need.world.scheduler().frameworks().keys();
     let others = names.filter(|name| **name != need.pod.spec.scheduler_name);
     others.map(|name| vec![need.set("spec.schedulerName".to_owned(), Some(json!(name.as_str())))])
 }
 
-/// The terms that the pod's profile adds.
+/// The terms that the pod's profile adds (`addedAffinity`).
 fn added(need: &Need<'_>) -> Vec<NodeSelectorTerm> {
     let frameworks = need.world.scheduler().frameworks();
     let profile = frameworks.get(&need.pod.spec.scheduler_name).map(|found| found.profile());
@@ -108,7 +108,7 @@ fn place(need: &Need<'_>, term: usize, key: Symbol) -> Option<usize> {
     requirements(need, term).position(|requirement| requirement.key == key)
 }
 
-/// The value that was probably meant, in place of those written.
+/// The value that was probably meant.
 fn corrected(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Option<Vec<Edit>> {
     all(unmet, |one| {
         let near = near_value(one)?;
@@ -120,7 +120,7 @@ fn corrected(need: &Need<'_>, term: usize, unmet: &[Unmet]) -> Option<Vec<Edit>>
     })
 }
 
-/// The path of a requirement of a term: those on labels come first, then those on fields.
+/// The path of a requirement in a term: those on labels come first, then those on fields.
 fn path(need: &Need<'_>, term: usize, at: usize) -> Option<String> {
     let on_labels = self::term(need, term)?.match_expressions.len();
     Some(match at.checked_sub(on_labels) {
@@ -129,7 +129,7 @@ fn path(need: &Need<'_>, term: usize, at: usize) -> Option<String> {
     })
 }
 
-/// Gives the node what the unmet expressions of the term ask for.
+/// Gives the node the labels that the unmet expressions require.
 pub(super) fn label_all(
     need: &Need<'_>,
     term: &NodeSelectorTerm,
@@ -138,7 +138,7 @@ pub(super) fn label_all(
     all(unmet, |one| label(need, term, one))
 }
 
-/// Gives the node what the expression asks for.
+/// Gives the node the label that the expression requires.
 fn label(need: &Need<'_>, term: &NodeSelectorTerm, unmet: &Unmet) -> Option<Edit> {
     let mut requirements = term.match_expressions.iter();
     let wanted = requirements.find(|requirement| requirement.key == unmet.key)?;

@@ -1,5 +1,5 @@
-//! Devices: ask for fewer or for others, tolerate a taint, drop a constraint, or delete the pods
-//! that hold them.
+//! Devices: request fewer or others, tolerate a taint, drop a constraint, or delete the pods that
+//! use them.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn unavailable(need: &Need<'_>, cause: &DeviceCause) -> Remedies {
     }
 }
 
-/// The fewest holders of devices that the requests are short of let them go.
+/// Deletes the fewest pods that free enough devices for the requests.
 fn freed(requests: &[&Devices]) -> Option<Vec<Edit>> {
     let wanted: usize = requests.iter().map(|request| request.wanted).sum();
     let suitable = requests.iter().map(|request| request.suitable).max().unwrap_or(0);
@@ -48,14 +48,14 @@ fn freed(requests: &[&Devices]) -> Option<Vec<Edit>> {
     (!edits.is_empty()).then_some(edits)
 }
 
-/// The claim without a constraint that its devices cannot meet.
+/// The claim without the constraint that its devices cannot meet.
 fn without(need: &Need<'_>, unmet: &UnmetConstraint) -> Option<Edit> {
     let (key, _) = claim(need, &unmet.claim)?;
     let path = format!("spec.devices.constraints[{}]", unmet.index);
     Some(Edit::Set { object: object(key), path, value: None })
 }
 
-/// As many of an extended resource as there are devices.
+/// Requests only as many of an extended resource as there are devices.
 fn fewer_of_resource(need: &Need<'_>, request: &Devices) -> Option<Vec<Edit>> {
     let resource = request.resource.filter(|_| request.suitable > 0)?;
     let amount = i64::try_from(request.suitable).ok()?;
@@ -73,7 +73,7 @@ fn let_go(holder: &Holder) -> Vec<Edit> {
     holder.pods.iter().map(|pod| delete(NamespacedName::new(namespace, *pod))).collect()
 }
 
-/// What the request itself could do without.
+/// Relaxes the request itself.
 fn in_claim(need: &Need<'_>, request: &Devices) -> Option<Vec<Edit>> {
     let (key, claim) = claim(need, &request.claim)?;
     let (path, wanted) = place(claim, &request.request)?;
@@ -92,7 +92,7 @@ fn in_claim(need: &Need<'_>, request: &Devices) -> Option<Vec<Edit>> {
     if request.suitable > 0 {
         edits.push(match (request.all, wanted) {
             (false, _) => set(".count", Some(json!(request.suitable))),
-            // Mode and count only go together.
+            // Mode and count can only be changed together.
             (true, mut wanted) => {
                 wanted["allocationMode"] = json!("ExactCount");
                 wanted["count"] = json!(request.suitable);
@@ -103,7 +103,7 @@ fn in_claim(need: &Need<'_>, request: &Devices) -> Option<Vec<Edit>> {
     Some(edits)
 }
 
-/// Where a request is in its claim, and what is written there.
+/// The path of a request in its claim, and its value.
 fn place(claim: &ResourceClaim, request: &str) -> Option<(String, Value)> {
     let (name, alternative) = match request.split_once('/') {
         Some((name, alternative)) => (name, Some(alternative)),
@@ -125,7 +125,8 @@ fn place(claim: &ResourceClaim, request: &str) -> Option<(String, Value)> {
     }
 }
 
-/// A claim that people wrote: what is set in one that a controller made is lost with the next.
+/// A claim without a controller: an edit of one that a controller created is lost when the
+/// controller creates the next.
 fn claim<'a>(need: &Need<'a>, name: &str) -> Option<(NamespacedName, &'a ResourceClaim)> {
     let (namespace, name) = name.split_once('/')?;
     let key = NamespacedName::new(namespace.into(), name.into());

@@ -1,5 +1,5 @@
-//! Labels of nodes: only those that are a person's to set. What says which machine a node is and
-//! where it stands, the kubelet and the cloud controller write, and write again.
+//! Labels of nodes: only those that a person may set. The labels for a node's identity and topology
+//! are set by the kubelet and the cloud controller, which would overwrite an edit.
 //!
 //! Upstream: `updateDefaultLabels` in `pkg/kubelet/kubelet_node_status.go`.
 
@@ -15,7 +15,7 @@ const OF_KUBELET: [&str; 5] = [
     "beta.kubernetes.io/os",
     "beta.kubernetes.io/arch",
 ];
-/// Labels that a cloud provider sets; without one, people do.
+/// Labels that a cloud provider sets; without one, a person does.
 const OF_CLOUD: [&str; 6] = [
     "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region",
@@ -25,14 +25,14 @@ const OF_CLOUD: [&str; 6] = [
     "beta.kubernetes.io/instance-type",
 ];
 
-/// Gives the node a label. `None` if it would not keep it, or not be true to it.
+/// Sets a label of the node. `None` if it would be overwritten, or would be wrong for the node.
 pub(super) fn set(need: &Need<'_>, key: Symbol, value: Symbol) -> Option<Edit> {
     let is_free = !OF_KUBELET.contains(&key.as_str())
         && (!OF_CLOUD.contains(&key.as_str()) || need.node.label(key).is_none());
     is_free.then_some(Edit::Node(need.node.name, NodeEdit::Label(key, value)))
 }
 
-/// Takes a label from the node, under the same condition.
+/// Removes a label of the node, under the same condition.
 pub(super) fn remove(need: &Need<'_>, key: Symbol) -> Option<Edit> {
     let is_fixed = OF_KUBELET.contains(&key.as_str()) || OF_CLOUD.contains(&key.as_str());
     (!is_fixed).then_some(Edit::Node(need.node.name, NodeEdit::Unlabel(key)))

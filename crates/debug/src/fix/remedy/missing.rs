@@ -1,5 +1,5 @@
-//! Objects that the pod or its claims name and that do not exist: the name that was probably
-//! meant. Claims that have no volume yet: a class that provisions one.
+//! Objects that the pod or its claims refer to and that do not exist: use the name that was
+//! probably meant. Claims without a volume: use a class that provisions one.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use kubestep_api::{Kind, ObjectKey};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
-/// For each object that does not exist, the ways to name one that does.
+/// For each missing object, the ways to refer to an existing one.
 pub(super) fn objects(world: &World, key: NamespacedName) -> Vec<Remedies> {
     let objects = world.api().objects();
     let Some(pod) = objects.pod(key) else { return Vec::new() };
@@ -44,7 +44,7 @@ fn renamed(world: &World, pod: NamespacedName, reference: &Reference) -> Remedie
     }
 }
 
-/// For each claim that is not bound though it should be, the classes that wait for the pod.
+/// For each claim that must be bound but is not, the classes with delayed binding.
 pub(super) fn unbound(world: &World, key: NamespacedName) -> Vec<Remedies> {
     let objects = world.api().objects();
     let Some(pod) = objects.pod(key) else { return Vec::new() };

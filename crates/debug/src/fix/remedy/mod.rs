@@ -1,5 +1,5 @@
-//! Remedies: what lifts a cause. One file a kind of cause. A remedy is only a suggestion to be
-//! tried; it need not be certain to help.
+//! Remedies: edits that may remove a cause, one file per kind of cause. A remedy is a suggestion to
+//! be tried; it need not help.
 
 mod affinity;
 mod devices;
@@ -29,10 +29,10 @@ pub(super) use problem::{problems, smaller_group};
 pub(super) use resources::{evict, holders};
 pub(super) use volumes::unchangeable;
 
-/// The ways to lift one cause; each is a list of edits.
+/// The ways to remove one cause; each is a list of edits.
 pub(super) type Remedies = Vec<Vec<Edit>>;
 
-/// A cause to be lifted.
+/// A cause to be removed.
 pub(super) struct Need<'a> {
     pub world: &'a World,
     pub key: NamespacedName,
@@ -48,13 +48,13 @@ impl Need<'_> {
         Edit::Pod(self.key, edit)
     }
 
-    /// Sets a field of the pod, or takes it away.
+    /// Sets a field of the pod, or removes it.
     fn set(&self, path: String, value: Option<Value>) -> Edit {
         set(self.key, path, value)
     }
 }
 
-/// The ways to lift a cause, the smaller first: those that a cluster would not take back.
+/// The ways to remove a cause, smaller ones first; without edits that a cluster would undo.
 pub(super) fn of(need: &Need<'_>) -> Remedies {
     let lasts = |edit: &Edit| match edit {
         Edit::Delete(key) => leaves_for_good(need.world, *key),
@@ -65,9 +65,9 @@ pub(super) fn of(need: &Need<'_>) -> Remedies {
     remedies
 }
 
-/// Whether deleting the object frees what it holds of its node. A kubelet runs its static pods
-/// whatever the API says, a DaemonSet makes another pod for the node, and a pod that is being
-/// deleted goes by itself.
+/// Whether deleting the object frees its resources on the node. It does not for static pods, which
+/// their kubelet keeps running, for pods of a DaemonSet, which are recreated on the node, and for
+/// pods that are already being deleted.
 fn leaves_for_good(world: &World, key: ObjectKey) -> bool {
     let name = NamespacedName::new(key.namespace, key.name);
     let pod = world.api().objects().pod(name).filter(|_| key.kind == Kind::Pod);
@@ -97,7 +97,6 @@ fn set(key: NamespacedName, path: String, value: Option<Value>) -> Edit {
     Edit::Set { object, path, value }
 }
 
-/// Deletes a pod.
 fn delete(key: NamespacedName) -> Edit {
     Edit::Delete(ObjectKey { kind: Kind::Pod, namespace: key.namespace, name: key.name })
 }

@@ -1,4 +1,4 @@
-//! Affinity between pods: give up a term, or let the pods in the way go.
+//! Affinity between pods: drop a term, or delete the pods that block.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ pub(super) fn in_the_way(need: &Need<'_>, way: &PodInTheWay) -> Remedies {
     remedies
 }
 
-/// Gives up a term on that topology key.
+/// Drops a term with that topology key.
 fn relax(
     need: &Need<'_>,
     list: TermList,
@@ -48,7 +48,7 @@ fn relax(
     same.map(term).map(|term| vec![need.pod(PodEdit::Relax(term))]).collect()
 }
 
-/// Takes a label away that the other pod's selector speaks of.
+/// Removes the label that the other pod's selector matches.
 fn unlabel(need: &Need<'_>, selector: &str) -> Remedies {
     let named = need.pod.metadata.labels.iter().filter(|(key, _)| selector.contains(key.as_str()));
     named.map(|(key, _)| vec![need.pod(PodEdit::Unlabel(key))]).collect()

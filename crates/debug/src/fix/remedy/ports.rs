@@ -1,4 +1,4 @@
-//! Host ports: do without, or let the holder go.
+//! Host ports: drop the port, or delete the pod that holds it.
 
 use super::{Need, Remedies, delete};
 use crate::edit::{HostPort, PodEdit};

@@ -1,4 +1,4 @@
-//! Priorities: always by a class, as an API server refuses a bare number.
+//! Priorities: always through a class, as an API server rejects a bare number.
 
 use crate::edit::{Edit, PodEdit};
 use kubestep_api::intern::Symbol;
@@ -6,13 +6,13 @@ use kubestep_api::{Object, ObjectMeta, PreemptionPolicy, PriorityClass};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
-/// The highest value of a class that is not the system's (`HighestUserDefinablePriority`).
+/// The highest value of a user-defined class (`HighestUserDefinablePriority`).
 pub(in crate::fix) const HIGHEST: i32 = 1_000_000_000;
-/// What the names of the system's own classes begin with.
+/// The name prefix of the system's own classes.
 const SYSTEM: &str = "system-";
 
-/// Gives the pod the lowest class of at least that value that may preempt; one is created if there
-/// is none. `None` if no class can have such a value.
+/// Gives the pod the lowest class that has at least that value and may preempt; one is created if
+/// there is none. `None` if no class can have such a value.
 pub(in crate::fix) fn at_least(
     world: &World,
     pod: NamespacedName,

@@ -1,5 +1,5 @@
-//! What keeps the pod from every node: a scheduler that does not exist, a gate, a group that is
-//! too small or finds too few nodes, a class that does not exist.
+//! Problems that keep the pod from every node: an unknown scheduler, a gate, a group that is too
+//! small or finds too few nodes, a missing class.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use kubestep_config::suggest;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::{PodGroupState, group_of};
 
-/// For each blocking problem of the pod, and each object it is about, the ways to lift it.
+/// For each blocking problem of the pod, and each object it concerns, the remedies.
 pub(in crate::fix) fn problems(world: &World, why: &Why) -> Vec<Remedies> {
     let Some(pod) = world.api().objects().pod(why.pod) else { return Vec::new() };
     let blocking = why.problems.iter().filter(|problem| problem.blocking);
@@ -27,7 +27,7 @@ pub(in crate::fix) fn problems(world: &World, why: &Why) -> Vec<Remedies> {
 fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) -> Vec<Remedies> {
     match kind {
         ProblemKind::NoProfile => vec![other_scheduler(world, key, pod)],
-        // A plugin that gates the pod for what it misses lets it go with that.
+        // A plugin that gates the pod because something is missing ungates it when that exists.
         ProblemKind::Gate if pod.spec.scheduling_gates.is_empty() => Vec::new(),
         ProblemKind::Gate => vec![ungate(key, pod)],
         ProblemKind::Quorum => vec![group(world, pod)],
@@ -38,7 +38,7 @@ fn remedies(world: &World, key: NamespacedName, pod: &Pod, kind: ProblemKind) ->
     }
 }
 
-/// The scheduler that was probably meant, else each there is.
+/// The scheduler that was probably meant, otherwise every one that exists.
 fn other_scheduler(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
     let profiles = world.scheduler().frameworks();
     let names: Vec<&str> = profiles.keys().map(|name| name.as_str()).collect();
@@ -48,7 +48,8 @@ fn other_scheduler(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
     chosen.into_iter().map(set).collect()
 }
 
-/// The node that was probably meant, if the pod fits there; else any, as the scheduler finds it.
+/// The node that was probably meant, if the pod fits there; otherwise any that the scheduler
+/// selects.
 fn other_node(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
     let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
     let near = suggest::closest(&pod.spec.node_name, names.iter().map(|name| name.as_str()));
@@ -68,7 +69,8 @@ fn ungate(key: NamespacedName, pod: &Pod) -> Remedies {
     if edits.is_empty() { Vec::new() } else { vec![edits] }
 }
 
-/// As many pods are asked for as there are, or as find a node; or there is a node for the rest.
+/// Lowers the size of the group to its number of pods, or to those that find a node; or adds a
+/// node.
 fn group(world: &World, pod: &Pod) -> Remedies {
     let tried = Tried::in_vain(world, pod);
     let there = || world.scheduler().pod_group(group_of(pod)?).map(PodGroupState::all);
@@ -82,7 +84,7 @@ fn group(world: &World, pod: &Pod) -> Remedies {
     remedies
 }
 
-/// Lets the group of the pod be placed with so many pods.
+/// Lowers the size of the pod's group.
 pub(in crate::fix) fn smaller_group(pod: &Pod, count: usize) -> Option<Edit> {
     let group = group_of(pod)?;
     let object = ObjectKey { kind: Kind::PodGroup, namespace: group.namespace, name: group.name };

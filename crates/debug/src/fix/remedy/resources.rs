@@ -1,4 +1,4 @@
-//! Too little of a resource: ask for less, evict pods that hold it, or make the node larger.
+//! Insufficient resources: request less, evict pods, or make the node larger.
 
 use super::{Need, Remedies, delete};
 use crate::edit;
@@ -25,7 +25,7 @@ pub(super) fn shortage(need: &Need<'_>, shortage: &Shortage) -> Remedies {
     remedies
 }
 
-/// Lowers the requests that decide what the pod needs to what is free.
+/// Lowers the requests that determine what the pod needs to what is free.
 fn ask_for_less(need: &Need<'_>, shortage: &Shortage) -> Option<Vec<Edit>> {
     let resource = shortage.resource;
     if resource == "pods" || !need.pod.status.node_allocatable_resource_claim_statuses.is_empty() {
@@ -53,7 +53,7 @@ fn ask_for_less(need: &Need<'_>, shortage: &Shortage) -> Option<Vec<Edit>> {
     (!edits.is_empty()).then_some(edits)
 }
 
-/// What the containers and sidecars request together.
+/// The sum of the requests of containers and sidecars.
 fn running(pod: &Pod, resource: Symbol) -> i64 {
     let sidecars = pod.spec.init_containers.iter().filter(|one| is_sidecar(one));
     pod.spec.containers.iter().chain(sidecars).map(|one| edit::asks(one, resource)).sum()
@@ -65,15 +65,15 @@ fn larger_node(need: &Need<'_>, shortage: &Shortage) -> Edit {
     Edit::Node(need.node.name, NodeEdit::Resize(resource, quantity(resource, amount)))
 }
 
-/// The least important pod that holds enough by itself; of equally important ones that which
-/// holds least.
+/// The lowest-priority pod that frees enough by itself; at equal priority the one that requests the
+/// least.
 fn evict_one(need: &Need<'_>, shortage: &Shortage) -> Option<Arc<PodInfo>> {
     let holders = holders(need).into_iter();
     let enough = holders.filter(|pod| held(pod, shortage) >= shortage.short_by);
     enough.min_by_key(|pod| (pod.priority(), held(pod, shortage)))
 }
 
-/// As few pods as possible that hold enough of everything that is short together.
+/// As few pods as possible that free enough of all resources that are short.
 pub(in crate::fix) fn evict(
     holders: &[Arc<PodInfo>],
     shortages: &[&Shortage],
@@ -93,7 +93,7 @@ pub(in crate::fix) fn evict(
     while lifted(&chosen) < all {
         let with = |pod| lifted(&[chosen.as_slice(), &[pod]].concat());
         let others = holders.iter().filter(|pod| !chosen.iter().any(|one| Arc::ptr_eq(one, pod)));
-        // Of equal ones the least important, then that which holds least.
+        // At equal amounts the lowest priority, then the smallest request.
         let all_of = |pod| shortages.iter().map(|short| held(pod, short)).sum::<i64>();
         let best = others.max_by(|a, b| {
             let harm = (b.priority(), all_of(b)).cmp(&(a.priority(), all_of(a)));
@@ -104,7 +104,7 @@ pub(in crate::fix) fn evict(
         }
         chosen.push(best);
     }
-    // What was taken first may not be needed any more.
+    // A pod that was selected early may not be needed any more.
     for at in (0..chosen.len()).rev() {
         let mut fewer = chosen.clone();
         fewer.remove(at);
@@ -115,8 +115,8 @@ pub(in crate::fix) fn evict(
     Some(chosen.into_iter().map(|pod| delete(pod.key())).collect())
 }
 
-/// The pods that hold a node's resources and would let go of them: those on it, and those whose
-/// nominated room counts.
+/// The pods whose resources would be freed: those on the node, and nominated pods whose reservation
+/// counts.
 pub(in crate::fix) fn holders(need: &Need<'_>) -> Vec<Arc<PodInfo>> {
     let own = need.pod.spec.priority.unwrap_or(0);
     let nominated = need.nominated.iter();
@@ -124,7 +124,7 @@ pub(in crate::fix) fn holders(need: &Need<'_>) -> Vec<Arc<PodInfo>> {
     evictable(need).cloned().chain(counts.cloned()).collect()
 }
 
-/// The pods that would leave the node if they were deleted. A pod needs the others of its group.
+/// The pods that would leave the node if they were deleted, except those of the pod's own group.
 pub(super) fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a Arc<PodInfo>> {
     let group = group_of(need.pod);
     let leaves = move |pod: &&Arc<PodInfo>| {
@@ -134,7 +134,7 @@ pub(super) fn evictable<'a>(need: &Need<'a>) -> impl Iterator<Item = &'a Arc<Pod
     need.node.pods.iter().filter(leaves)
 }
 
-/// What a pod holds of the resource.
+/// What a pod requests of the resource.
 fn held(pod: &PodInfo, shortage: &Shortage) -> i64 {
     match shortage.resource.as_str() {
         "pods" => 1,

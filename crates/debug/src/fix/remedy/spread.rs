@@ -1,4 +1,5 @@
-//! Spread constraints: allow more skew, leave tainted nodes out of the count, do without.
+//! Spread constraints: allow more skew, exclude tainted nodes from the count, or drop the
+//! constraint.
 
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ pub(super) fn uneven(need: &Need<'_>, cause: &SpreadCause) -> Remedies {
     remedies
 }
 
-/// A default constraint of the profile counts only for pods without one of their own.
+/// The profile's default constraints apply only to pods without constraints of their own.
 fn own_constraint(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
     let constraint = TopologySpreadConstraint {
         max_skew: 1,
@@ -44,7 +45,7 @@ fn own_constraint(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
     cause.of_profile.then(|| vec![need.pod(PodEdit::Spread(Box::new(constraint)))])
 }
 
-/// A node without the topology key gets the domain of some other node.
+/// Gives a node without the topology key the domain of another node.
 fn label(need: &Need<'_>, cause: &SpreadCause) -> Option<Vec<Edit>> {
     let key = cause.topology_key;
     let value = need.world.scheduler().cache().nodes().find_map(|node| node.label(key))?;

@@ -1,4 +1,4 @@
-//! Taints and cordons: tolerate them, or take them from the node.
+//! Taints and cordons: tolerate them, or remove them from the node.
 
 use super::{Need, Remedies};
 use crate::edit::{Edit, NodeEdit, PodEdit};
@@ -19,7 +19,7 @@ pub(super) fn taint(need: &Need<'_>, taint: &UntoleratedTaint) -> Remedies {
     vec![vec![tolerate(need, taint.key, operator, taint.value, taint.effect)], untaint]
 }
 
-/// Not by a toleration: the node is out of service for a reason, and about to be drained.
+/// No toleration: a cordoned node is usually about to be drained.
 pub(super) fn cordoned(need: &Need<'_>) -> Remedies {
     vec![vec![Edit::Node(need.node.name, NodeEdit::Uncordon)]]
 }

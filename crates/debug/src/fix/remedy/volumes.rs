@@ -1,9 +1,10 @@
-//! Volumes: another class, a claim that asks for what a free volume has, a node that reaches the
-//! volume, or the pod that has the volume lets it go.
+//! Volumes: use another class, request what a free volume has, give the node access to the volume,
+//! or delete the pod that uses it.
 //!
-//! A bound volume keeps its place: the API server rejects another node affinity once there is one
-//! (`ValidatePersistentVolumeUpdate` in `pkg/apis/core/validation`), and with another zone label
-//! the pod would get a node to which the disk cannot be attached. Nothing is proposed for that.
+//! The location of a bound volume is fixed: the API server rejects a change of an existing node
+//! affinity (`ValidatePersistentVolumeUpdate` in `pkg/apis/core/validation`), and with another zone
+//! label the pod would get a node to which the disk cannot be attached. Nothing is proposed for
+//! that.
 
 use super::resources::evictable;
 use super::{Need, Remedies, affinity, delete};
@@ -23,10 +24,10 @@ use kubestep_plugins::volume_binding::{SELECTED_NODE, capacity, requested};
 use kubestep_plugins::volumes;
 use serde_json::{Value, json};
 
-/// Ways to suit existing volumes that are tried for a claim.
+/// Ways to match existing volumes that are tried per claim.
 const WAYS: usize = 4;
 
-/// What helps a claim that cannot have its volume on the node.
+/// The remedies for a claim that cannot use a volume on the node.
 pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
     let (world, key) = (need.world, cause.claim);
     let objects = world.api().objects();
@@ -39,7 +40,7 @@ pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
         VolumeProblem::OutOfReach { volume, unmet } => {
             within_reach(need, *volume, unmet).into_iter().collect()
         }
-        // Whatever is set in a claim that a controller made is lost with the next one.
+        // An edit of a claim that a controller created is lost when it creates the next.
         _ if claim.metadata.controller().is_some() => Remedies::new(),
         VolumeProblem::NoVolume { class, .. } => {
             let suiting = suiting(need, key, claim, *class).into_iter();
@@ -62,8 +63,8 @@ pub(super) fn claim(need: &Need<'_>, cause: &VolumeCause) -> Remedies {
     }
 }
 
-/// What the claim has to ask for to get one of the free volumes of the class that the node
-/// reaches: the fewest changes first, then the largest volume.
+/// The changes of the claim for it to get a free volume of its class that the node can access: the
+/// fewest changes first, then the largest volume.
 fn suiting(
     need: &Need<'_>,
     key: NamespacedName,
@@ -98,7 +99,7 @@ fn reaches(need: &Need<'_>, volume: &PersistentVolume) -> bool {
     required.is_none_or(|required| matches(required).unwrap_or(false))
 }
 
-/// What the claim asks for beyond what the volume has, changed to what it has.
+/// The requirements of the claim that the volume does not meet, changed to what the volume has.
 fn to_suit(
     key: NamespacedName,
     claim: &PersistentVolumeClaim,
@@ -121,8 +122,7 @@ fn to_suit(
     edits.into_iter().flatten().collect()
 }
 
-/// Gives the node the labels that the volume's node affinity asks for, where they are a person's
-/// to give.
+/// Gives the node the labels that the volume's node affinity requires, if a person may set them.
 fn within_reach(need: &Need<'_>, volume: Symbol, unmet: &[Unmet]) -> Option<Vec<Edit>> {
     let objects = need.world.api().objects();
     let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, volume))?;
@@ -133,13 +133,13 @@ fn within_reach(need: &Need<'_>, volume: Symbol, unmet: &[Unmet]) -> Option<Vec<
     required.node_selector_terms.iter().find_map(|term| affinity::label_all(need, term, unmet))
 }
 
-/// Whether a CSI driver says where nodes are by that label: its kubelets set it.
+/// Whether the label is a topology key of a CSI driver: kubelets set those.
 fn is_of_driver(objects: &Objects, label: Symbol) -> bool {
     let mut drivers = objects.csi_nodes.values().flat_map(|node| &node.spec.drivers);
     drivers.any(|driver| driver.topology_keys.contains(&label))
 }
 
-/// Every other class, for a claim whose volume is to be provisioned once the node is known.
+/// All other classes, for a claim whose volume is provisioned once the node is selected.
 pub(super) fn other_classes(
     world: &World,
     claim: NamespacedName,
@@ -150,7 +150,7 @@ pub(super) fn other_classes(
     names.filter(move |name| Some(*name) != own).map(move |name| vec![of_class(claim, &name)])
 }
 
-/// Lets a claim have that class.
+/// Changes the class of a claim.
 pub(super) fn of_class(claim: NamespacedName, class: &str) -> Edit {
     set(claim, "spec.storageClassName".into(), Some(json!(class)))
 }
@@ -165,7 +165,7 @@ fn set(claim: NamespacedName, path: String, value: Option<Value>) -> Edit {
     Edit::Set { object, path, value }
 }
 
-/// What no edit of the volume or the claim lifts, and why.
+/// The causes that no edit of the volume or the claim removes, and why.
 pub(in crate::fix) fn unchangeable(detail: &Detail) -> Option<String> {
     match detail {
         Detail::OtherZone(OtherZone { volume, label, zones, .. }) => {
@@ -191,12 +191,12 @@ pub(in crate::fix) fn unchangeable(detail: &Detail) -> Option<String> {
     }
 }
 
-/// The pod that uses the volume lets it go.
+/// Deletes the pod that uses the volume.
 pub(super) fn taken(taken: &VolumeTaken) -> Remedies {
     vec![vec![delete(taken.by)]]
 }
 
-/// The least important pod that has enough volumes of the driver there lets them go.
+/// Deletes the lowest-priority pod that has enough volumes of the driver on the node.
 pub(super) fn over_limit(need: &Need<'_>, limit: &VolumeLimit) -> Remedies {
     let Some(count) = limit.count else { return Remedies::new() };
     let objects = need.world.api().objects();
@@ -206,7 +206,7 @@ pub(super) fn over_limit(need: &Need<'_>, limit: &VolumeLimit) -> Remedies {
     chosen.map(|pod| vec![delete(pod.key())]).into_iter().collect()
 }
 
-/// How many volumes of the driver a pod has.
+/// The number of a pod's volumes of the driver.
 fn volumes_of(objects: &Objects, pod: &PodInfo, driver: Symbol) -> usize {
     let of_driver = |claim: &volumes::ClaimVolume| {
         let claim = objects.persistent_volume_claims.get(&claim.key)?;

@@ -1,4 +1,4 @@
-//! Labels and names that nodes and pods do not have.
+//! Missing labels and names of nodes and pods.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn gt_and_lt_compare_whole_numbers_only() {
     );
 }
 
-/// A typo in a node's name, wherever it is written, is corrected before anything is relaxed.
+/// A typo in a node's name is corrected before anything is relaxed, wherever it is.
 #[test]
 fn a_mistyped_node_name_is_corrected() {
     let nodes = node("worker-a", "", "") + &node("worker-b", "", "");
@@ -57,7 +57,7 @@ fn a_mistyped_label_of_other_pods_is_corrected() {
     );
 }
 
-/// `web` and `batch` are two pools, and nobody writes one for the other.
+/// `web` and `batch` are two pools, not a typo.
 #[test]
 fn only_a_typo_counts_as_one() {
     let nodes = node("a", "pool: web", "unschedulable: true") + &node("b", "pool: batch", "");
@@ -71,7 +71,7 @@ fn only_a_typo_counts_as_one() {
     assert_eq!(size("uncordon node a"), 1.25);
 }
 
-/// The kubelet and the cloud controller would write them again.
+/// The kubelet and the cloud controller would overwrite an edit.
 #[test]
 fn names_and_zones_of_nodes_are_not_relabelled() {
     let nodes = node("a", "topology.kubernetes.io/zone: x", "") + &node("b", "", "");
@@ -80,7 +80,7 @@ fn names_and_zones_of_nodes_are_not_relabelled() {
         let proposed = proposed(cluster);
         proposed.into_iter().filter(|edits| edits.contains("label node")).collect()
     };
-    // Where no controller has said, a person may.
+    // Without a controller, a person may set it.
     assert_eq!(labels(&zone), ["label node b topology.kubernetes.io/zone=y"]);
     let name = nodes + &web("1", "nodeSelector: {kubernetes.io/hostname: elsewhere},");
     assert_eq!(labels(&name), [""; 0]);

@@ -1,4 +1,4 @@
-//! Nodes that are out of service, tainted or down.
+//! Nodes that are cordoned, tainted or down.
 
 use super::*;
 
@@ -16,7 +16,8 @@ fn a_cordon_is_one_cause_and_is_lifted_by_uncordon() {
     assert_eq!(why.groups[0].reasons.len(), 1);
 }
 
-/// The field alone: the node controller has not been there yet. Another taint stays a cause.
+/// Only the field is set: the node controller has not added the taint yet. Another taint is a
+/// separate cause.
 #[test]
 fn a_cordon_goes_together_with_other_causes() {
     let field = node("a", "", "unschedulable: true") + &web("1", "");
@@ -42,7 +43,7 @@ fn down(taint: &str, condition: &str) -> String {
     node("a", "", &taints).replace("status: {", &format!("status: {{conditions: [{condition}], "))
 }
 
-/// A taint that the node controller puts back is no cause of its own, and nothing to remove.
+/// A taint that the node controller would add again is neither a cause nor removed.
 #[test]
 fn a_node_that_is_down_is_said_to_be_down() {
     let unknown = "{type: Ready, status: Unknown, reason: NodeStatusUnknown}";
@@ -58,7 +59,7 @@ fn a_node_that_is_down_is_said_to_be_down() {
         causes(&without_condition, "a"),
         ["TaintToleration: node short of disk space (DiskPressure=True)"]
     );
-    // The condition has ended, and the controller is about to remove what is left of it.
+    // The condition has ended, and the controller is about to remove the taint.
     let over = down("not-ready", "{type: Ready, status: 'True'}") + &web("1", "");
     assert_eq!(causes(&over, "a").len(), 2);
     assert!(proposed(&over)[0].starts_with("untaint node a node.kubernetes.io/not-ready"));

@@ -41,7 +41,7 @@ fn replicas(others: &str) -> World {
     settled(&(node("a", "", "") + others + &api + &web("2", "")))
 }
 
-/// The controller makes the pod again at once: that helps only where it fits another node.
+/// The controller recreates the pod at once: deleting it helps only if it fits on another node.
 #[test]
 fn a_pod_of_a_controller_is_deleted_only_where_that_helps() {
     let alone: Vec<String> = found(&replicas("")).found.iter().map(edits).collect();
@@ -53,7 +53,7 @@ fn a_pod_of_a_controller_is_deleted_only_where_that_helps() {
 
 #[test]
 fn where_the_replacement_goes_is_said() {
-    // The pod that waits is for node a alone, its neighbour is not.
+    // The pending pod can only run on node a, the pod on it anywhere.
     let here = "nodeSelector: {kubernetes.io/hostname: a},";
     let metadata = format!("name: api-1, {}, ", owned("ReplicaSet", "api"));
     let api = bound("api", "a", &container("resources: {requests: {cpu: 3}}"));
@@ -64,7 +64,7 @@ fn where_the_replacement_goes_is_said() {
     assert_eq!(delete.notes, ["ReplicaSet api replaces the deleted pod on b"]);
 }
 
-/// An API server rejects the change of an immutable field; the object has to be recreated.
+/// An API server rejects a change of an immutable field; the object must be recreated.
 #[test]
 fn immutable_fields_recreate_the_object() {
     let cluster = "{kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: \
@@ -99,7 +99,7 @@ fn immutable_fields_recreate_the_object() {
     assert_eq!(notes(&grown, grow), [""; 0], "a bound claim may grow");
 }
 
-/// What a binding wrote is no answer to "where else could it run?".
+/// The node name that the binding set does not exclude other nodes.
 #[test]
 fn a_bound_pod_is_not_kept_from_other_nodes_by_its_binding() {
     let web = bound("web", "a", &container("resources: {requests: {cpu: 1}}"));
@@ -125,7 +125,7 @@ fn a_mistyped_node_of_a_bound_pod_is_named() {
     assert_eq!(proposed, expected);
 }
 
-/// The pod has no constraint, so what applies is in the scheduler's configuration.
+/// The pod has no constraint; the scheduler's configuration adds defaults.
 #[test]
 fn constraints_of_the_profile_are_said_to_be_the_profiles() {
     let config = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, \

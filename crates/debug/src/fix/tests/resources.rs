@@ -1,4 +1,4 @@
-//! Too little of a resource: who asks, who holds it, and what frees it.
+//! Insufficient resources: requests, the pods that hold the resources, and what frees them.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn pending(spec: &str) -> String {
     format!("---\n{{kind: Pod, metadata: {{name: web}}, spec: {{{spec}}}}}\n")
 }
 
-/// The kubelet runs a static pod whatever the API says, and a DaemonSet makes another.
+/// The kubelet keeps running a static pod, and a DaemonSet recreates its pod.
 #[test]
 fn pods_of_a_node_are_not_evicted() {
     let owned = |kind: &str| {
@@ -27,7 +27,7 @@ fn pods_of_a_node_are_not_evicted() {
     }
 }
 
-/// The same by preemption: `other` alone would do, but the DaemonSet's pod is taken as well.
+/// With preemption: `other` alone would be enough, but the DaemonSet's pod is preempted too.
 #[test]
 fn pods_of_a_daemon_set_are_not_preempted() {
     let daemon = "ownerReferences: [{kind: DaemonSet, name: d, uid: d, controller: true}]";
@@ -47,7 +47,7 @@ fn one_pod_that_frees_all_that_is_short_is_enough() {
     assert!(proposed.contains(&"delete pod default/both".to_owned()), "{proposed:?}");
 }
 
-/// Of many nodes that are alike, the fifth is the one where a single pod is enough.
+/// Of many similar nodes, only the fifth needs just one eviction.
 #[test]
 fn every_node_of_a_group_is_looked_at() {
     let mut cluster = String::new();
@@ -64,7 +64,7 @@ fn every_node_of_a_group_is_looked_at() {
     assert_eq!(deletes, "delete pod default/rest");
 }
 
-/// What a pod needs is the sum of its containers and sidecars, and that is what is lowered.
+/// A pod needs the sum of its containers and sidecars, and that sum is lowered.
 #[test]
 fn sidecars_are_lowered_with_the_containers() {
     let spec = "initContainers: [{name: proxy, restartPolicy: Always, resources: {requests: {cpu: \
@@ -88,7 +88,7 @@ fn an_init_container_that_asks_for_most_is_named_and_lowered() {
     assert_eq!(proposed(&cluster)[0], "resize pod default/web migrate cpu=1800m");
 }
 
-/// The request of the pod as a whole decides, whatever its containers ask for.
+/// The pod-level request counts, whatever the containers request.
 #[test]
 fn the_request_of_the_whole_pod_is_lowered() {
     let spec = "resources: {requests: {cpu: 3}}, containers: [{name: c}, {name: d, resources: \
@@ -110,8 +110,8 @@ fn the_request_of_the_whole_pod_is_lowered() {
     assert_eq!(request(1), Some("1".parse().unwrap()));
 }
 
-/// Room that is reserved for a nominated pod: the lowest priority that gets it, by a class that an
-/// API server takes.
+/// Resources reserved for a nominated pod: the lowest priority that may use them, through a class
+/// that an API server accepts.
 #[test]
 fn reserved_room_is_taken_by_the_lowest_class_that_suffices() {
     let boss = "---\n{kind: Pod, metadata: {name: boss}, spec: {priority: 1000, containers: [{name: \

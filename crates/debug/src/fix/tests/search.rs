@@ -1,10 +1,10 @@
-//! How the search goes through its plans, and in what order pods get what a change offers.
+//! The order in which the search tries plans, and in which pods get what a change frees.
 
 use super::*;
 use crate::edit::tests::{edit, world_with};
 use kubestep_config::FeatureGates;
 
-/// A node with a pod that wants no pod like `web` beside it.
+/// A node with a pod whose anti-affinity excludes `web`.
 fn crowded(number: usize) -> String {
     let apart = "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
                  [{labelSelector: {matchLabels: {app: web}}, topologyKey: \
@@ -26,7 +26,7 @@ fn similar_changes_are_counted_once_each() {
     assert_eq!(all, expected);
 }
 
-/// A priority that is known to be enough is not tried again with more, nor with other edits.
+/// If a priority is known to be enough, neither a higher one nor other edits are tried with it.
 #[test]
 fn one_priority_is_enough() {
     let full = |number: usize| {
@@ -43,7 +43,7 @@ fn one_priority_is_enough() {
     assert!(by_priority[0].similar.is_empty());
 }
 
-/// Pods of 2 CPUs that came before `web`, on a node for two of them.
+/// Pods of 2 CPUs created before `web`, on a node that fits two of them.
 fn queue_of(pods: usize) -> String {
     let pod = |number: usize| {
         let name = format!("name: p-{number}, labels: {{app: p}}");
@@ -60,7 +60,7 @@ fn pods_ahead_in_the_queue_are_named() {
     let fixes = fixes(&now, &start, key("web"), Limits::default(), &mut |_, _| true);
     let add = fixes.found.iter().find(|fix| edits(fix) == "add 1 node like a").unwrap();
     assert!(add.contended);
-    // What `kubestep run --edit` does.
+    // The same as `kubestep run --edit`.
     let mut run = start.clone();
     add.edits[0].apply(&mut run).unwrap();
     run.run(1_000);
@@ -77,7 +77,7 @@ fn pods_ahead_in_the_queue_are_named() {
     assert!(alone.found.iter().all(|fix| !fix.contended && fix.taken_by.is_empty()), "{alone:?}");
 }
 
-/// The end of a pod does not requeue one that its anti-affinity kept away: only the flush does.
+/// Deleting a pod does not requeue one that its anti-affinity rejected: only the flush does.
 #[test]
 fn what_only_the_flush_requeues_is_marked() {
     let world = settled(&(crowded(0) + &web("1", "")));
@@ -94,7 +94,7 @@ fn what_only_the_flush_requeues_is_marked() {
     assert_eq!(late, waiting);
 }
 
-/// `nodes` nodes, and a gang of three pods that want 5 CPUs each; `train-9` came last.
+/// `nodes` nodes, and a gang of three pods that request 5 CPUs each; `train-9` was created last.
 fn gang(nodes: usize, others: &str) -> World {
     let node = |number| node(&format!("n{number}"), "", "").replace("cpu: 4", "cpu: 8");
     let pod = |name: &str| {
@@ -121,7 +121,7 @@ fn proposed_for_gang(start: World) -> Vec<String> {
     fixes.found.iter().map(edits).collect()
 }
 
-/// With a smaller gang the two that came first get the nodes.
+/// With a smaller gang, the two pods created first get the nodes.
 #[test]
 fn a_smaller_gang_is_no_fix_for_the_pod_that_it_leaves_out() {
     let proposed = proposed_for_gang(gang(2, ""));
@@ -136,7 +136,8 @@ fn room_for_another_pod_of_the_gang_is_found() {
     assert!(proposed.contains(&"delete pod default/blocker".to_owned()), "{proposed:?}");
 }
 
-/// Whoever comes first, one of the three stays pending: that is no fix for the first one either.
+/// One of the three stays pending, and which one depends on the order of a map: no fix for the
+/// first either.
 #[test]
 fn a_smaller_gang_is_no_fix_where_chance_decides_who_is_left_out() {
     for pod in ["train-0", "train-1", "train-9"] {
@@ -149,7 +150,7 @@ fn a_smaller_gang_is_no_fix_where_chance_decides_who_is_left_out() {
     }
 }
 
-/// Each node has room for one, and the pod fits on each by itself: it has to fit beside another.
+/// Each node fits one pod. The pod fits on every node by itself, but must fit beside another.
 #[test]
 fn a_pod_of_a_gang_asks_for_less_to_fit_beside_the_others() {
     let proposed = proposed_for_gang(gang(2, ""));

@@ -1,4 +1,5 @@
-//! A session that acts on a cluster elsewhere, its copies and its branches: only the one sends.
+//! A session that acts on a remote cluster, its copies and its branches: only the session itself
+//! sends.
 
 use std::sync::Mutex;
 
@@ -12,7 +13,7 @@ use kubestep_framework::host::ExtenderCall;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::testing::{key, node, pod};
 
-/// A session that acts, on a cluster elsewhere with a node and pods `a` and `b`.
+/// A session that acts on a remote cluster with a node and the pods `a` and `b`.
 fn session() -> Session {
     let mut session = session_with(None);
     session.act(None);
@@ -65,7 +66,7 @@ fn no_copy_sends_anything_wherever_it_began() {
     assert!(fork.send().is_empty() && fork.unsent().is_empty());
     assert_eq!(bound(&session), "");
     session.send();
-    // The past is done again on copies: a state from before the cycle has nothing to send.
+    // The past is replayed on copies: the state before the cycle has nothing to send.
     session.go_to_stop(0);
     assert!(session.unsent().is_empty());
     assert!(session.world_here().api().outbox().is_empty());
@@ -87,10 +88,11 @@ fn extenders_bind_for_the_one_session_alone() {
     session.world.api_mut().set_extenders(answers("copies"));
     session.act(Some(answers("real")));
     session.run_cycle();
-    // Whom it is sent to asks the extender, beside the cycles.
+    // The receiver of the writes calls the extender, not the cycle.
     assert!(session.unsent_words().contains("through extender 0"), "{}", session.unsent_words());
     assert!(calls.lock().unwrap().is_empty());
-    // A copy asks nobody either; a branch is its own cluster and asks whoever copies may ask.
+    // A copy does not call it either; a branch is a cluster of its own and calls the extender
+    // function of copies.
     session.clone().run_cycle();
     session.world_here().clone().step();
     assert!(calls.lock().unwrap().is_empty());
@@ -99,7 +101,7 @@ fn extenders_bind_for_the_one_session_alone() {
     session.run_cycle();
     let sent = session.send().into_iter().map(|outgoing| outgoing.request.words());
     assert_eq!(sent.filter(|words| words.contains("through extender 0")).count(), 2);
-    // What is done again asks nobody.
+    // A replay does not call it.
     session.go_to_stop(1);
     session.world_here();
     assert_eq!(calls.lock().unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! Long sessions that forget, beside the same ones that forget nothing.
+//! Long sessions that drop their past, compared with the same sessions that keep it.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,14 +12,13 @@ use kubestep_api::{Kind, Object};
 use kubestep_cluster::World;
 use kubestep_framework::testing::{NodeBuilder as _, PodBuilder as _, key, node, pod};
 
-/// Copies of the cluster kept at most where there is no memory for them, those of where somebody
-/// looks around included.
+/// The most copies that are kept when there is no memory for them, including restored states.
 const COPIES: usize = 8 + 16;
-/// Steps kept at most where there is no memory for them: so many lie between seven copies if
+/// The most steps that are kept when there is no memory for them: those between seven copies if
 /// each is a cycle.
 const STEPS: usize = 7 * 256;
 
-/// What the server of a cluster says.
+/// What the API server of a cluster reports.
 #[derive(Debug)]
 enum Said {
     Put(Object),
@@ -44,7 +43,7 @@ impl Change for Said {
     }
 }
 
-/// Numbers that look like chance.
+/// A pseudo-random generator.
 struct Random(u64);
 
 impl Random {
@@ -58,8 +57,8 @@ impl Random {
         self.below(1 << 30).to_string()
     }
 
-    /// What happens next: pods come, go and are changed, nodes grow and shrink, time passes,
-    /// waiting pods are decided about.
+    /// The next input: pods are created, changed and deleted, nodes grow and shrink, time passes,
+    /// waiting pods are allowed or rejected.
     fn input(&mut self, session: &Session) -> Input {
         let said = |said: Said| Input::Change(Arc::new(said));
         let name = format!("p-{}", self.below(40));
@@ -89,7 +88,7 @@ impl Random {
     }
 }
 
-/// Two sessions on the same story, of which the second forgets all it can.
+/// Two sessions on the same story; the second drops all it can.
 fn two(name: &str) -> [Session; 2] {
     let [all, mut few] = [(); 2].map(|()| story(name));
     few.set_history_memory(0);
@@ -107,7 +106,7 @@ fn two(name: &str) -> [Session; 2] {
     both
 }
 
-/// Does the same in both, and sees that it comes to the same.
+/// Does the same in both and compares the results.
 fn go_on(random: &mut Random, both: &mut [Session; 2], steps: usize) {
     for _ in 0..steps {
         let input = random.input(&both[0]);
@@ -128,7 +127,7 @@ fn go_on(random: &mut Random, both: &mut [Session; 2], steps: usize) {
     assert_eq!(hits[0], hits[1]);
 }
 
-/// What is told of everything that is kept in the second.
+/// Compares the records that the second session still has.
 fn same_records(all: &mut Session, few: &mut Session) {
     for at in few.history().entries().start()..few.history().len() {
         let told = [&mut *all, &mut *few].map(|session| {
@@ -188,7 +187,7 @@ fn what_is_kept_does_not_grow() {
         starts.insert(timeline.steps().start());
     }
     assert!(starts.len() > 15, "{starts:?}");
-    // Names of pods that are gone leave nothing behind either.
+    // Names of deleted pods leave nothing behind either.
     let kept: BTreeSet<_> = few.history().entries().iter().map(|entry| entry.pod()).collect();
     assert_eq!(few.history().pod_count(), kept.len());
 }

@@ -1,5 +1,5 @@
-//! Which pods are in a topology domain: found once for all nodes, class by class, so that it
-//! costs no more than there are classes of pods.
+//! The pods in a topology domain that cause a rejection: found once for all nodes and by class, so
+//! that the cost depends on the number of pod classes.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::snapshot::topology::TopologyColumn;
 
-/// Pods that are named at most.
+/// The most pods that are listed by name.
 const NAMED: usize = 3;
 
-/// A pod that makes the difference.
+/// A pod that causes the rejection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Culprit {
@@ -27,11 +27,11 @@ pub struct Culprit {
     pub node: Symbol,
 }
 
-/// The pods that make the difference.
+/// The pods that cause the rejection.
 #[derive(Clone, Default, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Culprits {
-    /// How many there are.
+    /// Their number.
     pub count: usize,
     /// The first few.
     pub first: Vec<Culprit>,
@@ -50,7 +50,7 @@ impl Culprits {
     }
 }
 
-/// Culprits by the number of their domain.
+/// Culprits by the index of their domain.
 pub(super) struct ByDomain {
     column: Arc<TopologyColumn>,
     domains: HashMap<usize, Culprits>,
@@ -70,15 +70,15 @@ impl ByDomain {
                 name_some(known, node, &pods.class);
             }
         }
-        // Classes come in no particular order.
+        // Classes are not sorted.
         for known in by_domain.domains.values_mut() {
             known.first.sort_by_key(|culprit| (culprit.pod, culprit.node));
         }
         by_domain
     }
 
-    /// The pods in the node's domain, with those that `case` has on the node beyond the
-    /// snapshot: pods that are nominated to it.
+    /// The pods in the node's domain, and the pods nominated to the node, which `case` counts in
+    /// addition to the snapshot.
     pub fn at(&self, case: &Case<'_>, matches: impl Fn(&PodClass) -> bool) -> Culprits {
         let domain = self.column.domain(case.plain.id);
         let mut culprits =

@@ -1,4 +1,4 @@
-//! DynamicResources: the claim, the request, and what of the devices in reach fails it.
+//! DynamicResources: the claim, the request, and why the accessible devices do not meet it.
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -20,18 +20,18 @@ use kubestep_plugins::dynamic_resources::{
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "problem")]
 pub enum DeviceCause {
-    /// The claim's devices cannot be reached from the node.
+    /// The claim's devices are not accessible from the node.
     OutOfReach {
         /// The claim.
         claim: NamespacedName,
-        /// What of the allocation's node selector the node does not meet.
+        /// The unmet expressions of the allocation's node selector.
         unmet: Vec<Unmet>,
     },
     /// A device of the claim failed.
     Failed {
         /// The claim.
         claim: NamespacedName,
-        /// What is said of it.
+        /// The driver's message.
         saying: String,
     },
     /// The claim's devices were not ready in time.
@@ -39,27 +39,27 @@ pub enum DeviceCause {
         /// The claim.
         claim: NamespacedName,
     },
-    /// Too few devices suit a request.
+    /// Too few devices match a request.
     TooFew {
-        /// What the devices in reach come to.
+        /// The devices by request.
         request: Devices,
     },
-    /// Each request could be met by itself, but not all together.
+    /// Each request could be met by itself, but not all of them together.
     NotTogether {
         /// The requests.
         requests: Vec<Devices>,
-        /// The constraints without which they could be met. None: the requests compete for
+        /// The constraints without which they could be met. Empty: the requests compete for
         /// devices, or for counters of a pool.
         constraints: Vec<UnmetConstraint>,
     },
-    /// The claims cannot be allocated for a reason that only the plugin's words tell.
+    /// The claims cannot be allocated for a reason that only the plugin's message gives.
     Said {
-        /// Those words.
+        /// The message.
         saying: String,
     },
 }
 
-/// A constraint that the suitable devices do not meet.
+/// A constraint that the matching devices do not meet.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnmetConstraint {
@@ -67,13 +67,13 @@ pub struct UnmetConstraint {
     pub claim: String,
     /// Its index in the claim.
     pub index: usize,
-    /// The requests that it is over; all if empty.
+    /// The requests that it applies to; all if empty.
     pub requests: Vec<Symbol>,
     /// The attribute.
     pub attribute: Symbol,
-    /// Whether its values must differ; else they must be the same.
+    /// Whether its values must be distinct; otherwise they must be equal.
     pub distinct: bool,
-    /// The values of the suitable devices.
+    /// The values of the matching devices.
     pub values: Vec<AttributeValue>,
 }
 
@@ -81,7 +81,7 @@ pub struct UnmetConstraint {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttributeValue {
-    /// The value; absent for devices without the attribute.
+    /// The value; `None` for devices without the attribute.
     pub value: Option<String>,
     /// The devices.
     pub devices: Vec<Symbol>,
@@ -127,7 +127,7 @@ impl UnmetConstraint {
     }
 }
 
-/// What the devices in reach of a node come to for a request.
+/// The devices accessible from a node, counted for a request.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Devices {
@@ -135,44 +135,44 @@ pub struct Devices {
     pub claim: String,
     /// The request.
     pub request: String,
-    /// The extended resource that the request stands for; then the claim is only in memory.
+    /// The extended resource that the request stands for; its claim then exists only in memory.
     pub resource: Option<Symbol>,
     /// The device class.
     pub class: Symbol,
-    /// How many devices are asked for.
+    /// The number of requested devices.
     pub wanted: usize,
-    /// Whether all devices there are were asked for.
+    /// Whether the allocation mode is `All`.
     pub all: bool,
-    /// Devices in reach.
+    /// The number of accessible devices.
     pub devices: usize,
-    /// Selectors with how many of the devices each does not select.
+    /// Selectors, each with the number of devices that it excludes.
     pub unselected: Vec<(Symbol, usize)>,
-    /// Devices that other claims have.
+    /// Devices allocated to other claims.
     pub taken: usize,
-    /// The claims that have them, as far as they are written down.
+    /// The claims they are allocated to, as far as known.
     pub taken_by: Vec<Holder>,
-    /// Devices with a taint that is not tolerated.
+    /// Devices with an untolerated taint.
     pub tainted: usize,
-    /// Devices with too little capacity left.
+    /// Devices with too little free capacity.
     pub too_small: usize,
-    /// Devices that suit this request by itself.
+    /// Devices that match this request by itself.
     pub suitable: usize,
-    /// Pools that cannot be used as they are.
+    /// Pools that cannot be used in their state.
     pub unusable_pools: usize,
 }
 
-/// Devices and holders that are named at most.
+/// The most devices and holders that are listed by name.
 const NAMED: usize = 3;
 
-/// A claim that has devices, and who uses it.
+/// A claim with allocated devices, and the pods that use it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Holder {
     /// The claim.
     pub claim: NamespacedName,
-    /// The pods of its namespace that it is reserved for.
+    /// The pods of its namespace that reserved it.
     pub pods: Vec<Symbol>,
-    /// The devices that it has of those asked for.
+    /// Its devices among those that match the request.
     pub devices: Vec<Symbol>,
 }
 
@@ -191,7 +191,7 @@ impl Holder {
     }
 }
 
-/// Who has which device.
+/// The holder of each device.
 struct Holders(HashMap<DeviceId, Holder>);
 
 impl Holders {
@@ -210,7 +210,7 @@ impl Holders {
         Holders(holders)
     }
 
-    /// The holders of some devices, each with those of them that it has.
+    /// The holders of some devices, each with its devices.
     fn of_devices(&self, devices: &[DeviceId]) -> Vec<Holder> {
         let mut found: Vec<Holder> = Vec::new();
         for id in devices {
@@ -251,7 +251,7 @@ impl Devices {
         }
     }
 
-    /// What asks for the devices.
+    /// The subject of the request.
     fn asks(&self) -> String {
         match self.resource {
             Some(resource) => resource.to_string(),
@@ -259,7 +259,7 @@ impl Devices {
         }
     }
 
-    /// With what is asked for.
+    /// The subject and the requested amount.
     fn head(&self) -> String {
         let devices = count(self.wanted, "device");
         let wanted = match (self.all, self.wanted) {
@@ -270,7 +270,7 @@ impl Devices {
         format!("{} needs {wanted} of class {}", self.asks(), self.class)
     }
 
-    /// What most of all keeps the devices away, the same for all nodes where it is so.
+    /// The main reason why devices do not match; the same for all nodes where it applies.
     fn main_obstacle(&self) -> String {
         let words = match self {
             Devices { devices: 0, .. } => "none is within reach",
@@ -414,7 +414,7 @@ fn not_allocated(case: &Case<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Ca
     let cause = |found: &&dra::Devices| {
         let (wanted, suitable) = (found.wanted.max(1), found.suitable.len());
         let missing = (wanted - suitable.min(wanted)) as f64 / wanted as f64;
-        // What others hold may come free; what is not there or not selected does not.
+        // Allocated devices may be released; missing or excluded ones stay so.
         let outlook = match suitable + found.taken.len() + found.too_small >= wanted {
             true => Outlook::Cluster,
             false => Outlook::Mismatch,
@@ -424,7 +424,7 @@ fn not_allocated(case: &Case<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Ca
     short.iter().map(cause).collect()
 }
 
-/// Terms that were parsed once, by the claim.
+/// Terms that were parsed once, by claim.
 struct Parsed(NodeTerms);
 
 fn unmet(case: &Case<'_>, claim: NamespacedName, selector: &NodeSelector) -> Vec<Unmet> {

@@ -1,4 +1,5 @@
-//! InterPodAffinity: the term, and the pod behind it, also where it is another pod's term.
+//! InterPodAffinity: the term, and the pod that conflicts with it, also if the term is the other
+//! pod's.
 
 use super::culprits::{ByDomain, Culprits};
 use super::{Case, Cause, Outlook, Words};
@@ -12,18 +13,18 @@ use kubestep_plugins::inter_pod_affinity::{FilterState, Reason, selects};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Where the required terms are in a pod.
+/// The path of the required terms in a pod.
 const TERMS: &str = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution";
-/// Domains that are named at most.
+/// The most domains that are listed by name.
 const NAMED: usize = 5;
 
 /// A term of pod affinity or anti-affinity.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Term {
-    /// Which pods, in kubectl's notation.
+    /// The label selector, in kubectl's notation.
     pub selector: String,
-    /// In which namespaces.
+    /// The namespaces it applies to.
     pub namespaces: Vec<Symbol>,
     /// The node label whose values are the domains.
     pub topology_key: Symbol,
@@ -50,19 +51,19 @@ impl Term {
     }
 }
 
-/// The pod wants to be near others that are not there.
+/// Required pod affinity: no matching pod is in the node's domain.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoPodNear {
     /// The term.
     pub term: Term,
-    /// The node's domain; absent if it lacks the topology key.
+    /// The node's domain; `None` if the node lacks the topology key.
     pub domain: Option<Symbol>,
-    /// Domains where the pod would be near such pods, with their numbers; the first few.
+    /// Domains with matching pods, and their numbers; the first few.
     pub elsewhere: Vec<(Symbol, i64)>,
-    /// Another namespace that has pods with these labels, if the term's namespaces have none.
+    /// Another namespace that has matching pods, if the term's namespaces have none.
     pub other_namespace: Option<Symbol>,
-    /// A value of the selector that no pod has, if pods have one much like it.
+    /// A value of the selector that no pod has, if pods have a similar one.
     pub typo: Option<LabelTypo>,
 }
 
@@ -112,27 +113,27 @@ impl Words for NoPodNear {
     }
 }
 
-/// Whose anti-affinity it is.
+/// The owner of an anti-affinity term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Whose {
-    /// The pod's own: it stays away from others.
+    /// The pending pod.
     Own,
-    /// That of pods on nodes: they keep this one away.
+    /// Pods on nodes.
     Theirs,
 }
 
-/// Anti-affinity, the pod's own or that of the pods in the way.
+/// Anti-affinity of the pod itself, or of the pods that block it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodInTheWay {
-    /// Whose term it is.
+    /// The owner of the term.
     pub whose: Whose,
     /// The term.
     pub term: Term,
     /// The node's domain.
     pub domain: Symbol,
-    /// The pods in the way.
+    /// The pods that block it.
     pub pods: Culprits,
 }
 
@@ -181,7 +182,7 @@ fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
         });
         let domain = case.node.label(term.topology_key);
         let other_namespace = known.0.filter(|_| elsewhere.is_empty());
-        // A label that is not there is a matter of the node, a pod that is not there is not.
+        // A missing node label can only be fixed on the node; a missing pod may still come.
         let outlook = if domain.is_none() { Outlook::Mismatch } else { Outlook::Cluster };
         let alone = elsewhere.is_empty() && other_namespace.is_none();
         let typo =
@@ -197,8 +198,8 @@ fn not_near(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
 struct Typo(Option<LabelTypo>);
 
 impl Typo {
-    /// The first value of the required term `at`, as the pod has it written, that no pod in the
-    /// term's namespaces has, but a value near to it.
+    /// The first value of the required term `at`, as written in the pod, that no pod in the term's
+    /// namespaces has while some have a similar one.
     fn of(case: &Case<'_>, at: usize, term: &AffinityTerm) -> Typo {
         let typo = |(field, key, value): (String, Symbol, Symbol)| {
             let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
@@ -216,7 +217,7 @@ impl Typo {
     }
 }
 
-/// The labels that a required term asks for, each with the field that says so.
+/// The labels that a required term selects, each with the path of its field.
 fn written_values(case: &Case<'_>, at: usize) -> Vec<(String, Symbol, Symbol)> {
     let affinity = case.probe.pod().pod.spec.affinity.as_deref();
     let terms = affinity.and_then(|affinity| affinity.pod_affinity.as_ref());
@@ -240,7 +241,7 @@ fn written_values(case: &Case<'_>, at: usize) -> Vec<(String, Symbol, Symbol)> {
 
 struct OtherNamespace(Option<Symbol>);
 
-/// A namespace that the term does not name and that has pods with the labels.
+/// A namespace outside the term's that has pods with the labels.
 fn other_namespace(case: &Case<'_>, term: &AffinityTerm) -> Option<Symbol> {
     let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
     let meant = classes.filter(|class| term.selector.matches(&class.labels));
@@ -270,16 +271,16 @@ fn theirs(case: &Case<'_>, state: &FilterState) -> Vec<Cause> {
     if judged_alone {
         return placed.0.iter().enumerate().filter_map(cause).collect();
     }
-    // Pods nominated to the node may bring terms of their own.
+    // Pods nominated to the node may have terms of their own.
     let here = case.node.pods.iter().map(|pod| &*pod.class);
     let terms = meant_by(case, state, classes().map(|pods| &*pods.class).chain(here));
     terms.iter().enumerate().filter_map(cause).collect()
 }
 
-/// Terms of pods on nodes that mean the pod.
+/// Terms of pods on nodes that match the pod.
 struct TheirTerms(Vec<AffinityTerm>);
 
-/// The different required anti-affinity terms of these classes that mean the pod.
+/// The distinct required anti-affinity terms of these classes that match the pod.
 fn meant_by<'a>(
     case: &Case<'_>,
     state: &FilterState,
@@ -292,7 +293,7 @@ fn meant_by<'a>(
             terms.push(term.clone());
         }
     }
-    // Classes come in no particular order.
+    // Classes are not sorted.
     terms.sort_by_key(|term| {
         (term.topology_key, term.selector.to_string(), term.namespaces.clone())
     });
@@ -308,7 +309,7 @@ fn in_the_way(
 ) -> Option<Cause> {
     let domain = case.node.label(term.topology_key)?;
     let snapshot = case.probe.snapshot();
-    // Nominated pods may bring terms of their own: those are not remembered.
+    // Nominated pods may have terms of their own: those are not cached.
     let judged_alone = std::ptr::eq(case.node, case.plain);
     let make = || ByDomain::of(snapshot, term.topology_key, &meant);
     let pods = match judged_alone {

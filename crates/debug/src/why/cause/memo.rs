@@ -1,5 +1,5 @@
-//! What explainers compute once for all nodes: parsed terms, the values of a label, pods by
-//! domain.
+//! A cache of what explainers compute once for all nodes: parsed terms, the values of a label, pods
+//! by domain.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -9,12 +9,12 @@ use hashbrown::HashMap;
 
 use kubestep_api::intern::Symbol;
 
-/// Values by their type and a name.
+/// Values by type and name.
 #[derive(Default)]
 pub(crate) struct Memo(RefCell<HashMap<(TypeId, Symbol), Rc<dyn Any>>>);
 
 impl Memo {
-    /// The value of type `T` of that name, made if it is not there yet.
+    /// The value of type `T` of that name, computed on first use.
     pub fn get<T: 'static>(&self, name: Symbol, make: impl FnOnce() -> T) -> Rc<T> {
         let key = (TypeId::of::<T>(), name);
         let known = self.0.borrow().get(&key).cloned();

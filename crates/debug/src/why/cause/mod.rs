@@ -1,9 +1,9 @@
-//! The cause behind a refusal: which taint, which expression, how much of what is missing,
-//! which pod is in the way. As data, with its words.
+//! The cause of a rejection as data with its text: which taint, which expression, how much of a
+//! resource is missing, which pod blocks.
 //!
-//! `EXPLAINERS` is the table: one file a plugin. An explainer is handed the very state and
-//! node that the plugin judged, and asks the plugin's own computations; none decides anew
-//! whether the pod fits. A plugin without an explainer is quoted.
+//! `EXPLAINERS` is the table: one file per plugin. An explainer gets the state and the node that
+//! the plugin evaluated, and uses the plugin's own computations; none decides again whether the pod
+//! fits. For a plugin without an explainer its message is quoted.
 
 mod culprits;
 mod dynamic_resources;
@@ -55,26 +55,27 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::status::Status;
 use kubestep_scheduler::Probe;
 
-/// Who can make a cause go away.
+/// What can remove a cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outlook {
-    /// The course of things in the cluster: pods that end or come, taints that controllers lift.
+    /// Normal activity in the cluster: pods that end or are created, taints that controllers
+    /// remove.
     Cluster,
-    /// A change of the node's state, another object or the pod.
+    /// A manual change of the node's state, of another object or of the pod.
     ByHand,
-    /// Node and pod do not match as they are: no eviction helps, one of the two has to change.
+    /// A change of the pod or the node: they do not match, and preemption won't help.
     Mismatch,
 }
 
-/// Why a plugin refuses a pod on a node.
+/// A cause of a plugin's rejection of a pod on a node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cause {
-    /// What is in the way.
+    /// The kind of cause, with its data.
     pub detail: Detail,
-    /// How much is missing: near 0 for almost nothing, 1 for one thing as a whole.
+    /// How much is missing: from near 0 for a small amount to 1 for a whole requirement.
     pub missing: f64,
-    /// Who can make it go away.
+    /// What can remove it.
     pub outlook: Outlook,
 }
 
@@ -83,36 +84,36 @@ impl Cause {
         Cause { detail: detail.into(), missing, outlook }
     }
 
-    /// The cause in a few words, the same for all nodes that are refused for the same reason.
+    /// A short text, the same for all nodes that are rejected for the same reason.
     pub fn gist(&self) -> String {
         self.detail.words().gist()
     }
 
-    /// The cause in full, with what is particular to the node.
+    /// The full text, with the details of the node.
     pub fn words(&self) -> String {
         self.detail.words().words()
     }
 
-    /// Whether the plugin is only quoted, as it is not known how it decides.
+    /// Whether it only quotes the plugin's message, because the plugin has no explainer.
     pub fn is_quoted(&self) -> bool {
         matches!(self.detail, Detail::Said(_))
     }
 }
 
-/// The words for a kind of cause.
+/// The texts of a kind of cause.
 trait Words {
-    /// In a few words, without what differs from node to node.
+    /// The short text, without what differs between nodes.
     fn gist(&self) -> String;
-    /// In full.
+    /// The full text.
     fn words(&self) -> String {
         self.gist()
     }
 }
 
-/// Declares [`Detail`] and how each kind of cause gets into it.
+/// Declares [`Detail`] and the conversions into it.
 macro_rules! details {
     ($($(#[$doc:meta])* $kind:ident($type:ty),)*) => {
-        /// What is in the way, by kind.
+        /// The kinds of causes.
         #[derive(Clone, PartialEq, Debug, Serialize)]
         #[serde(tag = "kind", rename_all = "camelCase")]
         pub enum Detail {
@@ -136,47 +137,47 @@ macro_rules! details {
 details! {
     /// The node is cordoned.
     Cordoned(Cordoned),
-    /// A condition of the node, for which the node controller keeps a taint.
+    /// A condition of the node for which the node controller adds a taint.
     NodeCondition(NodeCondition),
     /// A taint that the pod does not tolerate.
     Taint(UntoleratedTaint),
-    /// The node's labels or name are not what the pod or the profile asks for.
+    /// The node's labels or name do not match what the pod or the profile requires.
     Affinity(AffinityMismatch),
-    /// The pod names another node.
+    /// The pod names another node in `spec.nodeName`.
     OtherNode(OtherNode),
     /// A host port that another pod holds.
     PortTaken(PortTaken),
     /// A kubelet feature that the node does not declare.
     UndeclaredFeatures(UndeclaredFeatures),
-    /// No pod is near that the pod wants to be near to.
+    /// No pod that the pod's affinity requires is in the node's domain.
     NoPodNear(NoPodNear),
-    /// A pod is near that keeps this one away, or that it wants to stay away from.
+    /// A pod in the node's domain conflicts with an anti-affinity term, of either pod.
     PodInTheWay(PodInTheWay),
-    /// The pods would be spread too unevenly.
+    /// The skew would exceed `maxSkew`.
     Spread(SpreadCause),
-    /// Too little is left of a resource.
+    /// Insufficient resources.
     Shortage(Shortage),
-    /// A claim that cannot have its volume on the node.
+    /// A claim that cannot have its volume on this node.
     Volume(VolumeCause),
     /// A volume in another zone.
     OtherZone(OtherZone),
-    /// A CSI driver with no room for more volumes.
+    /// A CSI driver whose volume limit is reached.
     VolumeLimit(VolumeLimit),
-    /// A volume that another pod has.
+    /// A volume that another pod uses.
     VolumeTaken(VolumeTaken),
-    /// Devices that cannot be had.
+    /// Unavailable devices.
     Devices(DeviceCause),
-    /// No filter refuses the node, but PreFilter left it out.
+    /// No filter rejects the node, but PreFilter excluded it.
     LeftOut(LeftOut),
-    /// What the plugin said.
+    /// A quoted message.
     Said(Said),
 }
 
-/// PreFilter narrowed the search to other nodes.
+/// PreFilter restricted the search to other nodes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {
-    /// How many nodes it left.
+    /// The number of nodes it kept.
     pub left: usize,
 }
 
@@ -186,7 +187,7 @@ impl Words for LeftOut {
     }
 }
 
-/// The words of a plugin whose ways are not known, or of an error.
+/// The message of a plugin without an explainer, or of an error.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Said {
@@ -201,7 +202,7 @@ impl Words for Said {
     }
 }
 
-/// As the cause itself, with its words beside the data.
+/// Serialized like its detail, with its texts added.
 impl Serialize for Cause {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -218,26 +219,27 @@ impl Serialize for Cause {
     }
 }
 
-/// A refusal to be explained.
+/// A rejection to be explained.
 pub(crate) struct Case<'a> {
-    /// The plugins and what they see.
+    /// The plugins and their state.
     pub probe: &'a Probe,
-    /// What explainers remember from node to node.
+    /// The cache of the explainers.
     pub memo: &'a Memo,
-    /// The state that the plugin read.
+    /// The cycle state that the plugin read.
     pub state: &'a CycleState,
-    /// The node that it judged: with nominated pods counted in, if only then it refuses.
+    /// The node that it evaluated: including nominated pods if it rejects the node only because of
+    /// them.
     pub node: &'a NodeInfo,
-    /// The node without them.
+    /// The node without nominated pods.
     pub plain: &'a NodeInfo,
-    /// What the plugin said.
+    /// The plugin's status.
     pub status: &'a Status,
 }
 
-/// Gives the causes of a plugin's refusal; none if it cannot tell.
+/// Returns the causes of a plugin's rejection; empty if unknown.
 type Explainer = fn(&Case<'_>) -> Vec<Cause>;
 
-/// Who explains which plugin.
+/// The explainer of each plugin.
 const EXPLAINERS: &[(&str, Explainer)] = &[
     ("NodeUnschedulable", node_unschedulable::explain),
     ("TaintToleration", taint_toleration::explain),
@@ -255,12 +257,12 @@ const EXPLAINERS: &[(&str, Explainer)] = &[
     ("DynamicResources", dynamic_resources::explain),
 ];
 
-/// Whether it is known how a plugin decides; others are quoted.
+/// Whether the plugin has an explainer; other plugins are quoted.
 pub fn is_explained(plugin: Symbol) -> bool {
     EXPLAINERS.iter().any(|(name, _)| plugin == *name)
 }
 
-/// The causes of a refusal; at least one.
+/// The causes of a rejection; at least one.
 pub(crate) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> Vec<Cause> {
     let explainer = EXPLAINERS.iter().find(|(name, _)| plugin == *name);
     let causes = match explainer {
@@ -270,12 +272,12 @@ pub(crate) fn of(plugin: Symbol, status: &Status, case: &Case<'_>) -> Vec<Cause>
     if causes.is_empty() { vec![said(status)] } else { causes }
 }
 
-/// A node that PreFilter left out.
+/// The cause for a node that PreFilter excluded.
 pub(crate) fn left_out(left: usize) -> Cause {
     Cause::new(LeftOut { left }, 1.0, Outlook::Mismatch)
 }
 
-/// A quoted status.
+/// The cause that quotes a status.
 pub(crate) fn said(status: &Status) -> Cause {
     Cause::new(Said { reasons: status.reasons().to_vec() }, 1.0, Outlook::ByHand)
 }

@@ -6,22 +6,22 @@ use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
 use kubestep_plugins::node_affinity::required_terms;
 
-/// The node is not what the pod, or the profile, asks for.
+/// The node does not match what the pod, or its profile, requires.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AffinityMismatch {
-    /// Who asks.
+    /// The source of the requirement.
     pub of: AffinityOf,
-    /// What of the nearest term the node does not meet. Empty if there is no term at all, which
-    /// no node meets.
+    /// The unmet expressions of the term that the node misses least. Empty if there is no term, in
+    /// which case no node matches.
     pub unmet: Vec<Unmet>,
-    /// Which term that is, from 0; absent if there is one only.
+    /// The index of that term, from 0; `None` if there is only one.
     pub term: Option<usize>,
-    /// How many terms there are, any of which would do.
+    /// The number of terms; one must match.
     pub terms: usize,
 }
 
-/// Where a requirement of nodes is written.
+/// The source of a node requirement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AffinityOf {
@@ -68,7 +68,7 @@ impl Words for AffinityMismatch {
     }
 }
 
-/// All that is asked of nodes for this pod.
+/// All node requirements of a pod.
 struct Asked(Vec<(AffinityOf, NodeTerms)>);
 
 impl Asked {

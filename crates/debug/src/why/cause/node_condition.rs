@@ -1,5 +1,5 @@
-//! Taints that the node controller keeps for a condition of the node: what counts is the
-//! condition. The taint comes back as long as the condition lasts.
+//! Taints that the node controller adds for a condition of the node. The condition is the cause:
+//! the taint is added again as long as the condition lasts.
 //!
 //! Upstream: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
 
@@ -10,7 +10,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::meta::find_condition;
 use kubestep_api::{Node, Taint, Time};
 
-/// The taint's key, the condition, the condition's status, and what that means.
+/// The taint's key, the condition, the condition's status, and its meaning.
 const CONDITIONS: [(&str, &str, &str, &str); 6] = [
     ("node.kubernetes.io/not-ready", "Ready", "False", "node not ready"),
     (
@@ -38,19 +38,19 @@ pub struct NodeCondition {
     pub condition: Symbol,
     /// The status that keeps pods off.
     pub status: Symbol,
-    /// Why, as the condition says; empty if the node has a taint for it only.
+    /// The condition's reason; empty if the node only has the taint.
     pub reason: Symbol,
-    /// Since when, if the condition says so.
+    /// When it started, if the condition has a transition time.
     pub since: Option<Time>,
-    /// The key of the taint that goes with it.
+    /// The key of the condition's taint.
     pub taint: Symbol,
     #[serde(skip)]
     meaning: &'static str,
 }
 
 impl NodeCondition {
-    /// What a taint of the node stands for. `None` for other taints, and for one whose condition
-    /// does not hold (any more): the node controller is about to remove that.
+    /// The condition that a taint stands for. `None` for other taints, and for one whose condition
+    /// has ended: the node controller is about to remove that.
     pub(super) fn behind(taint: &Taint, node: &Node) -> Option<NodeCondition> {
         let (_, condition, status, meaning) =
             CONDITIONS.into_iter().find(|(key, ..)| taint.key == *key)?;
@@ -74,7 +74,7 @@ impl NodeCondition {
     }
 }
 
-/// Whether the node controller sets and removes taints of that key by itself.
+/// Whether the node controller adds and removes taints with that key.
 pub(crate) fn is_kept_by_controller(key: Symbol) -> bool {
     key == super::node_unschedulable::TAINT || CONDITIONS.iter().any(|(taint, ..)| key == *taint)
 }

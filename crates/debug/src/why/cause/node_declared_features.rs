@@ -1,4 +1,4 @@
-//! NodeDeclaredFeatures: which features of the kubelet the node does not declare.
+//! NodeDeclaredFeatures: the features that the pod needs and the node does not declare.
 
 use serde::Serialize;
 

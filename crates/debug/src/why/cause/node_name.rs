@@ -1,17 +1,17 @@
-//! NodeName: the pod asks for another node by name.
+//! NodeName: the pod names another node in `spec.nodeName`.
 
 use serde::Serialize;
 
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::intern::Symbol;
 
-/// The pod asks for another node.
+/// The pod names another node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherNode {
-    /// The node it asks for.
+    /// The node in `spec.nodeName`.
     pub wanted: Symbol,
-    /// Whether there is such a node.
+    /// Whether that node exists.
     pub exists: bool,
 }
 

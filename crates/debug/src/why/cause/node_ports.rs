@@ -15,11 +15,11 @@ pub struct PortTaken {
     pub port: i32,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: Symbol,
-    /// The address that the pod wants it on; `0.0.0.0` for all.
+    /// The host IP that the pod requests; `0.0.0.0` for all.
     pub address: Symbol,
-    /// The address that it is taken on.
+    /// The host IP on which it is taken.
     pub taken_on: Symbol,
-    /// The pod that holds it; absent if it has just gone.
+    /// The pod that holds it; `None` if it was just deleted.
     pub holder: Option<NamespacedName>,
 }
 

@@ -1,4 +1,4 @@
-//! NodeResourcesFit: the arithmetic, resource by resource.
+//! NodeResourcesFit: the arithmetic of each resource.
 
 use hashbrown::HashSet;
 use serde::Serialize;
@@ -14,33 +14,34 @@ use kubestep_framework::resource::Resource;
 use kubestep_framework::resource::amount;
 use kubestep_plugins::node_resources::fit::{Shortfall, shortfalls};
 
-/// Too little is left of a resource. CPU in millicores, everything else in whole units (bytes
-/// for memory and storage).
+/// Insufficient resource. CPU in millicores, everything else in whole units (bytes for memory and
+/// storage).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shortage {
     /// The resource; `pods` for the number of pods.
     pub resource: Symbol,
-    /// What the node offers.
+    /// The node's allocatable amount.
     pub allocatable: i64,
-    /// What the pods on it request.
+    /// The requests of the pods on it.
     pub requested: i64,
-    /// What the pods nominated to it request, as far as they count against this pod.
+    /// The requests of the pods nominated to it, as far as they count for this pod.
     pub nominated: i64,
-    /// What is left; below 0 on a node that is overcommitted.
+    /// The free amount; negative on an overcommitted node.
     pub free: i64,
     /// What the pod requests.
     pub needed: i64,
-    /// How much too little is left.
+    /// The missing amount.
     pub short_by: i64,
-    /// What of `needed` is the pod's overhead.
+    /// The part of `needed` that is the pod's overhead.
     pub overhead: i64,
-    /// Whether `needed` is what the pod requests as a whole, not the sum over its containers.
+    /// Whether `needed` is the pod-level request, not the sum over its containers.
     pub pod_level: bool,
-    /// The init container that decides what is needed; absent if the containers do.
+    /// The init container that determines `needed`; `None` if the containers do.
     pub init_container: Option<Symbol>,
-    /// The nominated pods that are counted in.
+    /// The nominated pods in `nominated`.
     pub reserved_for: Vec<NamespacedName>,
-    /// What of `requested` pods take that were pending and have been placed first.
+    /// The part of `requested` that belongs to pods that were pending at load and were scheduled
+    /// before this one.
     pub placed_first: i64,
     /// These pods.
     pub placed_pods: Vec<NamespacedName>,
@@ -50,7 +51,7 @@ pub struct Shortage {
 #[derive(Default)]
 pub(crate) struct Placed(pub HashSet<NamespacedName>);
 
-/// With amounts as Kubernetes writes quantities.
+/// Amounts are serialized as Kubernetes quantities.
 impl Serialize for Shortage {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
@@ -87,7 +88,7 @@ fn quantity(resource: &str, amount: i64) -> Quantity {
 }
 
 impl Shortage {
-    /// Whether there would be enough if nothing were reserved for nominated pods.
+    /// Whether the amount would suffice without the nominated pods.
     fn is_reserved(&self) -> bool {
         self.needed <= self.allocatable - self.requested
     }
@@ -105,7 +106,7 @@ impl Shortage {
         amount::of(&self.resource, amount)
     }
 
-    /// What is left, and of what.
+    /// The free amount and how it is computed.
     fn what_is_free(&self) -> String {
         let show = |amount| self.show(amount);
         let has = show(self.allocatable);
@@ -210,13 +211,13 @@ fn cause(case: &Case<'_>, lacking: Shortfall) -> Cause {
         placed_first: placed.iter().map(|placed| placed.1).sum(),
         placed_pods: placed.into_iter().map(|placed| placed.0).collect(),
     };
-    // With what is reserved counted in, a node may seem to have less than nothing.
+    // With reservations included, the free amount of a node can be negative.
     let part = (shortage.short_by as f64 / needed.max(1) as f64).min(1.0);
     let outlook = if needed > allocatable { Outlook::Mismatch } else { Outlook::Cluster };
     Cause::new(shortage, part, outlook)
 }
 
-/// The pods on the node that were pending when the cluster was loaded, with what they take.
+/// The pods on the node that were pending when the cluster was loaded, with their requests.
 fn placed_first(case: &Case<'_>, resource: Symbol) -> Vec<(NamespacedName, i64)> {
     let placed = case.memo.one(Placed::default);
     let amount = |pod: &PodInfo| match resource.as_str() {
@@ -227,7 +228,7 @@ fn placed_first(case: &Case<'_>, resource: Symbol) -> Vec<(NamespacedName, i64)>
     pods.map(|pod| (pod.key(), amount(pod))).filter(|(_, amount)| *amount > 0).collect()
 }
 
-/// The nominated pods that are counted in on the node.
+/// The nominated pods that count on the node.
 fn reserved_for(case: &Case<'_>) -> Vec<NamespacedName> {
     let there = |pod: &PodInfo| case.plain.pods.iter().any(|other| other.uid() == pod.uid());
     match std::ptr::eq(case.node, case.plain) {
@@ -238,7 +239,7 @@ fn reserved_for(case: &Case<'_>) -> Vec<NamespacedName> {
 
 struct InitContainer(Option<Symbol>);
 
-/// The init container that asks for more than the containers that run after it.
+/// The init container that requests more than the containers that run after it.
 fn ruling_init_container(pod: &Pod, resource: Symbol) -> Option<Symbol> {
     let asks_with = |keep: &dyn Fn(&Container) -> bool| {
         let mut part = pod.clone();

@@ -1,8 +1,8 @@
-//! Node selectors taken apart: which expression a node does not meet, what it has instead, and
+//! Node selectors by expression: which one a node does not meet, what value it has instead, and
 //! whether that looks like a typo.
 //!
-//! Shared by all that select nodes: affinity of pods, of volumes and of devices, and topologies
-//! of storage classes.
+//! Used for everything that selects nodes: affinity of pods, of volumes and of devices, and
+//! topologies of storage classes.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use kubestep_api::{
 use kubestep_config::suggest;
 use kubestep_framework::snapshot::Snapshot;
 
-/// Values of a label that are listed at most.
+/// The most values of a label that are listed.
 const LISTED: usize = 5;
 
 /// An expression that a node does not meet.
@@ -26,37 +26,37 @@ pub struct Unmet {
     pub expression: Symbol,
     /// The label, or the field `metadata.name`.
     pub key: Symbol,
-    /// The node's value; absent if it lacks the label.
+    /// The node's value; `None` if it lacks the label.
     pub has: Option<Symbol>,
-    /// What is odd about the expression in this cluster.
+    /// Why no node of the cluster meets the expression, if none does.
     pub hint: Option<Hint>,
 }
 
-/// What is odd about an expression: no node of the cluster could meet it.
+/// Why no node of the cluster meets an expression.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Hint {
-    /// No node has the value, but one that looks much like it.
+    /// No node has the value, but some have a similar one.
     NearValue {
-        /// That value.
+        /// The similar value.
         near: Symbol,
     },
-    /// No node has the value.
+    /// No node has the value, or a similar one.
     NoSuchValue {
-        /// The values there are, the first few.
+        /// The existing values, the first few.
         known: Vec<Symbol>,
     },
     /// No node has the label.
     NoSuchKey {
-        /// A label that looks much like it.
+        /// A similar label.
         near: Option<Symbol>,
     },
-    /// The node's value is no whole number, and `Gt` and `Lt` compare nothing else.
+    /// The node's value is not an integer, which `Gt` and `Lt` require.
     WholeNumbersOnly,
 }
 
 impl Unmet {
-    /// The same for all nodes that miss the expression.
+    /// The short text, the same for all nodes that miss the expression.
     pub fn gist(&self) -> String {
         let hint = match &self.hint {
             None => String::new(),
@@ -74,7 +74,7 @@ impl Unmet {
         format!("{}{hint}", self.expression)
     }
 
-    /// With the node's value.
+    /// The full text, with the node's value.
     pub fn words(&self) -> String {
         let has = match self.has {
             Some(value) => format!("the node has {}={value}", self.key),
@@ -84,7 +84,7 @@ impl Unmet {
     }
 }
 
-/// One expression, ready to be asked of nodes.
+/// One parsed expression.
 #[derive(Debug)]
 struct Expression {
     written: Symbol,
@@ -92,16 +92,16 @@ struct Expression {
     is_field: bool,
     /// Whether numbers are compared: `Gt` or `Lt`.
     is_comparison: bool,
-    /// The engine's own matcher, of this expression alone.
+    /// The engine's own matcher for this expression alone.
     matcher: NodeMatcher,
     hint: Option<Hint>,
 }
 
-/// A node selector taken apart: any of the terms must hold, each with all its expressions.
+/// A node selector by expression: one of the terms must match, with all its expressions.
 #[derive(Debug, Default)]
 pub(super) struct NodeTerms {
     terms: Vec<Vec<Expression>>,
-    /// Whether fields count; for volumes only labels do.
+    /// Whether fields count; volumes only use labels.
     fields: bool,
 }
 
@@ -126,7 +126,7 @@ impl NodeTerms {
         NodeTerms { terms: selector.node_selector_terms.iter().map(term).collect(), fields }
     }
 
-    /// One term of labels with their values.
+    /// A single term that requires these labels.
     pub fn of_labels(labels: &Labels, snapshot: &Snapshot, memo: &Memo) -> NodeTerms {
         let expression = |(key, value): (Symbol, &Symbol)| {
             let written = NodeSelectorRequirement {
@@ -144,8 +144,8 @@ impl NodeTerms {
         self.terms.len()
     }
 
-    /// What the node misses of the term that it comes nearest to, with the term's place. Nothing
-    /// if a term holds.
+    /// The expressions that the node misses in the term that it misses least, with the index of
+    /// that term. Empty if a term matches.
     pub fn unmet(&self, node: &Node) -> (usize, Vec<Unmet>) {
         let misses = |term: &Vec<Expression>| -> Vec<Unmet> {
             term.iter().filter_map(|expression| expression.unmet(node, self.fields)).collect()
@@ -202,7 +202,7 @@ fn is_comparison(operator: NodeSelectorOperator) -> bool {
     matches!(operator, NodeSelectorOperator::Gt | NodeSelectorOperator::Lt)
 }
 
-/// kubectl's notation.
+/// The expression in kubectl's notation.
 fn notation(written: &NodeSelectorRequirement) -> String {
     let NodeSelectorRequirement { key, operator, values } = written;
     let list: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
@@ -220,7 +220,7 @@ fn notation(written: &NodeSelectorRequirement) -> String {
     }
 }
 
-/// The same for an expression on the names of nodes, if it asks for a node that does not exist.
+/// The hint for an expression on node names, if it requires a node that does not exist.
 fn hint_of_name(written: &NodeSelectorRequirement, snapshot: &Snapshot) -> Option<Hint> {
     let exists = |name: &Symbol| snapshot.by_name(*name).is_some();
     if written.operator != NodeSelectorOperator::In || written.values.iter().any(exists) {
@@ -234,8 +234,8 @@ fn hint_of_name(written: &NodeSelectorRequirement, snapshot: &Snapshot) -> Optio
     })
 }
 
-/// What is odd about an expression, if no node can meet it. What people write may be a typo
-/// (`typos`), what drivers write is not.
+/// The hint for an expression, if no node can meet it. Text written by a person may contain a typo
+/// (`typos`), text from a driver does not.
 fn hint(
     written: &NodeSelectorRequirement,
     typos: bool,

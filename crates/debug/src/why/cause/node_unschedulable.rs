@@ -5,14 +5,14 @@ use serde::Serialize;
 use super::{Case, Cause, Outlook, Words};
 use kubestep_api::{Node, TaintEffect, Time};
 
-/// The taint that the node controller keeps on cordoned nodes (`v1.TaintNodeUnschedulable`).
+/// The taint that the node controller adds to cordoned nodes (`v1.TaintNodeUnschedulable`).
 pub(super) const TAINT: &str = "node.kubernetes.io/unschedulable";
 
 /// The node is cordoned, and the pod does not tolerate that.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cordoned {
-    /// Since when, if the taint that goes with it says so.
+    /// When it was cordoned, if its taint has a time.
     pub since: Option<Time>,
 }
 
@@ -31,7 +31,8 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     case.node.node.iter().filter_map(|node| cordoned(node)).collect()
 }
 
-/// That the node is cordoned: one cause, though the field and the taint each keep pods off.
+/// The cause that the node is cordoned: one cause, though both the field and the taint keep pods
+/// off.
 pub(super) fn cordoned(node: &Node) -> Option<Cause> {
     let mut taints = node.spec.taints.iter();
     let taint = taints.find(|taint| taint.key == TAINT && taint.effect == TaintEffect::NoSchedule);

@@ -1,4 +1,4 @@
-//! NodeVolumeLimits: which driver, how many volumes it has there and how many it takes.
+//! NodeVolumeLimits: the driver, its number of volumes on the node and its limit.
 
 use serde::Serialize;
 
@@ -8,13 +8,13 @@ use kubestep_api::intern::Symbol;
 use kubestep_plugins::node_volume_limits::{OverLimit, Reason, reason};
 use kubestep_plugins::volumes;
 
-/// A CSI driver with no room for the pod's volumes, or none at all.
+/// A CSI driver that has no capacity for the pod's volumes, or is not on the node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeLimit {
     /// The driver.
     pub driver: Symbol,
-    /// The arithmetic; absent if the driver is not on the node.
+    /// The arithmetic; `None` if the driver is not on the node.
     pub count: Option<VolumeCount>,
 }
 
@@ -22,11 +22,11 @@ pub struct VolumeLimit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeCount {
-    /// How many the node takes.
+    /// The limit of the node.
     pub limit: i64,
-    /// How many it has.
+    /// The number of attached volumes.
     pub attached: i64,
-    /// How many the pod brings.
+    /// The number of the pod's new volumes.
     pub new: i64,
 }
 
@@ -48,7 +48,7 @@ impl Words for VolumeLimit {
     }
 }
 
-/// Claims that are not there cannot be counted.
+/// Missing claims cannot be counted.
 fn missing_claims(case: &Case<'_>) -> Vec<Cause> {
     let known = &case.probe.cx().objects.persistent_volume_claims;
     let claims = volumes::claims(&case.probe.pod().pod).map(|claim| claim.key);

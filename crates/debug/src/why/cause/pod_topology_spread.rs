@@ -1,5 +1,5 @@
-//! PodTopologySpread: the constraint, the node's domain and its skew. The ledger of all domains
-//! is told once for the pod, not for every node.
+//! PodTopologySpread: the constraint, the node's domain and its skew. The ledger of all domains is
+//! part of the pod's answer, not of every node's.
 
 use serde::Serialize;
 
@@ -8,17 +8,17 @@ use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_plugins::pod_topology_spread::FilterState;
 
-/// A constraint that the pod would break on the node.
+/// A constraint that the pod would violate on the node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpreadCause {
-    /// Which constraint: its place among the ledgers of the answer.
+    /// The index of the constraint among the ledgers of the answer.
     pub constraint: usize,
     /// The node label whose values are the domains.
     pub topology_key: Symbol,
-    /// Whether it is a default constraint of the profile, as the pod has none.
+    /// Whether it is a default constraint of the profile, because the pod has none.
     pub of_profile: bool,
-    /// The arithmetic; absent if the node lacks that label.
+    /// The arithmetic; `None` if the node lacks the label.
     pub skew: Option<Skew>,
 }
 
@@ -28,17 +28,17 @@ pub struct SpreadCause {
 pub struct Skew {
     /// The node's domain.
     pub domain: Symbol,
-    /// Matching pods there.
+    /// The number of matching pods in it.
     pub count: i64,
     /// 1 if the pod itself matches.
     pub own: i64,
-    /// The least number of matching pods in any domain, as it is compared.
+    /// The minimum number of matching pods over the domains, as the plugin compares it.
     pub least: i64,
-    /// Whether that is 0 because there are fewer domains than `minDomains`.
+    /// Whether the minimum is 0 because there are fewer domains than `minDomains`.
     pub too_few_domains: bool,
     /// `count + own − least`.
     pub skew: i64,
-    /// How much it may be.
+    /// The constraint's `maxSkew`.
     pub max_skew: i64,
 }
 
@@ -74,8 +74,8 @@ impl SpreadCause {
     }
 }
 
-/// Whether the constraints are the profile's: they apply only to a pod without constraints of its
-/// own, hard or soft.
+/// Whether the constraints are the profile's defaults: they apply only to a pod without constraints
+/// of its own, hard or soft.
 pub(in crate::why) fn are_of_profile(pod: &Pod) -> bool {
     pod.spec.topology_spread_constraints.is_empty()
 }

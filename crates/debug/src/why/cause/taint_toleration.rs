@@ -1,4 +1,4 @@
-//! TaintToleration: which taint, and why each toleration of that key does not cover it.
+//! TaintToleration: the taint, and why each toleration of its key does not match.
 
 use serde::Serialize;
 
@@ -19,22 +19,22 @@ pub struct UntoleratedTaint {
     pub value: Symbol,
     /// `NoSchedule` or `NoExecute`.
     pub effect: TaintEffect,
-    /// The tolerations of the pod that come near: for this key or for all keys.
+    /// The pod's tolerations for this key or for all keys.
     pub tried: Vec<Tried>,
 }
 
-/// A toleration that does not cover the taint.
+/// A toleration that does not match the taint.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tried {
-    /// The toleration, written as taints are.
+    /// The toleration, in the notation of taints.
     pub toleration: String,
-    /// What of it does not agree.
+    /// Why it does not match.
     pub because: String,
 }
 
 impl UntoleratedTaint {
-    /// As kubectl writes it.
+    /// The taint, in kubectl's notation.
     fn taint(&self) -> String {
         written(self.key, self.value, self.effect)
     }
@@ -53,7 +53,7 @@ impl Words for UntoleratedTaint {
     }
 }
 
-/// `key=value:Effect`, without what is empty.
+/// `key=value:Effect`, without empty parts.
 fn written(key: Symbol, value: Symbol, effect: TaintEffect) -> String {
     let equals = if value.is_empty() { "" } else { "=" };
     let colon = if effect.is_unset() { "" } else { ":" };
@@ -71,7 +71,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
             }
             None => untolerated(case, taint),
         };
-        // A condition has a taint for each effect.
+        // A condition may have one taint per effect.
         if !causes.contains(&cause) {
             causes.push(cause);
         }
@@ -86,7 +86,7 @@ fn untolerated(case: &Case<'_>, taint: &Taint) -> Cause {
         tolerations.iter().filter(near).map(|toleration| tried(toleration, taint)).collect();
     let missing = if tried.is_empty() { 1.0 } else { 0.75 };
     let Taint { key, value, effect, .. } = *taint;
-    // What no condition of the node stands behind any more is about to be removed.
+    // A taint of the node controller without a condition is about to be removed.
     let outlook = if is_kept_by_controller(key) { Outlook::Cluster } else { Outlook::ByHand };
     Cause::new(UntoleratedTaint { key, value, effect, tried }, missing, outlook)
 }

@@ -1,5 +1,5 @@
-//! VolumeBinding: the claim that Filter rejects the node for, with its volume or class, and what
-//! is wrong with those: node affinity, topology, capacity.
+//! VolumeBinding: the claim for which Filter rejects the node, its volume or class, and the
+//! problem: node affinity, topology, capacity.
 
 use serde::Serialize;
 
@@ -15,10 +15,10 @@ use kubestep_plugins::volume_binding::{
     Reason, Rejection, Unfit, capacity, largest_volume, rejections, requested,
 };
 
-/// Volumes that are listed at most.
+/// The most volumes that are listed.
 const LISTED: usize = 3;
 
-/// A claim that cannot have its volume on the node.
+/// A claim that cannot have its volume on this node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeCause {
@@ -28,7 +28,7 @@ pub struct VolumeCause {
     pub problem: VolumeProblem,
 }
 
-/// What is wrong with a claim's volume on a node.
+/// Why a claim cannot have its volume on a node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum VolumeProblem {
@@ -39,11 +39,11 @@ pub enum VolumeProblem {
         /// The volume.
         volume: Symbol,
     },
-    /// The claim's volume cannot be reached from the node.
+    /// The claim's volume is not accessible from the node.
     OutOfReach {
         /// The volume.
         volume: Symbol,
-        /// What of its node affinity the node does not meet.
+        /// The unmet expressions of its node affinity.
         unmet: Vec<Unmet>,
     },
     /// The volume is being provisioned for another node.
@@ -51,34 +51,34 @@ pub enum VolumeProblem {
         /// That node.
         node: Symbol,
     },
-    /// No volume of the class suits, and the class provisions none.
+    /// No volume of the class matches, and the class provisions none.
     NoVolume {
-        /// The class; empty for none.
+        /// The class; empty for no class.
         class: Symbol,
-        /// How many volumes there are.
+        /// The number of volumes.
         volumes: usize,
-        /// The first few with what is wrong with each.
+        /// The first few volumes, each with the reason.
         rejected: Vec<RejectedVolume>,
     },
     /// The allowed topologies of the class exclude the node.
     TopologyNotAllowed {
         /// The class.
         class: Symbol,
-        /// What of its allowed topologies the node does not meet.
+        /// The unmet expressions of its allowed topologies.
         unmet: Vec<Unmet>,
     },
-    /// Too little storage is free within the node's reach.
+    /// Too little storage capacity is accessible from the node.
     NoSpace {
         /// The class.
         class: Symbol,
-        /// What the claim asks for, as a quantity.
+        /// The request of the claim, as a quantity.
         wanted: String,
         /// The largest volume that could be provisioned, as a quantity.
         largest: Option<String>,
     },
 }
 
-/// A volume that does not suit.
+/// A volume that does not match.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedVolume {
@@ -209,7 +209,7 @@ fn because(unfit: Unfit, volume: Option<&PersistentVolume>) -> String {
 /// Terms that were parsed once, by the name of a volume or class.
 struct Parsed(NodeTerms);
 
-/// What of a volume's node affinity the node does not meet.
+/// The expressions of a volume's node affinity that the node does not meet.
 fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
     let required = volume.spec.node_affinity.as_ref().and_then(|on| on.required.as_ref());
     let (Some(required), Some(node)) = (required, &case.node.node) else { return Vec::new() };
@@ -219,7 +219,7 @@ fn affinity(case: &Case<'_>, volume: &PersistentVolume) -> Vec<Unmet> {
     parsed.0.unmet(node).1
 }
 
-/// What of a class's allowed topologies the node does not meet.
+/// The expressions of a class's allowed topologies that the node does not meet.
 fn topology(case: &Case<'_>, class: &StorageClass) -> Vec<Unmet> {
     let Some(node) = &case.node.node else { return Vec::new() };
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);

@@ -1,4 +1,4 @@
-//! VolumeRestrictions: who has the disk, or the claim that only one pod may use.
+//! VolumeRestrictions: the pod that uses the disk, or the claim that only one pod may use.
 
 use serde::Serialize;
 
@@ -6,13 +6,13 @@ use super::{Case, Cause, Outlook, Words};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::volume_restrictions::{Reason, reasons};
 
-/// A volume that another pod has.
+/// A volume that another pod uses.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeTaken {
-    /// The claim with access mode ReadWriteOncePod; absent for a disk on the node.
+    /// The claim with access mode ReadWriteOncePod; `None` for a disk on the node.
     pub claim: Option<NamespacedName>,
-    /// The pod that has it.
+    /// The pod that uses it.
     pub by: NamespacedName,
 }
 

@@ -1,4 +1,4 @@
-//! VolumeZone: which volume of which claim is in which zone, and where the node is.
+//! VolumeZone: the claim, the zones of its volume, and the zone of the node.
 
 use serde::Serialize;
 
@@ -15,9 +15,9 @@ pub struct OtherZone {
     pub claim: NamespacedName,
     /// Its volume.
     pub volume: Symbol,
-    /// The volume's label.
+    /// The volume's zone or region label.
     pub label: Symbol,
-    /// The zones or regions that it has there.
+    /// The values of the volume's label.
     pub zones: Vec<Symbol>,
     /// The node's value.
     pub has: Option<Symbol>,

@@ -1,4 +1,4 @@
-//! DynamicResources: the devices that the pod's claims would get on the node.
+//! DynamicResources: the devices that would be allocated to the pod's claims on the node.
 
 use super::{Case, Input};
 use kubestep_plugins::dynamic_resources::found_devices;

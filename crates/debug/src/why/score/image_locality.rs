@@ -1,4 +1,4 @@
-//! ImageLocality: the pod's images that the node has already.
+//! ImageLocality: the pod's images that are already on the node.
 
 use super::{Case, Input};
 use kubestep_framework::resource::amount;

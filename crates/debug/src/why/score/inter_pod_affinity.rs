@@ -1,4 +1,4 @@
-//! InterPodAffinity: what pods add to the node's domains.
+//! InterPodAffinity: what each pod contributes to the node's domains.
 
 use super::{Case, Input};
 use kubestep_plugins::inter_pod_affinity::Weights;

@@ -1,4 +1,5 @@
-//! NodeResourcesBalancedAllocation: the shares in use with the pod, and how alike they are.
+//! NodeResourcesBalancedAllocation: the fraction of each resource in use including the pod, and how
+//! balanced they are.
 
 use super::{Case, Input};
 use kubestep_plugins::node_resources::balanced_allocation::balances;

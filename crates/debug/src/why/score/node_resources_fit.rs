@@ -1,4 +1,4 @@
-//! NodeResourcesFit: what would be allocated of each resource that counts.
+//! NodeResourcesFit: the allocation of each scored resource including the pod.
 
 use super::{Case, Input};
 use kubestep_framework::resource::amount;

@@ -1,4 +1,4 @@
-//! TaintToleration: the PreferNoSchedule taints that are not tolerated.
+//! TaintToleration: the untolerated PreferNoSchedule taints.
 
 use super::{Case, Input};
 use kubestep_plugins::taint_toleration::avoided_taints;
