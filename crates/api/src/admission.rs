@@ -1,9 +1,9 @@
-//! What the API server does to objects on creation beyond defaulting: namespace, uid,
+//! What the API server does to objects on creation in addition to defaulting: namespace, uid,
 //! priority from priority classes, label keys merged into selectors.
 //!
-//! The default tolerations (`not-ready` and `unreachable` for 300 s) are not added: an
-//! exported pod has them already, and to a hand-written one they would only matter on nodes
-//! with those NoExecute taints, where they would hide what the reader asked about.
+//! The default tolerations (`not-ready` and `unreachable` for 300 s) are not added: an exported pod
+//! has them already, and for a manually written one they would matter only on nodes with those
+//! NoExecute taints, where they would hide the taint that the user wants to see.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::{
     PreemptionPolicy, PriorityClass,
 };
 
-/// The class that every cluster has for critical pods.
+/// The built-in class for cluster-critical pods.
 const SYSTEM_CLUSTER_CRITICAL: (&str, i32) = ("system-cluster-critical", 2_000_000_000);
-/// The class that every cluster has for pods that nodes cannot do without.
+/// The built-in class for node-critical pods.
 const SYSTEM_NODE_CRITICAL: (&str, i32) = ("system-node-critical", 2_000_001_000);
 
 /// Priority and preemption policy of a class.
@@ -26,17 +26,17 @@ type Class = (i32, PreemptionPolicy);
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriorityClasses {
     by_name: BTreeMap<Symbol, Class>,
-    /// The default class; of several the one with the lowest value counts.
+    /// The default class; of several the one with the lowest value.
     default: Option<(Symbol, Class)>,
 }
 
-/// A pod names a priority class that is not there.
+/// A pod names a priority class that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no PriorityClass with name {0} was found")]
 pub struct UnknownPriorityClass(pub Symbol);
 
 impl PriorityClasses {
-    /// Of these classes and the built-in ones.
+    /// The given classes and the built-in ones.
     pub fn new<'a>(classes: impl IntoIterator<Item = &'a PriorityClass>) -> PriorityClasses {
         let built_in = [SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL];
         let built_in =
@@ -58,9 +58,9 @@ impl PriorityClasses {
         }
     }
 
-    /// Sets the pod's priority, preemption policy and class name as the Priority admission
-    /// plugin does. What the pod says itself stays: exported pods carry their priority even
-    /// where their class was not exported.
+    /// Sets the pod's priority, preemption policy and class name as the Priority admission plugin
+    /// does. Values that the pod already has are kept: exported pods carry their priority even if
+    /// their class was not exported.
     pub fn admit(&self, pod: &mut Pod) -> Result<(), UnknownPriorityClass> {
         let name = pod.spec.priority_class_name;
         let (name, (priority, policy)) = match (self.by_name.get(&name), self.default) {
@@ -69,7 +69,7 @@ impl PriorityClasses {
                 (name, Class::default())
             }
             (None, _) if !name.is_empty() => return Err(UnknownPriorityClass(name)),
-            // A priority without a class is not the default class's.
+            // A pod with a priority but without a class does not get the default class.
             (None, Some(default)) if pod.spec.priority.is_none() => default,
             (None, _) => (name, Class::default()),
         };
@@ -80,9 +80,10 @@ impl PriorityClasses {
     }
 }
 
-/// Merges `matchLabelKeys` and `mismatchLabelKeys` into the label selectors beside them, as
-/// the API does when it stores a pod (IPA-028). A key that the pod has no label for is left
-/// out; an absent selector stays absent. Exported pods, which have been merged, do not change.
+/// Merges `matchLabelKeys` and `mismatchLabelKeys` into the label selectors of the same term, as
+/// the API server does when it stores a pod; the scheduler reads only the selectors. A key for
+/// which the pod has no label is left out; an absent selector stays absent. Exported pods, which
+/// are already merged, do not change.
 pub fn merge_label_keys(pod: &mut Pod) {
     let labels = pod.metadata.labels.clone();
     pod.spec.topology_spread_constraints.update(|constraints| {
@@ -136,8 +137,8 @@ fn merge(
     }
 }
 
-/// Gives an object what it must have to exist: a namespace (`default`) if its kind has one,
-/// and a uid. The uid depends on the object's key alone, so that runs repeat exactly.
+/// Sets the required metadata of an object: a namespace (`default`) if its kind has one, and a uid.
+/// The uid depends on the object's key alone, so that runs are reproducible.
 pub fn identify(object: &mut Object) {
     let namespaced = object.kind().is_namespaced();
     let metadata = object.metadata();
@@ -152,7 +153,7 @@ pub fn identify(object: &mut Object) {
     }
 }
 
-/// Something of a uid's shape, from two different 64-bit hashes of the text (FNV-1a).
+/// A text with the format of a uid, from two different 64-bit hashes of `text` (FNV-1a).
 pub fn made_up_uid(text: &str) -> Symbol {
     let hash = |basis: u64| {
         text.bytes()
@@ -170,7 +171,7 @@ pub fn made_up_uid(text: &str) -> Symbol {
     .into()
 }
 
-/// All of the above for an object that is about to be created, after its defaults.
+/// Does all of the above for an object that is about to be created, after its defaults.
 pub fn admit(object: &mut Object, classes: &PriorityClasses) -> Result<(), UnknownPriorityClass> {
     identify(object);
     let Object::Pod(pod) = object else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! One object from JSON or YAML: what kind it is, its typed form, and errors that name the
-//! field. The kinds that the scheduler does not read are recognised and left undecoded.
+//! Decoding one object from JSON or YAML: its kind, its typed form, and errors that name the field.
+//! Kinds that the scheduler does not read are recognized and left undecoded.
 
 mod header;
 mod legacy;
@@ -22,7 +22,7 @@ pub enum Text<'a> {
     Yaml(&'a str),
 }
 
-/// What an object turned out to be.
+/// The result of decoding an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoded {
     /// An object of a kind that the scheduler reads.
@@ -38,7 +38,7 @@ pub struct DecodeError {
     pub object: String,
     /// The field, `spec.containers[0].resources.requests.cpu`; "" for the whole object.
     pub path: String,
-    /// What is wrong with it.
+    /// The error.
     pub message: String,
     /// Line and column in the text, both from 1, where known.
     pub position: Option<(usize, usize)>,
@@ -56,20 +56,19 @@ impl fmt::Display for DecodeError {
 }
 
 api_structs! {
-    /// The fields that say what an object is.
+    /// The fields that identify an object's kind.
     pub struct TypeMeta {
         pub api_version: Symbol,
         pub kind: Symbol,
     }
 }
 
-/// Decodes one object. `expected` is the kind to assume, as for the items of a `PodList`,
-/// which need not name it; without it the object must say what it is.
+/// Decodes one object. `expected` is the kind to assume, as for the items of a `PodList`, which
+/// need not name it; without it the object must name its kind.
 pub fn decode(text: Text<'_>, expected: Option<Kind>) -> Result<Decoded, DecodeError> {
     let types = match (header::scan(text), expected) {
         (Some(types), _) => types,
-        // Items of a typed list rarely have a header; looking for one in vain costs as much
-        // as decoding.
+        // Items of a typed list rarely have a header; searching for one costs as much as decoding.
         (None, Some(_)) => TypeMeta::default(),
         (None, None) => types_of(text)?,
     };
@@ -86,16 +85,15 @@ pub fn decode(text: Text<'_>, expected: Option<Kind>) -> Result<Decoded, DecodeE
     Ok(Decoded::Object(object))
 }
 
-/// Decodes an item of a list of `kind`s in `api_version`: what it is is known, so it is not
-/// looked for.
+/// Decodes an item of a list of `kind`s in `api_version`, without looking for its header.
 pub fn decode_item(json: &str, kind: Kind, api_version: &str) -> Result<Object, DecodeError> {
     let mut object = decode_kind(Text::Json(json), kind, api_version)?;
     object.compact();
     Ok(object)
 }
 
-/// Decodes the object that a JSON text begins with in a single pass; gives the length of its
-/// text too. `None` for all that needs a closer look: call [`decode`] with the object's text.
+/// Decodes the object at the start of a JSON text in a single pass, and returns the length of its
+/// text too. `None` for any that needs more than that: call [`decode`] with the object's text.
 pub fn decode_leading(json: &str, expected: Option<Kind>) -> Option<(Decoded, usize)> {
     let types = header::scan(Text::Json(json)).unwrap_or_default();
     let kind = match (types.kind.as_str(), expected) {
@@ -116,8 +114,7 @@ pub fn decode_leading(json: &str, expected: Option<Kind>) -> Option<(Decoded, us
     Some((Decoded::Object(object), length))
 }
 
-/// The kind of the object that a JSON text begins with, where it can be read off the first
-/// fields.
+/// The kind of the object at the start of a JSON text, if its first fields contain it.
 pub fn leading_kind(json: &str) -> Option<Symbol> {
     header::scan(Text::Json(json)).map(|types| types.kind)
 }
@@ -167,12 +164,12 @@ fn field_path(path: &serde_path_to_error::Path) -> String {
     if path == "." { String::new() } else { path }
 }
 
-/// A second, slower reading that finds out the field and the object's name.
+/// Decodes a second time, more slowly, to find the field and the object's name.
 fn explain(text: Text<'_>, kind: Kind, found: DecodeError) -> DecodeError {
     let Ok(value) = to_value(text) else { return named(kind, found) };
     match from_value(kind, value) {
         Err(error) => DecodeError { position: found.position, ..error },
-        // Only the text itself is at fault, such as a field given twice.
+        // Only the text itself is invalid, for example because a field occurs twice.
         Ok(object) => DecodeError { object: object.key().to_string(), ..found },
     }
 }
@@ -181,7 +178,7 @@ fn named(kind: Kind, error: DecodeError) -> DecodeError {
     DecodeError { object: kind.to_string(), ..error }
 }
 
-/// The object's name as far as it can be read: `Pod shop/web-0`.
+/// The object's name as far as it can be decoded: `Pod shop/web-0`.
 fn describe(kind: Kind, value: &serde_json::Value) -> String {
     let field = |name: &str| value["metadata"][name].as_str().filter(|text| !text.is_empty());
     match (field("namespace"), field("name").or_else(|| field("generateName"))) {
@@ -226,7 +223,7 @@ fn to_value(text: Text<'_>) -> Result<serde_json::Value, DecodeError> {
     }
 }
 
-/// The decoder's message without the position it ends in.
+/// The decoder's message without its position at the end.
 pub fn json_error(error: &serde_json::Error) -> DecodeError {
     let position = (error.line() > 0).then(|| (error.line(), error.column().max(1)));
     let message = error.to_string();
@@ -238,7 +235,7 @@ pub fn json_error(error: &serde_json::Error) -> DecodeError {
     }
 }
 
-/// The decoder's message without the position it ends in.
+/// The decoder's message without its position at the end.
 pub fn yaml_error(error: &serde_yaml::Error) -> DecodeError {
     let position = error.location().map(|at| (at.line(), at.column()));
     let mut message = error.to_string();

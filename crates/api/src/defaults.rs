@@ -1,7 +1,7 @@
-//! What the API server fills in before it stores an object, as far as the scheduler reads it
-//! (`pkg/apis/*/v1*/defaults.go` and the declared defaults of 1.36).
+//! The defaults that the API server sets before it stores an object, as far as the scheduler reads
+//! them (`pkg/apis/*/v1*/defaults.go` and the declared defaults of 1.36).
 //!
-//! Left out: `timeAdded` of device taints, which is the clock's time and decides nothing.
+//! Left out: `timeAdded` of device taints, which is the current time and affects no decision.
 
 mod pod;
 
@@ -17,7 +17,7 @@ use crate::{
     ResourceSlice, StorageClass, VolumeBindingMode,
 };
 
-/// Fills in the defaults. Applying them again changes nothing.
+/// Sets the defaults. Applying them again changes nothing.
 pub fn apply(object: &mut Object) {
     match object {
         Object::Pod(pod) => pod::apply(Arc::make_mut(pod)),
@@ -59,7 +59,7 @@ pub fn apply(object: &mut Object) {
     }
 }
 
-/// Amounts are kept in thousandths at the finest.
+/// The API server stores amounts with a precision of at most thousandths.
 fn round_up(amounts: &mut ResourceList) {
     for (_, amount) in amounts.iter_mut() {
         amount.round_up(MILLI);

@@ -1,6 +1,6 @@
-//! Patterns for names, as shells write them.
+//! Patterns for names, as in shells.
 
-/// `*` stands for any text, `?` for any one character.
+/// Whether the text matches; `*` stands for any text, `?` for any one character.
 pub fn glob(pattern: &str, text: &str) -> bool {
     let mut tail = pattern.chars();
     match tail.next() {

@@ -1,10 +1,9 @@
-//! Interned strings: every name, label and value of a cluster is kept once and
-//! compared as a `u32`. All layers share this table.
+//! Interned strings: every name, label and value of a cluster is stored once and compared as a
+//! `u32`. All layers share this table.
 //!
-//! A [`Symbol`] is only an identity: nothing may depend on its number, which
-//! differs from run to run with the order of arrival. Ordering is by text.
-//! The table only grows; a cluster's strings repeat so much that this is what
-//! makes 150,000 pods fit into memory.
+//! A [`Symbol`] is only an identity: nothing may depend on its number, which differs from run to
+//! run with the order of arrival. Ordering is by text. The table only grows; a cluster's strings
+//! repeat so often that interning makes 150,000 pods fit into memory.
 
 use std::cmp;
 use std::fmt;
@@ -18,27 +17,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Strings per chunk of the id → text table.
 const CHUNK: usize = 1 << 14;
-/// Chunks at most: 2^16 × 2^14 = 2^30 distinct strings.
+/// Maximum number of chunks: 2^16 × 2^14 = 2^30 distinct strings.
 const CHUNKS: usize = 1 << 16;
-/// Locks.
+/// Number of shards, each with a lock.
 const SHARD_COUNT: usize = 64;
 /// Bytes allocated at once for texts.
 const BLOCK: usize = 1 << 14;
 
 type Chunk = Box<[OnceLock<&'static str>]>;
 
-/// Text by id. Reading takes no lock; a slot is written once, before its id is handed out.
+/// Text by id. Reading takes no lock; a slot is written once, before its id is returned.
 static TEXT: [OnceLock<Chunk>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
-/// Text → id, in shards by hash: threads that decode input side by side rarely meet at a lock.
+/// Text → id, in shards by hash: threads that decode input in parallel rarely contend for a lock.
 static SHARDS: [Mutex<Shard>; SHARD_COUNT] = [const { Mutex::new(Shard::new()) }; SHARD_COUNT];
 static HASHER: OnceLock<DefaultHashBuilder> = OnceLock::new();
 /// The next id; 0 is the empty string.
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
-/// The strings whose hash leads here.
+/// The strings with hashes of this shard.
 struct Shard {
     ids: HashTable<u32>,
-    /// What is left of the last block that texts are copied into.
+    /// The rest of the last block into which texts are copied.
     free: &'static mut [u8],
 }
 
@@ -59,14 +58,14 @@ impl Symbol {
         }
         let hasher = HASHER.get_or_init(DefaultHashBuilder::default);
         let hash = hasher.hash_one(text);
-        // The table within a shard uses the low and the topmost bits.
+        // The table within a shard uses the lowest and the highest bits.
         let shard = &SHARDS[(hash >> 32) as usize % SHARD_COUNT];
-        // Interning leaves no half-made state behind, so a poisoned lock is still sound.
+        // Interning leaves no inconsistent state behind, so a poisoned lock is still valid.
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         shard.intern(text, hash, hasher)
     }
 
-    /// The symbol of a text that was interned before; leaves nothing behind.
+    /// The symbol of a text if it was interned before; otherwise nothing is interned.
     pub fn known(text: &str) -> Option<Symbol> {
         let hash = HASHER.get_or_init(DefaultHashBuilder::default).hash_one(text);
         let shard = SHARDS[(hash >> 32) as usize % SHARD_COUNT].lock();
@@ -75,8 +74,8 @@ impl Symbol {
         found.or_else(|| text.is_empty().then_some(Symbol::EMPTY))
     }
 
-    /// A number that no other symbol has in this process. Another run gives other numbers, so no
-    /// order may depend on it.
+    /// A number that no other symbol has in this process. It differs between runs, so no order may
+    /// depend on it.
     #[inline]
     pub fn number(self) -> u32 {
         self.0
@@ -92,7 +91,7 @@ impl Symbol {
     }
 }
 
-/// How many strings are interned.
+/// Number of interned strings.
 pub fn count() -> usize {
     NEXT.load(Ordering::Relaxed) as usize - 1
 }
@@ -112,7 +111,7 @@ impl Shard {
         Symbol(id)
     }
 
-    /// Copies the text to where it stays. Blocks save the allocator's cost for each string.
+    /// Copies the text to its final memory. Blocks save the allocator's cost for each string.
     fn keep(&mut self, text: &str) -> &'static str {
         if text.len() > BLOCK / 4 {
             return Box::leak(text.into());
@@ -123,7 +122,7 @@ impl Shard {
         let (kept, free) = std::mem::take(&mut self.free).split_at_mut(text.len());
         self.free = free;
         kept.copy_from_slice(text.as_bytes());
-        // Never an error: the bytes are a text's.
+        // Not an error: the bytes are those of a text.
         std::str::from_utf8(kept).unwrap_or_default()
     }
 }
@@ -213,8 +212,8 @@ impl<'de> Deserialize<'de> for Symbol {
                 Ok(Symbol::new(text))
             }
         }
-        // Not `deserialize_str`, for which YAML decoders turn `1` and `true` into text: the API
-        // refuses such values unless they are quoted.
+        // Not `deserialize_str`, for which YAML decoders convert `1` and `true` to text: the API
+        // rejects such values unless they are quoted.
         deserializer.deserialize_any(Visitor)
     }
 }

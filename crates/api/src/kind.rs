@@ -19,7 +19,7 @@ macro_rules! kinds {
         #[allow(missing_docs)]
         pub enum Kind { $($kind),* }
 
-        /// In the order of the variants, so that a kind is its own index.
+        /// In the order of the variants, so that a kind is its index.
         const TABLE: &[Row] = &[$(Row {
             kind: Kind::$kind, name: $name, plural: $plural, short: $short, group: $group, namespaced: $namespaced,
         }),*];
@@ -77,20 +77,20 @@ impl Kind {
         self.row().group
     }
 
-    /// True if objects of this kind live in a namespace.
+    /// Whether the kind is namespaced.
     pub fn is_namespaced(self) -> bool {
         self.row().namespaced
     }
 
-    /// The kind of an object with these `apiVersion` and `kind` fields. An absent
-    /// `apiVersion` is taken as meant, another group's kind of the same name is not ours.
+    /// The kind of an object with these `apiVersion` and `kind` fields. With an empty `apiVersion`
+    /// the kind alone decides; a kind of that name in another group is not ours.
     pub fn of(api_version: &str, kind: &str) -> Option<Kind> {
         let row = TABLE.iter().find(|row| row.name == kind)?;
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
         (api_version.is_empty() || group == row.group).then_some(row.kind)
     }
 
-    /// The kind by any name that a user types: `Pod`, `pods`, `po`, whatever the case.
+    /// The kind by any name that a user types: `Pod`, `pods`, `po`, case-insensitive.
     pub fn by_name(name: &str) -> Option<Kind> {
         let is_named = |row: &&Row| {
             let names = [row.name, row.plural, row.short];

@@ -1,10 +1,10 @@
-//! Kubernetes objects, slim: typed structs with only the fields that kube-scheduler
+//! Kubernetes objects in a compact form: typed structs with only the fields that kube-scheduler
 //! 1.36 reads, under the API's own names, on interned strings.
 //!
-//! Every type is re-exported here: [`Pod`], [`Node`], [`Object`] for an object of any kind. To
-//! read documents start at [`yaml`] and [`decode`](mod@decode); [`admission`] and [`defaults`] do to an object
-//! what an API server does before it stores one. [`quantity`] and [`selector`] follow upstream to
-//! the last digit and error text. Strings that occur many times are [`intern::Symbol`]s, and
+//! Every type is re-exported here: [`Pod`], [`Node`], [`Object`] for an object of any kind. To read
+//! documents start at [`yaml`] and [`decode`](mod@decode); [`admission`] and [`defaults`] do to an
+//! object what an API server does before it stores one. [`quantity`] and [`selector`] follow
+//! upstream to the last digit and error text. Strings that occur often are [`intern::Symbol`]s, and
 //! equal values are stored once ([`shared`]).
 
 mod macros;

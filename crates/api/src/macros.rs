@@ -1,6 +1,6 @@
-//! How the API's structs and enumerations are declared: once each, with the
-//! decoding rules of the Go decoder (absent and `null` are the zero value,
-//! unknown fields are ignored) and without empty fields on output.
+//! Declaring the API's structs and enumerations: once each, with the decoding rules of the Go
+//! decoder (absent and `null` are the zero value, unknown fields are ignored) and without empty
+//! fields on output.
 
 use serde::{Deserialize, Deserializer};
 
@@ -13,13 +13,13 @@ where
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// True for the zero value, which is left out on output.
+/// Whether it is the zero value, which is omitted on output.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Declares structs of the API: camelCase names, lenient decoding, empty fields left out.
-/// The fields carry the API's own names and meaning, so only the struct is documented.
+/// Declares structs of the API: camelCase names, lenient decoding, empty fields omitted. The fields
+/// have the API's own names and meaning, so only the struct is documented.
 macro_rules! api_structs {
     ($($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* pub $field:ident: $type:ty),* $(,)? })*) => {$(
         $(#[$meta])*
@@ -37,8 +37,8 @@ macro_rules! api_structs {
     )*};
 }
 
-/// Declares an enumeration whose unknown texts upstream carries along: they end in `Other`,
-/// and the zero value is `Other("")`, the API's empty string.
+/// Declares an enumeration whose unknown values upstream keeps: they are stored in `Other`, and the
+/// zero value is `Other("")`, the API's empty string.
 macro_rules! open_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$meta])*
@@ -52,7 +52,7 @@ macro_rules! open_enum {
                 match self { $($name::$variant => $text,)* $name::Other(text) => text.as_str() }
             }
 
-            /// True where the field was not set.
+            /// Whether the field is not set.
             pub fn is_unset(self) -> bool {
                 self == $name::Other(crate::intern::Symbol::EMPTY)
             }
@@ -88,8 +88,8 @@ macro_rules! open_enum {
     };
 }
 
-/// Declares an enumeration where the API accepts nothing else: other text is an error that
-/// names the choices. An empty text is the default, as for an unset field.
+/// Declares an enumeration for which the API accepts no other values: any other text is an error
+/// that lists the valid ones. An empty text is the default, as for an unset field.
 macro_rules! closed_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? } default $default:ident) => {
         $(#[$meta])*
@@ -137,7 +137,7 @@ macro_rules! closed_enum {
 
 pub(crate) use {api_structs, closed_enum, open_enum};
 
-/// Decodes a string and hands it to `convert`, whose error becomes the decoder's.
+/// Decodes a string and passes it to `convert`, whose error becomes the decoder's.
 pub fn text<'de, D, T>(
     deserializer: D,
     convert: impl FnOnce(&str) -> Result<T, String>,

@@ -1,8 +1,7 @@
 //! Small maps keyed by interned names: labels, annotations, resource lists.
 //!
-//! They are sorted by the key's text, so that iteration order is the one users
-//! expect, and they are searched by comparing ids, which for the handful of
-//! entries that objects have beats hashing.
+//! They are sorted by the key's text, so that the iteration order is the one that users expect, and
+//! searched by comparing ids, which is faster than hashing for a handful of entries.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -48,12 +47,12 @@ impl<V> SymbolMap<V> {
         self.entries.get(at).map(|(_, value)| value)
     }
 
-    /// The value of `key`, to be changed in place.
+    /// The value of `key`, mutable.
     pub fn get_mut(&mut self, key: Symbol) -> Option<&mut V> {
         self.entries.iter_mut().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
-    /// True if `key` is there, whatever its value.
+    /// Whether there is an entry for `key`.
     pub fn contains_key(&self, key: Symbol) -> bool {
         self.get(key).is_some()
     }
@@ -63,7 +62,7 @@ impl<V> SymbolMap<V> {
         self.entries.len()
     }
 
-    /// True without entries.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -73,7 +72,7 @@ impl<V> SymbolMap<V> {
         self.entries.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Entries in the order of the keys' text, values to be changed in place.
+    /// Entries in the order of the keys' text, with mutable values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (Symbol, &mut V)> {
         self.entries.iter_mut().map(|(name, value)| (*name, value))
     }
@@ -83,7 +82,7 @@ impl<V> SymbolMap<V> {
         self.entries.iter().map(|(name, _)| *name)
     }
 
-    /// Sets `key`; returns the value it had.
+    /// Sets `key` and returns its former value.
     pub fn insert(&mut self, key: Symbol, value: V) -> Option<V> {
         match self.entries.binary_search_by(|(name, _)| name.cmp(&key)) {
             Ok(at) => Some(std::mem::replace(&mut self.entries[at].1, value)),
@@ -96,7 +95,7 @@ impl<V> SymbolMap<V> {
         }
     }
 
-    /// Removes `key`; returns the value it had.
+    /// Removes `key` and returns its value.
     pub fn remove(&mut self, key: Symbol) -> Option<V> {
         let at = self.entries.iter().position(|(name, _)| *name == key)?;
         let mut entries = std::mem::take(&mut self.entries).into_vec();
@@ -106,7 +105,7 @@ impl<V> SymbolMap<V> {
     }
 }
 
-/// Later entries win over earlier ones of the same name, as in Go's decoder.
+/// A later entry overrides an earlier one of the same name, as in Go's decoder.
 impl<V> FromIterator<(Symbol, V)> for SymbolMap<V> {
     fn from_iter<I: IntoIterator<Item = (Symbol, V)>>(entries: I) -> Self {
         let mut entries: Vec<_> = entries.into_iter().collect();
@@ -140,8 +139,8 @@ impl<V: Serialize> Serialize for SymbolMap<V> {
     }
 }
 
-/// A key; unlike values, numbers and truth values in YAML count as text here, as in the
-/// API's conversion to JSON.
+/// A key. Unlike in values, numbers and booleans in YAML are accepted as text, as in the API's
+/// conversion to JSON.
 pub struct Key(pub Symbol);
 
 impl<'de> Deserialize<'de> for Key {

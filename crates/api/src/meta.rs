@@ -1,5 +1,5 @@
-//! `metadata` and what all kinds share: object metadata, owner references,
-//! conditions, label selectors as written, node selectors as written.
+//! `metadata` and types that all kinds share: object metadata, owner references, conditions, label
+//! selectors as written, node selectors as written.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use crate::map::Key;
 use crate::shared::pooled;
 use crate::{Labels, ResourceVersion, SharedList, Time};
 
-/// kubectl's copy of the whole object, which would double what an object takes.
+/// kubectl's copy of the whole object, which would double its memory.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// `metav1.ObjectMeta`, without managed fields and without the annotation in which kubectl
-/// keeps a copy of the object.
+/// `metav1.ObjectMeta`, without managed fields and without the annotation in which kubectl stores a
+/// copy of the object.
 #[derive(Clone, Debug, Default, PartialEq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)]

@@ -29,7 +29,7 @@ api_structs! {
         pub time_added: Option<Time>,
     }
 
-    /// What a node has. An absent `allocatable` is defaulted from `capacity`.
+    /// A node's status. An absent `allocatable` is defaulted from `capacity`.
     pub struct NodeStatus {
         pub capacity: Option<ResourceList>,
         pub allocatable: Option<ResourceList>,
@@ -38,7 +38,7 @@ api_structs! {
         pub declared_features: Vec<Symbol>,
     }
 
-    /// An image on a node: all its names, and its size in bytes. Many nodes have the same.
+    /// An image on a node: all its names, and its size in bytes. Many nodes share the same.
     pub struct ContainerImage {
         pub names: Vec<Symbol>,
         pub size_bytes: i64,
@@ -48,7 +48,7 @@ api_structs! {
 pooled!(ContainerImage);
 
 impl Node {
-    /// The allocatable amounts; none where the node reports none.
+    /// The allocatable amounts; none if the node reports none.
     pub fn allocatable(&self) -> impl Iterator<Item = (Symbol, &crate::Quantity)> {
         self.status.allocatable.iter().flat_map(|amounts| amounts.iter())
     }

@@ -25,7 +25,7 @@ macro_rules! object {
                 match self { $(Object::$kind(object) => &object.metadata),* }
             }
 
-            /// The object's metadata, to be changed; a shared object is copied first.
+            /// The object's metadata, mutable; a shared object is copied first.
             pub fn metadata_mut(&mut self) -> &mut ObjectMeta {
                 match self { $(Object::$kind(object) => &mut Arc::make_mut(object).metadata),* }
             }
@@ -40,7 +40,7 @@ macro_rules! object {
                 })
             }
 
-            /// Decodes the object of a known kind that a JSON text begins with; gives the
+            /// Decodes the object of a known kind at the start of a JSON text, and returns the
             /// length of its text too.
             pub fn read_leading(kind: Kind, json: &str) -> serde_json::Result<(Object, usize)> {
                 match kind {
@@ -71,14 +71,14 @@ macro_rules! object {
     };
 }
 
-/// The value that a JSON text begins with, and the length of its text.
+/// The value at the start of a JSON text, and the length of its text.
 pub fn leading_value<'a, T: serde::Deserialize<'a>>(
     json: &'a str,
 ) -> serde_json::Result<(T, usize)> {
     let mut values = serde_json::Deserializer::from_str(json).into_iter();
     match values.next() {
         Some(value) => value.map(|value| (value, values.byte_offset())),
-        // Nothing but blanks: asked for anew, it is the error about that.
+        // Only whitespace: decoding it again yields the error.
         None => serde_json::from_str(json).map(|value| (value, json.len())),
     }
 }
@@ -91,7 +91,7 @@ object! {
 }
 
 impl Object {
-    /// Gives back the memory that decoding took beyond the object's need.
+    /// Frees the memory that decoding used beyond the object's need.
     pub fn compact(&mut self) {
         match self {
             Object::Pod(pod) => Arc::make_mut(pod).compact(),
@@ -100,25 +100,25 @@ impl Object {
                 status.images.shrink_to_fit();
                 status.conditions.shrink_to_fit();
             }
-            // Of the others there are few.
+            // There are few objects of the other kinds.
             _ => {}
         }
     }
 }
 
-/// What identifies an object: kind, namespace ("" where there is none) and name.
+/// The key of an object: kind, namespace ("" for cluster-scoped kinds) and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
     /// The kind.
     pub kind: Kind,
-    /// The namespace, "" for kinds without one.
+    /// The namespace, "" for cluster-scoped kinds.
     pub namespace: Symbol,
     /// The name.
     pub name: Symbol,
 }
 
 impl Object {
-    /// What identifies the object.
+    /// The object's key.
     pub fn key(&self) -> ObjectKey {
         let metadata = self.metadata();
         let namespaced = self.kind().is_namespaced();
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(Object::from(pod).key().to_string(), "Pod shop/web-0");
         let mut node = api::Node::default();
         node.metadata.name = "node-1".into();
-        // A namespace on a kind without one is ignored by the API.
+        // The API ignores a namespace on a cluster-scoped kind.
         node.metadata.namespace = "shop".into();
         assert_eq!(Object::from(node).key().to_string(), "Node node-1");
     }

@@ -16,7 +16,7 @@ api_structs! {
         pub status: PodStatus,
     }
 
-    /// What a pod asks for.
+    /// The specification of a pod.
     pub struct PodSpec {
         pub node_name: Symbol,
         pub scheduler_name: Symbol,
@@ -44,7 +44,7 @@ api_structs! {
         pub os: Option<PodOs>,
     }
 
-    /// The operating system a pod is for.
+    /// The operating system of a pod.
     pub struct PodOs {
         pub name: Symbol,
     }
@@ -75,13 +75,13 @@ api_structs! {
         pub exit_codes: Option<ContainerRestartRuleOnExitCodes>,
     }
 
-    /// The exit codes that a restart rule is for.
+    /// The exit codes to which a restart rule applies.
     pub struct ContainerRestartRuleOnExitCodes {
         pub operator: Symbol,
         pub values: Vec<i32>,
     }
 
-    /// Requests and limits. `requests: None` and an empty map differ: see `api::defaults`.
+    /// Requests and limits. `requests: None` and an empty map differ: see `defaults`.
     pub struct ResourceRequirements {
         pub requests: Option<ResourceList>,
         pub limits: Option<ResourceList>,
@@ -103,14 +103,14 @@ api_structs! {
         pub toleration_seconds: Option<i64>,
     }
 
-    /// A named resource claim of a pod: either of the two references is set.
+    /// A named resource claim of a pod: one of the two references is set.
     pub struct PodResourceClaim {
         pub name: Symbol,
         pub resource_claim_name: Option<Symbol>,
         pub resource_claim_template_name: Option<Symbol>,
     }
 
-    /// A gate that keeps a pod out of scheduling while it is there.
+    /// A gate that keeps a pod from being scheduled until it is removed.
     pub struct PodSchedulingGate {
         pub name: Symbol,
     }
@@ -120,7 +120,7 @@ api_structs! {
         pub pod_group_name: Option<Symbol>,
     }
 
-    /// What has become of a pod.
+    /// The status of a pod.
     pub struct PodStatus {
         pub phase: PodPhase,
         pub conditions: Vec<Condition>,
@@ -138,26 +138,26 @@ api_structs! {
         pub resources: Option<Box<ResourceRequirements>>,
     }
 
-    /// A container's state, as far as resizing in place needs it.
+    /// A container's status, as far as in-place resizing needs it.
     pub struct ContainerStatus {
         pub name: Symbol,
         pub allocated_resources: Option<ResourceList>,
         pub resources: Option<ResourceRequirements>,
     }
 
-    /// The claim made for a `PodResourceClaim`; none where the claim was not needed.
+    /// The claim generated for a `PodResourceClaim`; none if the claim was not needed.
     pub struct PodResourceClaimStatus {
         pub name: Symbol,
         pub resource_claim_name: Option<Symbol>,
     }
 
-    /// The claim that the scheduler made for a pod's extended resources.
+    /// The claim that the scheduler created for a pod's extended resources.
     pub struct PodExtendedResourceClaimStatus {
         pub request_mappings: Vec<ContainerExtendedResourceRequest>,
         pub resource_claim_name: Symbol,
     }
 
-    /// Which request of that claim stands for which container's extended resource.
+    /// The request of that claim for a container's extended resource.
     pub struct ContainerExtendedResourceRequest {
         pub container_name: Symbol,
         pub resource_name: Symbol,
@@ -174,8 +174,8 @@ api_structs! {
 
 /// A topology spread constraint.
 ///
-/// Not among the structs above because `when_unsatisfiable` is written out even where it is
-/// the default: extenders are sent pods and know no default for it.
+/// Not among the structs above because `when_unsatisfiable` is also written if it is the default:
+/// extenders are sent pods and have no default for it.
 #[derive(Clone, Debug, Default, PartialEq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)]
@@ -220,14 +220,14 @@ open_enum! {
 }
 
 closed_enum! {
-    /// What to do where a spread constraint cannot be met.
+    /// What to do if a spread constraint cannot be met.
     pub enum UnsatisfiableConstraintAction {
         DoNotSchedule = "DoNotSchedule", ScheduleAnyway = "ScheduleAnyway",
     } default DoNotSchedule
 }
 
 closed_enum! {
-    /// Whether a spread constraint counts nodes that the pod could not use.
+    /// Whether a spread constraint ignores nodes that the pod could not use.
     pub enum NodeInclusionPolicy { Honor = "Honor", Ignore = "Ignore" } default Honor
 }
 
@@ -278,25 +278,25 @@ impl Pod {
         format!("{}/{}", self.metadata.namespace, self.metadata.name)
     }
 
-    /// The pod's priority, 0 where none is set (`corev1helpers.PodPriority`).
+    /// The pod's priority, 0 if none is set (`corev1helpers.PodPriority`).
     pub fn priority(&self) -> i32 {
         self.spec.priority.unwrap_or(0)
     }
 
-    /// True once the pod runs no more (phase Succeeded or Failed).
+    /// Whether the pod has ended (phase Succeeded or Failed).
     pub fn is_terminal(&self) -> bool {
         matches!(self.status.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
-    /// True once deletion has been asked for.
+    /// Whether the pod is being deleted.
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 }
 
 impl Pod {
-    /// Leaves out of the status what no scheduler looks at: most of what a running pod's
-    /// status says. Clusters have very many pods.
+    /// Drops the parts of the status that the scheduler does not read, which are most of a running
+    /// pod's status. Clusters have very many pods.
     pub fn compact(&mut self) {
         let status = &mut self.status;
         status.conditions.retain(|condition| READ_CONDITIONS.contains(&condition.type_.as_str()));

@@ -42,8 +42,8 @@ api_structs! {
         pub pod_affinity_term: PodAffinityTerm,
     }
 
-    /// Which pods, in which namespaces, within which topology.
-    /// An absent `label_selector` selects no pod; an absent `namespace_selector` no namespace.
+    /// Which pods, in which namespaces, within which topology. An absent `label_selector` selects
+    /// no pod; an absent `namespace_selector` no namespace.
     pub struct PodAffinityTerm {
         pub label_selector: Option<LabelSelector>,
         pub namespaces: Vec<Symbol>,

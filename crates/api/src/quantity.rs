@@ -1,9 +1,9 @@
-//! `resource.Quantity`: amounts such as `100m`, `1.5Gi` or `2e3`, exact as upstream
-//! (`apimachinery/pkg/api/resource`), including what it does with values out of range.
+//! `resource.Quantity`: amounts such as `100m`, `1.5Gi` or `2e3`, exactly as upstream
+//! (`apimachinery/pkg/api/resource`), including the results for values out of range.
 //!
-//! An amount is a 64-bit number with a power of ten, as long as that is exact; where
-//! upstream goes on with arbitrary precision, this goes on with 128 bits, which is more
-//! than 10^29 at the finest precision there is (nano).
+//! An amount is a 64-bit number with a power of ten, as long as that is exact. Where upstream
+//! continues with arbitrary precision, this uses 128 bits, which is more than 10^29 at the finest
+//! precision (nano).
 
 mod amount;
 mod format;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::intern::Symbol;
 use amount::{Decimal, Int};
 
-/// The notation that a quantity was written in, and is printed in again.
+/// The notation in which a quantity was written, and in which it is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Format {
     /// `12M`, `100m`.
@@ -31,18 +31,18 @@ pub enum Format {
     DecimalExponent,
 }
 
-/// Why a text is not a quantity; the wording is upstream's.
+/// Why a text is not a quantity; the texts are upstream's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// Not of the shape number and suffix at all.
+    /// The text does not consist of a number and a suffix.
     #[error(
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
     )]
     Format,
-    /// The number is none.
+    /// The number is invalid.
     #[error("unable to parse numeric part of quantity")]
     Number,
-    /// The suffix is none.
+    /// The suffix is invalid.
     #[error("unable to parse quantity's suffix")]
     Suffix,
 }
@@ -54,15 +54,15 @@ pub const MILLI: i32 = -3;
 #[derive(Clone, Debug)]
 enum Amount {
     Int(Int),
-    /// Boxed: it is rare, and quantities are many.
+    /// Boxed, because it is rare and there are many quantities.
     Decimal(Box<Decimal>),
 }
 
-/// An amount of a resource. Equality and order are those of the number, whatever the notation.
+/// An amount of a resource. Equality and order compare the number, not the notation.
 #[derive(Clone, Debug)]
 pub struct Quantity {
     amount: Amount,
-    /// The text as written, where it is kept though it is not the canonical form.
+    /// The text as written, if it is kept although it is not the canonical form.
     written: Symbol,
     format: Format,
 }
@@ -96,7 +96,7 @@ impl Quantity {
         Quantity::from_int(Int { value, scale: MILLI }, format)
     }
 
-    /// Reads a quantity (upstream's `ParseQuantity`).
+    /// Parses a quantity (upstream's `ParseQuantity`).
     pub fn parse(text: &str) -> Result<Quantity, QuantityError> {
         parse::parse(text)
     }
@@ -106,12 +106,14 @@ impl Quantity {
         self.format
     }
 
-    /// The amount in units, rounded away from zero; out of range it is as wrong as upstream's.
+    /// The amount in units, rounded away from zero; out of range the result is the same as
+    /// upstream's.
     pub fn value(&self) -> i64 {
         self.scaled_value(0)
     }
 
-    /// The amount in thousandths, rounded away from zero; out of range it is as wrong as upstream's.
+    /// The amount in thousandths, rounded away from zero; out of range the result is the same as
+    /// upstream's.
     pub fn milli_value(&self) -> i64 {
         self.scaled_value(MILLI)
     }
@@ -141,15 +143,15 @@ impl Quantity {
         if scale == 0 { mantissa } else { mantissa * 10f64.powi(scale) }
     }
 
-    /// True if not only the number but also its notation is the same: Go's `==` on the structs.
-    /// Numbers beyond 64 bits are behind pointers there, and never the same.
+    /// Whether number and notation are equal: Go's `==` on the structs. Numbers beyond 64 bits are
+    /// behind pointers there, and never equal.
     pub fn is_identical(&self, other: &Quantity) -> bool {
         let (Amount::Int(a), Amount::Int(b)) = (&self.amount, &other.amount) else { return false };
         (a.value, a.scale) == (b.value, b.scale)
             && (self.written, self.format) == (other.written, other.format)
     }
 
-    /// True if nothing.
+    /// Whether the amount is zero.
     pub fn is_zero(&self) -> bool {
         self.sign() == Ordering::Equal
     }
@@ -169,7 +171,7 @@ impl Quantity {
         }
     }
 
-    /// Adds `other`. Zero takes on the notation of what is added.
+    /// Adds `other`. Zero adopts the notation of `other`.
     pub fn add(&mut self, other: &Quantity) {
         self.written = Symbol::EMPTY;
         if self.is_zero() {
@@ -184,7 +186,7 @@ impl Quantity {
         self.amount = Amount::Decimal(Box::new(self.decimal().add(other.decimal())));
     }
 
-    /// Subtracts `other`. Zero takes on the notation of what is subtracted.
+    /// Subtracts `other`. Zero adopts the notation of `other`.
     pub fn sub(&mut self, other: &Quantity) {
         let mut negative = other.clone();
         negative.negate();
@@ -203,7 +205,7 @@ impl Quantity {
         };
     }
 
-    /// Multiplies by a whole number; false if upstream would call the result inexact.
+    /// Multiplies by an integer; `false` if upstream would call the result inexact.
     pub fn multiply(&mut self, factor: i64) -> bool {
         self.written = Symbol::EMPTY;
         if let Amount::Int(int) = &self.amount
@@ -226,7 +228,7 @@ impl Quantity {
         Quantity::from_decimal(Decimal { mantissa, scale }, self.format)
     }
 
-    /// Rounds away from zero to multiples of 10^`scale`; true if nothing was lost.
+    /// Rounds away from zero to multiples of 10^`scale`; `true` if the result is exact.
     pub fn round_up(&mut self, scale: i32) -> bool {
         match &self.amount {
             Amount::Int(int) if int.scale >= scale => true,
@@ -269,7 +271,7 @@ impl PartialEq for Quantity {
 
 impl Eq for Quantity {}
 
-/// By the number, as equality is.
+/// Hashes the number, consistent with equality.
 impl Hash for Quantity {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.decimal().reduced().hash(state);

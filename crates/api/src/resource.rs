@@ -1,5 +1,5 @@
-//! Dynamic resource allocation (`resource.k8s.io/v1`): claims, templates, slices, classes.
-//! Older versions are brought into this shape by `api::decode`.
+//! Dynamic resource allocation (`resource.k8s.io/v1`): claims, templates, slices, classes. `decode`
+//! converts older versions to this one.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ api_structs! {
         pub spec: ResourceSliceSpec,
     }
 
-    /// The devices, and the nodes that can use them.
+    /// The devices of a slice, and the nodes that can use them.
     pub struct ResourceSliceSpec {
         pub driver: Symbol,
         pub pool: ResourcePool,
@@ -33,7 +33,7 @@ api_structs! {
         pub resource_slice_count: i64,
     }
 
-    /// Counters that devices consume together.
+    /// Counters that devices share.
     pub struct CounterSet {
         pub name: Symbol,
         pub counters: BTreeMap<Symbol, Counter>,
@@ -61,13 +61,13 @@ api_structs! {
         pub node_allocatable_resource_mappings: BTreeMap<Symbol, NodeAllocatableResourceMapping>,
     }
 
-    /// How a device draws on a node's own resources.
+    /// How a device uses a node's own resources.
     pub struct NodeAllocatableResourceMapping {
         pub capacity_key: Option<Symbol>,
         pub allocation_multiplier: Option<Quantity>,
     }
 
-    /// What a device takes from a counter set.
+    /// What a device consumes of a counter set.
     pub struct DeviceCounterConsumption {
         pub counter_set: Symbol,
         pub counters: BTreeMap<Symbol, Counter>,
@@ -128,7 +128,7 @@ api_structs! {
         pub status: ResourceClaimStatus,
     }
 
-    /// What it asks for.
+    /// The specification of a claim.
     pub struct ResourceClaimSpec {
         pub devices: DeviceClaim,
     }
@@ -169,7 +169,7 @@ api_structs! {
         pub capacity: Option<CapacityRequirements>,
     }
 
-    /// Amounts asked of a device that can be shared.
+    /// Requested amounts of a device that can be shared.
     pub struct CapacityRequirements {
         pub requests: BTreeMap<Symbol, Quantity>,
     }
@@ -184,7 +184,7 @@ api_structs! {
         pub expression: Symbol,
     }
 
-    /// An attribute that the devices of some requests share, or differ in.
+    /// A constraint that the devices of some requests share an attribute, or differ in it.
     pub struct DeviceConstraint {
         pub requests: Vec<Symbol>,
         pub match_attribute: Option<Symbol>,
@@ -197,7 +197,7 @@ api_structs! {
         pub opaque: Option<OpaqueDeviceConfiguration>,
     }
 
-    /// Configuration that only a driver understands.
+    /// Configuration that is opaque except to a driver.
     pub struct OpaqueDeviceConfiguration {
         pub driver: Symbol,
         pub parameters: Option<serde_json::Value>,
@@ -212,7 +212,7 @@ api_structs! {
         pub toleration_seconds: Option<i64>,
     }
 
-    /// What a claim got, and who uses it.
+    /// The allocation of a claim, and its users.
     pub struct ResourceClaimStatus {
         pub allocation: Option<AllocationResult>,
         pub reserved_for: Vec<ResourceClaimConsumerReference>,
@@ -240,7 +240,7 @@ api_structs! {
         pub config: Vec<DeviceAllocationConfiguration>,
     }
 
-    /// One device for one request.
+    /// One device allocated for one request.
     pub struct DeviceRequestAllocationResult {
         pub request: Symbol,
         pub driver: Symbol,
@@ -255,7 +255,7 @@ api_structs! {
         pub consumed_capacity: BTreeMap<Symbol, Quantity>,
     }
 
-    /// Configuration that goes with the allocation.
+    /// Configuration of the allocation.
     pub struct DeviceAllocationConfiguration {
         pub source: AllocationConfigSource,
         pub requests: Vec<Symbol>,
@@ -278,7 +278,7 @@ api_structs! {
         pub spec: DeviceClassSpec,
     }
 
-    /// Which devices are in it.
+    /// The devices of a class.
     pub struct DeviceClassSpec {
         pub selectors: Vec<DeviceSelector>,
         pub config: Vec<DeviceClassConfiguration>,
@@ -290,19 +290,19 @@ api_structs! {
         pub opaque: Option<OpaqueDeviceConfiguration>,
     }
 
-    /// A rule that taints devices beside what their slices say.
+    /// A rule that taints devices in addition to the taints in their slices.
     pub struct DeviceTaintRule {
         pub metadata: ObjectMeta,
         pub spec: DeviceTaintRuleSpec,
     }
 
-    /// Which devices it taints, and how. Without a selector it taints all.
+    /// Which devices a rule taints, and how. Without a selector it taints all.
     pub struct DeviceTaintRuleSpec {
         pub device_selector: Option<DeviceTaintSelector>,
         pub taint: DeviceTaint,
     }
 
-    /// Devices by their names; what is absent matches all.
+    /// Selects devices by their names; an absent name matches all.
     pub struct DeviceTaintSelector {
         pub driver: Option<Symbol>,
         pub pool: Option<Symbol>,
@@ -315,7 +315,7 @@ api_structs! {
         pub spec: ResourceClaimTemplateSpec,
     }
 
-    /// What a claim made from it looks like.
+    /// The claims created from a template.
     pub struct ResourceClaimTemplateSpec {
         pub metadata: ObjectMeta,
         pub spec: ResourceClaimSpec,
@@ -340,6 +340,6 @@ open_enum! {
 }
 
 open_enum! {
-    /// Where a configuration came from.
+    /// The source of a configuration.
     pub enum AllocationConfigSource { FromClass = "FromClass", FromClaim = "FromClaim" }
 }

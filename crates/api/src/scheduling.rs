@@ -1,4 +1,4 @@
-//! Pod groups and workloads (`scheduling.k8s.io`, in the v1alpha2 shape of 1.36).
+//! Pod groups and workloads (`scheduling.k8s.io`, v1alpha2 as in 1.36).
 
 use crate::intern::Symbol;
 use crate::macros::{api_structs, open_enum};
@@ -23,16 +23,16 @@ api_structs! {
         pub priority: Option<i32>,
     }
 
-    /// Either policy is set.
+    /// One of the two policies is set.
     pub struct PodGroupSchedulingPolicy {
         pub basic: Option<BasicSchedulingPolicy>,
         pub gang: Option<GangSchedulingPolicy>,
     }
 
-    /// One by one, as without a group.
+    /// The pods are scheduled one by one, as without a group.
     pub struct BasicSchedulingPolicy {}
 
-    /// All or nothing, once `min_count` pods are there.
+    /// All or nothing: scheduling starts with `min_count` pods.
     pub struct GangSchedulingPolicy {
         pub min_count: i32,
     }
@@ -42,7 +42,7 @@ api_structs! {
         pub topology: Vec<TopologyConstraint>,
     }
 
-    /// All pods of the group within one value of this node label.
+    /// All pods of the group run within one value of this node label.
     pub struct TopologyConstraint {
         pub key: Symbol,
     }
@@ -54,24 +54,24 @@ api_structs! {
         pub resource_claim_template_name: Option<Symbol>,
     }
 
-    /// What has become of the group.
+    /// The status of a group.
     pub struct PodGroupStatus {
         pub conditions: Vec<Condition>,
         pub resource_claim_statuses: Vec<PodGroupResourceClaimStatus>,
     }
 
-    /// The claim made for a group's resource claim.
+    /// The claim generated for a group's resource claim.
     pub struct PodGroupResourceClaimStatus {
         pub name: Symbol,
         pub resource_claim_name: Option<Symbol>,
     }
 
-    /// The template that a group was made from.
+    /// The template from which a group was created.
     pub struct PodGroupTemplateReference {
         pub workload: Option<WorkloadPodGroupTemplateReference>,
     }
 
-    /// That template's workload and name.
+    /// The workload and name of that template.
     pub struct WorkloadPodGroupTemplateReference {
         pub workload_name: Symbol,
         pub pod_group_template_name: Symbol,
@@ -83,7 +83,7 @@ api_structs! {
         pub spec: WorkloadSpec,
     }
 
-    /// The templates and what made them.
+    /// The templates and their controller.
     pub struct WorkloadSpec {
         pub controller_ref: Option<TypedLocalObjectReference>,
         pub pod_group_templates: Vec<PodGroupTemplate>,
@@ -109,6 +109,6 @@ api_structs! {
 }
 
 open_enum! {
-    /// Whether a group's pods are disrupted one by one or all together.
+    /// Whether a group's pods are disrupted one by one or as a whole.
     pub enum DisruptionMode { Pod = "Pod", PodGroup = "PodGroup" }
 }

@@ -1,5 +1,5 @@
-//! Compiled selectors: label selectors, node selectors and tolerations as the scheduler
-//! matches them, with everything checked once and compared by interned id.
+//! Compiled selectors: label selectors, node selectors and tolerations as the scheduler matches
+//! them, validated once and compared by interned id.
 //!
 //! Upstream: `apimachinery/pkg/labels`, `component-helpers/scheduling/corev1/nodeaffinity`,
 //! `api/core/v1/toleration.go`.
@@ -20,21 +20,21 @@ pub use validate::{is_dns_subdomain, is_label_text};
 use crate::intern::Symbol;
 use crate::{LabelSelector, LabelSelectorOperator, Labels};
 
-/// A label selector, ready to match.
+/// A compiled label selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Selector {
-    /// Matches no labels at all: what an absent selector means.
+    /// Matches no labels: an absent selector.
     #[default]
     Nothing,
-    /// Matches any labels: what an empty selector means.
+    /// Matches any labels: an empty selector.
     Everything,
-    /// All requirements must hold; sorted by key.
+    /// All requirements must match; sorted by key.
     All(Box<[Requirement]>),
 }
 
 impl Selector {
-    /// Compiles a selector as written. Absent selects nothing, empty selects everything.
-    /// An error names what the API server would refuse.
+    /// Compiles a selector as written. Absent selects nothing, empty selects everything. The error
+    /// names what the API server would reject.
     pub fn new(written: Option<&LabelSelector>) -> Result<Selector, String> {
         let Some(written) = written else { return Ok(Selector::Nothing) };
         let labels = written
@@ -60,8 +60,8 @@ impl Selector {
         }
     }
 
-    /// All labels of a set, each with its value (`labels.SelectorFromSet`). An empty or absent
-    /// set selects everything. Keys and values are not checked.
+    /// Requires all labels of a set with their values (`labels.SelectorFromSet`). An empty or
+    /// absent set selects everything. Keys and values are not validated.
     pub fn from_labels(labels: &Labels) -> Selector {
         Selector::from_requirements(
             labels
@@ -71,12 +71,12 @@ impl Selector {
         )
     }
 
-    /// Reads kubectl's notation: `app=web,tier in (front,back),!canary`.
+    /// Parses kubectl's notation: `app=web,tier in (front,back),!canary`.
     pub fn parse(text: &str) -> Result<Selector, String> {
         parse::parse(text)
     }
 
-    /// All of these requirements; none selects everything.
+    /// All of these requirements; an empty list selects everything.
     pub fn from_requirements(mut requirements: Vec<Requirement>) -> Selector {
         if requirements.is_empty() {
             return Selector::Everything;
@@ -85,7 +85,7 @@ impl Selector {
         Selector::All(requirements.into_boxed_slice())
     }
 
-    /// The selector narrowed by more requirements; nothing stays nothing.
+    /// The selector narrowed by more requirements; `Nothing` stays `Nothing`.
     pub fn and(self, more: impl IntoIterator<Item = Requirement>) -> Selector {
         match self {
             Selector::Nothing => Selector::Nothing,
@@ -98,7 +98,7 @@ impl Selector {
         }
     }
 
-    /// True if the labels are selected.
+    /// Whether the selector matches the labels.
     pub fn matches(&self, labels: &Labels) -> bool {
         match self {
             Selector::Nothing => false,
@@ -109,12 +109,12 @@ impl Selector {
         }
     }
 
-    /// True if the selector does not restrict anything (upstream's `Empty`; false for nothing).
+    /// Whether the selector matches everything (upstream's `Empty`; false for `Nothing`).
     pub fn is_everything(&self) -> bool {
         *self == Selector::Everything
     }
 
-    /// The requirements, in the order of their keys; empty for nothing and everything.
+    /// The requirements in the order of their keys; empty for `Nothing` and `Everything`.
     pub fn requirements(&self) -> &[Requirement] {
         match self {
             Selector::All(requirements) => requirements,
@@ -157,7 +157,7 @@ impl LabelSelector {
     }
 }
 
-/// One error as it is, several different ones as a list (upstream's aggregate).
+/// A single error unchanged, several different ones as a list (upstream's aggregate).
 pub fn join_errors(errors: &[String]) -> String {
     let mut different: Vec<&str> = Vec::new();
     for error in errors {

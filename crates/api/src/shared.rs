@@ -1,9 +1,9 @@
-//! Values that many objects have in common, kept once.
+//! Values that many objects have in common, stored once.
 //!
-//! The pods of a controller differ in names and nodes, hardly in containers, volumes or
-//! tolerations. Decoding looks such parts up in a pool, so that a hundred thousand pods hold
-//! a few hundred lists of containers; the engine can tell equal parts by their address.
-//! A change copies the part first, and leaves the others alone.
+//! The pods of a controller differ in names and nodes, but hardly in containers, volumes or
+//! tolerations. Decoding looks up such parts in a pool, so that a hundred thousand pods hold a few
+//! hundred lists of containers, and the engine can detect equal parts by their address. A change
+//! copies the part first and does not affect other objects.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Locks of a pool.
+/// Number of shards of a pool, each with a lock.
 const SHARDS: usize = 16;
-/// Entries of a shard before it is first looked through for values that nobody has any more.
+/// Number of entries at which a shard is first swept for values that are no longer used.
 const FIRST_SWEEP: usize = 256;
 
 /// Values by content.
@@ -51,7 +51,7 @@ impl<T> Pool<T> {
 }
 
 impl<T: Hash + PartialEq> Pool<T> {
-    /// The pool's value that equals this one, which is added if there is none.
+    /// The pool's value that equals this one, added if there is none.
     pub fn share(&self, value: T) -> Arc<T> {
         let hash = self.hasher.get_or_init(DefaultHashBuilder::default).hash_one(&value);
         let shard = &self.shards[(hash >> 32) as usize % SHARDS];
@@ -75,7 +75,7 @@ impl<T> Default for Pool<T> {
     }
 }
 
-/// A list that objects share as long as none of them changes it. Behaves as a `Vec`.
+/// A list that objects share until one of them changes it. Behaves like a `Vec`.
 pub struct SharedList<T>(Option<Arc<Vec<T>>>);
 
 impl<T> SharedList<T>
@@ -91,7 +91,7 @@ where
         SharedList(Some(Vec::pool().share(values)))
     }
 
-    /// Changes the list and shares what it has become.
+    /// Changes the list and shares the result.
     pub fn update(&mut self, change: impl FnOnce(&mut Vec<T>))
     where
         T: Clone,
@@ -105,7 +105,7 @@ where
 }
 
 impl<T> SharedList<T> {
-    /// True if both are the same list in memory, and so equal; equal ones need not be.
+    /// Whether both are the same list in memory, and therefore equal. Equal lists may be separate.
     pub fn is_same(&self, other: &SharedList<T>) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,
@@ -207,7 +207,7 @@ where
     }
 }
 
-/// A value that objects share as long as none of them changes it. Behaves as a `T`.
+/// A value that objects share until one of them changes it. Behaves like a `T`.
 pub struct Shared<T>(Arc<T>);
 
 impl<T: Pooled> Shared<T> {
@@ -216,7 +216,7 @@ impl<T: Pooled> Shared<T> {
         Shared(T::pool().share(value))
     }
 
-    /// Changes the value and shares what it has become.
+    /// Changes the value and shares the result.
     pub fn update(&mut self, change: impl FnOnce(&mut T))
     where
         T: Clone,
@@ -290,7 +290,7 @@ impl<'de, T: Deserialize<'de> + Pooled> Deserialize<'de> for Shared<T> {
     }
 }
 
-/// Gives types a pool of their own.
+/// Declares a pool for each type.
 macro_rules! pooled {
     ($($type:ty),* $(,)?) => {$(
         impl crate::shared::Pooled for $type {

@@ -42,7 +42,7 @@ api_structs! {
         pub nfs: Option<Present>,
     }
 
-    /// The nodes a volume can be reached from.
+    /// The nodes from which a volume is accessible.
     pub struct VolumeNodeAffinity {
         pub required: Option<NodeSelector>,
     }
@@ -68,7 +68,8 @@ api_structs! {
         pub status: PersistentVolumeClaimStatus,
     }
 
-    /// What a claim asks for. An absent class is the cluster's default, an empty one is none.
+    /// The specification of a claim. An absent class is the cluster's default, an empty one is
+    /// none.
     pub struct PersistentVolumeClaimSpec {
         pub access_modes: Vec<PersistentVolumeAccessMode>,
         pub selector: Option<LabelSelector>,
@@ -85,7 +86,7 @@ api_structs! {
         pub limits: ResourceList,
     }
 
-    /// A claim's phase and what it got.
+    /// A claim's phase and actual capacity.
     pub struct PersistentVolumeClaimStatus {
         pub phase: PersistentVolumeClaimPhase,
         pub access_modes: Vec<PersistentVolumeAccessMode>,
@@ -104,7 +105,7 @@ api_structs! {
         pub allowed_topologies: Vec<TopologySelectorTerm>,
     }
 
-    /// One topology that a class may provision in: all expressions must match.
+    /// A topology in which a class may provision: all expressions must match.
     pub struct TopologySelectorTerm {
         pub match_label_expressions: Vec<TopologySelectorLabelRequirement>,
     }
@@ -146,7 +147,7 @@ api_structs! {
         pub spec: CsiDriverSpec,
     }
 
-    /// What the scheduler must know of a driver.
+    /// A driver's properties that the scheduler reads.
     pub struct CsiDriverSpec {
         pub attach_required: Option<bool>,
         pub storage_capacity: Option<bool>,
@@ -170,7 +171,7 @@ api_structs! {
         pub status: VolumeAttachmentStatus,
     }
 
-    /// Which volume, which node, which driver.
+    /// The volume, node and driver of an attachment.
     pub struct VolumeAttachmentSpec {
         pub attacher: Symbol,
         pub source: VolumeAttachmentSource,

@@ -1,4 +1,4 @@
-//! Points in time as the API writes them (RFC 3339), kept as microseconds.
+//! Points in time as in the API (RFC 3339), stored as microseconds.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Time(pub i64);
 
 impl Time {
-    /// Reads an RFC 3339 text; finer than microseconds is cut off.
+    /// Parses an RFC 3339 text; fractions finer than microseconds are truncated.
     pub fn parse(text: &str) -> Result<Time, String> {
         text.parse::<jiff::Timestamp>()
             .map(|time| Time(time.as_microsecond()))
@@ -17,7 +17,7 @@ impl Time {
     }
 }
 
-/// `2026-01-31T12:00:00Z`, with six digits of fraction where there is one.
+/// `2026-01-31T12:00:00Z`, with a six-digit fraction if it is not zero.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ok(time) = jiff::Timestamp::from_microsecond(self.0) else {

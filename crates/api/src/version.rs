@@ -1,4 +1,4 @@
-//! `resourceVersion`: a text that is different after every write.
+//! `resourceVersion`: a text that changes with every write.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::macros::text;
 
 /// The version of an object.
 ///
-/// Interned strings stay for good, and a cluster that is followed brings new versions all the
-/// time. API servers count them, and a number takes nothing; what is none is interned.
+/// Interned strings are never freed, and watching a cluster brings new versions all the time. API
+/// servers use numbers, which need no interning; any other text is interned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResourceVersion {
-    /// As API servers have them.
+    /// A number, as API servers use.
     Number(u64),
-    /// Anything else; empty where there is none.
+    /// Any other text; empty if there is none.
     Text(Symbol),
 }
 
@@ -37,7 +37,7 @@ impl Default for ResourceVersion {
 
 impl From<&str> for ResourceVersion {
     fn from(text: &str) -> ResourceVersion {
-        // Only what is printed as it was written.
+        // Only texts that are printed as they were written.
         let is_plain = text == "0" || text.starts_with(|first: char| ('1'..='9').contains(&first));
         match text.parse() {
             Ok(number) if is_plain => ResourceVersion::Number(number),

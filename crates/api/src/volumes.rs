@@ -1,5 +1,5 @@
-//! Volumes of pods (`core/v1 Volume`): the sources the scheduler looks into,
-//! and the mere presence of the others.
+//! Volumes of pods (`core/v1 Volume`): the sources that the scheduler reads, and the mere presence
+//! of the others.
 
 use std::fmt;
 use std::ops::Deref;
@@ -15,14 +15,14 @@ use crate::{ObjectMeta, PersistentVolumeClaimSpec};
 #[serde(default)]
 pub struct Present {}
 
-/// What the name of the volume with a pod's token begins with; a hyphen and five random
-/// characters follow.
+/// The prefix of the name of the volume with a pod's token; a hyphen and five random characters
+/// follow.
 const TOKEN_VOLUME: &str = "kube-api-access";
 
 /// The name of a pod's volume.
 ///
-/// The random end that the API server gives to the volume of the pod's token is left out.
-/// Nothing that is kept refers to it, and without it pods of one template share their volumes.
+/// The random suffix of the name that the API server gives to the token volume is dropped. No
+/// stored object refers to it, and without it pods of one template share their volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct VolumeName(Symbol);
@@ -86,18 +86,18 @@ api_structs! {
         pub nfs: Option<Present>,
     }
 
-    /// A claim in the pod's namespace.
+    /// A reference to a claim in the pod's namespace.
     pub struct PersistentVolumeClaimVolumeSource {
         pub claim_name: Symbol,
         pub read_only: bool,
     }
 
-    /// A claim made for this pod alone, named `POD-VOLUME`.
+    /// A claim created for this pod alone, named `POD-VOLUME`.
     pub struct EphemeralVolumeSource {
         pub volume_claim_template: Option<PersistentVolumeClaimTemplate>,
     }
 
-    /// What that claim looks like.
+    /// The template of that claim.
     pub struct PersistentVolumeClaimTemplate {
         pub metadata: ObjectMeta,
         pub spec: PersistentVolumeClaimSpec,

@@ -1,4 +1,4 @@
-//! Words that all layers above the engine need alike when they tell people something.
+//! Wording that all user-facing layers share.
 
 use std::fmt::Display;
 

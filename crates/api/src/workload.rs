@@ -1,4 +1,4 @@
-//! What groups pods: services and controllers (for default spreading), disruption
+//! Objects that select or group pods: services and controllers (for default spreading), disruption
 //! budgets, priority classes and namespaces.
 
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ api_structs! {
         pub spec: ServiceSpec,
     }
 
-    /// The pods behind a service; no selector selects none.
+    /// The selector of a service; without one it selects no pods.
     pub struct ServiceSpec {
         pub selector: Option<Labels>,
     }
@@ -36,7 +36,7 @@ api_structs! {
         pub spec: ReplicationControllerSpec,
     }
 
-    /// Its pods.
+    /// The selector of a replication controller.
     pub struct ReplicationControllerSpec {
         pub replicas: Option<i32>,
         pub selector: Option<Labels>,
@@ -49,7 +49,7 @@ api_structs! {
         pub spec: ReplicaSetSpec,
     }
 
-    /// Its pods.
+    /// The selector of a replica set.
     pub struct ReplicaSetSpec {
         pub replicas: Option<i32>,
         pub selector: Option<LabelSelector>,
@@ -62,7 +62,7 @@ api_structs! {
         pub spec: StatefulSetSpec,
     }
 
-    /// Its pods.
+    /// The selector of a stateful set.
     pub struct StatefulSetSpec {
         pub replicas: Option<i32>,
         pub service_name: Symbol,
@@ -70,7 +70,7 @@ api_structs! {
         pub template: PodTemplateSpec,
     }
 
-    /// The pods that a controller makes.
+    /// The template of the pods that a controller creates.
     pub struct PodTemplateSpec {
         pub metadata: ObjectMeta,
         pub spec: PodSpec,
@@ -83,14 +83,14 @@ api_structs! {
         pub status: PodDisruptionBudgetStatus,
     }
 
-    /// Which pods it protects. An absent selector selects none.
+    /// The pods that a budget protects. An absent selector selects none.
     pub struct PodDisruptionBudgetSpec {
         pub min_available: Option<IntOrString>,
         pub max_unavailable: Option<IntOrString>,
         pub selector: Option<LabelSelector>,
     }
 
-    /// How many disruptions it still allows; the scheduler reads only this.
+    /// The status of a budget. The scheduler reads `disruptions_allowed` and `disrupted_pods`.
     pub struct PodDisruptionBudgetStatus {
         pub disruptions_allowed: i32,
         pub current_healthy: i32,

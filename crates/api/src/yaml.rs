@@ -1,22 +1,22 @@
-//! YAML text, read with a limit on how deep flow collections (`[…]`, `{…}`) nest. The reader
-//! looks at every open one for each token, so that depth times length would be its work, and
-//! refuses what is deeper only once all of it is scanned.
+//! Decoding YAML with a limit on the nesting of flow collections (`[…]`, `{…}`). The YAML decoder
+//! visits every open one for each token, so that its work grows with depth times length, and it
+//! rejects deep nesting only after scanning everything.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde_yaml::{Deserializer, Error};
 
-/// Levels that may be nested in each other, as many as in JSON.
+/// Maximum nesting depth, the same as for JSON.
 pub const MAX_DEPTH: usize = 128;
 
-/// Reads a text with one document.
+/// Decodes a text with one document.
 ///
 /// # Errors
-/// It is no YAML, nests too deep or is not what `T` takes.
+/// It is not valid YAML, nests too deep, or cannot be decoded as `T`.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     T::deserialize(documents(text)?)
 }
 
-/// The documents of a text, each to be deserialized; or the only one.
+/// The documents of a text; each is then deserialized.
 ///
 /// # Errors
 /// The text nests too deep.
@@ -30,13 +30,13 @@ pub fn documents(text: &str) -> Result<Deserializer<'_>, Error> {
     }
 }
 
-/// Bytes in which a tag or an anchor is looked for in front of a value.
+/// Maximum length in bytes of a tag or an anchor in front of a value.
 const PROPERTY: usize = 64;
 
 /// The line, from 1, in which flow collections nest deeper than [`MAX_DEPTH`].
 fn too_deep(text: &str) -> Option<usize> {
     let mut brackets = Depth::default();
-    // Most texts never open so many brackets, wherever these stand.
+    // Most texts never open so many brackets, in whatever context.
     if !text.bytes().any(|byte| brackets.exceeds(byte)) {
         return None;
     }
@@ -44,12 +44,12 @@ fn too_deep(text: &str) -> Option<usize> {
     Some(1 + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count())
 }
 
-/// How many collections are open.
+/// Number of open collections.
 #[derive(Default)]
 struct Depth(usize);
 
 impl Depth {
-    /// Takes the next byte in. Whether it opens one too many.
+    /// Processes the next byte. `true` if it opens one collection too many.
     fn exceeds(&mut self, byte: u8) -> bool {
         match byte {
             b'[' | b'{' => self.0 += 1,
@@ -60,7 +60,7 @@ impl Depth {
     }
 }
 
-/// Walks over a text as far as needed to tell brackets of collections from those in scalars and
+/// Scans a text as far as needed to distinguish brackets of collections from those in scalars and
 /// comments.
 struct Scan<'a> {
     text: &'a [u8],
@@ -69,7 +69,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Where the collection begins that is one too deep.
+    /// The position of the first collection that nests too deep.
     fn run(mut self) -> Option<usize> {
         while let Some(byte) = self.peek() {
             match byte {
@@ -89,8 +89,8 @@ impl Scan<'_> {
         self.text.get(self.at).copied()
     }
 
-    /// Whether a value may begin here: after an indicator, a tag or an anchor, or in a line's
-    /// beginning. Within a plain scalar none does.
+    /// Whether a value may start here: after an indicator, a tag or an anchor, or at the start of a
+    /// line; but not within a plain scalar.
     fn begins_a_node(&self) -> bool {
         let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
         let before = &self.text[..self.at];
@@ -111,8 +111,8 @@ impl Scan<'_> {
         self.at = end.map_or(self.text.len(), |end| self.at + end);
     }
 
-    /// Behind the closing quote. `''` in single and `\"` in double quotes close nothing: the
-    /// one is read as two scalars, the other is passed over.
+    /// Moves behind the closing quote. `''` in single and `\"` in double quotes do not close a
+    /// scalar: the former is scanned as two scalars, the latter is skipped.
     fn quoted(&mut self, quote: u8) {
         self.at += 1;
         while let Some(byte) = self.peek() {
@@ -126,7 +126,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Behind a `|` or `>` scalar: the lines that are indented more than the one it begins in.
+    /// Moves behind a `|` or `>` scalar: the lines that are indented more than its first line.
     fn block_scalar(&mut self) {
         let start = self.text[..self.at].iter().rposition(|byte| *byte == b'\n');
         let parent = indentation(&self.text[start.map_or(0, |at| at + 1)..]);
@@ -188,8 +188,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written around it, what is too deep for the reader is found, and nothing
-        /// else: as JSON the same depth is refused.
+        /// Whatever surrounds it, exactly the nesting that the YAML decoder rejects is found, as
+        /// JSON with the same depth is rejected.
         #[test]
         fn agrees_with_the_reader(depth in 100..160usize, text in "[a-z\\[\\]{}:,'\" #\n-]{0,40}") {
             let quoted = serde_json::to_string(&text).unwrap();

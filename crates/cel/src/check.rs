@@ -1,8 +1,8 @@
-//! What can be told of an expression before it runs: names that do not exist, types that do not
-//! go together, a result that is no bool, and how long it could run (CEL-003, CEL-004).
+//! Checks of an expression before it runs: unknown names, type mismatches, a result that is not
+//! bool, and the estimated cost.
 //!
-//! The interpreter is not typed; this is the type checker that upstream has in front of its own.
-//! Upstream: cel-go's `checker/checker.go` and `cel/validator.go`.
+//! The interpreter is untyped, so types are checked first, as upstream does. Upstream: cel-go's
+//! `checker/checker.go` and `cel/validator.go`.
 
 use hashbrown::HashMap;
 
@@ -18,9 +18,9 @@ use crate::types::{
 };
 use crate::{error, pairs, parts};
 
-/// The cost that upstream lets an expression have at most.
+/// Upstream's limit on the cost of an expression.
 const MAX_COST: u64 = 1_000_000;
-/// The entries that are assumed of a list or map that is not written out.
+/// The assumed number of entries of a list or map that is not a literal.
 const ASSUMED_SIZE: u64 = 10;
 
 /// The types that have names in expressions.
@@ -37,10 +37,10 @@ const TYPE_NAMES: [&str; 10] = [
     "net.CIDR",
 ];
 
-/// Refuses an expression that cannot work.
+/// Rejects an invalid expression.
 ///
 /// # Errors
-/// In upstream's words.
+/// The text is upstream's.
 pub fn check(program: &Program, text: &str, lists: bool) -> Result<(), String> {
     let mut checker = Checker {
         program,
@@ -66,7 +66,7 @@ pub fn check(program: &Program, text: &str, lists: bool) -> Result<(), String> {
     }
 }
 
-/// Whether the expression could cost more than it may: lists within lists within lists.
+/// Whether the expression could exceed the cost limit, for example by deeply nested loops.
 pub fn is_expensive(expression: &IdedExpr) -> bool {
     cost(expression) > MAX_COST
 }
@@ -90,15 +90,15 @@ struct Checker<'a> {
     text: &'a str,
     /// Whether attributes may be lists.
     lists: bool,
-    /// The variables of the macros around.
+    /// The variables of the enclosing macros.
     scope: Vec<(&'a str, Type)>,
-    /// What open types stand for.
+    /// The types that type variables are bound to.
     known: Known,
-    /// The next open type. The first two are those of signatures.
+    /// The next type variable. The first two are those of signatures.
     open: u32,
-    /// The types of all parts.
+    /// The types of all subexpressions, by id.
     types: HashMap<u64, Type>,
-    /// Offset and text of what is wrong.
+    /// Offset and text of each error.
     errors: Vec<(usize, String)>,
 }
 
@@ -210,7 +210,7 @@ impl<'a> Checker<'a> {
         self.apply(whole, name, true, &takes)
     }
 
-    /// The key or the value that a macro with two variables binds.
+    /// The type of the key or the value that a macro with two variables binds.
     fn part_of_pair(&self, call: &CallExpr) -> Option<Type> {
         let [pair, at] = &call.args[..] else { return None };
         let (Expr::Ident(name), Expr::Literal(LiteralValue::Int(at))) = (&pair.expr, &at.expr)
@@ -236,7 +236,7 @@ impl<'a> Checker<'a> {
         of
     }
 
-    /// What the function gives for arguments of these types.
+    /// The result type of the function for arguments of these types.
     fn apply(&mut self, whole: &IdedExpr, name: &str, is_member: bool, takes: &[Type]) -> Type {
         let forms = functions::forms_of(name);
         let Some(forms) = forms else {
@@ -271,7 +271,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// The form with open types of its own.
+    /// The signature with new type variables.
     fn fresh(&mut self, form: &Signature) -> (Vec<Type>, Type) {
         let mut own = Known::default();
         for number in [0, 1] {
@@ -314,7 +314,7 @@ impl<'a> Checker<'a> {
         Type::map(key, values.unwrap_or_else(|| self.new_open()))
     }
 
-    /// What an optional element is if it is there.
+    /// The type of the value in an optional element.
     fn unwrapped(&mut self, element: &IdedExpr, of: Type) -> Type {
         match of {
             Type::Optional(of) => *of,
@@ -327,7 +327,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What elements are together; [`Checker::validate`] refuses those that differ.
+    /// The common type of elements; [`Checker::validate`] rejects elements that differ.
     fn join(&mut self, before: Option<Type>, of: Type) -> Type {
         let Some(before) = before else { return of };
         match self.known.assign(&before, &of) {
@@ -356,7 +356,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The type of the variable that goes through a range; of a pair, both as a map.
+    /// The type of the loop variable of a range; for pairs, key and value as a map.
     fn range(&mut self, range: &'a IdedExpr) -> Type {
         let (range, is_pair) = match &range.expr {
             Expr::Call(call) if call.func_name == pairs::PAIRS => (&call.args[0], true),
@@ -385,8 +385,8 @@ impl<'a> Checker<'a> {
         if is_pair { Type::map(key, value) } else { key }
     }
 
-    /// What is wrong with literals, once all types go together. Those in a format's list may
-    /// differ.
+    /// Validates literals, once all types match. The elements of a format's list may have different
+    /// types.
     fn validate(&mut self, expression: &'a IdedExpr, in_format: bool) {
         let mut in_format = in_format;
         match &expression.expr {
@@ -458,7 +458,7 @@ fn undeclared(name: &str) -> String {
     format!("undeclared reference to '{name}' (in container '')")
 }
 
-/// The type that the name of a type has.
+/// The type of an identifier that names a type.
 fn type_named(name: &str) -> Option<Type> {
     let of = match name {
         "list" => Type::list(DYN),
@@ -470,7 +470,7 @@ fn type_named(name: &str) -> Option<Type> {
     Some(Type::Kind(Some(Box::new(of))))
 }
 
-/// `a.b.c`, if that is what the expression is.
+/// The qualified name `a.b.c`, if the expression is one.
 fn qualified(expression: &IdedExpr) -> Option<String> {
     match &expression.expr {
         Expr::Ident(name) => Some(name.clone()),

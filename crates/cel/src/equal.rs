@@ -1,8 +1,8 @@
-//! `==` and `!=`: values of Kubernetes' own types can only be compared with their like, and
-//! anything else is an error instead of a difference.
+//! `==` and `!=`: values of Kubernetes' own types can only be compared with values of the same
+//! type; anything else is an error instead of `false`.
 //!
-//! The crate's operator cannot fail, so a function takes its place. Upstream: `Equal` in
-//! `quantity.go`, `semver.go`, `ip.go` and `cidr.go` of `staging/src/k8s.io/apiserver/pkg/cel`.
+//! The crate's operator cannot fail, so a function replaces it. Upstream: `Equal` in `quantity.go`,
+//! `semver.go`, `ip.go` and `cidr.go` of `staging/src/k8s.io/apiserver/pkg/cel`.
 
 use ::cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, operators};
 use ::cel::common::types::DYN_TYPE;
@@ -13,7 +13,7 @@ use crate::quantity::{answer, failed};
 
 const EQUAL: &str = "@equal";
 
-/// The types that can only be compared with their like.
+/// The types that can only be compared with values of the same type.
 const PARTICULAR: [&str; 4] = ["kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"];
 
 /// Adds the function.
@@ -31,7 +31,7 @@ fn equal<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionE
     answer(left.equals(&**right))
 }
 
-/// Puts the function in the operators' place.
+/// Replaces the operators by the function.
 pub fn rewrite(expression: &mut IdedExpr) {
     parts(expression).into_iter().for_each(rewrite);
     let Expr::Call(call) = &mut expression.expr else { return };

@@ -1,8 +1,8 @@
-//! Errors of CEL in upstream's words.
+//! Errors of CEL with upstream's texts.
 
 use ::cel::{ExecutionError, ParseErrors, Value};
 
-/// Why an expression cannot be read.
+/// Why an expression cannot be parsed.
 pub fn syntax(errors: &ParseErrors) -> String {
     let text = errors.to_string().replace("\n| ", "\n | ");
     match text.starts_with("ERROR: <input>") {
@@ -11,7 +11,7 @@ pub fn syntax(errors: &ParseErrors) -> String {
     }
 }
 
-/// What is wrong where, each with its line and a mark under it, as upstream prints it.
+/// The errors, each with its line and a marker below it, as upstream prints them.
 pub fn located(text: &str, mut errors: Vec<(usize, String)>) -> String {
     errors.sort_by_key(|(start, _)| *start);
     let told = errors.iter().map(|(start, error)| {
@@ -19,7 +19,7 @@ pub fn located(text: &str, mut errors: Vec<(usize, String)>) -> String {
         let line = before.matches('\n').count();
         let ahead = before.rsplit('\n').next().unwrap_or_default();
         let source = text.lines().nth(line).unwrap_or_default().replace('\t', " ");
-        // Upstream takes what needs several bytes for wide.
+        // Upstream treats a character of several bytes as wide.
         let wide = |c: char| c.len_utf8() > 1;
         let dots: String = ahead.chars().map(|c| if wide(c) { '．' } else { '.' }).collect();
         let at = text.get(*start..).and_then(|rest| rest.chars().next());
@@ -30,10 +30,10 @@ pub fn located(text: &str, mut errors: Vec<(usize, String)>) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// What an operator or function says to values that it is not for.
+/// The error of an operator or function for values of other types.
 pub const NO_OVERLOAD: &str = "no such overload";
 
-/// Why an expression does not work.
+/// Why the evaluation of an expression fails.
 pub fn runtime(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
@@ -41,7 +41,7 @@ pub fn runtime(error: &ExecutionError) -> String {
             let types = overload.argument_types().join(", ");
             match overload.function() {
                 "size" => format!("{NO_OVERLOAD}: size"),
-                // The operands themselves refuse.
+                // The operands themselves return the error.
                 function if !function.starts_with(char::is_alphabetic) => NO_OVERLOAD.to_owned(),
                 "contains" | "startsWith" | "endsWith" | "matches" => NO_OVERLOAD.to_owned(),
                 function => format!("{NO_OVERLOAD}: {function}({types})"),
@@ -74,7 +74,7 @@ pub fn runtime(error: &ExecutionError) -> String {
     }
 }
 
-/// What an expression of another type than bool ends with.
+/// The error for an expression whose type is not bool.
 pub fn no_bool(found: &str) -> String {
     let reason = match found {
         "string" => "unsupported native conversion from string to 'bool'".to_owned(),

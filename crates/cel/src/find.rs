@@ -1,4 +1,4 @@
-//! What of a text matches a regular expression: `find` and `findAll`.
+//! Matches of a regular expression in a text: `find` and `findAll`.
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/library/regex.go`.
 
@@ -34,7 +34,7 @@ fn find<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     Ok(CowVal::owned(CelString::from(found)))
 }
 
-/// All matches, or so many of them; a negative number stands for all.
+/// All matches, or at most so many; a negative number means all.
 fn find_all<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     let most = args.get(2).and_then(|most| most.downcast_ref::<CelInt>());
     let most = most.and_then(|most| usize::try_from(*most.inner()).ok()).unwrap_or(usize::MAX);

@@ -1,26 +1,26 @@
-//! The functions that expressions can use, and for which types they are (CEL-003).
+//! The functions that expressions can use, with their signatures.
 //!
-//! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/environment/base.go` with its libraries, and
-//! of cel-go `common/stdlib`, `cel/library.go` and `ext`.
+//! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/environment/base.go` with its libraries, and of
+//! cel-go `common/stdlib`, `cel/library.go` and `ext`.
 
 use hashbrown::HashMap;
 use std::sync::LazyLock;
 
 use crate::types::Type;
 
-/// One form of a function.
+/// A signature of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
-    /// Whether it is called on its first argument.
+    /// Whether it is a member function of its first argument.
     pub is_member: bool,
-    /// What it takes.
+    /// The types of its arguments.
     pub takes: Vec<Type>,
-    /// What it gives.
+    /// The type of its result.
     pub gives: Type,
 }
 
-/// Functions with their forms: `(int, A) A` for a function, `list(A).(int) A` for one that is
-/// called on a list. Single capitals stand for any type.
+/// Functions with their signatures: `(int, A) A` for a function, `list(A).(int) A` for a member
+/// function of a list. Single capitals are type variables.
 const TABLE: &[(&str, &str)] = &[
     ("_?_:_", "(bool, A, A) A"),
     ("_&&_", "(bool, bool) bool"),
@@ -148,14 +148,14 @@ const TABLE: &[(&str, &str)] = &[
     ("@merge", "(map(A, B), map(A, B)) map(A, B)"),
 ];
 
-/// What has an order.
+/// The signatures of comparison operators.
 const ORDER: &str = "(#, #) bool; (int, double) bool; (int, uint) bool; (double, int) bool; \
                      (double, uint) bool; (uint, int) bool; (uint, double) bool";
 
-/// The types that `#` stands for, one after the other.
+/// The types that `#` is replaced by.
 const ORDERED: [&str; 6] = ["int", "uint", "double", "bool", "string", "bytes"];
 
-/// Functions that upstream has and the interpreter has not.
+/// Functions that upstream has and the interpreter lacks.
 const NOT_HERE: &[&str] = &[
     "url",
     "isURL",
@@ -184,17 +184,17 @@ static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Signature>>> = LazyLock::ne
     TABLE.iter().map(|(name, text)| (*name, forms(text))).collect()
 });
 
-/// The forms of a function; `None` if there is no such function.
+/// The signatures of a function; `None` if there is no such function.
 pub fn forms_of(name: &str) -> Option<&'static [Signature]> {
     FUNCTIONS.get(name).map(Vec::as_slice)
 }
 
-/// Whether upstream has the function all the same.
+/// Whether upstream has a function that the interpreter lacks.
 pub fn is_upstreams(name: &str) -> bool {
     NOT_HERE.contains(&name)
 }
 
-/// A form, or one for each type that has an order.
+/// A signature, or one for each ordered type.
 fn forms(text: &str) -> Vec<Signature> {
     match text.contains('#') {
         true => ORDERED.iter().filter_map(|name| form(&text.replace('#', name))).collect(),
@@ -214,7 +214,7 @@ fn form(text: &str) -> Option<Signature> {
     Some(Signature { is_member, takes, gives: type_of(gives)? })
 }
 
-/// The parts between commas that no bracket is around.
+/// Splits at commas outside brackets.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_i32, 0);
     for (at, byte) in text.bytes().enumerate() {

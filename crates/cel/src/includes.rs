@@ -1,5 +1,5 @@
-//! `value.includes(other)`: whether an attribute is, or as a list contains, a value (CEL-002).
-//! The gate of such lists, DRAListTypeAttributes, does not keep stored expressions from it.
+//! `value.includes(other)`: whether an attribute equals a value, or contains it as a list. Stored
+//! expressions may use it even with DRAListTypeAttributes, the gate of such lists, off.
 //!
 //! Upstream: `includesFunc` in `staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go`.
 
@@ -11,7 +11,7 @@ use crate::quantity::{answer, failed};
 
 const NAME: &str = "includes";
 
-/// The longest list that it looks through: as many values as a device may have.
+/// The maximum length of a list: as many values as a device may have.
 const LONGEST: usize = 48;
 
 /// Adds the function.

@@ -1,9 +1,9 @@
-//! CEL expressions on devices: the selectors of claims and device classes (CEL-001…004).
+//! CEL expressions on devices: the selectors of claims and device classes.
 //!
 //! Parser and interpreter are the `cel` crate's; this adds Kubernetes' types (`quantity`,
-//! `version`, `net`) and functions (`lists`, `find`, `pairs`), the variable `device`
-//! (`value`), and type checking, which tells a selector that cannot work from one that does
-//! not match (`check`, with `types` and `functions`). Upstream:
+//! `version`, `net`) and functions (`lists`, `find`, `pairs`), the variable `device` (`value`), and
+//! type checking, which distinguishes an invalid selector from one that does not match (`check`,
+//! with `types` and `functions`). Upstream:
 //! `staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go`.
 
 mod check;
@@ -35,40 +35,40 @@ use crate::value::DeviceValue;
 use kubestep_api::Device;
 use kubestep_api::intern::Symbol;
 
-/// An expression that was read, whether well or not.
+/// A compiled expression, or the error of its compilation.
 #[derive(Debug)]
 pub struct Expression {
     program: Result<IdedExpr, String>,
-    /// It could run far longer than upstream lets it.
+    /// It could exceed upstream's cost limit by far.
     is_expensive: bool,
     options: Options,
 }
 
-/// Bytes that an expression may have: an API server stores no longer one
-/// (`resource.CELSelectorExpressionMaxLength`), and work grows faster than the length.
+/// Maximum length of an expression in bytes: an API server stores no longer one
+/// (`resource.CELSelectorExpressionMaxLength`), and the work grows faster than the length.
 const MAX_LENGTH: usize = 10 * 1024;
 
 /// What expressions see of devices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
-    /// Attributes may be lists (DRAListTypeAttributes).
+    /// Whether attributes may be lists (gate DRAListTypeAttributes).
     pub lists: bool,
-    /// Whether a device may be shared; otherwise none seems to be.
+    /// Whether expressions see that a device may be shared; otherwise none seems to be.
     pub sharing: bool,
 }
 
-/// What expressions can use.
+/// The functions and types that expressions can use.
 static ENVIRONMENT: LazyLock<Result<Arc<Env>, String>> =
     LazyLock::new(|| environment().map(Arc::new).map_err(|error| error.to_string()));
 
-/// The expressions that were read so far. What an expression means does not change, so it
-/// makes no difference to anything but time who read it first.
+/// The expressions that were compiled so far. An expression's meaning does not change, so the cache
+/// affects only the time.
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
-/// Expressions by their text and by what they can use.
+/// Compiled expressions by text and options.
 type Known = HashMap<(Symbol, Options), Arc<Expression>>;
 
-/// Reads an expression. If it is wrong, that shows as soon as it is used.
+/// Compiles an expression. An error is reported when it is used.
 pub fn compile(text: Symbol, options: Options) -> Arc<Expression> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let new = || Arc::new(Expression::new(&text, options));
@@ -94,10 +94,10 @@ impl Expression {
         Expression { program, is_expensive, options }
     }
 
-    /// Whether the device meets the expression.
+    /// Whether the expression is true for the device.
     ///
     /// # Errors
-    /// The expression is wrong, or does not work for this device.
+    /// The expression is invalid, or its evaluation fails for this device.
     pub fn matches(&self, driver: Symbol, device: &Device) -> Result<bool, String> {
         let program = self.program.as_ref().map_err(|text| format!("CEL compile error: {text}"))?;
         let environment = ENVIRONMENT.as_ref().map_err(Clone::clone)?;
@@ -155,8 +155,8 @@ fn bind() -> Macro {
     })
 }
 
-/// `result`, in which `name` stands for `value`: a loop that never runs, with `name` as its
-/// result so far.
+/// `result` with `name` bound to `value`: a loop without iterations, with `name` as its
+/// accumulator.
 fn bound(
     helper: &mut MacroExprHelper<'_>,
     name: &str,
@@ -177,10 +177,11 @@ fn bound(
     helper.next_expr(Expr::Comprehension(Box::new(whole)))
 }
 
-/// Converts texts that are written out: what cannot be converted shows before any device is
-/// looked at.
+/// Converts literal texts, so that one that cannot be converted is an error before any device is
+/// checked.
 ///
 /// # Errors
+/// The text is upstream's.
 /// In upstream's words.
 fn convert_constants(expression: &IdedExpr, environment: &Arc<Env>) -> Result<(), String> {
     if let Expr::Call(call) = &expression.expr
@@ -194,7 +195,7 @@ fn convert_constants(expression: &IdedExpr, environment: &Arc<Env>) -> Result<()
     parts(expression).into_iter().try_for_each(|part| convert_constants(part, environment))
 }
 
-/// The parts of an expression, left to right.
+/// The subexpressions of an expression, left to right.
 fn parts(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(CallExpr { target, args, .. }) => {

@@ -1,8 +1,7 @@
-//! Functions of lists: which is the least, where something is, what they add up to; and lists
-//! as sets.
+//! Functions of lists: minimum and maximum, index, sum; and lists as sets.
 //!
-//! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/library/lists.go`, and of cel-go
-//! `ext/lists.go` and `ext/sets.go`.
+//! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/library/lists.go`, and of cel-go `ext/lists.go`
+//! and `ext/sets.go`.
 
 use std::cmp::Ordering;
 
@@ -93,7 +92,7 @@ fn is_sorted(items: &[Box<dyn Val + '_>]) -> Result<bool, ExecutionError> {
     Ok(true)
 }
 
-/// The sum; of nothing, zero.
+/// The sum; 0 for an empty list.
 fn sum<'b, 'v>(items: Items<'v>) -> Answer<'b, 'v> {
     let mut items = items.into_iter();
     let Some(mut sum) = items.next() else { return Ok(CowVal::owned(CelInt::from(0))) };
@@ -104,7 +103,7 @@ fn sum<'b, 'v>(items: Items<'v>) -> Answer<'b, 'v> {
     Ok(CowVal::Owned(sum))
 }
 
-/// The first item to which no other compares as `worse` says.
+/// The first item to which no other item compares as `worse`.
 fn extreme<'b, 'v>(name: &str, worse: Ordering, items: Items<'v>) -> Answer<'b, 'v> {
     let mut items = items.into_iter();
     let empty = || failed(name, &format!("{name} called on empty list"));

@@ -1,7 +1,7 @@
-//! `&&`, `||` and `!` around everything else: which of two errors counts.
+//! Evaluating `&&`, `||` and `!` at the top of an expression: which of two errors is returned.
 //!
-//! Upstream's interpreter answers with the error on the left, the crate's with the one on the
-//! right. Upstream: `evalAnd` and `evalOr` in cel-go's `interpreter/interpretable.go`.
+//! Upstream's interpreter returns the error on the left, the crate's the one on the right.
+//! Upstream: `evalAnd` and `evalOr` in cel-go's `interpreter/interpretable.go`.
 
 use ::cel::common::ast::{Expr, IdedExpr, operators};
 use ::cel::common::types::CelBool;
@@ -9,19 +9,19 @@ use ::cel::{Context, Value};
 
 use crate::error;
 
-/// What an expression gives: an answer, or the type of a value that is none.
+/// The result of an expression: a bool, or the type of another value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// True or false.
     Answer(bool),
-    /// Something else, of that type.
+    /// A value of another type, by that type's name.
     Other(String),
 }
 
 /// Evaluates an expression.
 ///
 /// # Errors
-/// It does not work, in upstream's words.
+/// The evaluation fails; the text is upstream's.
 pub fn evaluate(expression: &IdedExpr, context: &Context<'_, '_>) -> Result<Outcome, String> {
     if let Expr::Call(call) = &expression.expr {
         match (call.func_name.as_str(), call.args.as_slice()) {
@@ -44,7 +44,7 @@ pub fn evaluate(expression: &IdedExpr, context: &Context<'_, '_>) -> Result<Outc
     })
 }
 
-/// Both sides; one that is `decisive` settles it, whatever the other is.
+/// Combines both sides; one that is `decisive` is the result, even if the other is an error.
 fn join(
     decisive: bool,
     left: &IdedExpr,

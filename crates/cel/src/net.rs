@@ -18,7 +18,7 @@ static CIDR: Type = Type::new_unspecified_type("net.CIDR");
 #[derive(Clone, PartialEq, Debug)]
 pub struct Address(IpAddr);
 
-/// A network as a value: an address and how many of its bits count.
+/// A network as a value: an address and the length of its prefix.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Network(IpAddr, u8);
 
@@ -190,7 +190,7 @@ fn network(args: &[CowVal<'_, '_>], at: usize) -> Result<Network, ExecutionError
     known.cloned().ok_or_else(|| failed("cidr", "no such overload"))
 }
 
-/// Reads an address: none with a zone, none of IPv4 in the form of IPv6.
+/// Parses an address; a zone or an IPv4 address in IPv6 form is rejected.
 fn read(text: &str) -> Result<IpAddr, ExecutionError> {
     let error = |text: String| failed("ip", &text);
     if text.contains(':') && text.split_once('%').is_some_and(|(_, zone)| !zone.is_empty()) {

@@ -1,5 +1,5 @@
-//! Macros with two variables: `map.all(key, value, …)`, `list.transformList(index, item, …)` and
-//! the like. They become loops with one variable, a pair.
+//! Macros with two variables, such as `map.all(key, value, …)` and `list.transformList(index, item,
+//! …)`. They become loops with one variable, a pair.
 //!
 //! Upstream: cel-go's `ext/comprehensions.go`.
 
@@ -14,7 +14,7 @@ use ::cel::{DeclarationError, Env, ExecutionError};
 use crate::bound;
 use crate::quantity::failed;
 
-/// The function that makes the pairs that such a loop goes through.
+/// The function that builds the pairs of such a loop.
 pub const PAIRS: &str = "@pairs";
 /// The variable of such a loop.
 pub const PAIR: &str = "@pair";
@@ -49,7 +49,7 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     Ok(())
 }
 
-/// What a macro collects.
+/// The result that a macro collects.
 #[derive(Clone, Copy)]
 enum Kind {
     All,
@@ -109,7 +109,7 @@ fn name(expression: &IdedExpr) -> Option<String> {
     }
 }
 
-/// The result so far with what the body gives.
+/// The accumulator extended by the result of the body.
 fn collect(kind: Kind, helper: Helper<'_, '_>, key: &str, body: IdedExpr) -> IdedExpr {
     let so_far = ident(helper, RESULT);
     match kind {
@@ -143,7 +143,7 @@ fn start(kind: Kind, helper: Helper<'_, '_>) -> IdedExpr {
     }
 }
 
-/// Whether the loop goes on: until it is decided.
+/// The loop condition: until the result is decided.
 fn condition(kind: Kind, helper: Helper<'_, '_>) -> IdedExpr {
     let so_far = ident(helper, RESULT);
     let undecided = match kind {

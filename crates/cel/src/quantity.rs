@@ -1,4 +1,4 @@
-//! Quantities in CEL: capacities of devices, and what they are compared with.
+//! Quantities in CEL: capacities of devices, and the quantities they are compared with.
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/library/quantity.go`.
 
@@ -92,7 +92,7 @@ pub fn number<'b, 'v>(value: i64) -> Answer<'b, 'v> {
     Ok(CowVal::owned(CelInt::from(value)))
 }
 
-/// The text that a function was given.
+/// The text argument of a function.
 pub fn text<'c>(args: &'c [CowVal<'_, '_>]) -> &'c str {
     args.first().and_then(|arg| arg.downcast_ref::<CelString>()).map_or("", CelString::inner)
 }

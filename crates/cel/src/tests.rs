@@ -1,5 +1,5 @@
-//! Tests of CEL on devices: upstream's table, with its values; and what upstream answers to some
-//! hundred expressions more.
+//! Tests of CEL on devices: upstream's table with its values, and upstream's answers to several
+//! hundred more expressions.
 //!
 //! Each line of `answers.jsonl.gz` is such an expression `expr` on a device `dev` of the driver,
 //! with `lists` if attributes may be lists, and the `answer`: `true`, `false` or the error.
@@ -68,7 +68,7 @@ fn a_domain_that_is_not_there_is_empty_an_attribute_an_error() {
     assert_eq!(evaluate("has(device.attributes[\"dra.example.com\"].something)"), Ok(true));
     assert_eq!(evaluate("has(device.attributes[\"dra.example.com\"].other)"), Ok(false));
     assert_eq!(evaluate("has(device.attributes[\"x\"].other)"), Ok(false));
-    // What decides the result absorbs the error, on either side.
+    // A side that decides the result absorbs the error, on either side.
     let absorbed = "device.attributes[\"x\"].y == 1 && device.driver == \"z\"";
     assert_eq!(evaluate(absorbed), Ok(false));
 }
@@ -178,7 +178,7 @@ fn types_that_do_not_go_together() {
         "CEL runtime error: no such overload: isGreaterThan(string, kubernetes.Semver)"
     );
     assert_eq!(error(" && true", fish()), "CEL runtime error: no such overload");
-    // Values of different types are just not equal.
+    // Values of different types are not equal, without an error.
     assert_eq!(with_name(&format!("{name} == 1"), fish()), Ok(false));
 }
 
@@ -235,7 +235,7 @@ fn without_the_gate_a_list_is_no_attribute() {
     assert_eq!(with_name(&format!("{name}.includes(1)"), json!({"int": 1})), Ok(true));
 }
 
-/// Stored expressions can use whatever any gate allows; the stable allocator does not tell.
+/// Stored expressions can use whatever any gate allows; the stable allocator does not disable it.
 #[test]
 fn gates_take_nothing_from_expressions() {
     let options = Options { lists: false, sharing: false };

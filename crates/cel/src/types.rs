@@ -1,4 +1,4 @@
-//! Types of expressions, and which can stand for which (CEL-003).
+//! Types of expressions, and their assignability.
 //!
 //! Upstream: `types.go`, `mapping.go` and `format.go` in cel-go's `checker`.
 
@@ -9,22 +9,22 @@ use hashbrown::HashMap;
 /// A type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Type {
-    /// One without parameters, by its name.
+    /// A type without parameters, by its name.
     Named(&'static str),
     List(Box<Type>),
     Map(Box<Type>, Box<Type>),
     Optional(Box<Type>),
     /// The type of types.
     Kind(Option<Box<Type>>),
-    /// One that is still open, or of a signature.
+    /// A type variable.
     Var(u32),
 }
 
-/// What is only known when the expression runs.
+/// A type that is only known at run time.
 pub const DYN: Type = Type::Named("dyn");
-/// The same, of an attribute.
+/// The same, for an attribute.
 pub const ANY: Type = Type::Named("any");
-/// What was told already.
+/// The type of an expression whose error was already reported.
 pub const ERROR: Type = Type::Named("!error!");
 pub const BOOL: Type = Type::Named("bool");
 pub const INT: Type = Type::Named("int");
@@ -33,7 +33,7 @@ pub const QUANTITY: Type = Type::Named("kubernetes.Quantity");
 pub const DEVICE: Type = Type::Named("kubernetes.DRADevice");
 
 impl Type {
-    /// A list of these.
+    /// A list of this type.
     pub fn list(of: Type) -> Type {
         Type::List(Box::new(of))
     }
@@ -43,12 +43,12 @@ impl Type {
         Type::Map(Box::new(key), Box::new(value))
     }
 
-    /// One of these, or nothing.
+    /// An optional value of this type.
     pub fn optional(of: Type) -> Type {
         Type::Optional(Box::new(of))
     }
 
-    /// Whether it is only known when the expression runs.
+    /// Whether it is only known at run time.
     pub fn is_dyn(&self) -> bool {
         *self == DYN || *self == ANY
     }
@@ -82,12 +82,12 @@ impl Type {
         }
     }
 
-    /// In the words of a mismatch.
+    /// The name in a type mismatch error.
     pub fn told(&self) -> String {
         self.text(Type::told, |name| name)
     }
 
-    /// In the words of what an expression gives.
+    /// The name in an error about a result type.
     pub fn declared(&self) -> String {
         self.text(Type::declared, |name| match name {
             "any" => "google.protobuf.Any",
@@ -111,17 +111,17 @@ impl Type {
     }
 }
 
-/// What the open types stand for.
+/// The bindings of type variables.
 #[derive(Clone, Default, Debug)]
 pub struct Known(HashMap<u32, Type>);
 
 impl Known {
-    /// Whether `from` can stand for `to`; what that tells of open types is kept if so.
+    /// Whether `from` is assignable to `to`; if so, the resulting bindings are kept.
     pub fn assign(&mut self, from: &Type, to: &Type) -> bool {
         self.assign_all(slice::from_ref(from), slice::from_ref(to))
     }
 
-    /// Whether each type can stand for its counterpart.
+    /// Whether each type is assignable to its counterpart.
     pub fn assign_all(&mut self, from: &[Type], to: &[Type]) -> bool {
         let mut copy = self.clone();
         let all = from.len() == to.len()
@@ -132,7 +132,7 @@ impl Known {
         all
     }
 
-    /// What is known of the type, with `DYN` for what stays open if `close`.
+    /// The type with its variables resolved; with `close`, unbound ones become `DYN`.
     pub fn resolve(&self, of: &Type, close: bool) -> Type {
         let boxed = |of: &Type| Box::new(self.resolve(of, close));
         match of {
@@ -177,7 +177,7 @@ impl Known {
         }
     }
 
-    /// Whether the open type can be that type, and whether it was known before.
+    /// Whether the type variable can be bound to that type, and whether it was bound before.
     fn stands_for(&mut self, that: &Type, number: u32) -> (bool, bool) {
         if *that == Type::Var(number) {
             return (true, true);
@@ -211,7 +211,7 @@ impl Known {
     }
 }
 
-/// The more general of two types that go together.
+/// The more general of two compatible types.
 pub fn most_general(one: &Type, other: &Type) -> Type {
     if is_less_specific(one, other) { one.clone() } else { other.clone() }
 }

@@ -1,4 +1,4 @@
-//! The variable `device` (CEL-001, CEL-002): a view of a device, nothing of it copied.
+//! The variable `device`: a view of a device that copies nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -16,10 +16,10 @@ use kubestep_api::{Device, DeviceAttribute, DeviceCapacity};
 
 static DEVICE: Type = Type::new_unspecified_type("kubernetes.DRADevice");
 
-/// Whether all attributes can be shown to expressions, used or not.
+/// Checks whether all attributes can be converted for expressions, even if they are not used.
 ///
 /// # Errors
-/// One is no version, or of a type that needs DRAListTypeAttributes.
+/// An attribute is not a valid version, or its type needs DRAListTypeAttributes.
 pub fn check_attributes(device: &Device, lists: bool) -> Result<(), String> {
     for (name, attribute) in &device.attributes {
         attribute.to_val(lists).map_err(|text| format!("attribute {name}: {text}"))?;
@@ -27,7 +27,8 @@ pub fn check_attributes(device: &Device, lists: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Domain and identifier of an attribute or capacity; the driver's own have no domain.
+/// Domain and identifier of an attribute or capacity; names without a domain belong to the
+/// driver's.
 fn qualified(name: Symbol, driver: Symbol) -> (&'static str, &'static str) {
     name.as_str().split_once('/').unwrap_or((driver.as_str(), name.as_str()))
 }
@@ -42,7 +43,7 @@ fn text(value: &dyn Val) -> Result<&str, ExecutionError> {
 
 /// An attribute or a capacity.
 trait Shown: Debug + Send + Sync {
-    /// With `lists`, it may be a list.
+    /// The value in CEL. With `lists`, it may be a list.
     fn to_val<'v>(&self, lists: bool) -> Result<Box<dyn Val + 'v>, String>;
 }
 
@@ -64,7 +65,7 @@ fn version_val<'v>(text: &str) -> Result<Box<dyn Val + 'v>, String> {
     Ok(Box::new(VersionValue(version)))
 }
 
-/// The list that an attribute is, if it is one.
+/// The list of an attribute, if it has one.
 fn list_of<'v>(attribute: &DeviceAttribute) -> Option<Result<Box<dyn Val + 'v>, String>> {
     list(&attribute.int_values, |value| Ok(Box::new(CelInt::from(*value))))
         .or_else(|| list(&attribute.bool_values, |value| Ok(Box::new(CelBool::from(*value)))))
@@ -110,7 +111,7 @@ pub struct DeviceValue<'a> {
 }
 
 impl<'a> DeviceValue<'a> {
-    /// What can be seen of a device of that driver.
+    /// The view of a device of that driver.
     pub fn new(driver: Symbol, device: &'a Device, options: Options) -> DeviceValue<'a> {
         DeviceValue { driver, device, options }
     }
@@ -166,8 +167,8 @@ impl Indexer for DeviceValue<'_> {
     }
 }
 
-/// A map of attributes or capacities: by domain, or within a domain by identifier. A domain
-/// that is not there is an empty map, an identifier that is not there an error.
+/// A map of attributes or capacities: by domain, or within a domain by identifier. An unknown
+/// domain is an empty map, an unknown identifier an error.
 #[derive(Clone, Debug)]
 struct Names<'a, T> {
     driver: Symbol,

@@ -1,4 +1,4 @@
-//! Semantic versions in CEL: attributes of devices, and what they are compared with.
+//! Semantic versions in CEL: attributes of devices, and the versions they are compared with.
 //!
 //! Upstream: `staging/src/k8s.io/apiserver/pkg/cel/library/semverlib.go`.
 
@@ -70,10 +70,10 @@ pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     member("patch", "semver_patch", vec![], |args| number(at(&args, 0)?.patch as i64))
 }
 
-/// Reads a version as strictly as upstream, whose words the errors are.
+/// Parses a version as strictly as upstream.
 ///
 /// # Errors
-/// It is none.
+/// It is not a semantic version; the text is upstream's.
 pub fn parse(text: &str) -> Result<Version, String> {
     if text.is_empty() {
         return Err("Version string empty".to_owned());
@@ -154,7 +154,7 @@ fn read(args: &[CowVal<'_, '_>]) -> Result<Version, String> {
     }
 }
 
-/// Without a leading `v`, with all three numbers, and those without leading zeros.
+/// Completes a version: removes a leading `v` and leading zeros, and adds missing numbers.
 fn normalized(text: &str) -> String {
     let text = text.strip_prefix('v').unwrap_or(text);
     let end = text.find(['-', '+']).unwrap_or(text.len());

@@ -1,8 +1,7 @@
-//! What plugins remember during one scheduling cycle.
+//! What plugins store during one scheduling cycle.
 //!
-//! Every plugin has at most one value per slot, found by its type. Cloning a
-//! state is cheap (values are shared until written), because preemption and
-//! nominated pods try every node on a copy. Upstream:
+//! Every plugin has at most one value per type. Cloning a state is cheap (values are shared until
+//! written), because preemption and nominated pods try every node on a copy. Upstream:
 //! `pkg/scheduler/framework/cycle_state.go`.
 
 use std::any::{Any, TypeId};
@@ -14,13 +13,13 @@ use crate::status::Status;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 
-/// A value a plugin keeps in the cycle state.
+/// A value that a plugin stores in the cycle state.
 pub trait StateData: Any + Send + Sync {
-    /// A deep copy, made when a shared value is about to be written.
+    /// A deep copy, made before a shared value is written.
     fn clone_data(&self) -> Arc<dyn StateData>;
     /// The value for downcasting.
     fn as_any(&self) -> &dyn Any;
-    /// The value for downcasting, writable.
+    /// The value for downcasting, mutable.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
@@ -36,10 +35,10 @@ impl<T: Any + Clone + Send + Sync> StateData for T {
     }
 }
 
-/// The state of one scheduling cycle (FW-020).
+/// The state of one scheduling cycle.
 #[derive(Clone, Default)]
 pub struct CycleState {
-    /// One value per type; a handful of entries, so a list beats a map.
+    /// One value per type; a handful of entries, so a list is faster than a map.
     values: Vec<(TypeId, Arc<dyn StateData>)>,
     /// Plugins whose Filter (and AddPod/RemovePod) are skipped.
     pub skip_filter: Vec<Symbol>,
@@ -47,31 +46,31 @@ pub struct CycleState {
     pub skip_score: Vec<Symbol>,
     /// Plugins whose PreBind is skipped.
     pub skip_pre_bind: Vec<Symbol>,
-    /// Whether no PostFilter plugin is to be asked (FW-130).
+    /// Whether all PostFilter plugins are skipped, as during preemption for a pod group.
     pub skip_post_filters: bool,
-    /// Pods that a plugin wants in the active queue after this cycle, as (namespace, name) (FW-021).
+    /// Pods that a plugin wants activated after this cycle, as (namespace, name).
     pub pods_to_activate: Vec<(Symbol, Symbol)>,
-    /// Pods that a Permit plugin wants in the active queue right now.
+    /// Pods that a Permit plugin wants activated at once.
     pub activate_at_once: Vec<NamespacedName>,
-    /// Plugins that are made to fail, and where.
+    /// Injected faults: plugins that fail, and at which extension points.
     pub faults: Vec<(ExtensionPoint, Symbol)>,
-    /// In how many microseconds PreBind wants to look again, where it is not the usual time.
+    /// In how many microseconds PreBind polls again; `None` for the default interval.
     pub look_again: Option<i64>,
-    /// Whether PreBindPreFlight ran, which allows plugins to PreBind side by side.
+    /// Whether PreBindPreFlight ran, which allows plugins to run PreBind in parallel.
     pub pre_flight_done: bool,
-    /// Extenders that were to bind the pod, did not, and may be ignored.
+    /// Number of ignorable extenders that failed to bind the pod.
     pub binders_ignored: usize,
-    /// Waiting pods, by UID, that a Permit plugin allows right now, with the plugin's name.
+    /// Waiting pods, by UID, that a Permit plugin allows at once, with the plugin's name.
     pub allow_at_once: Vec<(Symbol, Symbol)>,
 }
 
 impl CycleState {
-    /// What `plugin` answers at `point` if it is made to fail there.
+    /// The error that `plugin` returns at `point` if a fault is injected there.
     pub fn fault(&self, point: ExtensionPoint, plugin: Symbol) -> Option<Status> {
         self.faults.contains(&(point, plugin)).then(|| Status::error(FAULT))
     }
 
-    /// Lets PreBind look again in that many microseconds at most.
+    /// Makes PreBind poll again within that many microseconds.
     pub fn look_again_within(&mut self, micros: i64) {
         self.look_again = Some(self.look_again.map_or(micros, |other| other.min(micros)));
     }
@@ -91,7 +90,7 @@ impl CycleState {
         (**value).as_any().downcast_ref()
     }
 
-    /// The value of type `T` for writing; other clones of the state keep theirs.
+    /// The value of type `T`, mutable; other clones of the state are not affected.
     pub fn read_mut<T: Any + Clone + Send + Sync>(&mut self) -> Option<&mut T> {
         let (_, value) = self.values.iter_mut().find(|(id, _)| *id == TypeId::of::<T>())?;
         if Arc::get_mut(value).is_none() {
@@ -100,17 +99,18 @@ impl CycleState {
         Arc::get_mut(value)?.as_any_mut().downcast_mut()
     }
 
-    /// Whether Filter of `plugin` is skipped in this cycle (FW-101).
+    /// Whether Filter of `plugin` is skipped in this cycle, because its PreFilter returned Skip.
     pub fn skips_filter(&self, plugin: Symbol) -> bool {
         self.skip_filter.contains(&plugin)
     }
 
-    /// Whether Score of `plugin` is skipped in this cycle (FW-140).
+    /// Whether Score of `plugin` is skipped in this cycle, because its PreScore returned Skip.
     pub fn skips_score(&self, plugin: Symbol) -> bool {
         self.skip_score.contains(&plugin)
     }
 
-    /// Whether PreBind of `plugin` is skipped in this cycle (FW-171).
+    /// Whether PreBind of `plugin` is skipped in this cycle, because its PreBindPreFlight returned
+    /// Skip.
     pub fn skips_pre_bind(&self, plugin: Symbol) -> bool {
         self.skip_pre_bind.contains(&plugin)
     }

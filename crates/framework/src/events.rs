@@ -1,20 +1,20 @@
-//! Cluster events: what can change in a cluster, and which changes a plugin wants to hear of.
+//! Cluster events: what can change in a cluster, and which changes a plugin registers for.
 //!
 //! Upstream: `pkg/scheduler/framework/events.go` and
-//! `staging/src/k8s.io/kube-scheduler/framework/types.go` (FW-260…265).
+//! `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
 use std::ops::BitOr;
 
 use kubestep_api::Object;
 
-/// A set of kinds of change, as bits from low to high (FW-260).
+/// A set of actions, as bits in upstream's order from low to high.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Action(pub u32);
 
 impl Action {
-    /// The object appeared.
+    /// The object was added.
     pub const ADD: Action = Action(1);
-    /// The object is gone.
+    /// The object was deleted.
     pub const DELETE: Action = Action(1 << 1);
     /// A node's allocatable changed.
     pub const UPDATE_NODE_ALLOCATABLE: Action = Action(1 << 2);
@@ -30,7 +30,7 @@ impl Action {
     pub const UPDATE_NODE_DECLARED_FEATURE: Action = Action(1 << 7);
     /// A pod's labels changed.
     pub const UPDATE_POD_LABEL: Action = Action(1 << 8);
-    /// A pod requests less of something.
+    /// A pod's request for some resource decreased.
     pub const UPDATE_POD_SCALE_DOWN: Action = Action(1 << 9);
     /// A pod's tolerations changed.
     pub const UPDATE_POD_TOLERATION: Action = Action(1 << 10);
@@ -38,12 +38,12 @@ impl Action {
     pub const UPDATE_POD_SCHEDULING_GATES_ELIMINATED: Action = Action(1 << 11);
     /// A claim was generated for a pod.
     pub const UPDATE_POD_GENERATED_RESOURCE_CLAIM: Action = Action(1 << 12);
-    /// Every change.
+    /// Every action.
     pub const ALL: Action = Action((1 << 13) - 1);
     /// Every update.
     pub const UPDATE: Action = Action(((1 << 13) - 1) & !3);
 
-    /// Whether both sets share a change.
+    /// Whether both sets have an action in common.
     pub fn overlaps(self, other: Action) -> bool {
         self.0 & other.0 != 0
     }
@@ -74,40 +74,40 @@ const ACTION_NAMES: [(Action, &str); 15] = [
     (Action::UPDATE, "Update"),
 ];
 
-/// What an event is about (FW-261).
+/// The kind of object that an event is about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum EventResource {
     /// Any pod, in a registration; `AssignedPod` and `UnschedulablePod` match it.
     Pod,
     /// A pod that has a node.
     AssignedPod,
-    /// A pod that has none.
+    /// A pod without a node.
     UnschedulablePod,
     /// A node.
     Node,
     /// A persistent volume.
     PersistentVolume,
-    /// A claim of a persistent volume.
+    /// A persistent volume claim.
     PersistentVolumeClaim,
-    /// The CSI drivers of a node.
+    /// A CSINode: the CSI drivers of a node.
     CsiNode,
     /// A CSI driver.
     CsiDriver,
-    /// The attachment of a volume to a node.
+    /// A volume attachment.
     VolumeAttachment,
-    /// Free storage of a class.
+    /// A CSIStorageCapacity: free storage of a class.
     CsiStorageCapacity,
     /// A storage class.
     StorageClass,
     /// A resource claim.
     ResourceClaim,
-    /// A slice of devices.
+    /// A resource slice.
     ResourceSlice,
     /// A device class.
     DeviceClass,
-    /// A group of pods.
+    /// A pod group.
     PodGroup,
-    /// Anything.
+    /// Any kind.
     Wildcard,
 }
 
@@ -138,51 +138,52 @@ impl EventResource {
 /// A change in the cluster, or a class of changes that a plugin registers for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ClusterEvent {
-    /// What changed.
+    /// The kind of object that changed.
     pub resource: EventResource,
-    /// How.
+    /// How it changed.
     pub action: Action,
-    /// A name of its own (`UnschedulableTimeout`, `ForceActivate`), empty for the usual one.
+    /// A label of its own (`UnschedulableTimeout`, `ForceActivate`); empty for the default label.
     pub custom_label: &'static str,
 }
 
 impl ClusterEvent {
-    /// The five-minute flush of leftovers: matches every registration.
+    /// The flush of leftover pods after five minutes; matches every registration.
     pub const UNSCHEDULABLE_TIMEOUT: ClusterEvent = ClusterEvent {
         resource: EventResource::Wildcard,
         action: Action::ALL,
         custom_label: "UnschedulableTimeout",
     };
-    /// Activation by a plugin or by hand.
+    /// Activation by a plugin or by the user.
     pub const FORCE_ACTIVATE: ClusterEvent = ClusterEvent {
         resource: EventResource::Wildcard,
         action: Action::ALL,
         custom_label: "ForceActivate",
     };
-    /// The scheduler was given another configuration.
+    /// The scheduler's configuration changed.
     pub const RECONFIGURED: ClusterEvent = ClusterEvent {
         resource: EventResource::Wildcard,
         action: Action::ALL,
         custom_label: "Reconfigured",
     };
-    /// A person wants a pod tried again.
+    /// The user requeues a pod.
     pub const BY_HAND: ClusterEvent = ClusterEvent {
         resource: EventResource::Wildcard,
         action: Action::ALL,
         custom_label: "ByHand",
     };
 
-    /// An event without a name of its own.
+    /// An event with the default label.
     pub const fn new(resource: EventResource, action: Action) -> ClusterEvent {
         ClusterEvent { resource, action, custom_label: "" }
     }
 
-    /// Whether it matches everything.
+    /// Whether it matches every registration.
     pub fn is_wildcard(&self) -> bool {
         self.resource == EventResource::Wildcard && self.action == Action::ALL
     }
 
-    /// Whether a registration of `self` covers `incoming` (FW-263).
+    /// Whether `self`, a registration, matches `incoming`: the same kind of object, a common
+    /// action, and an incoming mask that is not larger than the registered one.
     pub fn matches(&self, incoming: &ClusterEvent) -> bool {
         let pod_kinds = [EventResource::AssignedPod, EventResource::UnschedulablePod];
         let resource = self.resource == EventResource::Wildcard
@@ -194,7 +195,7 @@ impl ClusterEvent {
                 && incoming.action.0 <= self.action.0)
     }
 
-    /// The label, as upstream's metrics and logs show it (FW-262).
+    /// The label, as in upstream's metrics and logs: the custom label, or resource and action.
     pub fn label(&self) -> String {
         if !self.custom_label.is_empty() {
             return self.custom_label.to_owned();
@@ -204,24 +205,24 @@ impl ClusterEvent {
     }
 }
 
-/// What a hint function says of an event.
+/// A queueing hint: what a plugin's hint function returns for an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hint {
     /// The event may make the pod schedulable.
     Queue,
-    /// It cannot.
+    /// The event cannot make it schedulable.
     Skip,
 }
 
 impl Hint {
-    /// What a hint function answers that has found out whether an event may help.
+    /// `Queue` if the event helps, otherwise `Skip`.
     pub const fn queue_if(helps: bool) -> Hint {
         if helps { Hint::Queue } else { Hint::Skip }
     }
 }
 
-/// The objects of an event: the old one for updates and deletions, the new one for
-/// additions and updates.
+/// The objects of an event: the old one for updates and deletions, the new one for additions and
+/// updates.
 #[derive(Clone, Default, Debug)]
 pub struct EventObjects {
     /// Before the change.
@@ -267,23 +268,23 @@ typed_accessors! {
     pod_groups => PodGroup as kubestep_api::PodGroup,
 }
 
-/// A registration: an event and whether the plugin's hint function is asked, or every such
-/// event is worth a retry.
+/// A registration: an event, and whether the plugin's hint function decides about it or every such
+/// event requeues the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registration {
     /// The class of events.
     pub event: ClusterEvent,
-    /// `true`: ask `Plugin::hint`. `false`: always worth a retry.
+    /// `true`: `Plugin::hint` decides. `false`: the event always requeues the pod.
     pub hinted: bool,
 }
 
 impl Registration {
-    /// A registration whose events are each judged by the plugin's hint function.
+    /// A registration for events that the plugin's hint function judges.
     pub const fn hinted(resource: EventResource, action: Action) -> Registration {
         Registration { event: ClusterEvent::new(resource, action), hinted: true }
     }
 
-    /// A registration whose events are always worth a retry.
+    /// A registration for events that always requeue the pod.
     pub const fn always(resource: EventResource, action: Action) -> Registration {
         Registration { event: ClusterEvent::new(resource, action), hinted: false }
     }
@@ -313,7 +314,7 @@ mod tests {
         let node = ClusterEvent::new(EventResource::Node, Action::ADD | Action::UPDATE_NODE_LABEL);
         assert!(node.matches(&ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_LABEL)));
         assert!(!node.matches(&ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT)));
-        // A coarse incoming mask counts only against a registration at least as coarse.
+        // A coarse incoming mask matches only a registration that is at least as coarse.
         assert!(!node.matches(&ClusterEvent::new(EventResource::Node, Action::UPDATE)));
         assert!(ClusterEvent::UNSCHEDULABLE_TIMEOUT.matches(&assigned));
     }

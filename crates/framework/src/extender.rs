@@ -1,6 +1,6 @@
-//! HTTP extenders: what they are asked, and what their answers mean (X-001…053).
+//! HTTP extenders: the requests that they get, and the meaning of their answers.
 //!
-//! The engine makes no call itself; [`Host::call_extender`] does. Upstream:
+//! The engine does not call them itself; [`Host::call_extender`] does. Upstream:
 //! `pkg/scheduler/extender.go` and `staging/src/k8s.io/kube-scheduler/extender/v1/types.go`.
 
 pub(crate) mod decode;
@@ -19,23 +19,24 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 use kubestep_config::types::Extender;
 
-/// The highest score an extender should give; scores are scaled to the scheduler's 100.
+/// The maximum score of an extender. Scores are scaled to the scheduler's 100; as upstream, a
+/// higher one is not rejected.
 const MAX_EXTENDER_PRIORITY: i64 = 10;
 
-/// The slot of a node that an extender made up.
+/// The slot of a node that is not in the snapshot, but in an extender's answer.
 pub const STRANGER: NodeId = NodeId(u32::MAX);
 
-/// What an extender left of the nodes.
+/// The result of an extender's filter call.
 #[derive(Default, Debug)]
 pub struct Filtered {
     /// The nodes that passed, in the extender's order.
     pub nodes: Vec<Arc<NodeInfo>>,
-    /// The nodes that did not, with their statuses.
+    /// The nodes that were rejected, with their statuses.
     pub refused: Vec<(Symbol, Status)>,
 }
 
-/// Whether the extender is asked about `pod`: it manages nothing in particular, or something
-/// that a container names.
+/// Whether the extender handles `pod`: it has no managed resources, or a container names one of
+/// them in its requests or limits.
 pub fn is_interested(extender: &Extender, pod: &Pod) -> bool {
     let managed = |name: Symbol| extender.managed_resources.iter().any(|m| m.name == name);
     let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
@@ -47,10 +48,10 @@ pub fn is_interested(extender: &Extender, pod: &Pod) -> bool {
         })
 }
 
-/// Asks an extender which of `nodes` can take the pod (X-020…024).
+/// Calls an extender to filter `nodes` for the pod. Without a filter verb all nodes pass.
 ///
 /// # Errors
-/// The call failed, or the answer says so, or it names a node that was not asked about.
+/// The call failed, the answer contains an error, or it names a node that was not in the request.
 pub fn filter(
     (index, extender): (usize, &Extender),
     pod: &Pod,
@@ -75,10 +76,10 @@ pub fn filter(
     Ok(Filtered { nodes, refused: refused(&answer) })
 }
 
-/// Scores of one extender by node name, already scaled and weighted.
+/// Scores of one extender by node name, scaled to 100 and weighted.
 ///
 /// # Errors
-/// The call failed or the answer cannot be read.
+/// The call failed or the answer cannot be decoded.
 pub fn prioritize(
     (index, extender): (usize, &Extender),
     pod: &Pod,
@@ -106,10 +107,10 @@ pub fn prioritize(
         .collect())
 }
 
-/// Binds a pod through an extender.
+/// Binds a pod through an extender.
 ///
 /// # Errors
-/// The call failed, or the answer says so.
+/// The call failed, or the answer contains an error.
 pub fn bind(
     (index, extender): (usize, &Extender),
     pod: &Pod,
@@ -127,15 +128,14 @@ pub fn bind(
     Poll::Ready(error_text(&answer).map_or(Ok(()), Err))
 }
 
-/// The pod, its UID and the node of a call to bind (`ExtenderBindingArgs`); `None` for any
-/// other call.
+/// The pod, its UID and the node of a bind call (`ExtenderBindingArgs`); `None` for any other call.
 pub fn binding_in(call: &ExtenderCall) -> Option<(NamespacedName, Symbol, Symbol)> {
     let text = |name| Some(Symbol::new(field(&call.body, name)?.as_str()?));
     let pod = NamespacedName::new(text("PodNamespace")?, text("PodName")?);
     Some((pod, text("PodUID")?, text("Node")?))
 }
 
-/// `ExtenderArgs`: names for an extender that knows the nodes, whole nodes otherwise.
+/// `ExtenderArgs`: node names for an extender with `nodeCacheCapable`, otherwise complete nodes.
 fn node_args(extender: &Extender, pod: &Pod, nodes: &[Arc<NodeInfo>]) -> Value {
     let mut args = Map::new();
     args.insert("Pod".into(), serde_json::to_value(pod).unwrap_or_default());
@@ -154,13 +154,13 @@ fn node_args(extender: &Extender, pod: &Pod, nodes: &[Arc<NodeInfo>]) -> Value {
     Value::Object(args)
 }
 
-/// A field by its Go name, whatever the case.
+/// A field by its Go name, case-insensitive: upstream's types have no JSON tags.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let (_, found) = value.as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
     (!found.is_null()).then_some(found)
 }
 
-/// What went wrong, as the extender itself says.
+/// The error text in an extender's answer.
 pub fn error_text(answer: &Value) -> Option<String> {
     field(answer, "Error")?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -187,7 +187,7 @@ fn by_name(
     names.iter().map(find).collect()
 }
 
-/// Whole nodes come back as fresh infos without pods, as upstream makes them.
+/// Complete nodes are decoded into new node infos without pods, as upstream.
 fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo>>, String> {
     let items = field(list, "items").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut nodes = Vec::new();
@@ -201,7 +201,7 @@ fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo
     Ok(nodes)
 }
 
-/// The refused nodes; unresolvable ones take precedence (S-015).
+/// The rejected nodes. A node in both lists counts as unresolvable.
 fn refused(answer: &Value) -> Vec<(Symbol, Status)> {
     let map =
         |name: &str| field(answer, name).and_then(Value::as_object).cloned().unwrap_or_default();

@@ -1,21 +1,22 @@
-//! Sorting as Go's `sort.Slice` does it: not stable, but deterministic, so that elements the
-//! order calls equal end up where upstream has them.
+//! Sorting like Go's `sort.Slice`: not stable, but deterministic, so that elements that are equal
+//! in the order end up at upstream's positions.
 //!
-//! Pattern-defeating quicksort as in Go 1.22 and later: insertion sort up to twelve elements,
-//! above that quicksort that looks for sorted and reversed runs, groups equal elements, mixes
-//! up bad patterns with a fixed generator, and falls back to heapsort. Every comparison and
-//! every swap has to be Go's for the result to be Go's.
+//! Pattern-defeating quicksort as in Go 1.22 and later: insertion sort for up to twelve elements,
+//! above that quicksort that detects sorted and reversed runs, groups equal elements, breaks up bad
+//! patterns with a fixed generator, and falls back to heapsort. The result equals Go's only if
+//! every comparison and every swap does.
 
-/// Up to this length insertion sort does it, which keeps equal elements in order.
+/// Up to this length insertion sort is used, which keeps equal elements in order.
 const MAX_INSERTION: usize = 12;
-/// From this length on the pivot is a median of medians, and nearly sorted runs are repaired.
+/// From this length on the pivot is a median of medians, and nearly sorted ranges are repaired.
 const LONG: usize = 50;
-/// Comparisons that went the wrong way when every one of the pivot search did.
+/// The number of swaps in the search for a pivot when every comparison caused one: the range is
+/// probably reversed.
 const MAX_SWAPS: usize = 12;
-/// How many misplaced elements are repaired before partitioning after all.
+/// Maximum number of misplaced elements that are repaired before the range is partitioned.
 const MAX_REPAIRS: usize = 5;
 
-/// Sorts `items` so that `less(a, b)` elements come in that order.
+/// Sorts `items` so that `a` comes before `b` if `less(a, b)`.
 pub fn sort<T>(items: &mut [T], less: impl Fn(&T, &T) -> bool) {
     let (end, limit) = (items.len(), bit_length(items.len()));
     Sorter { items, less }.quicksort(0, end, limit);
@@ -33,7 +34,7 @@ enum Hint {
     Decreasing,
 }
 
-/// The items under sort. All ranges are `start..end` of `items`.
+/// The items to sort. All ranges are `start..end` of `items`.
 struct Sorter<'a, T, F> {
     items: &'a mut [T],
     less: F,
@@ -72,8 +73,8 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
             if looks_sorted && self.repair(start, end) {
                 return;
             }
-            // Nothing here is below the element before the range: if that is the pivot's equal,
-            // there are many of the kind.
+            // No element of the range is less than the element before it. If that one equals the
+            // pivot, there are many equal elements.
             if start > 0 && !self.less(start - 1, pivot) {
                 start = self.partition_equal(start, end, pivot);
                 continue;
@@ -98,7 +99,7 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
         }
     }
 
-    /// Moves the element at `from` left while it is less than its neighbour, `floor` at most.
+    /// Moves the element at `from` left while it is less than its neighbour, at most to `floor`.
     fn shift_left(&mut self, from: usize, floor: usize) {
         let mut i = from;
         while i > floor && self.less(i, i - 1) {
@@ -135,8 +136,8 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
         }
     }
 
-    /// Puts what is less than the pivot left of it; where the pivot ended up, and whether the
-    /// range was in order already.
+    /// Moves the elements less than the pivot to its left. Returns the pivot's position, and
+    /// whether the range was already partitioned.
     fn partition(&mut self, start: usize, end: usize, pivot: usize) -> (usize, bool) {
         self.swap(start, pivot);
         let (mut i, mut j) = (start + 1, end - 1);
@@ -162,7 +163,7 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
         }
     }
 
-    /// Puts the pivot's equals in front; where the greater ones begin.
+    /// Moves the elements equal to the pivot to the front. Returns where the greater ones start.
     fn partition_equal(&mut self, start: usize, end: usize, pivot: usize) -> usize {
         self.swap(start, pivot);
         let (mut i, mut j) = (start + 1, end - 1);
@@ -182,7 +183,7 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
         }
     }
 
-    /// Repairs a range that is nearly sorted; whether it is sorted now.
+    /// Repairs a range that is nearly sorted. Returns whether it is sorted now.
     fn repair(&mut self, start: usize, end: usize) -> bool {
         let mut i = start + 1;
         for _ in 0..MAX_REPAIRS {
@@ -216,8 +217,8 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
         }
     }
 
-    /// Swaps three elements around the middle with others, chosen by a generator that starts
-    /// at the length.
+    /// Swaps three elements around the middle with others. A generator seeded with the length picks
+    /// them.
     fn break_patterns(&mut self, start: usize, end: usize) {
         let length = end - start;
         let mut random = length as u64;
@@ -235,7 +236,7 @@ impl<T, F: Fn(&T, &T) -> bool> Sorter<'_, T, F> {
         }
     }
 
-    /// The index of the pivot, and whether the range looks sorted.
+    /// The index of the pivot, and whether the range looks sorted or reversed.
     fn choose_pivot(&self, start: usize, end: usize) -> (usize, Hint) {
         let quarter = (end - start) / 4;
         let mut swaps = 0;
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(items, numbered([7; 12]));
     }
 
-    /// Where the elements with these keys end up, as the places they came from.
+    /// The original positions of the elements with these keys after sorting.
     fn places(count: usize, key: fn(usize) -> usize) -> Vec<usize> {
         let mut items: Vec<_> = (0..count).map(|place| (key(place), place)).collect();
         sort(&mut items, |a, b| a.0 < b.0);
@@ -338,7 +339,7 @@ mod tests {
 
         #[test]
         fn any_order_ends(keys in prop::collection::vec(0u8..9, 0..200)) {
-            // An order that contradicts itself must not hang or run out of the slice.
+            // An inconsistent order must neither loop forever nor index out of bounds.
             let mut items = keys.clone();
             sort(&mut items, |a, b| (a ^ b) % 3 != 0);
             items.sort_unstable();

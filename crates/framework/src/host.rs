@@ -1,9 +1,10 @@
-//! What the engine asks of the world around it: writes to the API and calls to extenders.
+//! The host: what the engine requests from outside, which are writes to the API and calls to
+//! extenders.
 //!
 //! The engine has no I/O of its own. A simulation answers at once from memory. A live scheduler
-//! sends the write to the API server and says [`Poll::Pending`] until it has the answer: asked
-//! the same again, it tells what became of the first time. Writes that upstream makes without
-//! caring for the answer have no answer here either.
+//! sends the write to the API server and returns [`Poll::Pending`] until it has the answer; the
+//! same request, made again, returns that answer. Writes whose answer upstream ignores return no
+//! answer here either.
 
 use std::fmt;
 use std::task::Poll;
@@ -20,21 +21,21 @@ use kubestep_api::{
 pub struct PodStatusPatch {
     /// The condition to set.
     pub condition: Option<Condition>,
-    /// The nominated node to set; `Some("")` clears it, `None` leaves it.
+    /// The nominated node to set; `Some("")` clears it, `None` leaves it unchanged.
     pub nominated_node: Option<Symbol>,
 }
 
-/// An event for people (events.k8s.io), written beside a decision.
+/// An API event (events.k8s.io) about a decision.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ApiEvent {
-    /// The pod it is about.
+    /// The pod that the event is about.
     pub regarding: NamespacedName,
     /// Its UID.
     pub uid: Symbol,
-    /// The pod group on whose behalf it happened. Upstream names pods, too, but by a wrapper of
-    /// no kind, which is left out.
+    /// The pod group that caused the event. Upstream also sets preempting pods, but through a
+    /// wrapper type without a kind, so that the reference is dropped.
     pub related: Option<(NamespacedName, Symbol)>,
-    /// The scheduler that says it: the name of its profile.
+    /// The reporting scheduler: the name of the profile.
     pub reporter: Symbol,
     /// `Normal` or `Warning`.
     pub kind: &'static str,
@@ -49,7 +50,7 @@ pub struct ApiEvent {
 /// A call of an HTTP extender.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExtenderCall {
-    /// Which extender, by its place in the effective order.
+    /// The index of the extender in the effective order.
     pub extender: usize,
     /// `filter`, `prioritize`, `bind` or `preempt` — the configured verb.
     pub verb: Symbol,
@@ -60,9 +61,9 @@ pub struct ExtenderCall {
 /// Why an object was not updated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UpdateError {
-    /// It has changed since the version on which the update is based.
+    /// It was changed since the version on which the update is based.
     Conflict(String),
-    /// Anything else.
+    /// Any other error.
     Failed(String),
 }
 
@@ -86,7 +87,7 @@ impl fmt::Display for UpdateError {
     }
 }
 
-/// The outside of the engine. Errors are texts, as they end up in statuses.
+/// The engine's interface to the outside. Errors are texts, as they appear in statuses.
 pub trait Host {
     /// Binds a pod to a node.
     fn bind(&mut self, pod: NamespacedName, uid: Symbol, node: Symbol) -> Poll<Result<(), String>>;
@@ -96,29 +97,29 @@ pub trait Host {
         pod: NamespacedName,
         patch: PodStatusPatch,
     ) -> Result<(), String>;
-    /// Sets the condition, if there is one, and deletes the pod. `Ok(false)`: it was gone
-    /// already.
+    /// Sets the condition, if there is one, and deletes the pod. `Ok(false)`: it was already
+    /// deleted.
     fn evict(
         &mut self,
         pod: NamespacedName,
         uid: Symbol,
         condition: Option<Condition>,
     ) -> Poll<Result<bool, String>>;
-    /// An object as the server has it now, which may be newer than what the scheduler has heard.
+    /// The current object on the server, which may be newer than the scheduler's.
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object>;
-    /// Updates an object (volume, claim, …) for the pod of that UID and gives back what the
-    /// server made of it. Several pods may update one object at the same time.
+    /// Updates an object (volume, claim, …) for the pod with that UID and returns the server's
+    /// version. Several pods may update one object at the same time.
     fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, UpdateError>>;
-    /// Whether an update of the object was sent and is not answered yet: another one would be
-    /// based on an outdated version.
+    /// Whether an update of the object was sent and has no answer yet: another one would be based
+    /// on an outdated version.
     fn is_being_updated(&self, _kind: Kind, _key: NamespacedName) -> bool {
         false
     }
     /// Updates an object without waiting for the answer. The error is one that is known at once.
     fn send(&mut self, object: Object) -> Result<(), String>;
-    /// Creates an object for the pod of that UID and gives back what the server made of it.
+    /// Creates an object for the pod with that UID and returns the server's version.
     fn create(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, String>>;
-    /// Removes the user of that UID from `reservedFor` of a claim, as one PATCH.
+    /// Removes the user with that UID from `reservedFor` of a claim, as one PATCH.
     fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), String>;
     /// Removes a finalizer from a claim, and deletes it.
     fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), String>;
@@ -128,27 +129,28 @@ pub trait Host {
         group: NamespacedName,
         condition: Condition,
     ) -> Result<(), String>;
-    /// Says in a pod's status which claim stands for its extended resources, as one PATCH.
+    /// Writes into a pod's status which claim its extended resources use, as one PATCH.
     fn set_extended_resource_claim(
         &mut self,
         pod: NamespacedName,
         status: PodExtendedResourceClaimStatus,
     ) -> Poll<Result<(), String>>;
-    /// Says in a pod's status what its claims take of the node's own resources, as one PATCH.
+    /// Writes into a pod's status which node resources its claims use, as one PATCH.
     fn set_node_resource_claims(
         &mut self,
         pod: NamespacedName,
         statuses: Vec<NodeAllocatableResourceClaimStatus>,
     ) -> Result<(), String>;
-    /// Records an event for people.
+    /// Writes an API event.
     fn event(&mut self, event: ApiEvent);
-    /// Calls an extender: the response body, or what went wrong.
+    /// Calls an extender and returns the response body.
     fn call_extender(&mut self, call: ExtenderCall) -> Result<serde_json::Value, String>;
-    /// Lets an extender bind a pod: the response body, or what went wrong.
+    /// Calls an extender to bind a pod and returns the response body.
     fn bind_by_extender(&mut self, call: ExtenderCall) -> Poll<Result<serde_json::Value, String>> {
         Poll::Ready(self.call_extender(call))
     }
-    /// Whether controllers are at work elsewhere, so that what has not happened yet still may.
+    /// Whether controllers outside the engine are running, so that changes may still arrive from
+    /// them.
     fn others_may_act(&self) -> bool {
         false
     }

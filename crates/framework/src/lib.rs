@@ -1,44 +1,42 @@
 //! The scheduling framework of kubestep: what a scheduler plugin is, what it can see, and how the
-//! plugins of a profile are run. A plugin of your own needs this crate,
-//! [`kubestep_api`] for the Kubernetes objects and [`kubestep_config`] for its
-//! descriptor and arguments. The framework itself knows no plugin: the in-tree ones are the
-//! package `kubestep-plugins`, and the scheduling queue, the cache and the cycle are
-//! `kubestep-scheduler`, which builds on this crate as the plugins do.
+//! plugins of a profile run. A plugin of your own needs this crate, [`kubestep_api`] for the
+//! Kubernetes objects and [`kubestep_config`] for its descriptor and arguments. The framework
+//! itself contains no plugin: the in-tree ones are in the package `kubestep-plugins`, and the
+//! scheduling queue, the cache and the cycle are in `kubestep-scheduler`, which builds on this
+//! crate as the plugins do.
 //!
-//! Everything here is pure, synchronous and deterministic. There is no clock, no randomness and
-//! no I/O: the time is passed in, and the world outside is a [`host::Host`]. All state can be
-//! cloned, and a clone goes on exactly as the original would; debugging back in time is built on
-//! that.
+//! Everything in this crate is pure, synchronous and deterministic. There is no clock, no
+//! randomness and no I/O: the time is an argument, and everything outside is behind a
+//! [`host::Host`]. All state can be cloned, and a clone behaves exactly as the original would;
+//! time-travel debugging is built on that.
 //!
 //! # A plugin
 //!
 //! Start at [`plugin`]: the trait [`Plugin`](plugin::Plugin) has a method for each extension point,
-//! each with a default, and each point has a context with what can be seen there. A plugin answers
-//! with a [`status`]. What it computed in PreFilter it keeps in the [`cycle_state`] until
-//! the cycle ends; what outlives a cycle is in [`shared`]. With [`events`] it declares which
-//! changes of the cluster may make a rejected pod schedulable, and its queueing hint looks at one
-//! such change. A [`registry`] names plugins and builds them.
+//! each with a default, and each point has a context with what can be seen there. A plugin returns
+//! a [`status`]. What it computed in PreFilter it stores in the [`cycle_state`] until the cycle
+//! ends; what outlives a cycle is in [`shared`]. With [`events`] it declares which changes of the
+//! cluster may make a rejected pod schedulable, and its queueing hint judges one such change. A
+//! [`registry`] names plugins and builds them.
 //!
 //! # The cluster as a plugin sees it
 //!
-//! A [`snapshot`] holds the nodes as of the start of a cycle: each [`node`] with its pods and
-//! with sums of their [`resource`]s, each [`pod`] with what was parsed from it once. All other
-//! objects (claims, volumes, budgets, …) are in [`objects`], the listers. [`pod_groups`] and
-//! [`dra`] keep what the scheduler knows of pod groups and of resource claims beyond
-//! the objects.
+//! A [`snapshot`] holds the nodes as of the start of a cycle: each [`node`] with its pods and the
+//! sums of their [`resource`]s, each [`pod`] with its parsed fields. All other objects (claims,
+//! volumes, budgets, …) are in [`objects`], the listers. [`pod_groups`] and [`dra`] hold what the
+//! scheduler tracks about pod groups and resource claims beyond the objects.
 //!
 //! # Running a profile
 //!
-//! [`runtime`] holds the [`Framework`](runtime::Framework): the plugins of one profile by
-//! extension point and the rules for running them. Its results end up in a [`record`], which tells
-//! completely what one cycle did. [`extender`] is the protocol of HTTP extenders. [`preemption`]
-//! is the search for victims that the plugin DefaultPreemption starts and the eviction that
-//! follows.
+//! [`runtime`] has the [`Framework`](runtime::Framework): the plugins of one profile by extension
+//! point and the rules for running them. Its results go into a [`record`], which describes
+//! completely what one cycle did. [`extender`] is the protocol of HTTP extenders. [`preemption`] is
+//! the search for victims that the plugin DefaultPreemption starts and the eviction that follows.
 //!
 //! # Order
 //!
-//! Where upstream leaves a choice to chance, [`tie_break`] says what is taken here. Where it
-//! depends on Go's sort, [`go_sort`] sorts in the same way.
+//! Where upstream's choice is random, [`tie_break`] defines the choice made here. Where it depends
+//! on Go's sort, [`go_sort`] sorts in the same way.
 //!
 //! # Tests of plugins
 //!

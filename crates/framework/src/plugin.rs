@@ -1,20 +1,18 @@
-//! What a scheduler plugin is: one trait, all extension points, each with a default.
+//! What a scheduler plugin is: one trait with all extension points, each with a default.
 //!
 //! Lifecycle of a pod: [`Plugin::pre_enqueue`] before it may enter the active queue;
-//! [`Plugin::less`] orders that queue; then, in one scheduling cycle,
-//! [`Plugin::pre_filter`] once, [`Plugin::filter`] per node (with
-//! [`Plugin::add_pod`]/[`Plugin::remove_pod`] on copies of the state for nominated pods and
-//! preemption), [`Plugin::post_filter`] if no node was left, [`Plugin::pre_score`] once,
-//! [`Plugin::score`] per feasible node, [`Plugin::normalize`] once, [`Plugin::reserve`],
-//! [`Plugin::permit`]; in the binding cycle [`Plugin::pre_bind_pre_flight`],
-//! [`Plugin::pre_bind`], [`Plugin::bind`], [`Plugin::post_bind`], and
-//! [`Plugin::unreserve`] if anything failed after Reserve. For a pod group as a whole,
-//! [`Plugin::generate_placements`] and [`Plugin::score_placement`] stand around the cycles of
-//! its pods.
+//! [`Plugin::less`] orders that queue; then, in one scheduling cycle, [`Plugin::pre_filter`] once,
+//! [`Plugin::filter`] per node (with [`Plugin::add_pod`]/[`Plugin::remove_pod`] on copies of the
+//! state for nominated pods and preemption), [`Plugin::post_filter`] if no node is feasible,
+//! [`Plugin::pre_score`] once, [`Plugin::score`] per feasible node, [`Plugin::normalize`] once,
+//! [`Plugin::reserve`], [`Plugin::permit`]; in the binding cycle [`Plugin::pre_bind_pre_flight`],
+//! [`Plugin::pre_bind`], [`Plugin::bind`], [`Plugin::post_bind`], and [`Plugin::unreserve`] if
+//! anything failed after Reserve. For a pod group as a whole, [`Plugin::generate_placements`] runs
+//! before the cycles of its pods and [`Plugin::score_placement`] after them.
 //!
-//! Plugins are pure: they see only what the context hands them, and keep nothing in
-//! themselves but their arguments. What must outlive a cycle is in [`Shared`].
-//! At which points a plugin runs is said by its descriptor in the registry.
+//! Plugins are pure: they see only what the context contains, and store nothing in themselves
+//! except their arguments. What must outlive a cycle is in [`Shared`]. A plugin's descriptor in the
+//! registry lists the points at which it runs.
 //!
 //! Upstream: `staging/src/k8s.io/kube-scheduler/framework/interface.go`.
 
@@ -38,29 +36,29 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeAllocatableResourceClaimStatus, Time};
 use kubestep_config::FeatureGates;
 
-/// What a plugin sees during a scheduling cycle. All of it stays the same within the cycle.
+/// What a plugin sees during a scheduling cycle. It does not change within the cycle.
 #[derive(Clone, Copy)]
 pub struct CycleContext<'a> {
-    /// The pod to place.
+    /// The pod to schedule.
     pub pod: &'a Arc<PodInfo>,
     /// The cluster at the start of the cycle.
     pub snapshot: &'a Snapshot,
-    /// All other objects.
+    /// All objects except nodes.
     pub objects: &'a Objects,
     /// The feature gates.
     pub features: &'a FeatureGates,
     /// Pods nominated to nodes.
     pub nominated: &'a NominatedPods,
-    /// What plugins keep between cycles.
+    /// What plugins store between cycles.
     pub shared: &'a Shared,
     /// The time.
     pub now: Time,
-    /// What plugins use where upstream's take chance; 0 unless a seed is set.
+    /// What plugins use where upstream's use a random number; 0 unless a seed is set.
     pub chance: u64,
 }
 
 impl<'a> CycleContext<'a> {
-    /// The part of it that the queue sees too.
+    /// The part of the context that the queue sees too.
     pub fn queue(&self) -> QueueContext<'a> {
         QueueContext {
             objects: self.objects,
@@ -71,7 +69,7 @@ impl<'a> CycleContext<'a> {
     }
 }
 
-/// What a plugin sees from Reserve to PostBind. It may change what is shared, and the world.
+/// What a plugin sees from Reserve to PostBind. It may change `shared`, and write through the host.
 pub struct BindContext<'a> {
     /// The pod, with its node set.
     pub pod: &'a Arc<PodInfo>,
@@ -79,46 +77,46 @@ pub struct BindContext<'a> {
     pub node: Symbol,
     /// The cluster at the start of the cycle that chose the node.
     pub snapshot: &'a Snapshot,
-    /// All other objects.
+    /// All objects except nodes.
     pub objects: &'a Objects,
     /// The feature gates.
     pub features: &'a FeatureGates,
-    /// What plugins keep between cycles.
+    /// What plugins store between cycles.
     pub shared: &'a mut Shared,
-    /// The world outside.
+    /// The interface to the outside.
     pub host: &'a mut dyn Host,
     /// The time.
     pub now: Time,
 }
 
-/// What a plugin sees when it judges whether a pod may enter the active queue, or whether an
-/// event is worth a retry.
+/// What a plugin sees when it decides whether a pod may enter the active queue, or whether an event
+/// requeues it.
 #[derive(Clone, Copy)]
 pub struct QueueContext<'a> {
-    /// All objects but nodes.
+    /// All objects except nodes.
     pub objects: &'a Objects,
     /// The feature gates.
     pub features: &'a FeatureGates,
-    /// What plugins keep between cycles.
+    /// What plugins store between cycles.
     pub shared: &'a Shared,
     /// The time.
     pub now: Time,
 }
 
-/// What PostFilter works with, beside the cycle's context.
+/// What PostFilter sees in addition to the cycle's context.
 pub struct PostFilterContext<'a> {
     /// The cycle.
     pub cycle: CycleContext<'a>,
     /// The profile, to run filters on changed nodes.
     pub framework: &'a Framework,
-    /// Why each node was refused.
+    /// Why each node was rejected.
     pub statuses: &'a NodeStatuses,
-    /// The world outside, for extenders.
+    /// The interface to the outside, for extenders.
     pub host: &'a mut dyn Host,
 }
 
-/// PreFilter's answer: a status and, if the plugin can narrow the search, the only nodes
-/// worth a look.
+/// PreFilter's answer: a status and, if the plugin can narrow the search, the only nodes that can
+/// fit.
 #[derive(Clone, Default, Debug)]
 pub struct PreFilterAnswer {
     /// Success, Skip or a failure.
@@ -133,7 +131,7 @@ impl From<Status> for PreFilterAnswer {
     }
 }
 
-/// Victims to be evicted for a pod.
+/// Victims to evict for a pod.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Preemption {
     /// The plugin that decided.
@@ -142,29 +140,29 @@ pub struct Preemption {
     pub node: Symbol,
     /// The victims, in the order decided.
     pub victims: Vec<Arc<PodInfo>>,
-    /// How the choice is recorded.
+    /// The candidate as recorded.
     pub candidate: Candidate,
 }
 
 /// PostFilter's answer.
 #[derive(Clone, Default, Debug)]
 pub struct PostFilterAnswer {
-    /// Success when the pod may fit after what was decided.
+    /// Success if the pod may fit once the decision is carried out.
     pub status: Status,
-    /// Nominates a node; empty clears the nomination; `None` leaves it (FW-006).
+    /// The node to nominate; empty clears the nomination; `None` leaves it unchanged.
     pub nominate: Option<Symbol>,
     /// The candidates that were considered, in upstream's order.
     pub candidates: Vec<Candidate>,
-    /// What is to be evicted.
+    /// The victims to evict.
     pub preemption: Option<Preemption>,
 }
 
-/// Permit's answer: Success, Wait with the longest wait in microseconds, or a failure.
+/// Permit's answer: Success, Wait with a timeout, or a failure.
 #[derive(Clone, Default, Debug)]
 pub struct PermitAnswer {
     /// The status.
     pub status: Status,
-    /// With Wait: how long at most, in microseconds.
+    /// With Wait: the maximum wait, in microseconds.
     pub timeout: i64,
 }
 
@@ -179,13 +177,13 @@ pub trait Plugin: Send + Sync {
     /// The name, as configurations spell it.
     fn name(&self) -> Symbol;
 
-    /// The events that could make a pod schedulable which this plugin rejected. `None`: the
-    /// plugin does not say, so every event counts (FW-200).
+    /// The events that could make a pod schedulable that this plugin rejected. `None`: the plugin
+    /// registers none, so every event counts.
     fn events(&self) -> Option<Vec<Registration>> {
         None
     }
 
-    /// Whether an event could make `pod` schedulable. Asked for events registered with
+    /// Whether an event could make `pod` schedulable. Called for events registered with
     /// [`Registration::hinted`]. An error counts as [`Hint::Queue`].
     fn hint(
         &self,
@@ -197,7 +195,7 @@ pub trait Plugin: Send + Sync {
         Ok(Hint::Queue)
     }
 
-    /// PreEnqueue: may the pod enter the active queue?
+    /// PreEnqueue: whether the pod may enter the active queue.
     fn pre_enqueue(&self, _cx: &QueueContext<'_>, _pod: &PodInfo) -> Status {
         Status::SUCCESS
     }
@@ -207,9 +205,9 @@ pub trait Plugin: Send + Sync {
         false
     }
 
-    /// What of `pod` [`Plugin::filter`] looks at, if its answer about a node depends on that, on
-    /// the node with its pods, and on nothing else. Such answers are shared by all pods with
-    /// the same text, and asked again only for nodes that change. `None`: it depends on more.
+    /// The fields of `pod` that [`Plugin::filter`] looks at, if its answer about a node depends
+    /// only on them and on the node with its pods. All pods with the same text share such answers,
+    /// and the plugin runs again only for nodes that changed. `None`: it depends on more.
     fn filter_key(&self, _pod: &PodInfo) -> Option<String> {
         None
     }
@@ -219,18 +217,17 @@ pub trait Plugin: Send + Sync {
         None
     }
 
-    /// Whether the scores depend, beside what [`Plugin::score_key`] says, on how many nodes there
-    /// are.
+    /// Whether the scores depend, in addition to [`Plugin::score_key`], on the number of nodes.
     fn counts_nodes(&self) -> bool {
         false
     }
 
-    /// PreFilter: prepare, narrow, or refuse at once.
+    /// PreFilter: precomputes, narrows the nodes, or rejects the pod.
     fn pre_filter(&self, _cx: &CycleContext<'_>, _state: &mut CycleState) -> PreFilterAnswer {
         PreFilterAnswer::default()
     }
 
-    /// PreFilter extension: `added` is now on `node`; adjust the state.
+    /// PreFilter extension AddPod: updates the state for `added` on `node`.
     fn add_pod(
         &self,
         _cx: &CycleContext<'_>,
@@ -241,7 +238,7 @@ pub trait Plugin: Send + Sync {
         Status::SUCCESS
     }
 
-    /// PreFilter extension: `removed` is no longer on `node`; adjust the state.
+    /// PreFilter extension RemovePod: updates the state for `removed`, no longer on `node`.
     fn remove_pod(
         &self,
         _cx: &CycleContext<'_>,
@@ -252,13 +249,13 @@ pub trait Plugin: Send + Sync {
         Status::SUCCESS
     }
 
-    /// Filter: can the pod run on `node`?
+    /// Filter: whether the pod can run on `node`.
     fn filter(&self, _cx: &CycleContext<'_>, _state: &CycleState, _node: &NodeInfo) -> Status {
         Status::SUCCESS
     }
 
-    /// What [`Plugin::filter`] would say of each of `nodes`, for plugins that know it by the slots
-    /// alone and none of whose answers is an error. `None`: ask about every node.
+    /// The answers of [`Plugin::filter`] about each of `nodes`, for plugins that can compute them
+    /// from the slots alone and never return an error. `None`: Filter runs on every node.
     fn filters(
         &self,
         _cx: &CycleContext<'_>,
@@ -268,7 +265,7 @@ pub trait Plugin: Send + Sync {
         None
     }
 
-    /// PostFilter: no node was left; what could be done?
+    /// PostFilter: what could make the pod schedulable when no node is feasible.
     fn post_filter(
         &self,
         _cx: &mut PostFilterContext<'_>,
@@ -277,7 +274,7 @@ pub trait Plugin: Send + Sync {
         PostFilterAnswer::default()
     }
 
-    /// PreScore: prepare for scoring `nodes`, or Skip.
+    /// PreScore: precomputes for scoring `nodes`, or Skip.
     fn pre_score(
         &self,
         _cx: &CycleContext<'_>,
@@ -287,7 +284,7 @@ pub trait Plugin: Send + Sync {
         Status::SUCCESS
     }
 
-    /// Score: how good is `node`? Any number if the plugin normalizes, else 0 to 100.
+    /// Score: how good `node` is. Any number if the plugin normalizes, otherwise 0 to 100.
     fn score(
         &self,
         _cx: &CycleContext<'_>,
@@ -297,8 +294,8 @@ pub trait Plugin: Send + Sync {
         Ok(0)
     }
 
-    /// What [`Plugin::score`] would say of each of `nodes`, for plugins that know it by the slots
-    /// alone and none of whose scores is an error. `None`: ask about every node.
+    /// The scores by [`Plugin::score`] of each of `nodes`, for plugins that can compute them from
+    /// the slots alone and never return an error. `None`: Score runs on every node.
     fn scores(
         &self,
         _cx: &CycleContext<'_>,
@@ -308,7 +305,7 @@ pub trait Plugin: Send + Sync {
         None
     }
 
-    /// Normalize: bring all scores into 0 to 100. `nodes` runs parallel to `scores`.
+    /// Normalize: brings all scores into 0 to 100. `nodes` is parallel to `scores`.
     fn normalize(
         &self,
         _cx: &CycleContext<'_>,
@@ -319,22 +316,22 @@ pub trait Plugin: Send + Sync {
         Status::SUCCESS
     }
 
-    /// Reserve: claim what the pod needs on the chosen node.
+    /// Reserve: reserves what the pod needs on the chosen node.
     fn reserve(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) -> Status {
         Status::SUCCESS
     }
 
-    /// Give back what [`Plugin::reserve`] claimed. Called also if it never ran.
+    /// Unreserve: undoes [`Plugin::reserve`]. Also called if Reserve did not run.
     fn unreserve(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) {}
 
-    /// Permit: let the pod go on, refuse it, or hold it.
+    /// Permit: allows the pod, rejects it, or makes it wait.
     fn permit(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) -> PermitAnswer {
         PermitAnswer::default()
     }
 
-    /// What the pod's resource claims take of the resources that `node` itself has, as the plugin
-    /// found it in Filter. The scheduler writes it into the status of the pod that it assumes
-    /// (behind DRANodeAllocatableResources).
+    /// The amounts that the pod's resource claims use of the resources of `node` itself, as Filter
+    /// computed them. The scheduler writes them into the status of the pod that it assumes (gate
+    /// DRANodeAllocatableResources).
     fn node_resource_claims(
         &self,
         _state: &CycleState,
@@ -348,23 +345,23 @@ pub trait Plugin: Send + Sync {
         Status::skip()
     }
 
-    /// Whether PreBind may run while that of its neighbours does (upstream's `AllowParallel` in
-    /// the answer of PreBindPreFlight).
+    /// Whether PreBind may run in parallel with that of adjacent plugins (upstream's
+    /// `AllowParallel` in the result of PreBindPreFlight).
     fn pre_binds_in_parallel(&self) -> bool {
         false
     }
 
-    /// PreBind: what must be done before the binding. Wait: ask again in five seconds.
+    /// PreBind: what must be done before the binding. Wait: run it again in five seconds.
     fn pre_bind(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) -> Status {
         Status::SUCCESS
     }
 
-    /// Bind: bind the pod, or Skip to leave it to the next plugin.
+    /// Bind: binds the pod, or Skip to leave it to the next plugin.
     fn bind(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) -> Status {
         Status::skip()
     }
 
-    /// PostBind: the pod is bound.
+    /// PostBind: called after the pod was bound.
     fn post_bind(&self, _cx: &mut BindContext<'_>, _state: &mut CycleState) {}
 
     /// PlacementGenerate: the placements to try for a pod group, within `parent`.
@@ -376,7 +373,7 @@ pub trait Plugin: Send + Sync {
         Ok(vec![parent.clone()])
     }
 
-    /// PlacementScore: how good is it for the group? As [`Plugin::score`].
+    /// PlacementScore: how good a placement is for the group, like [`Plugin::score`].
     fn score_placement(
         &self,
         _cx: &GroupContext<'_>,
@@ -385,13 +382,13 @@ pub trait Plugin: Send + Sync {
         Ok(0)
     }
 
-    /// Normalize for PlacementScore: bring all scores into 0 to 100.
+    /// Normalize for PlacementScore: brings all scores into 0 to 100.
     fn normalize_placements(&self, _cx: &GroupContext<'_>, _scores: &mut [i64]) -> Status {
         Status::SUCCESS
     }
 
-    /// Sign: what of the pod this plugin's answers depend on, for batching (FW-221). `Err`
-    /// carries why a pod cannot be signed.
+    /// Sign: the fields of the pod that this plugin's answers depend on, for batching. `Err` says
+    /// why the pod cannot be signed.
     fn sign(
         &self,
         _cx: &QueueContext<'_>,

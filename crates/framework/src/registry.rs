@@ -1,6 +1,6 @@
 //! The registry: every plugin with the function that builds it.
 //!
-//! `kubestep_plugins::registry()` gives one with the in-tree plugins; programs add their own with
+//! `kubestep_plugins::registry()` returns one with the in-tree plugins; programs add their own with
 //! [`Registry::register`]. Upstream: `pkg/scheduler/framework/runtime/registry.go`.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::plugin::Plugin;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 
-/// Builds a plugin from its arguments. The error is in upstream's words.
+/// Builds a plugin from its arguments. The error text is upstream's.
 pub type Factory = fn(&ProfileArgs, &FeatureGates) -> Result<Arc<dyn Plugin>, String>;
 
 /// A plugin in the registry.
@@ -17,7 +17,7 @@ pub type Factory = fn(&ProfileArgs, &FeatureGates) -> Result<Arc<dyn Plugin>, St
 pub struct Entry {
     /// What configuration and documentation need to know.
     pub descriptor: PluginDescriptor,
-    /// How it is built.
+    /// The function that builds it.
     pub factory: Factory,
 }
 
@@ -31,7 +31,7 @@ impl Registry {
     /// Adds a plugin.
     ///
     /// # Errors
-    /// The name is taken (CFG-053).
+    /// A plugin of that name is already registered.
     pub fn register(&mut self, entry: Entry) -> Result<(), String> {
         let name = entry.descriptor.name;
         if self.entries.iter().any(|other| other.descriptor.name == name) {
@@ -59,7 +59,7 @@ impl Registry {
     /// Builds a plugin.
     ///
     /// # Errors
-    /// It is not registered, or it refuses its arguments.
+    /// It is not registered, or it rejects its arguments.
     pub fn build(
         &self,
         name: Symbol,

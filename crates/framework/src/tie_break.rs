@@ -1,10 +1,9 @@
-//! Which node wins when several share the best total, where preemption begins to look, and in
-//! which order one event moves several pods.
+//! How ties and random choices are decided: which of several nodes with the best total wins, where
+//! preemption starts its search, and in which order one event moves several pods.
 //!
-//! Upstream leaves these to the shape of a heap, to a random generator and to where the walk
-//! over a Go map begins (S-017…019, PR-020, Q-003).
-//! The engine has no randomness: what takes its place is a number computed from a seed and
-//! the number of the cycle, so that every run can be repeated.
+//! Upstream's choices depend on the structure of a heap, on a random generator and on where the
+//! walk over a Go map starts. The engine has no randomness: it uses a number computed from a seed
+//! and the number of the cycle, so that every run can be repeated.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,20 +11,21 @@ use std::str::FromStr;
 /// How a tie is broken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum TieBreak {
-    /// What upstream's heap yields from the order of the feasible nodes (S-019). Preemption
-    /// looks at nodes from the first on.
+    /// What upstream's heap yields for the order of the feasible nodes. Preemption starts at the
+    /// first node.
     #[default]
     Upstream,
-    /// The first of the best in the order of the feasible nodes. Preemption as above.
+    /// The first of the best in the order of the feasible nodes. Preemption starts at the first
+    /// node.
     First,
-    /// A pick that looks like chance and is the same for the same seed and cycle. Preemption
-    /// begins to look at a node picked in the same way, and so does the queue with the pods
-    /// that an event may move.
+    /// A pseudo-random pick that is the same for the same seed and cycle. Preemption starts at a
+    /// node picked in the same way, and so does the walk of the queue over the pods that an event
+    /// may move.
     Seed(u64),
 }
 
 impl TieBreak {
-    /// A number that stands for chance in cycle `cycle`; 0 unless there is a seed.
+    /// The pseudo-random number of cycle `cycle`; 0 without a seed.
     pub fn chance(self, cycle: u64) -> u64 {
         match self {
             TieBreak::Upstream | TieBreak::First => 0,
@@ -33,13 +33,13 @@ impl TieBreak {
         }
     }
 
-    /// Whether something else than upstream's likeliest order may come of it.
+    /// Whether the result may differ from upstream's most likely order.
     pub fn is_chosen(self) -> bool {
         matches!(self, TieBreak::Seed(_))
     }
 
-    /// The positions of `totals`, best first, the winner in front; `None` where upstream's
-    /// heap decides. `cycle` is the number of the cycle.
+    /// The positions of `totals`, best first, the winner in front; `None` if upstream's heap
+    /// decides. `cycle` is the number of the cycle.
     pub fn ranking(self, totals: &[i64], cycle: u64) -> Option<Vec<usize>> {
         if self == TieBreak::Upstream {
             return None;
@@ -57,14 +57,14 @@ impl TieBreak {
     }
 }
 
-/// The place among `count` that a number from [`TieBreak::chance`] stands for.
+/// The index below `count` for a number from [`TieBreak::chance`].
 pub fn place(chance: u64, count: usize) -> usize {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
-    // The rest is smaller than the count, which came from a usize.
+    // The remainder is smaller than the count, which came from a usize.
     chance.checked_rem(count).and_then(|place| usize::try_from(place).ok()).unwrap_or(0)
 }
 
-/// The number at place `cycle` of the sequence that SplitMix64 makes from `seed`.
+/// The `cycle`th number of the SplitMix64 sequence of `seed`.
 fn scatter(seed: u64, cycle: u64) -> u64 {
     let mut bits = seed.wrapping_add(cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_seed_picks_among_the_best_only() {
         let ranking = |seed, cycle| TieBreak::Seed(seed).ranking(&[7, 1, 7, 7, 2], cycle).unwrap();
-        // From 1234567: 6457827717110365317 is 0 of three, 3203168211198807973 is 1.
+        // From 1234567: 6457827717110365317 mod 3 is 0, 3203168211198807973 mod 3 is 1.
         assert_eq!(6_457_827_717_110_365_317_u64 % 3, 0);
         assert_eq!(ranking(1_234_567, 1), [0, 2, 3, 4, 1]);
         assert_eq!(3_203_168_211_198_807_973_u64 % 3, 1);

@@ -22,11 +22,11 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 pub enum Change {
     /// An object was added.
     Add(Object),
-    /// An object changed.
+    /// An object was updated.
     Update {
-        /// Before.
+        /// The object before.
         old: Object,
-        /// After.
+        /// The object after.
         new: Object,
     },
     /// An object was deleted.
@@ -90,7 +90,7 @@ impl Scheduler {
                 // Before the cache forgets it.
                 let objects = EventObjects { old: Some(object.clone()), new: None };
                 self.tell_queue(EventResource::Node, Action::DELETE, &objects, now);
-                // A node that was not there is only logged upstream.
+                // Upstream only logs that a node was unknown.
                 let _removed = self.cache.remove_node(node);
             }
             Object::Pod(pod) => {
@@ -192,7 +192,7 @@ impl Scheduler {
 
     fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Time, host: &mut dyn Host) {
         if !pod.spec.node_name.is_empty() {
-            // A pod the cache does not know is only logged upstream.
+            // Upstream only logs that the cache does not know a pod.
             let _removed = self.cache.remove_pod(pod);
             self.cluster.shared.pod_groups.remove(pod);
             let objects = EventObjects { old: Some(pod.clone().into()), new: None };
@@ -213,7 +213,7 @@ impl Scheduler {
     fn assumed_pod_deleted(&mut self, uid: Symbol, now: Time, host: &mut dyn Host) {
         let Some(assumed) = self.cache.pod(uid).cloned() else { return };
         if !self.reject_waiting(uid, Symbol::EMPTY, "removed", now, host) {
-            // Upstream only logs when it cannot be forgotten.
+            // Upstream only logs when the pod cannot be forgotten.
             let _forgotten = self.cache.forget_pod(&assumed);
             self.cluster.shared.pod_groups.forget(&assumed.pod);
         }
@@ -231,7 +231,7 @@ impl Scheduler {
         self.queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, Some(&lower));
     }
 
-    /// A change of anything but pods and nodes.
+    /// Handles a change of any kind but pods and nodes.
     fn other_changed(&mut self, action: Action, objects: EventObjects, now: Time) {
         let kind = objects.new.as_ref().or(objects.old.as_ref()).map(Object::kind);
         if matches!(kind, Some(Kind::DeviceClass | Kind::ResourceSlice | Kind::ResourceClaim)) {
@@ -280,7 +280,7 @@ impl Scheduler {
     }
 }
 
-/// The event resource of a kind; kinds that are only looked up have none.
+/// The event resource of a kind. `None` for kinds that are only listed.
 fn resource_of(kind: Kind) -> Option<EventResource> {
     Some(match kind {
         Kind::PersistentVolume => EventResource::PersistentVolume,

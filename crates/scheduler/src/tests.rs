@@ -1,5 +1,5 @@
-//! The edges of a cycle: pods that are not worth one, failures while the world changes, what
-//! plugins ask for other pods, how far the search goes (S-001…S-065).
+//! Edge cases of a cycle: skipped pods, failures while the cluster changes, pods that plugins
+//! activate, how far the search goes.
 
 mod batching;
 mod proportion;
@@ -24,14 +24,14 @@ use kubestep_framework::testing::{Asked, FakeHost, NodeBuilder, PodBuilder, info
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
 
-/// A scheduler with a host that agrees to everything.
+/// A scheduler with a host that accepts every request.
 struct Bench {
     scheduler: Scheduler,
     host: FakeHost,
 }
 
 impl Bench {
-    /// With this configuration (without its head) and these plugins to name in it.
+    /// With this configuration (without its header) and these plugins, which it may name.
     fn new(configuration: &str, plugins: &[&Scripted]) -> Bench {
         let (mut registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
         register(&mut registry, plugins);
@@ -69,8 +69,7 @@ impl Bench {
         self.scheduler.queue().place_of(key(name))
     }
 
-    /// The events since the last call, as `reason: note`; everything else that was asked is
-    /// forgotten.
+    /// The events since the last call, as `reason: note`; the other requests are dropped.
     fn events(&mut self) -> Vec<String> {
         let event = |asked| match asked {
             Asked::Event(event) => Some(format!("{}: {}", event.reason, event.note)),
@@ -147,7 +146,8 @@ fn without_nodes_a_pod_goes_to_backoff_and_nothing_is_preempted() {
     assert!(cleared, "{:?}", bench.host.asked);
 }
 
-/// S-009, S-010
+/// The nominated node is evaluated although PreFilter left it out, and the rejection found then
+/// stays in its record.
 #[test]
 fn a_nominated_node_outside_the_ones_left_keeps_its_verdict() {
     let mut bench = Bench::new("", &[]);
@@ -167,7 +167,8 @@ fn a_nominated_node_outside_the_ones_left_keeps_its_verdict() {
     assert_eq!([0, 1].map(refused_by), ["NodeAffinity", "NodeResourcesFit"].map(Symbol::new));
 }
 
-/// Fails the cycle of the pod `p` after `change`, and gives the events and where the pod is.
+/// Fails the cycle of the pod `p` after `change`. Returns the events, the number of patches, and
+/// the queue that the pod is in.
 fn failed_after(change: impl FnOnce(&mut Bench)) -> (Vec<String>, usize, QueueName) {
     let mut bench = Bench::new("", &[]);
     bench.add(node("n1"));
@@ -177,7 +178,7 @@ fn failed_after(change: impl FnOnce(&mut Bench)) -> (Vec<String>, usize, QueueNa
     let failure = Failure::plain(Status::unschedulable("full"));
     let Bench { scheduler, host } = &mut bench;
     scheduler.fail(&mut cycle, failure, host);
-    assert!(nothing_in_flight(&bench), "S-063");
+    assert!(nothing_in_flight(&bench), "the pod is done in every case");
     let patches = bench.host.asked.iter().filter(|asked| matches!(asked, Asked::Patch(..)));
     let patches = patches.count();
     (bench.events(), patches, bench.place("p"))
@@ -187,7 +188,7 @@ fn failed_after(change: impl FnOnce(&mut Bench)) -> (Vec<String>, usize, QueueNa
 fn a_failed_pod_is_looked_up_before_it_is_queued_again() {
     let told = || vec!["FailedScheduling: full".to_owned()];
     assert_eq!(failed_after(|_| {}), (told(), 1, QueueName::Backoff));
-    // Gone, or bound: not queued, but told.
+    // Deleted or bound: not requeued, but event and condition are written.
     assert_eq!(failed_after(|bench| bench.delete(pod("p"))), (told(), 1, QueueName::None));
     let bound = |bench: &mut Bench| {
         let mut bound = pod("p").on("n1");
@@ -195,7 +196,7 @@ fn a_failed_pod_is_looked_up_before_it_is_queued_again() {
         bench.update(pod("p"), bound);
     };
     assert_eq!(failed_after(bound), (told(), 1, QueueName::None));
-    // Made anew under the same name: nothing is said of the old one.
+    // Recreated under the same name: nothing is written about the old one.
     let anew = |bench: &mut Bench| {
         bench.delete(pod("p"));
         let mut anew = pod("p");
@@ -238,7 +239,7 @@ fn long_messages_are_whole_in_the_condition_and_cut_in_the_event() {
     assert_eq!((note.len(), note.ends_with("x ...")), (1024, true));
 }
 
-/// A pod that waits in backoff and is asked for by a plugin at `point`.
+/// The queue of a pod in backoff after a plugin at `point` asked to activate it.
 fn activated_at(point: ExtensionPoint) -> QueueName {
     let asks = Scripted {
         activates: Some(key("other")),
@@ -289,7 +290,7 @@ fn the_chosen_node_is_announced_before_a_binding_that_takes_time() {
     assert_eq!(record.outcome, Outcome::SchedulerError);
     assert_eq!(record.message, "running PreBindPreFlight \"Slow\": no");
     assert!(asked.is_empty());
-    // That it cannot be written is no reason to stop: here, Bind is refused too.
+    // A failed write of the nomination does not stop the cycle: here, Bind is rejected too.
     let (record, _, asked) = announced(Status::SUCCESS, true);
     assert_eq!(record.message, "running Bind plugin \"DefaultBinder\": refused");
     assert_eq!(asked, ["PreBind p"]);
@@ -321,10 +322,10 @@ fn a_pod_is_out_of_flight_before_pre_bind_and_not_while_it_waits_at_permit() {
     bench.add(node("n1"));
     bench.add(pod("p"));
     assert_eq!(bench.step().outcome, Outcome::Waiting);
-    assert!(nothing_in_flight(&bench), "S-042");
+    assert!(nothing_in_flight(&bench), "the pod is done before PreBind");
 }
 
-/// Upstream's `IsPodRunningPreemption` counts the last victim until it goes, and the API call
+/// Upstream's `IsPodRunningPreemption` counts the last victim until it is deleted, and the API call
 /// that marks it comes before the one that deletes it.
 #[test]
 fn a_preemptor_is_gated_while_its_last_victim_is_only_marked() {
@@ -338,7 +339,7 @@ fn a_preemptor_is_gated_while_its_last_victim_is_only_marked() {
     bench.add(pod("p").requests("cpu", "1").priority(9));
     bench.host.extender_answers = vec![Ok(json!({"NodeNames": [], "FailedNodes": {"n2": "no"}}))];
     assert_eq!(bench.step().preemption.unwrap().victims, [key("victim")]);
-    assert!(bench.scheduler.evict_next(Time(0), &mut bench.host)); // nothing but the last
+    assert!(bench.scheduler.evict_next(Time(0), &mut bench.host)); // only the last victim is left
     assert!(bench.scheduler.evict_next(Time(0), &mut bench.host));
     bench.update(victim.clone(), victim.clone().label("any", "event"));
     assert_eq!(bench.place("p"), QueueName::Gated);
@@ -377,8 +378,8 @@ fn a_pod_in_pre_bind_can_be_preempted() {
     assert_eq!(bench.place("p"), QueueName::Backoff);
 }
 
-/// A pod that is on its way to a node, is deleted: what became of it, and whether another pod
-/// that waits for its place was woken.
+/// Deletes a pod that is assumed but not bound. Returns the finished cycles, and the queue of
+/// another pod that waits for the freed resources.
 fn deleted_on_its_way(point: ExtensionPoint) -> (Vec<CycleRecord>, QueueName) {
     let wait = Status::new(kubestep_framework::status::Code::Wait, "a moment");
     let plugin = Scripted {
@@ -443,7 +444,7 @@ fn how_many_nodes_are_wanted_depends_on_those_that_pre_filter_left() {
     };
     assert_eq!(feasible(300), 150);
     assert_eq!(feasible(240), 120);
-    // At least a hundred, of the 120 that were left.
+    // At least a hundred of the 120 that were left.
     assert_eq!(feasible(120), 100);
 }
 
@@ -465,7 +466,7 @@ fn pods_that_ended_are_not_there_for_the_scheduler() {
     bench.update(running.clone(), failed.clone());
     assert_eq!(bench.scheduler.cache().pod_count(), 0);
     assert_eq!(bench.place("p"), QueueName::Backoff);
-    // A watch on pods that have not ended tells of one that runs again as of a new one.
+    // A watch that excludes terminal pods reports one that runs again as added.
     bench.update(failed, running);
     assert_eq!(bench.scheduler.cache().pod_count(), 1);
 }
@@ -486,7 +487,7 @@ fn each_profile_has_its_own_gates_and_the_queue_its_backoff() {
     bench.step();
     let settings = bench.scheduler.queue().settings();
     assert_eq!((settings.initial_backoff, settings.max_backoff), (3_000_000, 5_000_000));
-    // A larger node calls it back: into backoff, until three seconds are over.
+    // A larger node requeues it into backoff, until three seconds are over.
     let (old, new) = (node("n1").offers("cpu", "0"), node("n1").offers("cpu", "4"));
     let change = Change::Update { old: old.into(), new: new.into() };
     bench.scheduler.handle(change, Time(0), &mut bench.host);

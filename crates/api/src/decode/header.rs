@@ -1,10 +1,10 @@
-//! `apiVersion` and `kind` without decoding: a look at the first lines or fields, which in
-//! nearly all documents is enough.
+//! `apiVersion` and `kind` without decoding: the first lines or fields are enough for nearly all
+//! documents.
 
 use super::{Text, TypeMeta};
 use crate::intern::Symbol;
 
-/// The header, where it can be read off with certainty.
+/// The header, if it can be determined with certainty.
 pub(super) fn scan(text: Text<'_>) -> Option<TypeMeta> {
     match text {
         Text::Json(json) => scan_json(json),
@@ -30,7 +30,7 @@ fn scan_yaml(yaml: &str) -> Option<TypeMeta> {
     (!types.kind.is_empty()).then_some(types)
 }
 
-/// A one-line scalar, perhaps quoted and followed by a comment.
+/// A one-line scalar, optionally quoted and followed by a comment.
 fn yaml_scalar(text: &str) -> Option<Symbol> {
     let text = text.split(" #").next().unwrap_or(text).trim();
     plain(text.trim_matches(['"', '\'']))
@@ -58,7 +58,7 @@ fn scan_json(json: &str) -> Option<TypeMeta> {
     (!types.kind.is_empty() && !types.api_version.is_empty()).then_some(types)
 }
 
-/// A string without escapes, and what follows it.
+/// A string without escapes, and the text after it.
 fn json_string(text: &str) -> Option<(&str, &str)> {
     let (string, rest) = text.trim_start().strip_prefix('"')?.split_once('"')?;
     (!string.contains('\\')).then_some((string, rest))

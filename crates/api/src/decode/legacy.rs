@@ -1,5 +1,5 @@
-//! `resource.k8s.io/v1beta1` brought into the shape of v1: a request's fields under
-//! `exactly`, a device's fields out of `basic`. v1beta2 has v1's shape already.
+//! Converting `resource.k8s.io/v1beta1` to v1: the fields of a request move under `exactly`, the
+//! fields of a device out of `basic`. v1beta2 already has the structure of v1.
 
 use serde_json::{Map, Value};
 
@@ -16,14 +16,14 @@ const EXACTLY: [&str; 7] = [
     "capacity",
 ];
 
-/// True where the version's shape differs from the one our types have.
+/// Whether the version's structure differs from that of our types.
 pub(super) fn is_legacy(kind: Kind, api_version: &str) -> bool {
     let kinds = [Kind::ResourceClaim, Kind::ResourceClaimTemplate, Kind::ResourceSlice];
     kinds.contains(&kind)
         && matches!(api_version, "resource.k8s.io/v1beta1" | "resource.k8s.io/v1alpha3")
 }
 
-/// Rewrites a value of that version.
+/// Converts a value of that version.
 pub(super) fn upgrade(kind: Kind, api_version: &str, object: &mut Value) {
     if !is_legacy(kind, api_version) {
         return;

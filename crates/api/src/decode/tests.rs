@@ -166,7 +166,8 @@ mod properties {
     const SAMPLE: &str = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  labels: {app: web}\nspec:\n  priority: 7\n  nodeSelector: {zone: a}\n  containers:\n  - name: c\n    image: nginx\n    ports: [{hostPort: 80}]\n    resources:\n      requests: {cpu: 100m}\n  tolerations: [{operator: Exists}]\n  topologySpreadConstraints:\n  - {maxSkew: 1, whenUnsatisfiable: DoNotSchedule}\nstatus: {phase: Pending}\n";
 
     proptest! {
-        /// Whatever is cut out of, or put into, a document: an object or an error, no panic.
+        /// Whatever is removed from or inserted into a document, decoding yields an object or an
+        /// error, without a panic.
         #[test]
         fn mutated_documents_never_panic(
             from in 0..SAMPLE.len(), cut in 0..12usize, put in "[ -~\n\t]{0,6}",

@@ -30,13 +30,13 @@ pub(super) fn apply(pod: &mut Pod) {
     spec.resources.iter_mut().for_each(|resources| round(resources));
     spec.volumes.update(|volumes| volumes.iter_mut().for_each(volume));
     if pod.status.phase.is_unset() {
-        // The registry's, not the decoder's: a created pod is pending.
+        // The registry's default, not the decoder's: a created pod is pending.
         pod.status.phase = crate::PodPhase::Pending;
     }
     statuses(pod);
 }
 
-/// Containers are shared by many pods, and are to be so afterwards.
+/// Containers are shared by many pods, before and after the change.
 fn each_container(pod: &mut Pod, change: impl Fn(&mut Container)) {
     for containers in [&mut pod.spec.containers, &mut pod.spec.init_containers] {
         containers.update(|containers| containers.iter_mut().for_each(&change));
@@ -96,7 +96,7 @@ fn statuses(pod: &mut Pod) {
     status.resources.iter_mut().for_each(|resources| round(resources));
 }
 
-/// Huge pages limited by containers but not by the pod are limited for the pod too.
+/// Limits for huge pages that only containers have are set for the pod too.
 fn pod_level_limits(pod: &mut Pod) {
     let Some(resources) = &pod.spec.resources else { return };
     if is_empty(&resources.limits) && is_empty(&resources.requests) {
@@ -112,7 +112,8 @@ fn pod_level_limits(pod: &mut Pod) {
     }
 }
 
-/// A pod with limits of its own gets requests: what its containers request together, else
+/// Sets the requests of a pod with pod-level limits: the aggregated requests of its containers,
+/// otherwise its limits.
 /// its limits.
 fn pod_level_requests(pod: &mut Pod) {
     let Some(resources) = &pod.spec.resources else { return };
@@ -140,8 +141,8 @@ fn is_pod_level_resource(name: Symbol) -> bool {
     matches!(name.as_str(), "cpu" | "memory") || name.starts_with(HUGE_PAGES)
 }
 
-/// What the containers take together: those that run at once added up, those that run one
-/// after the other at their highest. RES-001, RES-002
+/// The aggregated amounts of the containers: the sum of those that run at the same time, and at
+/// least the maximum over the init containers, which run one after the other.
 fn aggregate(
     pod: &Pod,
     amounts: impl Fn(&ResourceRequirements) -> Option<&ResourceList>,

@@ -1,5 +1,5 @@
-//! The numbers behind quantities: `Int`, 64 bits with a power of ten, and `Decimal`, the
-//! wider one that takes over where `Int` would lose something (upstream's `inf.Dec`).
+//! The numbers behind quantities: `Int`, 64 bits with a power of ten, and the wider `Decimal`,
+//! which is used where `Int` would lose precision (upstream's `inf.Dec`).
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,7 @@ pub(super) fn power_of_ten(exponent: i64) -> Option<i128> {
     10i128.checked_pow(u32::try_from(exponent).ok()?)
 }
 
-/// `a` / `b`, rounded away from zero, and whether nothing was lost. `b` is positive.
+/// `a` / `b`, rounded away from zero, and whether the result is exact. `b` is positive.
 fn divide_away_from_zero(a: i128, b: i128) -> (i128, bool) {
     let remainder = a % b;
     (a / b + remainder.signum(), remainder == 0)
@@ -42,8 +42,8 @@ impl Int {
         }
     }
 
-    /// As `scaled`; out of range it is what upstream's arithmetic leaves: the low bits where it
-    /// multiplies in one step, 0 where it multiplies digit by digit.
+    /// Like `scaled`, but out of range it returns the same as upstream's arithmetic: the low bits
+    /// where it multiplies in one step, 0 where it multiplies digit by digit.
     pub fn scaled_wrapping(self, scale: i32) -> i64 {
         self.scaled(scale).unwrap_or_else(|| match self.scale.wrapping_sub(scale) {
             up @ (1 | 2 | 3 | 6 | 9) if self.value != i64::MIN => {
@@ -53,7 +53,7 @@ impl Int {
         })
     }
 
-    /// The value with at least this scale, rounded away from zero, and whether nothing was lost.
+    /// The value with at least this scale, rounded away from zero, and whether it is exact.
     pub fn as_scale(self, scale: i32) -> (Int, bool) {
         if self.scale >= scale {
             return (self, true);
@@ -117,8 +117,8 @@ impl Decimal {
         }
     }
 
-    /// The sum at the finer of the two scales. Beyond 128 bits the smaller addend is below
-    /// what the larger one can show, and is dropped.
+    /// The sum at the finer of the two scales. Beyond 128 bits the smaller addend is below the
+    /// precision of the larger one, and is dropped.
     pub fn add(self, other: Decimal) -> Decimal {
         let scale = self.scale.min(other.scale);
         match (self.mantissa_at(scale), other.mantissa_at(scale)) {
@@ -145,7 +145,7 @@ impl Decimal {
         (mantissa, scale)
     }
 
-    /// At exactly this scale, rounded away from zero, and whether nothing was lost.
+    /// At exactly this scale, rounded away from zero, and whether it is exact.
     pub fn round_up(self, scale: i32) -> (Decimal, bool) {
         if self.scale >= scale {
             return (self.at_scale(scale), true);
@@ -168,7 +168,7 @@ impl Decimal {
         }
     }
 
-    /// Units of 10^`scale`, in upstream's arithmetic: of numbers beyond 64 bits the low bits.
+    /// Units of 10^`scale`, in upstream's arithmetic: the low bits of numbers beyond 64 bits.
     pub fn scaled(self, scale: i32) -> i64 {
         let down = i64::from(scale) - i64::from(self.scale);
         if down <= 0 {
@@ -189,6 +189,6 @@ impl Decimal {
 }
 
 fn wrapping_scale_up(value: i64, exponent: u64) -> i64 {
-    // 10^64 is a multiple of 2^64: nothing is left of it.
+    // 10^64 is a multiple of 2^64, so the result is 0.
     (0..exponent.min(64)).fold(value, |value, _| value.wrapping_mul(10))
 }

@@ -1,10 +1,10 @@
-//! Printing quantities in canonical form: no fraction, the largest suffix that loses nothing.
+//! Printing quantities in canonical form: no fraction, the largest suffix that is exact.
 
 use super::amount::Decimal;
 use super::{Format, Quantity};
 
-/// The canonical form in the quantity's own notation; binary ones that are small or
-/// broken are printed as decimal ones.
+/// The canonical form in the quantity's own notation; small or fractional binary ones are printed
+/// as decimal ones.
 pub(super) fn canonical(quantity: &Quantity) -> String {
     if quantity.is_zero() {
         return "0".into();
@@ -50,7 +50,7 @@ fn decimal(amount: Decimal, format: Format) -> String {
     format!("{mantissa}{suffix}")
 }
 
-/// The suffix of 10^`exponent`; beyond exa there is none, and upstream prints none.
+/// The suffix of 10^`exponent`; empty beyond exa, as upstream.
 fn si_suffix(exponent: i32) -> &'static str {
     match exponent {
         -9 => "n",

@@ -1,14 +1,14 @@
-//! Reading quantities, with upstream's fast path for what fits 64 bits and its slow one.
+//! Parsing quantities, with upstream's fast path for numbers that fit 64 bits and its slow one.
 
 use super::amount::{Decimal, Int};
 use super::{Format, Quantity, QuantityError};
 
-/// Digits that certainly fit into 64 bits.
+/// Number of digits that certainly fit into 64 bits.
 const SAFE_DIGITS: i64 = 18;
-/// The finest precision there is.
+/// The finest precision.
 const NANO: i32 = -9;
 
-/// A quantity's text taken apart: sign, digits before and after the point, suffix.
+/// The parts of a quantity's text: sign, digits before and after the point, suffix.
 struct Parts<'a> {
     negative: bool,
     whole: &'a str,
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Result<Quantity, QuantityError> {
     slow(&parts, &suffix)
 }
 
-/// Takes the text apart. Leading zeros are dropped, as upstream counts digits without them.
+/// Splits the text. Leading zeros are dropped, because upstream counts digits without them.
 fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
     let negative = text.starts_with('-');
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -69,7 +69,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Letters of a suffix, then perhaps a sign and digits.
+/// Letters of a suffix, optionally followed by a sign and digits.
 fn is_suffix(text: &str) -> bool {
     let letters = text.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
     let exponent = letters.strip_prefix(['-', '+']).unwrap_or(letters);
@@ -96,14 +96,14 @@ fn interpret(suffix: &str) -> Option<Suffix> {
         "Ei" => (60, Format::BinarySi),
         _ => {
             let exponent = suffix.strip_prefix(['e', 'E'])?;
-            // Upstream cuts the exponent down to 32 bits.
+            // Upstream truncates the exponent to 32 bits.
             (exponent.parse::<i64>().ok()? as i32, Format::DecimalExponent)
         }
     };
     Some(Suffix { exponent, format })
 }
 
-/// The 64-bit reading; none where upstream goes the slow path.
+/// The result of upstream's 64-bit path; none if it takes the slow path.
 fn fast(parts: &Parts<'_>, suffix: &Suffix) -> Result<Option<Int>, QuantityError> {
     let (whole, fraction) = (parts.whole.len() as i64, parts.fraction.len() as i64);
     let (spare, scale, factor) = match suffix.format {
@@ -125,8 +125,8 @@ fn fast(parts: &Parts<'_>, suffix: &Suffix) -> Result<Option<Int>, QuantityError
     Ok(value.checked_mul(factor).map(|value| Int { value: sign * value, scale }))
 }
 
-/// True where upstream prints the text as written though it is not the canonical form:
-/// its test for canonical forms is a quick one. Texts that are canonical need not be kept.
+/// Whether upstream prints the text as written although it is not the canonical form: its check for
+/// canonical forms is approximate. Canonical texts need not be kept.
 fn keeps_text(parts: &Parts<'_>, suffix: &Suffix, int: Int) -> bool {
     let plain = parts.number.starts_with(|c: char| matches!(c, '1'..='9'))
         && !parts.number.contains('.')
@@ -145,7 +145,7 @@ fn keeps_text(parts: &Parts<'_>, suffix: &Suffix, int: Int) -> bool {
     int.scale % 3 == 0 && !digits_end_in_zeros && !parts.whole.starts_with('0')
 }
 
-/// The reading with more than 64 bits: rounds up to nano, caps what is binary.
+/// The result beyond 64 bits: rounds up to nano, caps binary amounts.
 fn slow(parts: &Parts<'_>, suffix: &Suffix) -> Result<Quantity, QuantityError> {
     let digits = format!("{}{}", parts.whole, parts.fraction);
     let mantissa: i128 = digits.parse().map_err(|_| QuantityError::Number)?;

@@ -1,4 +1,4 @@
-//! Quantities against the values that upstream gives.
+//! Quantities compared with upstream's results.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn decodes_text_and_numbers() {
     assert!(serde_json::from_str::<Quantity>("true").is_err());
 }
 
-/// Every line of the recorded corpus: text, both readings, canonical form or error.
+/// Every line of the recorded corpus: text, both parsed values, canonical form or error.
 #[test]
 fn agrees_with_the_recorded_corpus() {
     let packed = include_bytes!("../../../../tests/conformance/quantity.jsonl.gz");
@@ -126,7 +126,7 @@ mod properties {
             let made = Quantity::from_int(Int { value, scale }, format);
             let read = Quantity::parse(&made.to_string()).unwrap();
             prop_assert_eq!(&read, &made);
-            // Without a binary unit a binary number reads as a decimal one, with units of its own.
+            // Without a binary suffix, the text is parsed as a decimal quantity with its own units.
             if read.format == made.format {
                 prop_assert_eq!(read.to_string(), made.to_string());
             }

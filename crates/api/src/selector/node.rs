@@ -1,4 +1,4 @@
-//! Node selectors: terms of expressions on labels and fields, and a pod's node affinity.
+//! Node selectors: terms with expressions on labels and fields, and a pod's node affinity.
 
 use super::requirement::{Operator, Requirement, as_json};
 use super::{Selector, join_errors};
@@ -9,7 +9,7 @@ use crate::{NodeSelectorTerm, Pod, PreferredSchedulingTerm};
 /// The only field of nodes that selectors can name.
 const METADATA_NAME: &str = "metadata.name";
 
-/// Why a selector could not be used; prints as upstream's aggregate does.
+/// Why a selector is invalid; prints like upstream's aggregate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", join_errors(.0))]
 pub struct SelectorErrors(pub Vec<String>);
@@ -20,7 +20,7 @@ pub struct NodeMatcher {
     terms: Vec<Term>,
 }
 
-/// A compiled term. With errors it matches nothing.
+/// A compiled term. A term with errors matches nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Term {
     expressions: Vec<Requirement>,
@@ -28,7 +28,7 @@ struct Term {
     errors: Vec<String>,
 }
 
-/// `field = value` or `field != value`; a field that a node does not have is "".
+/// `field = value` or `field != value`; a missing field of a node is "".
 #[derive(Clone, Debug, PartialEq)]
 struct FieldRequirement {
     is_name: bool,
@@ -37,7 +37,7 @@ struct FieldRequirement {
 }
 
 impl NodeMatcher {
-    /// Compiles a selector; `path` leads the errors. Empty terms match nothing. NA-004
+    /// Compiles a selector; `path` is the prefix of errors. Empty terms match nothing, as upstream.
     pub fn new(selector: &NodeSelector, path: &str) -> NodeMatcher {
         let path = if path.is_empty() { "" } else { &format!("{path}.") };
         let terms = selector.node_selector_terms.iter().enumerate();
@@ -49,13 +49,13 @@ impl NodeMatcher {
         }
     }
 
-    /// All errors of all terms, for callers that refuse a selector with any.
+    /// All errors of all terms, for callers that reject a selector with any.
     pub fn check(&self) -> Result<(), SelectorErrors> {
         let errors: Vec<String> = self.terms.iter().flat_map(|term| term.errors.clone()).collect();
         if errors.is_empty() { Ok(()) } else { Err(SelectorErrors(errors)) }
     }
 
-    /// True if any term matches; errors of terms count only where no term matches.
+    /// Whether any term matches; errors of terms count only if no term matches.
     pub fn matches(&self, labels: &Labels, name: Symbol) -> Result<bool, SelectorErrors> {
         let mut errors = Vec::new();
         for term in &self.terms {
@@ -68,7 +68,7 @@ impl NodeMatcher {
         if errors.is_empty() { Ok(false) } else { Err(SelectorErrors(errors)) }
     }
 
-    /// As [`NodeMatcher::matches`], a term with errors being one that does not match.
+    /// Like [`NodeMatcher::matches`], but a term with errors does not match.
     pub fn matches_node(&self, node: &Node) -> bool {
         self.matches(&node.metadata.labels, node.metadata.name).unwrap_or(false)
     }
@@ -93,7 +93,7 @@ impl Term {
     }
 
     fn matches(&self, labels: &Labels, name: Symbol) -> bool {
-        // NA-004: without a name there are no fields, and they are not looked at.
+        // As upstream: fields of a node without a name are ignored.
         let fields = name.is_empty() || self.fields.iter().all(|field| field.matches(name));
         fields && self.expressions.iter().all(|requirement| requirement.matches(labels))
     }
@@ -150,7 +150,7 @@ pub struct PreferredTerms {
 }
 
 impl PreferredTerms {
-    /// Compiles preferences; those of weight 0 or without conditions are left out. NA-007
+    /// Compiles preferences. As upstream, those of weight 0 or with an empty term are dropped.
     pub fn new(terms: &[PreferredSchedulingTerm]) -> Result<PreferredTerms, SelectorErrors> {
         let (mut compiled, mut errors) = (Vec::new(), Vec::new());
         for (at, term) in terms.iter().enumerate() {
@@ -167,24 +167,24 @@ impl PreferredTerms {
         Err(SelectorErrors(errors))
     }
 
-    /// Sum of the weights of the preferences that the node meets. NA-007
+    /// Sum of the weights of the preferences that match the node.
     pub fn score(&self, labels: &Labels, name: Symbol) -> i64 {
         let matching = self.terms.iter().filter(|(_, term)| term.matches(labels, name));
         matching.map(|(weight, _)| weight).sum()
     }
 
-    /// Weight of each preference, by its place among those kept, and whether the node meets it.
+    /// The weight of each preference, in order, and whether it matches the node.
     pub fn verdicts(&self, labels: &Labels, name: Symbol) -> impl Iterator<Item = (i64, bool)> {
         self.terms.iter().map(move |(weight, term)| (*weight, term.matches(labels, name)))
     }
 
-    /// True if no preference is left.
+    /// Whether there are no preferences.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 }
 
-/// A pod's node selector and required node affinity together (`GetRequiredNodeAffinity`).
+/// A pod's node selector and its required node affinity (`GetRequiredNodeAffinity`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequiredNodeAffinity {
     labels: Selector,
@@ -192,7 +192,7 @@ pub struct RequiredNodeAffinity {
 }
 
 impl RequiredNodeAffinity {
-    /// Compiles what the pod requires of nodes.
+    /// Compiles the pod's node selector and required node affinity.
     pub fn of(pod: &Pod) -> RequiredNodeAffinity {
         let labels = pod.spec.node_selector.as_ref();
         let affinity = pod.spec.affinity.as_ref().and_then(|affinity| {
@@ -205,12 +205,12 @@ impl RequiredNodeAffinity {
         }
     }
 
-    /// True if every node meets both.
+    /// Whether every node matches.
     pub fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.affinity.is_none()
     }
 
-    /// True if the node meets both. NA-003, NA-004
+    /// Whether the node matches both the node selector and the required affinity.
     pub fn matches(&self, labels: &Labels, name: Symbol) -> Result<bool, SelectorErrors> {
         if !self.labels.matches(labels) {
             return Ok(false);

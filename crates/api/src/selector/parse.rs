@@ -2,7 +2,7 @@
 
 use super::{Operator, Requirement, Selector, join_errors};
 
-/// Reads a selector; the empty text selects everything.
+/// Parses a selector; the empty text selects everything.
 pub(super) fn parse(text: &str) -> Result<Selector, String> {
     let describe = |reason: String| format!("label selector {text:?}: {reason}");
     let requirements: Result<Vec<_>, _> = split_at_commas(text).map(requirement).collect();
@@ -13,7 +13,7 @@ pub(super) fn parse(text: &str) -> Result<Selector, String> {
     }
 }
 
-/// Splits at the commas that are not within parentheses.
+/// Splits at commas outside parentheses.
 fn split_at_commas(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c| {

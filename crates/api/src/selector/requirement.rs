@@ -6,7 +6,7 @@ use super::validate::{label_key_error, label_value_error};
 use crate::Labels;
 use crate::intern::Symbol;
 
-/// How a requirement compares.
+/// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Operator {
@@ -20,7 +20,7 @@ pub enum Operator {
     LessThan,
 }
 
-/// A checked requirement.
+/// A validated requirement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     /// The label's key.
@@ -34,13 +34,13 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// A requirement without checks: for keys and values that are known to be good.
+    /// A requirement without validation, for keys and values that are known to be valid.
     /// `GreaterThan` and `LessThan` need [`Requirement::new`].
     pub fn unchecked(key: Symbol, operator: Operator, values: Vec<Symbol>) -> Requirement {
         Requirement { key, operator, values: values.into(), number: 0 }
     }
 
-    /// A requirement checked as upstream's `NewRequirement` does; `path` leads the errors.
+    /// A requirement validated like upstream's `NewRequirement`; `path` is the prefix of errors.
     pub fn new(
         key: Symbol,
         operator: Operator,
@@ -81,7 +81,7 @@ impl Requirement {
         Ok(Requirement { key, operator, values: values.into(), number })
     }
 
-    /// True if the labels meet the requirement. NA-005
+    /// Whether the labels match. As upstream, `NotIn` and `NotEquals` match an absent key.
     pub fn matches(&self, labels: &Labels) -> bool {
         let value = labels.get(self.key);
         match self.operator {
@@ -103,12 +103,12 @@ fn number_of(value: Option<&Symbol>) -> Option<i64> {
     parse_go_int(value?)
 }
 
-/// Go's `ParseInt(text, 10, 64)`: like Rust's, it takes a leading plus.
+/// Go's `ParseInt(text, 10, 64)`: like Rust's, it accepts a leading plus.
 fn parse_go_int(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-/// A list as errors show it: JSON, and `null` for the empty one that the API makes of none.
+/// A list as errors print it: JSON, and `null` for an empty one, which the API decodes as nil.
 pub(super) fn as_json(values: &[Symbol]) -> String {
     if values.is_empty() {
         return "null".to_owned();

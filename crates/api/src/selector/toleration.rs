@@ -2,10 +2,11 @@
 
 use crate::{Taint, Toleration, TolerationOperator};
 
-/// True if the toleration tolerates the taint. TT-002
+/// Whether the toleration tolerates the taint: effect and key are equal or not set, and the
+/// operator matches the values.
 ///
-/// `comparisons` is the gate TaintTolerationComparisonOperators: without it `Lt` and `Gt`
-/// tolerate nothing.
+/// `comparisons` is the gate TaintTolerationComparisonOperators: without it `Lt` and `Gt` tolerate
+/// nothing.
 pub fn tolerates(toleration: &Toleration, taint: &Taint, comparisons: bool) -> bool {
     if !toleration.effect.is_unset() && toleration.effect != taint.effect {
         return false;
@@ -23,7 +24,7 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint, comparisons: bool) -> b
     }
 }
 
-/// Compares the taint's value with the toleration's, both being decimal integers.
+/// Compares the taint's value with the toleration's; both must be decimal integers.
 fn compare(toleration: &Toleration, taint: &Taint, holds: fn(i64, i64) -> bool) -> bool {
     match (decimal(&taint.value), decimal(&toleration.value)) {
         (Some(taint), Some(toleration)) => holds(taint, toleration),
@@ -31,13 +32,13 @@ fn compare(toleration: &Toleration, taint: &Taint, holds: fn(i64, i64) -> bool) 
     }
 }
 
-/// Decimal integers in their one way of writing: no plus, no leading zeros, no `-0`.
+/// Parses a decimal integer in canonical form: no plus, no leading zeros, no `-0`.
 fn decimal(text: &str) -> Option<i64> {
     let value: i64 = text.parse().ok()?;
     (value.to_string() == text).then_some(value)
 }
 
-/// The first taint, among those that `considered` lets through, that nothing tolerates.
+/// The first untolerated taint among those for which `considered` is true.
 pub fn find_untolerated_taint<'a>(
     taints: &'a [Taint],
     tolerations: &[Toleration],

@@ -1,6 +1,6 @@
-//! What the API allows as label keys and values (`apimachinery/pkg/api/validate/content`).
+//! Valid label keys and values (`apimachinery/pkg/api/validate/content`).
 
-/// What a regular expression and examples add to a reason, in upstream's words.
+/// A reason with a regular expression and examples, in upstream's format.
 macro_rules! explained {
     ($reason:literal, $regex:literal, $($example:literal),+) => {
         concat!(
@@ -36,7 +36,7 @@ const SUBDOMAIN: &str = explained!(
     "example.com"
 );
 
-/// Why a label key is not one; all reasons joined.
+/// Why a label key is invalid; all reasons joined.
 pub(super) fn label_key_error(key: &str) -> Option<String> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -70,7 +70,7 @@ pub(super) fn label_key_error(key: &str) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Why a label value is not one; all reasons joined.
+/// Why a label value is invalid; all reasons joined.
 pub(super) fn label_value_error(value: &str) -> Option<String> {
     let mut reasons = Vec::new();
     if value.len() > 63 {
@@ -82,7 +82,7 @@ pub(super) fn label_value_error(value: &str) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Whether a text is letters, digits and inner dashes, underscores and dots.
+/// Whether a text consists of letters, digits and inner dashes, underscores and dots.
 pub fn is_label_text(text: &str) -> bool {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];

@@ -1,4 +1,4 @@
-//! The devices that claims have got already (DRA-003).
+//! The devices that are allocated to claims.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go` and
 //! `…/structured/schedulerapi/types.go`.
@@ -14,19 +14,19 @@ use kubestep_api::{DeviceRequestAllocationResult, Quantity, ResourceClaim};
 /// Amounts by the capacity's name.
 pub type Capacities = BTreeMap<Symbol, Quantity>;
 
-/// What is allocated in the cluster.
+/// The devices and capacities that are allocated in the cluster.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct AllocatedDevices {
-    /// Devices that belong to one claim.
+    /// Devices that are allocated to one claim.
     pub dedicated: HashSet<DeviceId>,
-    /// Devices of which claims have shares, with these.
+    /// Devices of which claims have shares, with the share ids.
     pub shared: HashMap<DeviceId, BTreeSet<Symbol>>,
-    /// What is taken of shared devices.
+    /// Consumed capacity of shared devices.
     pub consumed: HashMap<DeviceId, Capacities>,
 }
 
 impl AllocatedDevices {
-    /// Adds what a claim has got. Admin access takes nothing away. Without `shares`
+    /// Adds the allocation of a claim. Admin access does not count. Without `shares`
     /// (DRAConsumableCapacity off) a shared device counts as dedicated.
     pub fn add(&mut self, claim: &ResourceClaim, shares: bool) {
         for (id, result) in taken(claim) {
@@ -41,7 +41,8 @@ impl AllocatedDevices {
         }
     }
 
-    /// Takes away what a claim has got, even if another claim has it too (DRA-003).
+    /// Removes the allocation of a claim. As upstream, a device is free then even if another claim
+    /// is allocated it too.
     pub fn remove(&mut self, claim: &ResourceClaim, shares: bool) {
         for (id, result) in taken(claim) {
             let Some(share) = result.share_id.filter(|_| shares) else {
@@ -63,7 +64,7 @@ impl AllocatedDevices {
         }
     }
 
-    /// Whether any claim has the device or a share of it.
+    /// Whether any claim is allocated the device or a share of it.
     pub fn contains(&self, id: &DeviceId) -> bool {
         self.dedicated.contains(id)
             || self.shared.contains_key(id)
@@ -71,7 +72,7 @@ impl AllocatedDevices {
     }
 }
 
-/// The devices that a claim has for itself, or a share of.
+/// The dedicated devices and the shares that a claim is allocated.
 fn taken(
     claim: &ResourceClaim,
 ) -> impl Iterator<Item = (DeviceId, &DeviceRequestAllocationResult)> {
@@ -94,7 +95,7 @@ pub fn add(to: &mut Capacities, amounts: &Capacities) {
     }
 }
 
-/// Subtracts amounts of which something is there.
+/// Subtracts the amounts of those capacities that have an entry.
 pub fn subtract(from: &mut Capacities, amounts: &Capacities) {
     for (name, amount) in amounts {
         if let Some(sum) = from.get_mut(name) {
@@ -155,7 +156,7 @@ mod tests {
         allocated.add(&claim(), true);
         allocated.add(&other, true);
         allocated.remove(&claim(), true);
-        // A set of devices does not count who has them.
+        // A set of devices does not count the claims.
         assert!(!allocated.contains(&id("whole")));
         assert_eq!(allocated.consumed[&id("part")][&Symbol::new("memory")].to_string(), "3Gi");
         allocated.remove(&other, true);

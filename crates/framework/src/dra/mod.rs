@@ -1,7 +1,7 @@
-//! Dynamic resource allocation, as far as the scheduler itself keeps account of it: the resource
-//! claims with what was decided on and not written yet ([`tracker`]), the devices that are
-//! allocated ([`allocated`]), and the slices with the taints that rules add ([`taint_rules`]).
-//! The search for devices belongs to the plugin DynamicResources.
+//! Dynamic resource allocation, as far as the scheduler itself tracks it: the resource claims with
+//! allocations that are decided but not written yet ([`tracker`]), the allocated devices
+//! ([`allocated`]), and the slices with the taints that rules add ([`taint_rules`]). The search for
+//! devices belongs to the plugin DynamicResources.
 
 pub mod allocated;
 pub mod taint_rules;
@@ -31,7 +31,7 @@ impl fmt::Display for DeviceId {
     }
 }
 
-/// Whether shares of a device count one by one.
+/// Whether shares of a device are tracked separately (gate DRAConsumableCapacity).
 pub fn counts_shares(gates: &FeatureGates) -> bool {
     gates.enabled(Feature::DRAConsumableCapacity)
 }

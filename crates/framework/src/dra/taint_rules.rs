@@ -1,12 +1,12 @@
-//! Slices with the taints that rules add to their devices (DRA-005, CFG-154; behind
-//! DRADeviceTaintRules, off by default).
+//! Slices with the taints that DeviceTaintRules add to their devices (gate DRADeviceTaintRules, off
+//! by default).
 //!
-//! Upstream: `staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker`. Several
-//! rules for a device count in the order of their names, where upstream leaves it to chance.
+//! Upstream: `staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker`. Several rules
+//! for a device are applied in the order of their names; upstream's order is random.
 //!
-//! This is what upstream means, not what 1.36.2 does: its tracker watches rules of version v1beta2
-//! and handles those of v1alpha3, so that a rule has no effect, and the next slice to change while
-//! there is one ends the scheduler with a panic.
+//! This implements what upstream intends, not what 1.36.2 does: its tracker watches rules of
+//! version v1beta2 but handles those of v1alpha3, so that a rule has no effect, and the next change
+//! of a slice while a rule exists ends the scheduler with a panic.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::objects::Objects;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DeviceTaint, DeviceTaintRule, ResourceSlice};
 
-/// All slices, each with what the rules add.
+/// All slices, each with the taints that the rules add.
 pub fn tainted_slices(objects: &Objects) -> impl Iterator<Item = Arc<ResourceSlice>> + '_ {
     let rules = &objects.device_taint_rules;
     objects.resource_slices.values().map(|slice| with_rules(slice, rules.values()))
 }
 
-/// The slice with the taints of those rules that mean its devices; the same one if none does.
+/// The slice with the taints of the rules that select its devices; the slice itself if none does.
 pub fn with_rules<'a>(
     slice: &Arc<ResourceSlice>,
     rules: impl Iterator<Item = &'a Arc<DeviceTaintRule>>,
@@ -38,8 +38,8 @@ pub fn with_rules<'a>(
     tainted
 }
 
-/// The slices whose taints are others after a rule changed, before and after. The rule is gone
-/// from, new in or changed in `objects`; `old` is what it was.
+/// The slices whose taints differ after a rule changed, before and after. In `objects` the rule is
+/// already added, updated or deleted; `old` is the former rule.
 pub fn changed_slices(
     objects: &Objects,
     old: Option<&Arc<DeviceTaintRule>>,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::testing::object;
 
-    /// A slice of pool `p` of a driver with these devices, the first one tainted already.
+    /// A slice of pool `p` of a driver with these devices, of which the first is already tainted.
     fn slice(name: &str, driver: &str, devices: &[&str]) -> kubestep_api::Object {
         let mut devices: Vec<Value> = devices.iter().map(|name| json!({"name": name})).collect();
         devices[0]["taints"] = json!([{"key": "own", "effect": "NoSchedule"}]);

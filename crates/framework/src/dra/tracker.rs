@@ -1,8 +1,8 @@
-//! The resource claims as the scheduler believes they are: the listed ones, those it has just
-//! written itself, and the allocations it has decided on but not written yet (DRA-001…004).
+//! The resource claims as the scheduler sees them: the listed ones, those that it has just written,
+//! and the allocations that are decided but not written yet.
 //!
-//! Upstream: `claimTracker` in
-//! `pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go` and the assume cache.
+//! Upstream: `claimTracker` in `pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go`
+//! and the assume cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{AllocationResult, ResourceClaim};
 
-/// What is known of claims beside the listed objects.
+/// Information about claims beyond the listed objects.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct ClaimTracker {
-    /// Claims as written by the scheduler, until the list is as new.
+    /// Claims as written by the scheduler, until the list has caught up.
     assumed: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
     /// Allocations that are decided but not written, by the claim's UID.
     in_flight: BTreeMap<Symbol, InFlight>,
-    /// The claims that have been seen, as they were last.
+    /// The claims as last observed.
     seen: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
-    /// What became allocated and was not given back, as far as that was seen.
+    /// What is allocated, according to the observed changes.
     allocated: AllocatedDevices,
 }
 
@@ -30,7 +30,7 @@ pub struct ClaimTracker {
 #[derive(Clone, PartialEq, Debug)]
 struct InFlight {
     claim: Arc<ResourceClaim>,
-    /// How many pods of a group rely on it.
+    /// Number of pods of a group that rely on it.
     sharers: usize,
 }
 
@@ -54,8 +54,8 @@ impl ClaimTracker {
         assumed.filter(|assumed| version(assumed) > version(listed)).unwrap_or(listed)
     }
 
-    /// All devices that are allocated, written or not. Without `shares` a shared device counts
-    /// as taken whole.
+    /// All devices that are allocated, written or not. Without `shares` a shared device counts as
+    /// dedicated.
     pub fn allocated(&self, objects: &Objects, shares: bool) -> AllocatedDevices {
         let mut allocated = self.allocated.clone();
         for (key, listed) in objects.resource_claims.iter() {
@@ -69,8 +69,8 @@ impl ClaimTracker {
         allocated
     }
 
-    /// Looks whether the claim got an allocation or lost it. Another allocation in the place of
-    /// the one that it had is not noticed, as it cannot be: allocations do not change (DRA-003).
+    /// Tracks whether the claim gained or lost an allocation. As upstream, only these two changes
+    /// matter: an allocation is immutable until it is removed.
     pub fn observe(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
         let new = self.get(objects, key);
         let old = match &new {
@@ -85,7 +85,7 @@ impl ClaimTracker {
         }
     }
 
-    /// Forgets what was seen and looks at all claims anew, as after a start.
+    /// Drops all observations and observes all claims again, as after a start.
     pub fn observe_all(&mut self, objects: &Objects, shares: bool) {
         self.seen.clear();
         self.allocated = AllocatedDevices::default();
@@ -105,14 +105,14 @@ impl ClaimTracker {
         claims.map(|claim| NamespacedName::new(claim.namespace, claim.name))
     }
 
-    /// An allocation was decided, or another pod relies on it.
+    /// Records that an allocation was decided, or that another pod relies on it.
     pub fn signal_pending(&mut self, uid: Symbol, claim: Arc<ResourceClaim>) {
         let known = self.in_flight.entry(uid).or_insert(InFlight { claim, sharers: 0 });
         known.sharers += 1;
     }
 
-    /// A pod no longer relies on a decided allocation. `true` if it was the last, or if with
-    /// `force` nothing is left to be decided.
+    /// Records that a pod no longer relies on a decided allocation. `true` if it was the last one,
+    /// or if `force` removed the allocation.
     pub fn remove_pending(&mut self, uid: Symbol, force: bool) -> bool {
         let Some(known) = self.in_flight.get_mut(&uid) else { return false };
         if force || known.sharers <= 1 {
@@ -123,7 +123,7 @@ impl ClaimTracker {
         false
     }
 
-    /// Remembers a claim as the API server gave it back. `false` if the list knows better.
+    /// Stores a claim as returned by the API server. `false` if the list has a newer version.
     pub fn assume(&mut self, objects: &Objects, claim: Arc<ResourceClaim>, shares: bool) -> bool {
         let newer = |key: &NamespacedName, claim: &ResourceClaim| {
             let listed = objects.resource_claims.get(key);
@@ -139,7 +139,7 @@ impl ClaimTracker {
         true
     }
 
-    /// Forgets what was assumed of a claim.
+    /// Drops the assumed version of a claim.
     pub fn restore(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
         if self.assumed.remove(&key).is_some() {
             self.observe(objects, key, shares);
@@ -181,7 +181,7 @@ mod tests {
         assert!(!tracker.remove_pending("u".into(), false));
         tracker.signal_pending("u".into(), claim("1", &["a"]));
         tracker.signal_pending("u".into(), claim("1", &["b"]));
-        // The first one decides.
+        // The first allocation remains.
         let pending = tracker.pending("u".into()).unwrap();
         assert_eq!(pending.devices.results[0].device, "a");
         assert!(!tracker.remove_pending("u".into(), false));
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(tracker.allocated(&Objects::default(), true).dedicated.len(), 2);
     }
 
-    /// allocatedDevices.onUpdate and onDelete
+    /// Upstream: allocatedDevices.onUpdate and onDelete.
     #[test]
     fn only_getting_and_losing_an_allocation_counts() {
         let (mut objects, mut tracker) = (Objects::default(), ClaimTracker::default());

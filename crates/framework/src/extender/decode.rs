@@ -1,5 +1,5 @@
-//! What an answer may look like. Go decodes by type: what has the wrong one makes the whole
-//! answer an error, with `encoding/json`'s text.
+//! The types of an extender's answer. Go decodes by type: a value of a wrong type makes the whole
+//! answer an error, with the text of `encoding/json`.
 
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub(crate) const PREEMPTION_RESULT: Shape = Struct(
     &[("NodeNameToMetaVictims", Map("map[string]*v1.MetaVictims", &VICTIMS))],
 );
 
-/// The nodes themselves have a decoder of their own.
+/// Nodes have a decoder of their own.
 const NODES: Shape = Struct("NodeList", &[("items", List("[]v1.Node", &Struct("Node", &[])))]);
 const FAILED_NODES: Shape = Map("v1.FailedNodesMap", &Text);
 const VICTIMS: Shape = Struct(
@@ -53,10 +53,10 @@ const VICTIMS: Shape = Struct(
 );
 
 impl Shape {
-    /// Whether the answer can be decoded; `null` stands for the zero value anywhere.
+    /// Whether the answer can be decoded; `null` is valid anywhere and means the zero value.
     ///
     /// # Errors
-    /// Something in it has another type, in the words of Go 1.26.
+    /// A value has a wrong type; the text is that of Go 1.26.
     pub(crate) fn check(&self, answer: &Value) -> Result<(), String> {
         self.check_at(answer, &Place { holder: "", path: String::new() })
     }
@@ -92,11 +92,11 @@ impl Shape {
     }
 }
 
-/// Where in an answer a value is.
+/// The position of a value in an answer.
 struct Place {
     /// The innermost struct.
     holder: &'static str,
-    /// The fields that lead here.
+    /// The path of fields to the value.
     path: String,
 }
 

@@ -1,4 +1,4 @@
-//! A node as the scheduler sees it: the object, its pods and the running sums.
+//! A node as the scheduler sees it: the object, its pods and their sums.
 //!
 //! Upstream: `NodeInfo` in `pkg/scheduler/framework/types.go`.
 
@@ -13,8 +13,8 @@ use crate::resource::Resource;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 
-/// A node's slot: a small number that stays the same while the node exists, so that
-/// columns of verdicts and scores can be indexed by it.
+/// A node's slot: a small number that stays the same while the node exists, so that it can index
+/// columns of verdicts and scores.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct NodeId(pub u32);
 
@@ -26,27 +26,28 @@ impl NodeId {
     }
 }
 
-/// What is known of an image name on a node (C-010).
+/// An image on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ImageState {
-    /// The name.
+    /// The image's name.
     pub name: Symbol,
-    /// Nodes that had the image when this node was last refreshed (C-011).
+    /// Number of nodes that had the image when this node was last refreshed. As upstream, it is not
+    /// updated when another node gets the image.
     pub num_nodes: u32,
-    /// Bytes, as the first node reported that had it.
+    /// Size in bytes, as reported by the first node with the image.
     pub size: i64,
 }
 
-/// A node, its pods and the sums over them.
+/// A node, its pods and their sums.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeInfo {
     /// The slot.
     pub id: NodeId,
-    /// The name, kept also when the object is gone.
+    /// The name, also kept after the object is deleted.
     pub name: Symbol,
-    /// The object; `None` for a ghost: a node that has pods but no object (C-009).
+    /// The object; `None` for a ghost: a node that has pods but no object.
     pub node: Option<Arc<Node>>,
-    /// The pods on it, in upstream's order (FW-032).
+    /// The pods on it, in upstream's order, which changes when a pod is removed.
     pub pods: Vec<Arc<PodInfo>>,
     /// Those of `pods` with any pod affinity or anti-affinity.
     pub pods_with_affinity: Vec<Arc<PodInfo>>,
@@ -56,17 +57,18 @@ pub struct NodeInfo {
     pub used_ports: HostPorts,
     /// Sum of the pods' requests.
     pub requested: Resource,
-    /// The same for CPU and memory, with defaults for containers that request none.
+    /// Sum of CPU and memory, with defaults for containers that request none.
     pub non_zero_requested: Resource,
-    /// What the node offers.
+    /// The node's allocatable resources.
     pub allocatable: Resource,
     /// Images on the node, sorted by name.
     pub image_states: Arc<[ImageState]>,
-    /// How many pods use each claim.
+    /// Number of pods that use each persistent volume claim.
     pub pvc_ref_counts: BTreeMap<NamespacedName, u32>,
-    /// Which pods use a claim that takes of the node's own resources, by UID (DRA-051).
+    /// The pods, by UID, that use each resource claim on the node's own resources: such a claim
+    /// must not be shared.
     pub claim_users: BTreeMap<NamespacedName, BTreeSet<Symbol>>,
-    /// Changes whenever anything above changes; never repeats (FW-030).
+    /// Changes whenever anything above changes; values are never reused.
     pub generation: u64,
 }
 
@@ -96,14 +98,14 @@ impl NodeInfo {
         self.node.as_ref()?.metadata.labels.get(key).copied()
     }
 
-    /// Takes over a (new) object of the node.
+    /// Sets the node's object.
     pub fn set_node(&mut self, node: Arc<Node>) {
         self.allocatable =
             node.status.allocatable.as_ref().map(Resource::from_list).unwrap_or_default();
         self.node = Some(node);
     }
 
-    /// Adds a pod (FW-031).
+    /// Adds a pod.
     pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
         if pod.has_affinity() {
             self.pods_with_affinity.push(pod.clone());
@@ -115,8 +117,8 @@ impl NodeInfo {
         self.pods.push(pod);
     }
 
-    /// Removes the pod with that UID and gives it back, `None` if it is not here. The last pod
-    /// takes its place in each list, as upstream (FW-032).
+    /// Removes and returns the pod with that UID; `None` if it is not on the node. As upstream, the
+    /// last pod moves to its position in each list.
     pub fn remove_pod(&mut self, uid: Symbol) -> Option<Arc<PodInfo>> {
         swap_out(&mut self.pods_with_affinity, uid);
         swap_out(&mut self.pods_with_required_anti_affinity, uid);
@@ -166,13 +168,13 @@ impl NodeInfo {
     }
 }
 
-/// Takes the pod with `uid` out of `pods`; the last one fills the hole.
+/// Removes the pod with `uid` from `pods`; the last one moves to its position.
 fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Symbol) -> Option<Arc<PodInfo>> {
     let at = pods.iter().position(|pod| pod.uid() == uid)?;
     Some(pods.swap_remove(at))
 }
 
-/// The claims a pod names directly; ephemeral volumes do not count (FW-033).
+/// The claims that a pod names directly. As upstream, ephemeral volumes do not count.
 pub fn claim_keys(pod: &Pod) -> impl Iterator<Item = NamespacedName> + '_ {
     pod.spec
         .volumes

@@ -1,7 +1,7 @@
-//! Host ports in use on a node (FW-042).
+//! Host ports in use on a node.
 //!
-//! It is a set, not a counter, as upstream: when one of two pods that use the
-//! same port leaves, the port is free. Upstream: `HostPortInfo` in
+//! It is a set, not a counter, as upstream: when one of two pods that use the same port is removed,
+//! the port is free. Upstream: `HostPortInfo` in
 //! `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
 use crate::pod::requests::is_sidecar;
@@ -27,8 +27,8 @@ impl HostPort {
         HostPort { ip: or(ip, "0.0.0.0"), protocol: or(protocol, "TCP"), port }
     }
 
-    /// Whether both cannot be held on one node: same protocol and port, and the same
-    /// address or one of them on all addresses.
+    /// Whether both cannot be used on one node: same protocol and port, and the same address or one
+    /// of them on all addresses.
     pub fn conflicts_with(&self, other: &HostPort) -> bool {
         self.port == other.port
             && self.protocol == other.protocol
@@ -41,7 +41,7 @@ impl HostPort {
 pub struct HostPorts(Vec<HostPort>);
 
 impl HostPorts {
-    /// Adds a port; one that is there already stays one.
+    /// Adds a port, unless it is already in the set.
     pub fn add(&mut self, port: HostPort) {
         if port.port > 0
             && let Err(at) = self.0.binary_search(&port)
@@ -50,14 +50,14 @@ impl HostPorts {
         }
     }
 
-    /// Removes a port, whoever else uses it.
+    /// Removes a port, even if another pod uses it too.
     pub fn remove(&mut self, port: HostPort) {
         if let Ok(at) = self.0.binary_search(&port) {
             self.0.remove(at);
         }
     }
 
-    /// Whether `port` clashes with one in use.
+    /// Whether `port` conflicts with one in use.
     pub fn conflicts_with(&self, port: &HostPort) -> bool {
         port.port > 0 && self.0.iter().any(|used| used.conflicts_with(port))
     }
@@ -68,7 +68,8 @@ impl HostPorts {
     }
 }
 
-/// The host ports that a pod holds: those of sidecars, then of app containers, in order (NP-001).
+/// The host ports that a pod uses: those of sidecars, then of app containers, in order. Plain init
+/// containers do not count.
 pub fn container_host_ports(pod: &Pod) -> Vec<HostPort> {
     let sidecars = pod.spec.init_containers.iter().filter(|container| is_sidecar(container));
     sidecars

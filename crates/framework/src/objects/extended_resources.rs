@@ -1,9 +1,9 @@
-//! Which device class serves which extended resource.
+//! The device class of each extended resource.
 //!
-//! Pods may ask for devices as if they were a plain resource: by the name that a device class
-//! gives itself, or by `deviceclass.resource.kubernetes.io/<class>`. As upstream, this is a
-//! cache that follows the changes of classes one by one, so with two classes of the same
-//! resource its content depends on their order. Upstream:
+//! Pods may request devices like a plain resource: by the extended resource name of a device class,
+//! or by `deviceclass.resource.kubernetes.io/<class>`. As upstream, this is a cache that follows
+//! the changes of classes one by one, so with two classes of the same resource its content depends
+//! on their order. Upstream:
 //! `staging/src/k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache`.
 
 use std::collections::BTreeMap;
@@ -12,28 +12,28 @@ use std::sync::Arc;
 use kubestep_api::DeviceClass;
 use kubestep_api::intern::Symbol;
 
-/// In front of a class's name: the resource that every class serves.
+/// The prefix of the implicit extended resource name of every class.
 pub const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 
-/// Device classes by the extended resource they serve.
+/// Device classes by their extended resource.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct ExtendedResources {
     classes: BTreeMap<Symbol, Arc<DeviceClass>>,
 }
 
 impl ExtendedResources {
-    /// The class that serves `resource`.
+    /// The class for `resource`.
     pub fn class_for(&self, resource: Symbol) -> Option<&Arc<DeviceClass>> {
         self.classes.get(&resource)
     }
 
-    /// Whether no class serves anything.
+    /// Whether no class has an extended resource.
     pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }
 
-    /// A class appeared or changed. Of two classes with the same resource the newer one wins,
-    /// then the one whose name sorts first; the loser is not entered at all.
+    /// Adds or updates a class. Of two classes with the same resource the newer one wins, then the
+    /// one whose name sorts first; the other is not stored at all.
     pub fn update(&mut self, old: Option<&DeviceClass>, new: &Arc<DeviceClass>) {
         let explicit = new.spec.extended_resource_name;
         if let Some(other) = explicit.and_then(|name| self.classes.get(&name))
@@ -50,7 +50,7 @@ impl ExtendedResources {
         self.classes.insert(implicit_resource(new), new.clone());
     }
 
-    /// A class is gone.
+    /// Removes a deleted class.
     pub fn remove(&mut self, class: &DeviceClass) {
         self.classes.remove(&implicit_resource(class));
         if let Some(name) = class.spec.extended_resource_name {
@@ -59,7 +59,7 @@ impl ExtendedResources {
     }
 }
 
-/// The resource that every pod may ask for to get a device of `class`.
+/// The resource name by which any pod may request a device of `class`.
 pub fn implicit_resource(class: &DeviceClass) -> Symbol {
     Symbol::new(&format!("{DEVICE_CLASS_PREFIX}{}", class.metadata.name))
 }

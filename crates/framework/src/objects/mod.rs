@@ -1,7 +1,7 @@
 //! The objects of the cluster that plugins look up: the engine's listers.
 //!
-//! Kept current by the scheduler's event handlers before anything else hears of a change.
-//! Maps are ordered, so that walking one never depends on arrival or hashing.
+//! The scheduler's event handlers update them before cache and queue. Maps are ordered, so that
+//! iteration never depends on arrival or hashing.
 
 pub mod extended_resources;
 pub mod shards;
@@ -53,16 +53,16 @@ macro_rules! for_each_kind {
 /// Objects of one kind by namespace and name.
 pub type ByKey<T> = Arc<BTreeMap<NamespacedName, Arc<T>>>;
 
-/// Every object that plugins look up, except nodes, which live in the cache.
+/// All objects that plugins look up, except nodes, which are in the cache.
 ///
 /// A copy shares everything until one side changes.
 #[derive(Clone, Default, Debug)]
 pub struct Objects {
     /// All pods, bound or not.
     pub pods: Arc<Shards<NamespacedName, Arc<Pod>>>,
-    /// Namespaces (without a namespace themselves).
+    /// Namespaces, by an empty namespace and their name.
     pub namespaces: ByKey<Namespace>,
-    /// Services, for the default spread selector.
+    /// Services, for the default topology spread selector.
     pub services: ByKey<Service>,
     /// Replication controllers.
     pub replication_controllers: ByKey<ReplicationController>,
@@ -70,39 +70,39 @@ pub struct Objects {
     pub replica_sets: ByKey<ReplicaSet>,
     /// Stateful sets.
     pub stateful_sets: ByKey<StatefulSet>,
-    /// Disruption budgets.
+    /// Pod disruption budgets.
     pub pod_disruption_budgets: ByKey<PodDisruptionBudget>,
     /// Priority classes.
     pub priority_classes: ByKey<PriorityClass>,
     /// Persistent volumes.
     pub persistent_volumes: ByKey<PersistentVolume>,
-    /// Claims of persistent volumes.
+    /// Persistent volume claims.
     pub persistent_volume_claims: ByKey<PersistentVolumeClaim>,
     /// Storage classes.
     pub storage_classes: ByKey<StorageClass>,
-    /// CSI drivers by node.
+    /// CSINodes: the CSI drivers of each node.
     pub csi_nodes: ByKey<CsiNode>,
     /// CSI drivers.
     pub csi_drivers: ByKey<CsiDriver>,
-    /// Free storage by class and topology.
+    /// CSIStorageCapacities: free storage by class and topology.
     pub csi_storage_capacities: ByKey<CsiStorageCapacity>,
     /// Volume attachments.
     pub volume_attachments: ByKey<VolumeAttachment>,
     /// Resource claims.
     pub resource_claims: ByKey<ResourceClaim>,
-    /// Templates of resource claims.
+    /// Resource claim templates.
     pub resource_claim_templates: ByKey<ResourceClaimTemplate>,
-    /// Slices of devices.
+    /// Resource slices.
     pub resource_slices: ByKey<ResourceSlice>,
     /// Device classes.
     pub device_classes: ByKey<DeviceClass>,
-    /// Rules that taint devices.
+    /// Device taint rules.
     pub device_taint_rules: ByKey<DeviceTaintRule>,
     /// Pod groups.
     pub pod_groups: ByKey<PodGroup>,
     /// Workloads.
     pub workloads: ByKey<Workload>,
-    /// Which device class serves which extended resource; follows `device_classes`.
+    /// The device class of each extended resource; follows `device_classes`.
     pub extended_resources: Arc<ExtendedResources>,
 }
 
@@ -112,7 +112,7 @@ impl Objects {
         self.pods.get(&key)
     }
 
-    /// The labels of a namespace; none if it is not there (IPA-008).
+    /// The labels of a namespace; empty if the namespace does not exist, as upstream.
     pub fn namespace_labels(&self, namespace: Symbol) -> Labels {
         let key = NamespacedName::new(Symbol::EMPTY, namespace);
         self.namespaces.get(&key).map(|ns| ns.metadata.labels.clone()).unwrap_or_default()
@@ -126,7 +126,7 @@ impl Objects {
             .map(|(_, object)| object)
     }
 
-    /// Adds or replaces an object. Nodes are not kept here. Gives back what it replaced.
+    /// Adds or replaces an object and returns the one it replaced. Nodes are not stored.
     pub fn insert(&mut self, object: Object) -> Option<Object> {
         let key = NamespacedName::of(&object);
         if let Object::DeviceClass(class) = &object {
@@ -146,7 +146,7 @@ impl Objects {
         for_each_kind!(put)
     }
 
-    /// The object of that kind and name. Nodes are not kept here.
+    /// The object of that kind and name; `None` for nodes, which are not stored.
     pub fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
         macro_rules! find {
             ($($variant:ident => $field:ident),* $(,)?) => {
@@ -159,7 +159,7 @@ impl Objects {
         for_each_kind!(find)
     }
 
-    /// The keys of all objects of a kind; none for nodes, which are not kept here.
+    /// The keys of all objects of a kind; none for nodes, which are not stored.
     pub fn keys(&self, kind: Kind) -> Vec<NamespacedName> {
         macro_rules! list {
             ($($variant:ident => $field:ident),* $(,)?) => {
@@ -172,7 +172,7 @@ impl Objects {
         for_each_kind!(list)
     }
 
-    /// Removes an object by kind and key. Gives back what was there.
+    /// Removes an object by kind and key, and returns it.
     pub fn remove(&mut self, object: &Object) -> Option<Object> {
         let key = NamespacedName::of(object);
         if let Object::DeviceClass(class) = object {

@@ -1,5 +1,5 @@
-//! A map in many pieces, for what a copy of the cluster should share with it: a piece is copied
-//! when one side writes to it, so that a copy comes to hold only what changed since.
+//! A hash map in many pieces that copies of a cluster share: a piece is copied when one side writes
+//! to it, so that a copy holds only what changed since.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use hashbrown::HashMap;
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 
-/// Pieces: so many that one of 10,000 entries holds a handful, so few that they are listed in a
-/// moment.
+/// Number of pieces: with 10,000 entries each holds about ten, and the list of pieces is still fast
+/// to copy.
 const PIECES: usize = 1024;
 
-/// A key that is a number, or made of some.
+/// A key that yields a number by which it is assigned to a piece.
 pub trait Spread: Copy + Eq + Hash {
     /// The number; different keys should mostly have different ones.
     fn number(self) -> u32;
@@ -31,10 +31,10 @@ impl Spread for NamespacedName {
     }
 }
 
-/// The map. Its order means nothing.
+/// The map. Its order has no meaning.
 #[derive(Clone, Debug)]
 pub struct Shards<K, V> {
-    /// None until there is an entry.
+    /// Empty until there is an entry.
     pieces: Vec<Arc<HashMap<K, V>>>,
     len: usize,
 }
@@ -46,7 +46,7 @@ impl<K, V> Default for Shards<K, V> {
 }
 
 impl<K: Spread, V> Shards<K, V> {
-    /// Where a key belongs: numbers that follow each other lie far apart.
+    /// The index of a key's piece; consecutive numbers are in pieces far apart.
     fn place(key: K) -> usize {
         (key.number().wrapping_mul(0x9E37_79B1) >> 22) as usize % PIECES
     }
@@ -61,12 +61,12 @@ impl<K: Spread, V> Shards<K, V> {
         self.get(key).is_some()
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -88,10 +88,10 @@ impl<K: Spread, V> Shards<K, V> {
 }
 
 impl<K: Spread, V: Clone> Shards<K, V> {
-    /// Sets the value of a key. Gives the one it had.
+    /// Sets the value of a key and returns the former one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if self.pieces.is_empty() {
-            // One empty piece stands for all until each is written to.
+            // All pieces share one empty map until each is written to.
             let empty = Arc::new(HashMap::new());
             self.pieces = (0..PIECES).map(|_| empty.clone()).collect();
         }
@@ -101,9 +101,9 @@ impl<K: Spread, V: Clone> Shards<K, V> {
         before
     }
 
-    /// Takes the value of a key away.
+    /// Removes the value of a key and returns it.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        // A piece that does not have it is not copied.
+        // A piece without the key is not copied.
         self.get(key)?;
         let taken = Arc::make_mut(self.pieces.get_mut(Self::place(*key))?).remove(key);
         self.len -= usize::from(taken.is_some());

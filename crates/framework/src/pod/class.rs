@@ -1,9 +1,8 @@
-//! Pods that no other pod can tell apart.
+//! Classes of pods that other pods cannot distinguish.
 //!
-//! Affinity terms and spread constraints of other pods see a pod's namespace, its labels and
-//! whether it is on its way out; the pod itself adds its own terms. Pods that agree in all
-//! this are one class, shared in memory, so that work over the pods of a cluster can be done
-//! once per class.
+//! Affinity terms and spread constraints of other pods depend on a pod's namespace, its labels and
+//! whether it is terminating; the pod itself adds its own terms. Pods that agree in all of these
+//! are one class, shared in memory, so that work over the pods of a cluster is done once per class.
 
 use std::sync::Arc;
 
@@ -26,29 +25,29 @@ pub struct AffinityTerms {
 }
 
 impl AffinityTerms {
-    /// Whether there are none.
+    /// Whether all lists are empty.
     pub fn is_empty(&self) -> bool {
         *self == AffinityTerms::default()
     }
 }
 
-/// What pods of one class have in common.
+/// What the pods of one class have in common.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PodClass {
     /// The namespace.
     pub namespace: Symbol,
     /// The labels.
     pub labels: Labels,
-    /// Whether their deletion was asked for.
+    /// Whether they are terminating.
     pub terminating: bool,
-    /// Their own terms.
+    /// Their own affinity terms.
     pub terms: AffinityTerms,
 }
 
 static POOL: Pool<PodClass> = Pool::new();
 
 impl PodClass {
-    /// The class of a pod with these terms. Pods that are alike get the same one.
+    /// The class of a pod with these terms. Pods of equal classes share one instance.
     pub fn of(pod: &Pod, terms: AffinityTerms) -> Arc<PodClass> {
         POOL.share(PodClass {
             namespace: pod.metadata.namespace,

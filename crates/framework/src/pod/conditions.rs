@@ -1,12 +1,12 @@
-//! Pod conditions: whether writing one changes anything, and what is then written.
+//! Pod conditions: whether writing one changes anything, and what is written.
 //!
 //! Upstream: `UpdatePodCondition` and `CalculatePodConditionObservedGeneration` in
 //! `pkg/api/v1/pod/util.go`.
 
 use kubestep_api::{Condition, Pod, Time, find_condition};
 
-/// What writing `condition` to `pod` at `now` leads to: the condition with its times and the
-/// pod's generation filled in, or `None` if the pod has it just so (S-067).
+/// What is written when `condition` is set on `pod` at `now`: the condition with its times and the
+/// pod's generation, or `None` if nothing changes.
 pub fn updated(pod: &Pod, condition: Condition, now: Time) -> Option<Condition> {
     let written = Condition {
         observed_generation: pod.metadata.generation,
@@ -26,7 +26,7 @@ pub fn updated(pod: &Pod, condition: Condition, now: Time) -> Option<Condition> 
         && old.message == written.message
         && old.last_probe_time == written.last_probe_time
         && old.last_transition_time == written.last_transition_time;
-    // A changed generation alone is no reason to write.
+    // A changed generation alone does not cause a write.
     if same { None } else { Some(written) }
 }
 

@@ -1,4 +1,4 @@
-//! A pod as the scheduler sees it: the object and all that is parsed from it once.
+//! A pod as the scheduler sees it: the object and its parsed fields.
 //!
 //! Upstream: `PodInfo` and `QueuedPodInfo` in `pkg/scheduler/framework/types.go`.
 
@@ -21,7 +21,7 @@ use kubestep_config::FeatureGates;
 /// Namespace and name of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct NamespacedName {
-    /// The namespace; empty for objects of the whole cluster.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: Symbol,
     /// The name.
     pub name: Symbol,
@@ -33,7 +33,7 @@ impl NamespacedName {
         NamespacedName { namespace, name }
     }
 
-    /// The key of an object; without a namespace for kinds of the whole cluster.
+    /// The key of an object; without a namespace for cluster-scoped kinds.
     pub fn of(object: &Object) -> NamespacedName {
         let key = object.key();
         NamespacedName::new(key.namespace, key.name)
@@ -61,16 +61,16 @@ impl std::fmt::Display for NamespacedName {
     }
 }
 
-/// A pod (anti-)affinity term, compiled (FW-041).
+/// A parsed pod affinity or anti-affinity term.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AffinityTerm {
-    /// Namespaces named by the term; the pod's own when it names none and has no selector.
+    /// The namespaces named by the term; the pod's own if it has neither a list nor a selector.
     pub namespaces: Vec<Symbol>,
-    /// Which namespaces by their labels; `Nothing` when the term has no such selector.
+    /// Selects namespaces by their labels; `Nothing` if the term has no namespace selector.
     pub namespace_selector: Selector,
-    /// Which pods by their labels.
+    /// Selects pods by their labels.
     pub selector: Selector,
-    /// The node label whose value makes the domain.
+    /// The node label whose values are the topology domains.
     pub topology_key: Symbol,
 }
 
@@ -94,13 +94,14 @@ impl AffinityTerm {
         })
     }
 
-    /// Whether `pod` is meant, given the labels of its namespace (FW-041).
+    /// Whether the term selects `pod`, given the labels of its namespace.
     pub fn matches(&self, pod: &Pod, namespace_labels: &Labels) -> bool {
         let ObjectMeta { namespace, labels, .. } = &pod.metadata;
         self.selects(*namespace, labels, namespace_labels)
     }
 
-    /// Whether pods with these labels in that namespace are meant.
+    /// Whether the term selects pods with these labels in that namespace: the namespace is in the
+    /// list or matches its selector, and the labels match.
     pub fn selects(&self, namespace: Symbol, labels: &Labels, namespace_labels: &Labels) -> bool {
         let namespace_fits = self.namespaces.contains(&namespace)
             || self.namespace_selector.matches(namespace_labels);
@@ -108,27 +109,28 @@ impl AffinityTerm {
     }
 }
 
-/// A pod with everything that is parsed from it once.
+/// A pod with its parsed fields.
 ///
-/// Shared as `Arc<PodInfo>` between cache, snapshot, queue and trace; never changed in place.
+/// Shared as `Arc<PodInfo>` between cache, snapshot, queue and trace; immutable.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PodInfo {
     /// The object.
     pub pod: Arc<Pod>,
-    /// What other pods' terms and constraints can tell of it, and its own terms.
+    /// What the terms and constraints of other pods depend on, and its own terms.
     pub class: Arc<PodClass>,
-    /// What it counts for on a node.
+    /// The resources that it counts for on a node.
     pub resource: PodResource,
-    /// Host ports it holds on a node.
+    /// The host ports that it uses on a node.
     pub host_ports: Vec<HostPort>,
-    /// Its images by their full names: init containers, containers, image volumes (IL-001).
+    /// Its images by their normalized names: init containers, containers, image volumes.
+    /// ImageLocality scores by them.
     pub images: Box<[Symbol]>,
-    /// Its affinity terms as they are written now, where those of its class are not all of
-    /// them: some cannot be parsed, or they were changed.
+    /// The pod's terms as of its current object, if they differ from those of its class: some
+    /// cannot be parsed, or they were changed by an update.
     pub(crate) parsed: Option<Arc<ParsedTerms>>,
 }
 
-/// A pod's affinity terms, and what cannot be parsed of them.
+/// A pod's affinity terms, and their parse errors.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct ParsedTerms {
     /// A list with a term that cannot be parsed is empty.
@@ -150,20 +152,20 @@ pub enum TermList {
 }
 
 impl PodInfo {
-    /// Parses `pod`. A list of terms with a term that cannot be parsed counts as empty, and
-    /// [`PodInfo::parse_error`] says why (FW-037). The pod counts for what it does with the default
-    /// feature gates.
+    /// Parses `pod`. As upstream, a list with a term that cannot be parsed counts as empty, and
+    /// [`PodInfo::parse_error`] says why. Its resources are counted under the default feature
+    /// gates.
     pub fn new(pod: Arc<Pod>) -> PodInfo {
         PodInfo::with_features(pod, &FeatureGates::default())
     }
 
-    /// The same pod with another state of its object, in which nothing differs that is parsed:
-    /// neither requests nor labels nor affinity.
+    /// The same pod with another version of its object that differs in no parsed field: neither
+    /// requests nor labels nor affinity.
     pub fn with_object(&self, pod: Arc<Pod>) -> PodInfo {
         PodInfo { pod, ..self.clone() }
     }
 
-    /// As [`PodInfo::new`], with what the pod counts for under these feature gates.
+    /// As [`PodInfo::new`], with the resources counted under these feature gates.
     pub fn with_features(pod: Arc<Pod>, features: &FeatureGates) -> PodInfo {
         let parsed = ParsedTerms::of(&pod);
         PodInfo {
@@ -176,10 +178,10 @@ impl PodInfo {
         }
     }
 
-    /// The same pod after a change of its object. With the same UID, upstream keeps the terms
-    /// it parsed from the old object (FW-037), and so do we: by those other pods know this one.
-    /// Where it is placed itself, its terms are parsed anew: see [`PodInfo::own_terms`]. What it
-    /// requests is read from the new object, as upstream does when it is put on a node.
+    /// The same pod after an update of its object. As upstream, with the same UID other pods still
+    /// see the terms that were parsed from the old object; for its own placement its terms are
+    /// parsed again (see [`PodInfo::own_terms`]). Its requests are read from the new object, as
+    /// upstream does when the pod is added to a node.
     pub fn updated(&self, pod: Arc<Pod>, features: &FeatureGates) -> PodInfo {
         if self.pod.metadata.uid != pod.metadata.uid {
             return PodInfo::with_features(pod, features);
@@ -194,18 +196,18 @@ impl PodInfo {
         PodInfo { class, resource, host_ports, images: images(&pod), parsed, pod }
     }
 
-    /// The affinity terms by which the pod itself is placed.
+    /// The affinity terms that apply to the placement of the pod itself.
     pub fn own_terms(&self) -> &AffinityTerms {
         self.parsed.as_ref().map_or(&self.class.terms, |parsed| &parsed.terms)
     }
 
-    /// What cannot be parsed of one list of its own terms.
+    /// The parse error of one list of its own terms.
     pub fn error_in(&self, list: TermList) -> Option<&str> {
         let errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
         errors.filter(|(other, _)| *other == list).map(|(_, error)| error.as_str()).next()
     }
 
-    /// What cannot be parsed of its own terms, as upstream's `NewPodInfo` says it.
+    /// The parse errors of its own terms, in the text of upstream's `NewPodInfo`.
     pub fn parse_error(&self) -> Option<String> {
         let errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
         let errors: Vec<String> =
@@ -228,7 +230,8 @@ impl PodInfo {
         self.pod.spec.priority.unwrap_or(0)
     }
 
-    /// Whether the pod has any pod affinity or anti-affinity object, even an empty one (FW-031).
+    /// Whether the pod has any pod affinity or anti-affinity object, even an empty one. Upstream
+    /// lists such pods as pods with affinity.
     pub fn has_affinity(&self) -> bool {
         let affinity = self.pod.spec.affinity.as_ref();
         affinity.is_some_and(|a| a.pod_affinity.is_some() || a.pod_anti_affinity.is_some())
@@ -242,7 +245,7 @@ fn images(pod: &Pod) -> Box<[Symbol]> {
     containers.chain(volumes.map(|image| image.reference)).map(normalized_image_name).collect()
 }
 
-/// The image's name as nodes report it: with the tag `latest` if it has none (IL-004).
+/// The image's name as nodes report it: with the tag `latest` if it has none.
 pub fn normalized_image_name(name: Symbol) -> Symbol {
     match name.rfind(':') {
         Some(colon) if name.rfind('/').is_none_or(|slash| slash < colon) => name,
@@ -295,7 +298,7 @@ fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, S
     Ok(WeightedTerm { term: AffinityTerm::new(pod, &term.pod_affinity_term)?, weight })
 }
 
-/// Parses a list of terms; one bad term empties the list.
+/// Parses a list of terms; one invalid term empties the list.
 fn parse_list<T, U>(
     list: TermList,
     written: &[T],
@@ -315,28 +318,28 @@ pub struct QueuedPod {
     pub info: Arc<PodInfo>,
     /// When it was last added to a queue.
     pub timestamp: Time,
-    /// How often it was popped.
+    /// Number of times it was popped.
     pub attempts: u32,
     /// When it first entered the active queue.
     pub initial_attempt: Option<Time>,
-    /// When its backoff ends, once computed.
+    /// When its backoff ends, once computed.
     pub backoff_expiration: Option<Time>,
-    /// Attempts that ended unschedulable, for the backoff.
+    /// Number of attempts that ended unschedulable, for the backoff.
     pub unschedulable_count: u32,
-    /// Errors in a row, for the backoff.
+    /// Number of consecutive errors, for the backoff; takes precedence over `unschedulable_count`.
     pub consecutive_errors: u32,
     /// Plugins that rejected it in the last attempt.
     pub unschedulable_plugins: Vec<Symbol>,
-    /// Plugins that said Pending in the last attempt.
+    /// Plugins that returned Pending in the last attempt.
     pub pending_plugins: Vec<Symbol>,
-    /// The PreEnqueue plugin that holds it, if one does.
+    /// The PreEnqueue plugin that gates it, if one does.
     pub gating_plugin: Option<Symbol>,
-    /// What that plugin said.
+    /// The message of that plugin.
     pub gating_message: Option<Symbol>,
-    /// Whether the five-minute flush moved it.
+    /// Whether the flush of leftover pods moved it.
     pub flushed: bool,
-    /// What its placement depends on, as of when it entered the queue or changed there
-    /// (FW-225); `None` where that cannot be said, or nobody asks for it.
+    /// What its placement depends on, computed when it entered the queue or was updated there;
+    /// `None` if it cannot be signed, or batching is off.
     pub signature: Option<Arc<String>>,
 }
 
@@ -370,7 +373,7 @@ impl QueuedPod {
         self.info.uid()
     }
 
-    /// Whether a PreEnqueue plugin holds it.
+    /// Whether a PreEnqueue plugin gates it.
     pub fn is_gated(&self) -> bool {
         self.gating_plugin.is_some()
     }
@@ -402,7 +405,7 @@ mod tests {
         assert_eq!(other.class.terms.required_affinity.len(), 1);
     }
 
-    /// InterPodAffinity makes a PodInfo of its own of the pod that it places.
+    /// InterPodAffinity builds a new PodInfo of the pod that it places.
     #[test]
     fn a_changed_pod_is_placed_by_the_terms_of_the_second() {
         let near = |app: &str| {

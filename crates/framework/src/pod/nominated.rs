@@ -1,6 +1,6 @@
-//! Pods that preemption nominated to nodes, as one cycle sees them.
+//! Pods that are nominated to nodes, as one cycle sees them.
 //!
-//! Filters count them in (FW-121). Upstream: `NominatedPodsForNode` in
+//! Filters take them into account. Upstream: `NominatedPodsForNode` in
 //! `pkg/scheduler/backend/queue/nominator.go`.
 
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use indexmap::IndexMap;
 use crate::pod::PodInfo;
 use kubestep_api::intern::Symbol;
 
-/// Nominated pods by node, in the order nominated. Pods in flight are stubs: name, namespace
-/// and UID only, priority 0.
+/// Nominated pods by node, in the order nominated. As upstream, pods in flight are stubs: name,
+/// namespace and UID only, with priority 0.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct NominatedPods {
     by_node: IndexMap<Symbol, Vec<Arc<PodInfo>>>,
@@ -33,7 +33,7 @@ impl NominatedPods {
         self.by_node.is_empty()
     }
 
-    /// All nodes with their pods.
+    /// All nodes with their nominated pods.
     pub fn iter(&self) -> impl Iterator<Item = (Symbol, &[Arc<PodInfo>])> {
         self.by_node.iter().map(|(node, pods)| (*node, pods.as_slice()))
     }

@@ -1,4 +1,4 @@
-//! What a pod requests, in the three readings upstream has (RES-001…008).
+//! What a pod requests, in upstream's three variants.
 //!
 //! Quantities are summed exactly and rounded once at the end. Upstream:
 //! `staging/src/k8s.io/component-helpers/resource/helpers.go`.
@@ -10,29 +10,29 @@ use kubestep_api::{
 };
 use kubestep_config::{Feature, FeatureGates};
 
-/// CPU a container is taken to use when it requests none, in millicores (FW-036).
+/// CPU assumed for a container that requests none, in millicores.
 pub const DEFAULT_MILLI_CPU: i64 = 100;
-/// Memory a container is taken to use when it requests none, in bytes (FW-036).
+/// Memory assumed for a container that requests none, in bytes.
 pub const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
 
-/// Which of the readings is wanted (RES-008). The default is the plain spec with
-/// pod-level resources, as NodeResourcesFit filters by.
+/// How requests are computed. The default is the plain spec with pod-level resources, as
+/// NodeResourcesFit's Filter uses it.
 #[derive(Clone, Default, Debug)]
 pub struct RequestOptions {
-    /// Take what the kubelet reports of in-place resizes into account (RES-004).
+    /// Include the status of in-place resizes, as reported by the kubelet.
     pub use_status: bool,
-    /// The same for the requests of the pod as a whole; only together with `use_status`.
+    /// The same for pod-level requests; only together with `use_status`.
     pub pod_level_status: bool,
-    /// Count what resource claims take of the node's own resources (RES-006).
+    /// Include what resource claims use of the node's own resources.
     pub claim_status: bool,
-    /// Leave pod-level resources out (RES-005).
+    /// Ignore pod-level resources.
     pub skip_pod_level: bool,
-    /// Per container, what stands in for a request that is absent (RES-003).
+    /// Per container, the default for a request that is absent; an explicit 0 stays 0.
     pub non_missing: ResourceList,
 }
 
 impl RequestOptions {
-    /// The spec and all that is reported of resizes.
+    /// Options that include the status of resizes, as far as the feature gates allow.
     pub fn with_status(features: &FeatureGates) -> RequestOptions {
         RequestOptions {
             use_status: features.enabled(Feature::InPlacePodVerticalScaling),
@@ -42,7 +42,7 @@ impl RequestOptions {
     }
 }
 
-/// What a pod counts for on its node.
+/// The resources that a pod counts for on its node.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct PodResource {
     /// What it requests.
@@ -53,8 +53,8 @@ pub struct PodResource {
     pub non_zero_memory: i64,
 }
 
-/// How NodeInfo reads requests: status resources, pod-level ones and those of claims, each as its
-/// feature gate says (RES-008).
+/// How NodeInfo computes requests: with status resources, pod-level resources and claims, each if
+/// its feature gate is on.
 fn accounting(features: &FeatureGates) -> RequestOptions {
     RequestOptions {
         skip_pod_level: !features.enabled(Feature::PodLevelResources),
@@ -63,12 +63,12 @@ fn accounting(features: &FeatureGates) -> RequestOptions {
     }
 }
 
-/// What a pod takes of its node, without stand-ins for what it does not request.
+/// What a pod uses of its node, without defaults for absent requests.
 pub fn requested(pod: &Pod, features: &FeatureGates) -> Resource {
     Resource::from_list(&pod_requests(pod, &accounting(features)))
 }
 
-/// What NodeInfo accounts for a pod.
+/// The resources that NodeInfo counts for a pod.
 pub fn accounted(pod: &Pod, features: &FeatureGates) -> PodResource {
     let mut options = accounting(features);
     let requests = pod_requests(pod, &options);
@@ -88,7 +88,7 @@ pub fn accounted(pod: &Pod, features: &FeatureGates) -> PodResource {
     }
 }
 
-/// 100m of CPU and 200 MiB of memory, the stand-ins of a container without requests.
+/// 100m of CPU and 200 MiB of memory, the defaults of a container without requests.
 pub fn default_requests() -> ResourceList {
     let mut defaults = ResourceList::default();
     defaults.insert(
@@ -99,7 +99,8 @@ pub fn default_requests() -> ResourceList {
     defaults
 }
 
-/// With pod-level requests, a default applies only to what the whole pod lacks (FW-036).
+/// With pod-level requests, a default applies only to a resource that the whole pod does not
+/// request.
 fn missing_defaults(requests: &ResourceList) -> ResourceList {
     let mut defaults = ResourceList::default();
     for (name, quantity) in default_requests().iter() {
@@ -110,7 +111,7 @@ fn missing_defaults(requests: &ResourceList) -> ResourceList {
     defaults
 }
 
-/// The requests of a pod by resource name, overhead included (RES-001…007).
+/// The requests of a pod by resource name, including overhead.
 pub fn pod_requests(pod: &Pod, options: &RequestOptions) -> ResourceList {
     let mut requests = container_requests(pod, options);
     if !options.skip_pod_level && has_pod_level_requests(pod) {
@@ -139,7 +140,8 @@ fn override_by_pod_level(pod: &Pod, options: &RequestOptions, requests: &mut Res
     }
 }
 
-/// Sum of the app containers and sidecars, at least the largest step of the init phase (RES-001, RES-002).
+/// Sum of the app containers and sidecars, but at least the largest step of the init phase: an init
+/// container together with the sidecars started before it.
 fn container_requests(pod: &Pod, options: &RequestOptions) -> ResourceList {
     let mut requests = ResourceList::default();
     for container in &pod.spec.containers {
@@ -189,7 +191,8 @@ fn requests_of(
     requests
 }
 
-/// The largest of spec, actuated and allocated; spec is left out while a resize is infeasible (RES-004).
+/// The maximum of spec, actuated and allocated resources; the spec is left out while its resize is
+/// infeasible.
 fn effective_requests(
     pod: &Pod,
     spec: Option<&ResourceList>,
@@ -209,7 +212,8 @@ fn resize_is_infeasible(pod: &Pod) -> bool {
     pending.is_some_and(|condition| condition.reason == "Infeasible")
 }
 
-/// Whether pod-level requests name a resource that can be set there (RES-005).
+/// Whether pod-level requests name a resource that is supported there. Only then do they replace
+/// the sum of the containers.
 pub fn has_pod_level_requests(pod: &Pod) -> bool {
     let requests = pod.spec.resources.as_ref().and_then(|r| r.requests.as_ref());
     requests.is_some_and(|list| list.iter().any(|(name, _)| is_pod_level_resource(&name)))
@@ -238,7 +242,7 @@ fn raise(peak: &mut ResourceList, other: &ResourceList) {
     }
 }
 
-/// Whether an init container goes on running beside the app containers.
+/// Whether an init container keeps running beside the app containers (`restartPolicy: Always`).
 pub fn is_sidecar(container: &Container) -> bool {
     container.restart_policy == Some(ContainerRestartPolicy::Always)
 }

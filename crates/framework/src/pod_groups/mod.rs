@@ -1,4 +1,4 @@
-//! Which pods belong to which pod group, and how far each is (alpha, behind GenericWorkload).
+//! The members of each pod group and their scheduling state (alpha, gate GenericWorkload).
 //!
 //! Upstream: `pkg/scheduler/backend/cache/podgroupstate.go`.
 
@@ -12,7 +12,7 @@ use crate::pod::NamespacedName;
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 
-/// How far a pod is.
+/// The scheduling state of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Unscheduled,
@@ -27,7 +27,7 @@ struct Member {
     /// Whether the object has a node.
     bound: bool,
     place: Place,
-    /// The node it is bound to or assumed on.
+    /// The node that it is bound to or assumed on.
     node: Symbol,
 }
 
@@ -41,14 +41,14 @@ impl Member {
     }
 }
 
-/// The pods of one group, by UID, in the order in which they came.
+/// The pods of one group, by UID, in order of arrival.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodGroupState {
     members: IndexMap<Symbol, Member>,
 }
 
 impl PodGroupState {
-    /// Number of pods, wherever they are.
+    /// Number of pods in any state.
     pub fn all(&self) -> usize {
         self.members.len()
     }
@@ -85,30 +85,30 @@ pub fn group_of(pod: &Pod) -> Option<NamespacedName> {
     Some(NamespacedName::new(pod.metadata.namespace, group.pod_group_name.unwrap_or_default()))
 }
 
-/// All groups that have pods. Pods without a group are passed over.
+/// All groups that have pods. Pods without a group are ignored.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodGroups {
     groups: BTreeMap<NamespacedName, PodGroupState>,
 }
 
 impl PodGroups {
-    /// The group of that name, if it has pods.
+    /// The group of that name.
     ///
     /// # Errors
-    /// It has none, in upstream's words.
+    /// It has no pods; the text is upstream's.
     pub fn get(&self, group: NamespacedName) -> Result<&PodGroupState, String> {
         let missing = || format!("pod group state not found for pod group {group}");
         self.groups.get(&group).ok_or_else(missing)
     }
 
-    /// A pod appeared, or what is known of it is replaced.
+    /// Adds a pod, or replaces its state.
     pub fn add(&mut self, pod: &Pod) {
         let Some(group) = group_of(pod) else { return };
         let members = &mut self.groups.entry(group).or_default().members;
         members.insert(pod.metadata.uid, Member::new(pod));
     }
 
-    /// A pod that waits was changed.
+    /// Updates an unscheduled pod.
     pub fn update(&mut self, pod: &Pod) {
         let Some(member) = self.member(pod) else { return };
         let bound = !pod.spec.node_name.is_empty();
@@ -119,7 +119,7 @@ impl PodGroups {
         member.bound = bound;
     }
 
-    /// A pod is gone; a group without pods goes with it.
+    /// Removes a deleted pod, and the group if it was the last one.
     pub fn remove(&mut self, pod: &Pod) {
         let Some(group) = group_of(pod) else { return };
         let Some(state) = self.groups.get_mut(&group) else { return };
@@ -129,7 +129,7 @@ impl PodGroups {
         }
     }
 
-    /// The scheduler chose a node for the pod.
+    /// Marks the pod as assumed.
     pub fn assume(&mut self, pod: &Pod) {
         if let Some(member) = self.member(pod) {
             member.place = if member.bound { Place::Assigned } else { Place::Assumed };
@@ -137,7 +137,7 @@ impl PodGroups {
         }
     }
 
-    /// The scheduler takes its choice back.
+    /// Undoes [`PodGroups::assume`].
     pub fn forget(&mut self, pod: &Pod) {
         if let Some(member) = self.member(pod) {
             member.place = if member.bound { Place::Assigned } else { Place::Unscheduled };

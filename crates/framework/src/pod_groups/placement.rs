@@ -1,5 +1,5 @@
-//! Placements of a pod group: the sets of nodes that it might be put on, and how good each is
-//! (FW-190…192; alpha, behind TopologyAwareWorkloadScheduling).
+//! Placements of a pod group: the sets of nodes that it might run on, and their scores (alpha, gate
+//! TopologyAwareWorkloadScheduling).
 //!
 //! Upstream: `RunPlacementGeneratePlugins` and `RunPlacementScorePlugins` in
 //! `pkg/scheduler/framework/runtime/framework.go`.
@@ -18,21 +18,21 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, FeatureGates};
 
-/// Nodes that a pod group might be put on.
+/// A set of nodes that a pod group might run on.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Placement {
-    /// What it is called, as the value of the topology key; empty for all nodes.
+    /// Its name, the value of the topology key; empty for all nodes.
     pub name: Symbol,
     /// Its nodes, in node order.
     pub nodes: Vec<Symbol>,
 }
 
-/// A placement with the nodes that pods of the group found there.
+/// A placement with the nodes that were found for pods of the group in it.
 #[derive(Clone, Debug)]
 pub struct Proposal<'a> {
     /// The placement.
     pub placement: &'a Placement,
-    /// The pods that have a place, with their nodes.
+    /// The pods for which a node was found, with their nodes.
     pub assignments: Vec<(Arc<PodInfo>, Symbol)>,
 }
 
@@ -43,22 +43,22 @@ pub struct GroupContext<'a> {
     pub group: NamespacedName,
     /// The cluster at the start of the cycle.
     pub snapshot: &'a Snapshot,
-    /// All other objects.
+    /// All objects except nodes.
     pub objects: &'a Objects,
     /// The feature gates.
     pub features: &'a FeatureGates,
-    /// What plugins keep between cycles, the pods of each group among it.
+    /// What plugins store between cycles, including the pods of each group.
     pub shared: &'a Shared,
     /// The time.
     pub now: Time,
 }
 
 impl Framework {
-    /// The placements to try, by the one plugin that makes them; without one, all nodes are the
-    /// only placement (FW-190).
+    /// The placements to try, from the plugin that generates them. Without such a plugin, all nodes
+    /// are the only placement.
     ///
     /// # Errors
-    /// The plugin failed, or made none.
+    /// The plugin failed, or generated none.
     pub fn run_placement_generate(&self, cx: &GroupContext<'_>) -> Result<Vec<Placement>, Status> {
         let nodes = cx.snapshot.iter().map(|node| node.name).collect();
         let all = Placement { name: Symbol::EMPTY, nodes };
@@ -73,10 +73,10 @@ impl Framework {
         Ok(placements)
     }
 
-    /// The total score of each proposal (FW-191).
+    /// The total score of each proposal.
     ///
     /// # Errors
-    /// A plugin failed, in upstream's words.
+    /// A plugin failed; the text is upstream's.
     pub fn run_placement_score(
         &self,
         cx: &GroupContext<'_>,

@@ -11,15 +11,15 @@ use crate::preemption::group_victims::Unit;
 use kubestep_api::selector::Selector;
 use kubestep_api::{Pod, PodDisruptionBudget};
 
-/// All disruption budgets that can match a pod, compiled once per search (PR-023).
+/// All disruption budgets that can match a pod, compiled once per search.
 #[derive(Default, Debug)]
 pub struct Budgets {
     budgets: Vec<(Selector, Arc<PodDisruptionBudget>)>,
 }
 
 impl Budgets {
-    /// The budgets of the cluster. One without a selector, with an empty or an invalid one
-    /// matches nothing and is left out.
+    /// The budgets of the cluster. One without a selector, or with an empty or invalid one, matches
+    /// nothing and is left out.
     pub fn new(objects: &Objects) -> Budgets {
         let compile = |budget: &Arc<PodDisruptionBudget>| {
             let selector = Selector::new(budget.spec.selector.as_ref()).ok()?;
@@ -29,15 +29,15 @@ impl Budgets {
         Budgets { budgets: objects.pod_disruption_budgets.values().filter_map(compile).collect() }
     }
 
-    /// Splits `pods` into those whose eviction violates a budget and the others, counting down
-    /// from the first. Both lists keep the order (PR-033).
+    /// Splits `pods` into those whose eviction violates a budget and the others. Each pod, in
+    /// order, counts down the budgets that match it. Both lists keep the order.
     pub fn split(&self, pods: Vec<Arc<PodInfo>>) -> (Vec<Arc<PodInfo>>, Vec<Arc<PodInfo>>) {
         let mut allowed = self.allowed();
         pods.into_iter().partition(|pod| self.take(&mut allowed, &pod.pod))
     }
 
-    /// The same for units that are evicted as a whole: one violates a budget if one of its pods
-    /// does, and then nothing more of it is counted (PR-073).
+    /// The same for units that are evicted as a whole: a unit violates a budget if one of its pods
+    /// does, and then, as upstream, the rest of its pods is not counted.
     pub fn split_units(&self, units: Vec<Unit>) -> (Vec<Unit>, Vec<Unit>) {
         let mut allowed = self.allowed();
         let mut violates = |pod: &Arc<PodInfo>| {
@@ -54,7 +54,7 @@ impl Budgets {
         self.budgets.iter().map(|(_, budget)| budget.status.disruptions_allowed).collect()
     }
 
-    /// The budgets that count the pod.
+    /// The budgets that match the pod.
     pub fn of<'a>(
         &'a self,
         pod: &'a Pod,
@@ -62,7 +62,7 @@ impl Budgets {
         self.matching(pod).filter_map(|at| self.budgets.get(at)).map(|(_, budget)| budget)
     }
 
-    /// Takes the pod from every budget that matches it; whether one was exhausted.
+    /// Counts the pod in every budget that matches it. `true` if one is exceeded.
     fn take(&self, allowed: &mut [i32], pod: &Pod) -> bool {
         let mut violated = false;
         for at in self.matching(pod) {
@@ -72,13 +72,13 @@ impl Budgets {
         violated
     }
 
-    /// Positions of the budgets that count the pod.
+    /// Positions of the budgets that match the pod.
     fn matching<'a>(&'a self, pod: &'a Pod) -> impl Iterator<Item = usize> + 'a {
         let matches = |budget: &PodDisruptionBudget, selector: &Selector| {
             !pod.metadata.labels.is_empty()
                 && budget.metadata.namespace == pod.metadata.namespace
                 && selector.matches(&pod.metadata.labels)
-                // The API server has already taken these off the budget.
+                // The API server has already counted these pods.
                 && !budget.status.disrupted_pods.contains_key(&pod.metadata.name)
         };
         let budgets = self.budgets.iter().enumerate();
@@ -104,7 +104,7 @@ mod tests {
         })
     }
 
-    /// The names of the pods that violate the budgets and of those that do not.
+    /// The names of the pods that violate the budgets, and of those that do not.
     fn split(budgets: &[Value], pods: Vec<Pod>) -> (Vec<String>, Vec<String>) {
         let mut cluster = Cluster::default();
         for budget in budgets {

@@ -1,4 +1,4 @@
-//! The search for candidates: nodes where evicting pods would make the pod fit.
+//! The search for candidates: nodes where the pod would fit after evicting pods.
 //!
 //! Upstream: `findCandidates` and `DryRunPreemption` in
 //! `pkg/scheduler/framework/preemption/preemption.go`.
@@ -10,28 +10,29 @@ use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
 use kubestep_config::types::DefaultPreemptionArgs;
 
-/// What a search over nodes found.
+/// The result of a search over nodes.
 #[derive(Default, Debug)]
 pub struct DryRun {
     /// Nodes without a violated budget, then those with one, each in node order.
     pub candidates: Vec<NodeVictims>,
-    /// Why the other nodes that were looked at are none.
+    /// Why the other nodes that were tried are not candidates.
     pub statuses: NodeStatuses,
-    /// What went wrong inside on some of them.
+    /// Errors on some of the nodes.
     pub errors: Vec<String>,
 }
 
-/// How many candidates are enough among `nodes` nodes (PR-020).
+/// Number of candidates to find among `nodes` nodes: a percentage of them or an absolute minimum,
+/// whichever is larger, but at most all.
 pub fn wanted_candidates(args: &DefaultPreemptionArgs, nodes: usize) -> usize {
-    // Upstream computes in 32 bits and lets them wrap.
+    // Upstream computes with 32-bit integers, which wrap.
     let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
     let share = nodes.wrapping_mul(args.min_candidate_nodes_percentage) / 100;
     let wanted = share.max(args.min_candidate_nodes_absolute).min(nodes);
     usize::try_from(wanted).unwrap_or(0)
 }
 
-/// Looks at `nodes` in order until `wanted` candidates are found, at least one of them without
-/// a violated budget (PR-021).
+/// Tries `nodes` in order until `wanted` candidates are found, at least one of them without a
+/// violated budget.
 pub fn dry_run(search: &Search<'_>, nodes: &[NodeId], wanted: usize) -> DryRun {
     let mut found = DryRun::default();
     let (mut clean, mut violating) = (Vec::new(), Vec::new());
@@ -48,7 +49,7 @@ pub fn dry_run(search: &Search<'_>, nodes: &[NodeId], wanted: usize) -> DryRun {
                 }
                 continue;
             }
-            Ok(_) => no_victims(&node.name), // PR-022
+            Ok(_) => no_victims(&node.name),
             Err(status) => status,
         };
         if status.code() == Code::Error {
@@ -61,7 +62,7 @@ pub fn dry_run(search: &Search<'_>, nodes: &[NodeId], wanted: usize) -> DryRun {
     found
 }
 
-/// A candidate must have somebody to evict.
+/// The status of a candidate without victims, which is an error.
 pub fn no_victims(node: &str) -> Status {
     Status::error(&format!("expected at least one victim pod on node {node:?}"))
 }
@@ -93,8 +94,8 @@ mod tests {
         assert_eq!(wanted(100, 0, i32::MAX as usize), 0, "wraps below zero as upstream");
     }
 
-    /// Five full nodes; on those in `guarded` the victim has a budget that allows nothing. The
-    /// candidates for `wanted`, with their violations.
+    /// Five full nodes; on those in `guarded` the victim has a budget that allows no disruption.
+    /// Returns the candidates for `wanted`, with their violations.
     fn run(guarded: &[&str], wanted: usize) -> (Vec<(String, i64)>, DryRun) {
         let nodes = ["n1", "n2", "n3", "n4", "n5"];
         let victim = |name: &&str| {
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn the_search_ends_with_enough_candidates() {
         assert_eq!(run(&[], 2).0, named(&[("n1", 0), ("n2", 0)]));
-        // Those without a violation come first, whatever the order of nodes.
+        // Candidates without a violation come first, in any order of nodes.
         let (candidates, _) = run(&["n1", "n3"], 4);
         assert_eq!(candidates, named(&[("n2", 0), ("n4", 0), ("n1", 1), ("n3", 1)]));
     }

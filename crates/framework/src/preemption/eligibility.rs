@@ -1,4 +1,4 @@
-//! May a pod preempt others at all? And may it preempt this one?
+//! Whether a pod may preempt others, and whether it may preempt a given pod.
 //!
 //! Upstream: `PodEligibleToPreemptOthers` and `isPreemptionAllowed` in
 //! `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`.
@@ -11,13 +11,14 @@ use kubestep_api::{ConditionStatus, Pod, PreemptionPolicy, find_condition};
 
 /// The type of the condition that marks a pod as a victim.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
-/// The reason in that condition when the scheduler did it.
+/// The reason in that condition when the scheduler preempted the pod.
 pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 
 const NEVER: &str = "not eligible due to preemptionPolicy=Never.";
 const VICTIM_TERMINATING: &str = "not eligible due to a terminating pod on the nominated node.";
 
-/// Why the pod may not preempt others; `None` if it may (PR-005).
+/// Why the pod is not eligible to preempt others; `None` if it is. It is not if its policy is
+/// Never, or while a victim on its nominated node is still terminating.
 pub fn refusal(cx: &CycleContext<'_>, statuses: &NodeStatuses) -> Option<&'static str> {
     let pod = &cx.pod.pod;
     if pod.spec.preemption_policy == Some(PreemptionPolicy::Never) {
@@ -42,7 +43,7 @@ pub fn may_preempt(preemptor: &PodInfo, victim: &PodInfo) -> bool {
     victim.priority() < preemptor.priority()
 }
 
-/// Whether the pod is on its way out because the scheduler preempted it.
+/// Whether the pod is terminating because the scheduler preempted it.
 fn is_terminating_by_preemption(pod: &Pod) -> bool {
     let condition = find_condition(&pod.status.conditions, DISRUPTION_TARGET.into());
     pod.is_terminating()
@@ -94,11 +95,13 @@ mod tests {
         let refused = || Some(Status::unschedulable("Insufficient cpu"));
         let preemptor = || pod("p").priority(9).nominated("n1");
         assert_eq!(judge(preemptor(), leaving("v"), refused()), Some(VICTIM_TERMINATING));
-        // A node where no eviction helps (the absent status says so, too) is given up.
+        // If preemption can't help on the nominated node (also by the absent status), the pod may
+        // preempt elsewhere.
         let hopeless = Status::unresolvable("node(s) had untolerated taint(s)");
         assert_eq!(judge(preemptor(), leaving("v"), Some(hopeless)), None);
         assert_eq!(judge(preemptor(), leaving("v"), None), None);
-        // Not a victim of its own: as important, on its way out for another reason, or staying.
+        // Not victims of an earlier preemption: a pod of the same priority, one terminating for
+        // another reason, and one that is not terminating.
         assert_eq!(judge(preemptor(), leaving("v").priority(9), refused()), None);
         let mut other = leaving("v");
         other.status.conditions[0].reason = "DeletionByTaintManager".into();

@@ -1,4 +1,4 @@
-//! One look for a place by preemption, from the question whether the pod may to the choice.
+//! One preemption attempt, from the eligibility check to the selected candidate.
 //!
 //! Upstream: `Evaluator.Preempt` in `pkg/scheduler/framework/preemption/preemption.go`.
 
@@ -20,8 +20,8 @@ use crate::tie_break::place;
 use kubestep_api::intern::Symbol;
 use kubestep_config::types::DefaultPreemptionArgs;
 
-/// Looks for a node where evicting pods lets the cycle's pod fit, on behalf of `plugin`. The
-/// status is upstream's, without the plugin's prefix.
+/// Looks for a node where the cycle's pod fits after evicting pods. `plugin` is the plugin on whose
+/// behalf it runs. The status is upstream's, without the plugin's prefix.
 pub fn preempt(
     args: &DefaultPreemptionArgs,
     plugin: Symbol,
@@ -37,7 +37,7 @@ pub fn preempt(
         return refused(Status::unschedulable(reason));
     }
     if cycle.snapshot.is_empty() {
-        return refused(Status::error("no nodes available")); // PR-006
+        return refused(Status::error("no nodes available"));
     }
     let found = find_candidates(args, cycle, cx, state);
     if found.candidates.is_empty() {
@@ -52,17 +52,18 @@ pub fn preempt(
     };
     let answer = match pick(&candidates, cycle.now) {
         Some(best) => nominate(plugin, best),
-        None => refused(Status::unschedulable("no candidate node for preemption")), // PR-010
+        // the extenders dropped all
+        None => refused(Status::unschedulable("no candidate node for preemption")),
     };
     PostFilterAnswer { candidates: recorded, ..answer }
 }
 
-/// An answer that leaves the pod's nomination as it is.
+/// An answer that leaves the pod's nomination unchanged.
 fn refused(status: Status) -> PostFilterAnswer {
     PostFilterAnswer { status, ..PostFilterAnswer::default() }
 }
 
-/// The pod as the API has it now (PR-004).
+/// The current object of the pod, which may be newer than the cycle's.
 fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
     let key = cx.pod.key();
     match cx.objects.pod(key) {
@@ -72,7 +73,8 @@ fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
     }
 }
 
-/// Only nodes that refused with plain Unschedulable are worth a look (PR-007).
+/// Only nodes with the status Unschedulable can become candidates; on the others preemption can't
+/// help.
 fn find_candidates(
     args: &DefaultPreemptionArgs,
     cycle: CycleContext<'_>,
@@ -80,14 +82,15 @@ fn find_candidates(
     state: &CycleState,
 ) -> DryRun {
     let mut nodes = cx.statuses.with_code(Code::Unschedulable, cycle.snapshot);
-    let first = place(cycle.chance, nodes.len()); // PR-020
+    let first = place(cycle.chance, nodes.len()); // upstream starts at a random node
     nodes.rotate_left(first);
     let budgets = Budgets::new(cycle.objects);
     let search = Search { cx: cycle, framework: cx.framework, state, budgets: &budgets };
     dry_run(&search, &nodes, wanted_candidates(args, nodes.len()))
 }
 
-/// Nothing helps: the nomination is cleared, and the reasons are counted (PR-008, PR-009).
+/// The answer without candidates: the nomination is cleared, and the message counts the reasons.
+/// Errors of the search take precedence over the reasons.
 fn no_candidates(found: DryRun, cx: &CycleContext<'_>) -> PostFilterAnswer {
     if !found.errors.is_empty() {
         return refused(Status::error(&aggregate(&found.errors)));
@@ -98,14 +101,14 @@ fn no_candidates(found: DryRun, cx: &CycleContext<'_>) -> PostFilterAnswer {
     PostFilterAnswer { nominate: Some(Symbol::EMPTY), ..refused(Status::unschedulable(&message)) }
 }
 
-/// Several errors as one text: each once, in brackets if they differ.
+/// Several errors as one text: without duplicates, in brackets if they differ.
 fn aggregate(errors: &[String]) -> String {
     let distinct: IndexSet<&str> = errors.iter().map(String::as_str).collect();
     let joined = distinct.iter().copied().collect::<Vec<_>>().join(", ");
     if distinct.len() == 1 { joined } else { format!("[{joined}]") }
 }
 
-/// The best candidate is taken (PR-011).
+/// The answer that nominates the node of the best candidate.
 fn nominate(plugin: Symbol, best: &NodeVictims) -> PostFilterAnswer {
     PostFilterAnswer {
         status: Status::SUCCESS,

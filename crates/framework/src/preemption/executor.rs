@@ -1,10 +1,10 @@
-//! Carrying a preemption out: nominations of less important pods are cleared, victims are
-//! marked and deleted, and meanwhile the preemptor stays out of the queue.
+//! Executing a preemption: nominations of less important pods are cleared, victims are marked and
+//! deleted, and meanwhile the preemptor is gated.
 //!
-//! With the SchedulerAsyncPreemption gate (the default) upstream does it beside the scheduling
-//! cycle, and events reach the queue in between. So an [`Eviction`] goes in steps, and the
-//! caller delivers events after each. Without the gate, [`evict_at_once`] does it all within
-//! PostFilter.
+//! With the SchedulerAsyncPreemption gate (the default) upstream does this in the background of the
+//! scheduling cycle, and events reach the queue in between. So an [`Eviction`] proceeds in steps,
+//! and the caller delivers events after each. Without the gate, [`evict_at_once`] does it all
+//! within PostFilter.
 //!
 //! Upstream: `pkg/scheduler/framework/preemption/executor.go`.
 
@@ -23,33 +23,33 @@ use crate::shared::{Preempting, Shared};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Condition, ConditionStatus, PodGroup, Time};
 
-/// What the scheduler can do about a victim that is not bound yet.
+/// What the scheduler can do with a victim that is not bound yet.
 pub trait VictimHooks {
-    /// Rejects the pod if it waits at Permit, in the name of `plugin` and with `message`.
-    /// Whether it did wait and was rejected; `None` if it does not wait.
+    /// Rejects the pod if it waits at Permit, with `plugin` as the rejector and with `message`.
+    /// `Some(true)` if it was rejected; `None` if it does not wait.
     fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool>;
 
-    /// Cancels the pod's binding if it is in PreBind, with `cause`. Whether that was still
+    /// Cancels the pod's binding if it is in PreBind, with `cause`. `Some(true)` if that was still
     /// possible; `None` if the pod is not in PreBind.
     fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool>;
 }
 
-/// What evicting works with.
+/// What an eviction needs.
 pub struct EvictionContext<'a> {
-    /// The world outside.
+    /// The interface to the outside.
     pub host: &'a mut dyn Host,
     /// Victims that wait at Permit or are being bound.
     pub hooks: &'a mut dyn VictimHooks,
-    /// Nominated pods, as of now.
+    /// The current nominations.
     pub nominated: &'a NominatedPods,
     /// The time.
     pub now: Time,
 }
 
-/// For whom a place is made.
+/// The pod or pod group that preempts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Preemptor {
-    /// `pod` or `podgroup`, as texts have it.
+    /// `pod` or `podgroup`, as in messages.
     kind: &'static str,
     /// Its UID.
     pub uid: Symbol,
@@ -57,12 +57,12 @@ pub struct Preemptor {
     priority: i32,
     /// The pod, or the pods of the group.
     pub pods: Vec<NamespacedName>,
-    /// The group, if it is one.
+    /// The group; `None` for a pod.
     group: Option<NamespacedName>,
 }
 
 impl Preemptor {
-    /// A pod by itself.
+    /// A single pod.
     pub fn pod(pod: &PodInfo) -> Preemptor {
         Preemptor {
             kind: "pod",
@@ -74,7 +74,7 @@ impl Preemptor {
         }
     }
 
-    /// A group with those of its pods that have no place (PR-074).
+    /// A group, with those of its pods that are not scheduled.
     pub fn group(group: &PodGroup, pods: &[Arc<PodInfo>]) -> Preemptor {
         let scheduler = pods.first().map(|pod| pod.pod.spec.scheduler_name);
         Preemptor {
@@ -88,7 +88,7 @@ impl Preemptor {
     }
 }
 
-/// How far an eviction is.
+/// The progress of an eviction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Nothing was evicted yet.
@@ -97,14 +97,14 @@ pub enum Stage {
     LastPending,
     /// All victims were evicted.
     Done,
-    /// All victims were evicted within the cycle, and some answers are not there yet.
+    /// All victims were evicted within the cycle, and some answers are pending.
     Answering,
-    /// A victim could not be evicted, or a nomination not be cleared. The preemptor is to be
-    /// activated, because no event may ever come for it.
+    /// Evicting a victim or clearing a nomination failed. The preemptor must be activated, because
+    /// no event may ever requeue it.
     Failed,
 }
 
-/// A preemption that is carried out beside the scheduling cycle (PR-050).
+/// A preemption that is executed in the background of the scheduling cycle.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Eviction {
     preemptor: Preemptor,
@@ -112,14 +112,14 @@ pub struct Eviction {
     /// The victims that were not terminating when the eviction began.
     victims: Vec<Arc<PodInfo>>,
     stage: Stage,
-    /// The outcome of clearing nominations, once that was done.
+    /// Whether clearing the nominations succeeded, once it was done.
     nominations_cleared: Option<bool>,
-    /// Which victims are evicted.
+    /// For each victim, whether it was evicted.
     evicted: Vec<bool>,
 }
 
 impl Eviction {
-    /// The eviction that a preemption asks for. `None`: all victims are terminating already.
+    /// The eviction for a preemption. `None`: all victims are already terminating.
     pub fn new(preemptor: Preemptor, preemption: Preemption) -> Option<Eviction> {
         let staying = |victim: &&Arc<PodInfo>| !victim.pod.is_terminating();
         let victims: Vec<_> = preemption.victims.iter().filter(staying).cloned().collect();
@@ -130,7 +130,7 @@ impl Eviction {
         (!eviction.victims.is_empty()).then_some(eviction)
     }
 
-    /// What is left of a preemption within the cycle: `victims` whose answers are not there yet.
+    /// The rest of a preemption within the cycle: `victims` whose answers are pending.
     pub fn unanswered(
         preemptor: Preemptor,
         preemption: Preemption,
@@ -141,7 +141,7 @@ impl Eviction {
         Eviction { preemptor, preemption, victims, stage, nominations_cleared, evicted }
     }
 
-    /// For whom a place is made.
+    /// The pod or pod group that preempts.
     pub fn preemptor(&self) -> &Preemptor {
         &self.preemptor
     }
@@ -151,19 +151,19 @@ impl Eviction {
         &self.preemption
     }
 
-    /// Whether there is nothing more to evict.
+    /// Whether it succeeded or failed.
     pub fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Done | Stage::Failed)
     }
 
-    /// Whether a victim stayed, or a nomination.
+    /// Whether evicting a victim or clearing a nomination failed.
     pub fn has_failed(&self) -> bool {
         self.stage == Stage::Failed
     }
 
-    /// Goes one step on: first nominations are cleared and all victims but the last evicted,
-    /// then the last. If one of the former fails, the last is spared. Pending while the host has
-    /// no answer about a victim.
+    /// Takes the next step: first it clears nominations and evicts all victims but the last, then
+    /// it evicts the last. If one of the former fails, the last is not evicted. Pending while the
+    /// host has no answer about a victim.
     pub fn step(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
         self.stage = match self.stage {
             Stage::Begun => ready!(self.evict_all_but_last(cx)),
@@ -174,8 +174,8 @@ impl Eviction {
         Poll::Ready(self.stage)
     }
 
-    /// Notes how far the eviction is, which keeps the preemptor out of the queue until the last
-    /// victim goes (PR-051).
+    /// Stores the progress of the eviction, which gates the preemptor until the last victim is
+    /// terminating or deleted.
     pub fn mark(&self, shared: &mut Shared) {
         let uid = self.preemptor.uid;
         let last = self.victims.last().filter(|_| self.stage == Stage::LastPending);
@@ -191,7 +191,7 @@ impl Eviction {
 
     fn evict_all_but_last(&mut self, cx: &mut EvictionContext<'_>) -> Poll<Stage> {
         if self.nominations_cleared.is_none() {
-            // Not critical for the preemption itself.
+            // Preemption works without it.
             let cleared = clear_nominations(cx, &self.preemptor, self.preemption.node).is_ok();
             self.nominations_cleared = Some(cleared);
         }
@@ -199,7 +199,7 @@ impl Eviction {
         self.evict_up_to(others, Stage::LastPending, cx)
     }
 
-    /// Evicts the first victims, which ends in `stage`.
+    /// Evicts the first victims and ends in `stage`.
     fn evict_up_to(
         &mut self,
         count: usize,
@@ -234,10 +234,10 @@ impl Eviction {
     }
 }
 
-/// Carries out a preemption within PostFilter, when SchedulerAsyncPreemption is off (PR-054).
+/// Executes a preemption within PostFilter, when SchedulerAsyncPreemption is off.
 ///
 /// # Errors
-/// A victim could not be evicted: PostFilter then answers with this error.
+/// A victim could not be evicted: PostFilter then returns this error.
 pub fn evict_at_once(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
@@ -250,21 +250,22 @@ pub fn evict_at_once(
             Poll::Pending => unanswered.push(victim.clone()),
         }
     }
-    // Pods that keep their nomination only find a place later, so this may fail.
+    // Not critical: pods that keep their nomination are only scheduled later.
     let _not_critical = clear_nominations(cx, preemptor, preemption.node);
     Ok(unanswered)
 }
 
-/// Whether a preemption of the pod (or pod group) is under way, so that it must not enter the
-/// queue. Once the last victim is gone or going, the deletion's event may requeue it (PR-051).
+/// Whether a preemption by the pod (or pod group) is in progress, which gates it. Once the last
+/// victim is terminating or deleted it is no longer gated, so that the deletion event can requeue
+/// it.
 pub fn is_preempting(shared: &Shared, objects: &Objects, uid: Symbol) -> bool {
     let Some(preempting) = shared.preempting.get(&uid) else { return false };
     let Some(last) = preempting.last_victim else { return true };
     objects.pod(last).is_some_and(|pod| !pod.is_terminating())
 }
 
-/// Clears the nominations of less important pods to the node. Pods in flight are stubs without
-/// a nomination of their own and stay as they are (PR-057).
+/// Clears the nominations of less important pods to the node. As upstream, pods in flight are stubs
+/// without a nomination in their status and keep it.
 fn clear_nominations(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
@@ -281,7 +282,7 @@ fn clear_nominations(
     outcome
 }
 
-/// Evicts one victim: in memory where that is possible, otherwise through the API (PR-052).
+/// Evicts one victim: in memory if it is not bound yet, otherwise through the API.
 fn evict(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
@@ -293,7 +294,7 @@ fn evict(
     if evict_in_memory(cx, preemption.plugin, victim) {
         note.push_str(" (in kube-scheduler memory).");
     } else if !ready!(evict_through_api(cx, preemptor, victim))? {
-        return Poll::Ready(Ok(())); // Gone already: no event.
+        return Poll::Ready(Ok(())); // already deleted: no event
     }
     cx.host.event(ApiEvent {
         regarding: victim.key(),
@@ -318,7 +319,7 @@ fn evict_in_memory(cx: &mut EvictionContext<'_>, plugin: Symbol, victim: &PodInf
     waited.unwrap_or_else(cancel)
 }
 
-/// Marks the victim and deletes it; `false` if it was gone already.
+/// Marks the victim and deletes it; `false` if it was already deleted.
 fn evict_through_api(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,

@@ -1,4 +1,4 @@
-//! Extenders may drop candidates and change their victims.
+//! Extenders in preemption: they may drop candidates and change their victims.
 //!
 //! Upstream: `callExtenders` in `pkg/scheduler/framework/preemption/preemption.go` and
 //! `ProcessPreemption` in `pkg/scheduler/extender.go`.
@@ -16,10 +16,10 @@ use crate::preemption::NodeVictims;
 use crate::preemption::dry_run::no_victims;
 use kubestep_config::types::Extender;
 
-/// Asks the interested extenders in turn, each about what the one before left (X-052).
+/// Calls the interested extenders in turn, each with the candidates that the previous one left.
 ///
 /// # Errors
-/// The call failed or the answer makes no sense, and the extender may not be ignored.
+/// The call failed or the answer is invalid, and the extender is not ignorable.
 pub fn restrict(
     cx: &mut PostFilterContext<'_>,
     cycle: &CycleContext<'_>,
@@ -64,7 +64,8 @@ fn ask(
     nodes.map(|(node, victims)| resolve(extender, cycle, node, victims)).collect()
 }
 
-/// The request: UIDs are enough for an extender that knows the nodes (X-050).
+/// The request: only the victims' UIDs for an extender with `nodeCacheCapable`, otherwise complete
+/// pods.
 fn request(
     extender: &Extender,
     pod: &kubestep_api::Pod,
@@ -89,7 +90,7 @@ fn request(
     Ok(json!({"Pod": pod, "NodeNameToVictims": full, "NodeNameToMetaVictims": meta}))
 }
 
-/// The pods behind the UIDs of an answer (X-051).
+/// The pods with the UIDs in an answer, which must be on the node.
 fn resolve(
     extender: &Extender,
     cycle: &CycleContext<'_>,
@@ -101,7 +102,7 @@ fn resolve(
     let find = |meta: &Value| {
         let uid = field(meta, "UID").and_then(Value::as_str).unwrap_or_default();
         let pod = node.pods.iter().find(|pod| pod.uid() == uid).cloned();
-        // Upstream prints the whole entry of the answer, hence the braces.
+        // Upstream prints the whole entry of the answer, which explains the braces.
         pod.ok_or_else(|| {
             format!(
                 "extender: {} claims to preempt pod (UID: &{{{uid}}}) on node: {name}, but the \
@@ -135,8 +136,8 @@ mod tests {
         }
     }
 
-    /// Asks `extenders` about the victims a (on n1) and b (on n2); what is left as
-    /// `node: victims (violations)`, and what was asked.
+    /// Calls `extenders` with the victims a (on n1) and b (on n2). Returns the remaining candidates
+    /// as `node: victims (violations)`, and the requests.
     fn ask(
         extenders: Vec<Extender>,
         answers: Vec<Result<Value, String>>,

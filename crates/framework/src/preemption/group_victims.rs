@@ -1,10 +1,10 @@
-//! Whom a pod group evicts so that it can start anywhere in the cluster: take everything less
-//! important off all nodes, see whether the group then fits, and put back as much as possible,
-//! the most important first (PR-070…073; alpha, behind WorkloadAwarePreemption).
+//! Which pods a pod group evicts so that it can start anywhere in the cluster: remove everything
+//! less important from all nodes, check whether the group fits, and put back as much as possible,
+//! the most important first (alpha, gate WorkloadAwarePreemption).
 //!
-//! Pods of a group that may only be disrupted as a whole go or stay together. Upstream:
-//! `pkg/scheduler/framework/preemption/{podgrouppreemption,types}.go`; units that are equally
-//! important come in node order, where upstream leaves it to chance.
+//! Pods of a group that may only be disrupted as a whole are evicted together or not at all.
+//! Upstream: `pkg/scheduler/framework/preemption/{podgrouppreemption,types}.go`. Units of equal
+//! importance are in node order; upstream's order is random.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use crate::status::Status;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DisruptionMode, PodGroup, PreemptionPolicy, Time};
 
-/// The group that wants a place.
+/// The pod group that preempts.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupPreemptor<'a> {
     /// Its object.
     pub group: &'a PodGroup,
-    /// Its pods that have no place.
+    /// Its pods that are not scheduled.
     pub pods: &'a [Arc<PodInfo>],
 }
 
@@ -35,31 +35,32 @@ pub struct GroupPreemptor<'a> {
 pub struct Unit {
     /// The pods, in node order.
     pub pods: Vec<Arc<PodInfo>>,
-    /// The priority of the group, or of the one pod.
+    /// The priority of the group, or of the single pod.
     priority: i32,
-    /// When the first pod started, whenever the others did. Upstream reads the clock once for
-    /// each that has not, so of those the one looked at earlier is the older: the number says.
+    /// The start time of the first pod; as upstream, the other pods do not matter. Upstream reads
+    /// the clock once for each pod that has not started, so the one that it reads earlier is older:
+    /// the number is that order.
     started: (Time, usize),
 }
 
-/// The nodes of the cluster, to take units off and put them back, and to see whether the group
-/// fits.
+/// The nodes of the cluster during the search: units are removed and put back, and the group is
+/// tried.
 pub trait Trial {
-    /// Takes a unit's pods off their nodes.
+    /// Removes a unit's pods from their nodes.
     fn remove(&mut self, unit: &Unit);
     /// Puts them back.
     fn add(&mut self, unit: &Unit);
-    /// Whether the whole group finds a place now.
+    /// Whether the whole group can be scheduled now.
     fn schedule(&mut self) -> Status;
 }
 
-/// The priority of a group; 0 where none is set.
+/// The priority of a group; 0 if none is set.
 pub fn group_priority(group: &PodGroup) -> i32 {
     group.spec.priority.unwrap_or_default()
 }
 
 impl GroupPreemptor<'_> {
-    /// Never, if one of the pods says so (PR-070).
+    /// Whether one of the pods has the preemption policy Never, which applies to the whole group.
     fn never_preempts(&self) -> bool {
         let never =
             |pod: &Arc<PodInfo>| pod.pod.spec.preemption_policy == Some(PreemptionPolicy::Never);
@@ -69,7 +70,7 @@ impl GroupPreemptor<'_> {
     /// The smallest set of victims that this greedy search finds, the most important first.
     ///
     /// # Errors
-    /// Why evicting pods does not help.
+    /// Why preemption does not help.
     pub fn select_victims(
         &self,
         units: Vec<Unit>,
@@ -84,7 +85,7 @@ impl GroupPreemptor<'_> {
             units.into_iter().filter(|unit| unit.priority < priority).collect();
         if potential.is_empty() {
             let text = "No preemption victims found for incoming preemptor";
-            return Err(Status::unresolvable(text)); // PR-072
+            return Err(Status::unresolvable(text));
         }
         potential.iter().for_each(|unit| trial.remove(unit));
         let status = trial.schedule();
@@ -100,7 +101,7 @@ impl GroupPreemptor<'_> {
     }
 }
 
-/// Puts units back one by one and gives back those that cannot stay.
+/// Puts units back one by one and returns those that cannot stay.
 fn reprieve(units: Vec<Unit>, trial: &mut dyn Trial) -> Vec<Unit> {
     let mut victims = Vec::new();
     for unit in units {
@@ -119,13 +120,13 @@ impl Unit {
         Unit { pods: vec![pod.clone()], priority, started: (start_time(pod, now), turn) }
     }
 
-    /// Any pod that names a group counts as one, also where it stands alone.
+    /// Whether the pods name a group. As upstream, a single such pod counts as a group too.
     fn is_group(&self) -> bool {
         self.pods.first().is_some_and(|pod| pod.pod.spec.scheduling_group.is_some())
     }
 
-    /// The order in which units are put back: higher priority, then groups before pods, then
-    /// larger groups, then the older ones (PR-072).
+    /// The order in which units are put back: higher priority, then groups before pods, then larger
+    /// groups, then the older unit.
     pub fn is_more_important(&self, other: &Unit) -> bool {
         if self.priority != other.priority {
             return self.priority > other.priority;
@@ -140,7 +141,7 @@ impl Unit {
     }
 }
 
-/// All pods on nodes as units (PR-071).
+/// All pods on nodes as units.
 pub fn units(snapshot: &Snapshot, objects: &Objects, now: Time) -> Vec<Unit> {
     let mut units: IndexMap<Symbol, Unit> = IndexMap::new();
     for (turn, pod) in snapshot.iter().flat_map(|node| &node.pods).enumerate() {
@@ -160,7 +161,7 @@ pub fn units(snapshot: &Snapshot, objects: &Objects, now: Time) -> Vec<Unit> {
     units.into_values().collect()
 }
 
-/// The group of the pod, if its pods may only be disrupted together.
+/// The group of the pod, if its pods may only be disrupted as a whole.
 fn disrupted_as_a_whole<'a>(objects: &'a Objects, pod: &PodInfo) -> Option<&'a PodGroup> {
     let group = objects.pod_groups.get(&group_of(&pod.pod)?)?;
     (group.spec.disruption_mode == Some(DisruptionMode::PodGroup)).then_some(group)

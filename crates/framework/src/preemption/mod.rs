@@ -1,18 +1,17 @@
-//! Preemption: which pods would have to go so that a pod fits, where that hurts least, and
-//! how it is carried out.
+//! Preemption: which pods to evict so that a pod fits, on which node that does the least harm, and
+//! how it is executed.
 //!
-//! One look for a place goes through these files in this order: [`eligibility`] (may the pod
-//! preempt at all?), [`dry_run`] (which nodes, until enough candidates are found), for each
-//! node [`victims`] (who must go) with [`budgets`] (whose disruption budget that breaks), then
-//! [`extenders`] (which candidates they accept) and [`pick`] (the least harm). [`evaluator`]
-//! holds it together; the DefaultPreemption plugin calls it in PostFilter. [`executor`]
-//! evicts the victims when the cycle is over. A pod group as a whole goes through
-//! [`group_victims`] in place of all that.
+//! A preemption attempt goes through these files in this order: [`eligibility`] (may the pod
+//! preempt at all?), [`dry_run`] (which nodes, until enough candidates are found), for each node
+//! [`victims`] (which pods to evict) with [`budgets`] (which disruption budgets that violates),
+//! then [`extenders`] (which candidates they accept) and [`pick`] (the least harm). [`evaluator`]
+//! connects these steps; the DefaultPreemption plugin calls it in PostFilter. [`executor`] evicts
+//! the victims after the cycle. A pod group as a whole uses [`group_victims`] instead.
 //!
 //! Upstream: `pkg/scheduler/framework/preemption` and
-//! `pkg/scheduler/framework/plugins/defaultpreemption`. What upstream leaves to chance is
-//! fixed: the search starts at the first node, and the last tie between candidates goes to
-//! the name that sorts first.
+//! `pkg/scheduler/framework/plugins/defaultpreemption`. What is random upstream is fixed here: the
+//! search starts at the first node, and the last tie between candidates goes to the name that sorts
+//! first.
 
 use std::sync::Arc;
 
@@ -30,23 +29,23 @@ pub mod group_victims;
 pub mod pick;
 pub mod victims;
 
-/// The plugin that preempts. Preemptions bear its name, and a pod group preempts as a whole only
+/// The plugin that preempts. Preemptions carry its name, and a pod group preempts as a whole only
 /// in a profile that has it.
 pub const PLUGIN: &str = "DefaultPreemption";
 
-/// A node and the pods that would have to go there.
+/// A candidate: a node and its victims.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeVictims {
     /// The node.
     pub node: Symbol,
-    /// Whom to evict, the most important first; never empty.
+    /// The victims, the most important first; never empty.
     pub pods: Vec<Arc<PodInfo>>,
-    /// How many evictions violate a disruption budget.
+    /// Number of evictions that violate a disruption budget.
     pub pdb_violations: i64,
 }
 
 impl NodeVictims {
-    /// How the candidate is recorded.
+    /// The candidate as recorded.
     pub fn record(&self) -> Candidate {
         Candidate {
             node: self.node,

@@ -1,4 +1,4 @@
-//! The choice between candidates: the least harm.
+//! Selecting the candidate that does the least harm.
 //!
 //! Upstream: `SelectCandidate` and `pickOneNodeForPreemption` in
 //! `pkg/scheduler/framework/preemption/preemption.go`, `GetEarliestPodStartTime` in
@@ -12,10 +12,11 @@ use crate::preemption::NodeVictims;
 use crate::preemption::victims::start_time;
 use kubestep_api::Time;
 
-/// The best candidate, `None` if there is none. A tie to the end goes to the name that sorts
-/// first (PR-040, PR-042).
+/// The best candidate; `None` if there is none. A complete tie goes to the name that sorts first
+/// (upstream: map order).
 ///
-/// Upstream reads the clock anew for each candidate whose most important victims have not
+/// Upstream reads the clock again for each candidate whose most important victims have not started,
+/// in the order of the names: among such candidates the last name has the latest start.
 /// started, in the order of the names: among such candidates the last name has the latest start.
 pub fn pick(candidates: &[NodeVictims], now: Time) -> Option<&NodeVictims> {
     candidates.iter().max_by_key(|candidate| {
@@ -34,9 +35,9 @@ fn most_important(candidate: &NodeVictims) -> impl Iterator<Item = &Arc<PodInfo>
     candidate.pods.iter().filter(move |pod| Some(pod.priority()) == highest)
 }
 
-/// The five figures that are compared, one after the other; of each the highest is best:
-/// violated budgets, highest priority, sum of priorities and number of victims, all negated, and
-/// the start of the oldest of the most important victims.
+/// The five figures that are compared one after the other; for each the highest is best: violated
+/// budgets, highest priority, sum of priorities and number of victims, all negated, and the start
+/// of the oldest of the most important victims.
 pub fn harm(candidate: &NodeVictims, now: Time) -> [i64; 5] {
     [
         -candidate.pdb_violations,
@@ -52,7 +53,7 @@ pub fn highest_priority(candidate: &NodeVictims) -> i64 {
     candidate.pods.first().map_or(0, |pod| i64::from(pod.priority()))
 }
 
-/// Each priority counts from the lowest one up, so that more victims are always worse.
+/// Each priority counts from the lowest possible one up, so that more victims are always worse.
 fn sum_of_priorities(candidate: &NodeVictims) -> i64 {
     candidate.pods.iter().map(|pod| i64::from(pod.priority()) + (1 << 31)).sum()
 }
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn then_the_fewest_victims() {
-        // The sums agree: 10 + 2^31 twice, and 10 with one more victim at -2^31 + 10.
+        // The sums are equal: 10 + 2^31 twice, and 10 with one more victim at -2^31 + 10.
         let a = candidate("a", 0, &[(10, 1), (i32::MIN + 10, 1), (i32::MIN, 1)]);
         let b = candidate("b", 0, &[(10, 1), (i32::MIN + 10, 1)]);
         assert_eq!(picked(&[a, b]), "b");

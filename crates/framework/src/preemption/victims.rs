@@ -1,9 +1,9 @@
-//! Who must go on one node: take all lower-priority pods off, see whether the pod then fits,
+//! Which pods to evict on one node: remove all pods of lower priority, check whether the pod fits,
 //! and put back as many as possible, the most important first.
 //!
 //! Upstream: `SelectVictimsOnNode` in
-//! `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`, `MoreImportantPod`
-//! in `pkg/scheduler/util/utils.go`.
+//! `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`, `MoreImportantPod` in
+//! `pkg/scheduler/util/utils.go`.
 
 use std::sync::Arc;
 
@@ -23,23 +23,23 @@ pub fn start_time(pod: &PodInfo, now: Time) -> Time {
     pod.pod.status.start_time.unwrap_or(now)
 }
 
-/// Whether `a` is more important than `b`: higher priority, then the older one (PR-032).
+/// Whether `a` is more important than `b`: it has a higher priority, or started earlier.
 pub fn is_more_important(a: &PodInfo, b: &PodInfo, now: Time) -> bool {
     let (first, second) = (a.priority(), b.priority());
     first > second || (first == second && is_older(a, b, now))
 }
 
-/// Whether `a` started before `b`. Upstream reads the clock once for each pod that has not
-/// started, and first for `a`: of two such pods, the one asked about first is always the older.
+/// Whether `a` started before `b`. Upstream reads the clock once for each pod that has not started,
+/// and first for `a`: of two such pods, the first argument is always the older.
 fn is_older(a: &PodInfo, b: &PodInfo, now: Time) -> bool {
     let neither = a.pod.status.start_time.is_none() && b.pod.status.start_time.is_none();
     neither || start_time(a, now) < start_time(b, now)
 }
 
-/// What a search works with on every node.
+/// What a search needs on every node.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
-    /// The cycle, for the pod that wants a place.
+    /// The cycle of the preempting pod.
     pub cx: CycleContext<'a>,
     /// The profile.
     pub framework: &'a Framework,
@@ -49,15 +49,16 @@ pub struct Search<'a> {
     pub budgets: &'a Budgets,
 }
 
-/// The pods that must go, the most important first, and how many evictions violate a budget.
+/// The victims, the most important first, and the number of evictions that violate a budget.
 pub type Victims = (Vec<Arc<PodInfo>>, i64);
 
 impl Search<'_> {
-    /// The smallest set of victims on `node` that this greedy search finds. An empty set means
-    /// that the pod fits as it is.
+    /// The smallest set of victims on `node` that this greedy search finds. An empty set means that
+    /// the pod fits without preemption.
     ///
     /// # Errors
-    /// Why evicting pods does not help on this node (PR-030, PR-031).
+    /// Why preemption does not help on this node: it has no pod of lower priority, or the pod does
+    /// not fit even without them.
     pub fn select_victims(&self, node: &NodeInfo) -> Result<Victims, Status> {
         let lower = |pod: &&Arc<PodInfo>| may_preempt(self.cx.pod, pod);
         let mut potential: Vec<Arc<PodInfo>> = node.pods.iter().filter(lower).cloned().collect();
@@ -79,7 +80,7 @@ impl Search<'_> {
         let violations = victims.len() as i64;
         victims.extend(trial.reprieve(others)?);
         if both {
-            self.sort_by_importance(&mut victims); // PR-035
+            self.sort_by_importance(&mut victims); // violating and other victims in one order
         }
         Ok((victims, violations))
     }
@@ -89,7 +90,7 @@ impl Search<'_> {
     }
 }
 
-/// A copy of a node, and of the cycle's state, on which pods come and go.
+/// A copy of a node and of the cycle's state, on which pods are removed and put back.
 struct Trial<'a> {
     search: &'a Search<'a>,
     state: CycleState,
@@ -114,7 +115,7 @@ impl Trial<'_> {
         succeeded(framework.run_add_pod(cx, &mut self.state, pod, &self.node))
     }
 
-    /// Puts the pods back one by one and gives back those that cannot stay (PR-034).
+    /// Puts the pods back one by one and returns those that cannot stay.
     fn reprieve(&mut self, pods: Vec<Arc<PodInfo>>) -> Result<Vec<Arc<PodInfo>>, Status> {
         let mut victims = Vec::new();
         for pod in pods {
@@ -180,7 +181,7 @@ mod tests {
     fn the_most_important_are_put_back_first() {
         assert_eq!(select(&three(), "1"), Ok((names(&["a"]), 0)));
         assert_eq!(select(&three(), "2"), Ok((names(&["b", "a"]), 0)));
-        // With c there, nothing else would fit; without it, both others do.
+        // With c on the node, nothing else would fit; without it, both others do.
         let pods = [on_node("a", 1, "1"), on_node("b", 2, "1"), on_node("c", 3, "3")];
         let cluster = Cluster::new([node("n1").offers("cpu", "5")], pods);
         assert_eq!(select(&cluster, "2"), Ok((names(&["b", "a"]), 0)));
@@ -215,7 +216,7 @@ mod tests {
         );
         budget(&mut cluster, 0, json!({"app": "web"}));
         assert_eq!(select(&cluster, "1"), Ok((names(&["b"]), 0)));
-        // Both kinds: the victims are sorted again.
+        // Both kinds of victims: they are sorted again.
         assert_eq!(select(&cluster, "4"), Ok((names(&["c", "b", "a"]), 1)));
     }
 
@@ -223,7 +224,7 @@ mod tests {
     fn the_budget_is_counted_down_over_all_pods_not_over_the_victims() {
         let mut cluster = three();
         budget(&mut cluster, 1, json!({"app": "web"}));
-        // c uses the budget up, so b and a are put back before it.
+        // c uses up the budget, so b and a are put back before it.
         assert_eq!(select(&cluster, "1"), Ok((names(&["c"]), 0)));
         assert_eq!(select(&cluster, "3"), Ok((names(&["c", "a"]), 1)));
     }

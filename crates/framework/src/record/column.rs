@@ -1,7 +1,7 @@
 //! A column: one small value per node slot, shared between cycles while it does not change.
 //!
-//! Verdicts and scores of 5,000 nodes are kept for every cycle. Most of a column is the same
-//! as in the cycle before, so it is cut into chunks, and only chunks that change are copied.
+//! Every cycle records verdicts and scores of up to 5,000 nodes. Most of a column equals that of
+//! the cycle before, so it is cut into chunks, and only chunks that change are copied.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl<T: Copy + PartialEq> Column<T> {
         Column { chunks, len: values.len() }
     }
 
-    /// A column of the given values that shares with `other` what is the same in it.
+    /// A column of the given values that shares the equal chunks of `other`.
     pub fn like(other: &Column<T>, values: &[T]) -> Column<T> {
         let mut others = other.chunks.iter();
         let chunk = |chunk: &[T]| match others.next() {
@@ -58,7 +58,7 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// The value of a slot; `None` beyond the end.
     pub fn get(&self, node: NodeId) -> Option<T> {
-        // A last chunk that is longer than what is left of the column holds no values there.
+        // The last chunk may be longer than the rest of the column; it has no values there.
         let chunk = self.chunks.get(node.index() / CHUNK).filter(|_| node.index() < self.len)?;
         chunk.get(node.index() % CHUNK).copied()
     }
@@ -73,8 +73,8 @@ impl<T: Copy + PartialEq> Column<T> {
         nodes.iter().map(value).collect()
     }
 
-    /// Writes a slot. A chunk that another column shares is copied first, unless the value is
-    /// there already.
+    /// Sets the value of a slot. If another column shares the chunk, it is copied first, unless the
+    /// value is the same.
     pub fn set(&mut self, node: NodeId, value: T) {
         let Some(chunk) = self.chunks.get_mut(node.index() / CHUNK) else { return };
         let at = node.index() % CHUNK;
@@ -83,7 +83,7 @@ impl<T: Copy + PartialEq> Column<T> {
         }
     }
 
-    /// Makes the column at least `len` slots long; new ones hold `value`.
+    /// Extends the column to at least `len` slots; new ones hold `value`.
     pub fn grow(&mut self, value: T, len: usize) {
         if len <= self.len {
             return;
@@ -100,12 +100,12 @@ impl<T: Copy + PartialEq> Column<T> {
         self.len = len;
     }
 
-    /// Address and length of each chunk, to see what columns share.
+    /// Address and length of each chunk, to check what columns share.
     pub fn chunks(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.chunks.iter().map(|chunk| (chunk.as_ptr().addr(), chunk.len()))
     }
 
-    /// The values in slot order, in runs that lie together.
+    /// The values in slot order, in contiguous runs.
     pub fn runs(&self) -> impl Iterator<Item = &[T]> {
         let starts = (0..self.len).step_by(CHUNK);
         starts.zip(&self.chunks).map(|(start, chunk)| {

@@ -1,6 +1,6 @@
-//! What a person decided in the scheduler's place in one cycle. Every record holds the
-//! interventions that were in force, so that no decision looks like the scheduler's own when it was
-//! not. The scheduler keeps those for cycles to come.
+//! What the user decided instead of the scheduler in one cycle. Every record lists the
+//! interventions that were in force, so that a decision of the user never looks like one of the
+//! scheduler. The scheduler holds those for later cycles.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use kubestep_config::duration::Duration;
 use crate::record::CycleRecord;
 use crate::status::Status;
 
-/// Extension points at which a plugin can be made to fail.
+/// Extension points at which a fault can be injected.
 pub const FAILING_POINTS: [ExtensionPoint; 9] = [
     ExtensionPoint::PreFilter,
     ExtensionPoint::Filter,
@@ -24,30 +24,30 @@ pub const FAILING_POINTS: [ExtensionPoint; 9] = [
     ExtensionPoint::Bind,
 ];
 
-/// The name that holds at Permit have where a plugin's name is expected. They are kubestep's own,
-/// so the name is no plugin's.
+/// The name of a hold at Permit where a plugin's name is expected. Holds are not part of
+/// kube-scheduler, so no plugin has this name.
 pub const HOLD: &str = "kubestep.Hold";
 
-/// What a fault says where a status or an error is expected.
+/// The text of an injected fault in a status or an error.
 pub const FAULT: &str = "fault injected by hand";
 
-/// Something that decides in the scheduler's place during one cycle.
+/// Something that decides instead of the scheduler during one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Intervention {
-    /// Of nodes that share the best score, this one is taken.
+    /// Selects this node if it shares the best score.
     Choose(Symbol),
-    /// This node is taken, whatever PreFilter, Filter and Score say.
+    /// Selects this node, whatever PreFilter, Filter and Score return.
     Force(Symbol),
-    /// This node is not taken, though it passes the filters.
+    /// Excludes this node although it passes the filters.
     Veto(Symbol),
-    /// The plugin gives an error at that point.
+    /// Makes the plugin fail with an error at that point.
     Fail(ExtensionPoint, Symbol),
-    /// The pod is held at Permit for so many microseconds at most.
+    /// Holds the pod at Permit for at most so many microseconds.
     Hold(i64),
 }
 
 impl Intervention {
-    /// The status of a node that this keeps from being taken.
+    /// The status of a node that this excludes.
     pub fn refusal(self) -> Status {
         Status::unschedulable(match self {
             Intervention::Force(_) => "node(s) left out by hand: another one is forced",
@@ -55,8 +55,8 @@ impl Intervention {
         })
     }
 
-    /// Whether it made a difference to a cycle, as far as that is recorded: where the lists by
-    /// node were left out, it is taken to have made one.
+    /// Whether it affected a cycle, as far as that is recorded: if the lists per node were left
+    /// out, it is assumed to have.
     pub fn decided(self, record: &CycleRecord) -> bool {
         let lists_left_out = record.left_out.is_some();
         match self {
@@ -81,7 +81,7 @@ fn failed_at(record: &CycleRecord, point: ExtensionPoint, plugin: Symbol) -> boo
             let id = record.verdicts.find(&Status::error(&text).by(plugin));
             return record.filter.official.iter().any(|verdict| Some(verdict) == id);
         }
-        // A column that failed is not in the record.
+        // A failed column is not in the record.
         ExtensionPoint::Score => return record.message.ends_with(FAULT),
         point => record.answers(point),
     };

@@ -1,8 +1,8 @@
-//! What one scheduling cycle did, completely: the engine fills a [`CycleRecord`] while it
-//! works, and every view, report and test reads it.
+//! The complete record of one scheduling cycle: the engine fills a [`CycleRecord`] while it runs,
+//! and every view, report and test reads it.
 //!
-//! Recording is always on. Filter verdicts are columns of small numbers that share what did
-//! not change since the cycle before.
+//! Recording is always on. Filter verdicts are columns of small numbers that share what did not
+//! change since the cycle before.
 
 pub mod column;
 pub mod intervention;
@@ -22,43 +22,43 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 
-/// A filter verdict as a number: an index into the [`VerdictTable`] of the record.
+/// A filter verdict as a number: an index into the record's [`VerdictTable`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct VerdictId(pub u32);
 
 impl VerdictId {
-    /// The plugin let the node pass.
+    /// The plugin passed the node.
     pub const PASS: VerdictId = VerdictId(0);
-    /// The plugin skipped this cycle: it has nothing to say for this pod.
+    /// The plugin skipped this cycle: it has no requirements for this pod.
     pub const SKIPPED: VerdictId = VerdictId(1);
-    /// Not evaluated: enough feasible nodes were found before this one's turn.
+    /// Not evaluated: enough feasible nodes were found first.
     pub const ENOUGH_FOUND: VerdictId = VerdictId(2);
-    /// Not evaluated: a PreFilter plugin narrowed the nodes to others.
+    /// Not evaluated: a PreFilter plugin excluded the node.
     pub const NARROWED: VerdictId = VerdictId(3);
-    /// Not evaluated: the nominated (or hinted) node was feasible and taken.
+    /// Not evaluated: the nominated (or hinted) node was feasible and selected.
     pub const NOMINATED_TAKEN: VerdictId = VerdictId(4);
     /// Not evaluated: the cycle ended before or during Filter.
     pub const CYCLE_ENDED: VerdictId = VerdictId(5);
     /// Not evaluated: the pod's group was tried on other nodes.
     pub const OUTSIDE_PLACEMENT: VerdictId = VerdictId(6);
-    /// The first number that stands for a status in the table.
+    /// The first number that is the index of a status in the table.
     const FIRST_STATUS: u32 = 7;
 
-    /// Whether the node was not evaluated, for whatever reason.
+    /// Whether the node was not evaluated.
     #[inline]
     pub fn is_not_evaluated(self) -> bool {
         (VerdictId::ENOUGH_FOUND.0..=VerdictId::OUTSIDE_PLACEMENT.0).contains(&self.0)
     }
 
-    /// Whether the number stands for a status: a refusal or an error.
+    /// Whether the number identifies a status: a rejection or an error.
     #[inline]
     pub fn is_status(self) -> bool {
         self.0 >= VerdictId::FIRST_STATUS
     }
 }
 
-/// The distinct statuses behind the verdict numbers. It only grows, so that columns of
-/// different cycles can be compared number by number.
+/// The distinct statuses behind the verdict numbers. It only grows, so that columns of different
+/// cycles can be compared by number.
 #[derive(Clone, Default, Debug)]
 pub struct VerdictTable {
     statuses: Vec<Status>,
@@ -66,7 +66,7 @@ pub struct VerdictTable {
 }
 
 impl VerdictTable {
-    /// The number of a status, given out on first use.
+    /// The number of a status, assigned on first use.
     pub fn id_of(&mut self, status: &Status) -> VerdictId {
         if status.is_success() {
             return VerdictId::PASS;
@@ -80,7 +80,7 @@ impl VerdictTable {
         VerdictId(id)
     }
 
-    /// The number of a status that was numbered before.
+    /// The number of a status, if it was assigned before.
     pub fn find(&self, status: &Status) -> Option<VerdictId> {
         if status.is_success() {
             return Some(VerdictId::PASS);
@@ -88,14 +88,14 @@ impl VerdictTable {
         self.index.get(status).map(|id| VerdictId(*id))
     }
 
-    /// The status behind a number; `None` for passes, skips and nodes never evaluated.
+    /// The status with that number; `None` for passes, skips and nodes that were not evaluated.
     pub fn get(&self, id: VerdictId) -> Option<&Status> {
         self.statuses.get(id.0.checked_sub(VerdictId::FIRST_STATUS)? as usize)
     }
 }
 
-/// The nodes of a cycle: slots in node order with their names. Shared between cycles while
-/// the set of nodes stays the same.
+/// The nodes of a cycle: slots in node order with their names. Shared between cycles while the set
+/// of nodes stays the same.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct NodeNames {
     /// Slots in upstream's node order.
@@ -125,7 +125,7 @@ pub struct PluginStatus {
 }
 
 impl PluginStatus {
-    /// An answer without more.
+    /// An answer that is only a status.
     pub fn new(plugin: Symbol, status: Status) -> PluginStatus {
         PluginStatus { plugin, status, nodes: None, nominated: None }
     }
@@ -136,7 +136,7 @@ impl PluginStatus {
 pub struct FilterColumn {
     /// The plugin.
     pub plugin: Symbol,
-    /// By slot: its verdict, run alone, nominated pods not counted in.
+    /// By slot: its verdict, run independently and without nominated pods.
     pub verdicts: Column<VerdictId>,
 }
 
@@ -146,12 +146,12 @@ pub struct FilterRecord {
     /// Every filter plugin of the profile on every node, in the order run. Empty when the
     /// cycle ended before Filter.
     pub plugins: Vec<FilterColumn>,
-    /// By slot: the official verdict, that of the first plugin that failed, nominated pods
-    /// counted in; or why the node was not evaluated.
+    /// By slot: the verdict on the node, from the first plugin that failed, with nominated pods; or
+    /// why the node was not evaluated.
     pub official: Column<VerdictId>,
     /// The nodes evaluated, in order.
     pub evaluated: Arc<[NodeId]>,
-    /// By what extenders said of nodes that passed the plugins.
+    /// Nodes that passed the plugins and were rejected by extenders, with the statuses.
     pub extender: Vec<(NodeId, Status)>,
 }
 
@@ -162,7 +162,7 @@ pub struct ScoreColumn {
     pub plugin: Symbol,
     /// Its weight.
     pub weight: i64,
-    /// What it said, by position in [`CycleRecord::feasible`].
+    /// The raw scores, by position in [`CycleRecord::feasible`].
     pub raw: Scores,
     /// The same after normalizing: 0 to 100.
     pub normalized: Scores,
@@ -175,14 +175,14 @@ impl ScoreColumn {
     }
 }
 
-/// What the score phase did. All lists run parallel to [`CycleRecord::feasible`].
+/// The results of scoring. All lists are parallel to [`CycleRecord::feasible`].
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct ScoreRecord {
     /// The answers of PreScore, in the order run.
     pub pre_score: Vec<PluginStatus>,
     /// The plugins that scored, in the order run; skipped ones are absent.
     pub plugins: Vec<ScoreColumn>,
-    /// Weighted scores of extenders, for nodes that got any.
+    /// Weighted scores of extenders, for nodes that have any.
     pub extenders: Vec<Option<i64>>,
     /// Total scores.
     pub totals: Vec<i64>,
@@ -197,45 +197,45 @@ impl ScoreRecord {
     }
 }
 
-/// A node that preemption considered, and whom it would evict there.
+/// A candidate of preemption, with the victims on it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
     /// The node.
     pub node: Symbol,
     /// The victims, in upstream's order.
     pub victims: Vec<NamespacedName>,
-    /// Disruption budgets that the evictions would violate.
+    /// Number of evictions that violate a disruption budget.
     pub pdb_violations: i64,
 }
 
-/// A set of nodes on which a pod group was tried (PG-006).
+/// A placement on which a pod group was tried.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlacementRecord {
-    /// What it is called: the value of the topology key; empty for all nodes.
+    /// Its name, the value of the topology key; empty for all nodes.
     pub name: Symbol,
-    /// How many nodes it has.
+    /// Number of nodes.
     pub nodes: usize,
-    /// How many pods of the group found a place there.
+    /// Number of pods of the group for which a node was found.
     pub placed: usize,
-    /// Whether the group could start there; if not, why.
+    /// Success if the group could start there, otherwise the reason.
     pub status: Status,
-    /// Its score, where several placements would do.
+    /// Its score, if several placements were possible.
     pub total: Option<i64>,
 }
 
-/// What became of the pod.
+/// The result of a cycle for the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Outcome {
     /// It was bound.
     Scheduled,
-    /// It waits at Permit.
+    /// It waits in its binding cycle.
     Waiting,
-    /// It was refused.
+    /// It was rejected.
     #[default]
     Unschedulable,
-    /// Something went wrong.
+    /// An error occurred.
     SchedulerError,
-    /// It was not worth a cycle: deleted, or assumed already (S-002).
+    /// It was skipped, because it is being deleted or is already assumed.
     Dropped,
 }
 
@@ -252,10 +252,10 @@ impl Outcome {
     }
 }
 
-/// What can still be told of the lists that a record lost to save memory.
+/// A summary of the lists that a record dropped to save memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeftOut {
-    /// How many nodes were feasible.
+    /// Number of feasible nodes.
     pub feasible: usize,
     /// Whether several nodes shared the best total.
     pub tied: bool,
@@ -264,15 +264,15 @@ pub struct LeftOut {
 /// One scheduling cycle with its binding cycle.
 #[derive(Clone, Default, Debug)]
 pub struct CycleRecord {
-    /// Counts the cycles from 1.
+    /// The number of the cycle, from 1.
     pub cycle: u64,
     /// The pod.
     pub pod: NamespacedName,
     /// Its UID.
     pub uid: Symbol,
-    /// The pod as it was popped; `None` in records made by hand.
+    /// The pod as it was popped; `None` in records that tests construct.
     pub info: Option<Arc<PodInfo>>,
-    /// Which attempt this is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The profile's scheduler name.
     pub profile: Symbol,
@@ -280,11 +280,11 @@ pub struct CycleRecord {
     pub time: Time,
     /// The nodes of the snapshot.
     pub nodes: Arc<NodeNames>,
-    /// What the verdict numbers stand for.
+    /// The statuses that the verdict numbers identify.
     pub verdicts: Arc<VerdictTable>,
     /// The answers of PreFilter, in the order run.
     pub pre_filter: Vec<PluginStatus>,
-    /// The node that batching proposed.
+    /// The node hint of batching.
     pub node_hint: Option<Symbol>,
     /// The nominated node that was tried first.
     pub nominated_first: Option<Symbol>,
@@ -298,30 +298,30 @@ pub struct CycleRecord {
     pub post_filter: Vec<PluginStatus>,
     /// The candidates of preemption.
     pub candidates: Vec<Candidate>,
-    /// The node where preemption decided to evict, with the victims.
+    /// The selected candidate, whose victims are evicted.
     pub preemption: Option<Candidate>,
     /// The placements on which the pod's group was tried, in that order.
     pub placements: Vec<PlacementRecord>,
-    /// Which of them was chosen.
+    /// The index of the selected placement.
     pub placement: Option<usize>,
     /// The answers of Reserve, in the order run.
     pub reserve: Vec<PluginStatus>,
     /// The answers of Permit, in the order run.
     pub permit: Vec<PluginStatus>,
-    /// What ended the wait at Permit, if the pod waited.
+    /// The status that ended the wait at Permit, if the pod waited.
     pub permit_wait: Option<Status>,
     /// The answers of PreBind, in the order run.
     pub pre_bind: Vec<PluginStatus>,
     /// The answers of Bind, in the order run.
     pub bind: Vec<PluginStatus>,
-    /// The answer of the extender that bound the pod in place of the Bind plugins, with its
-    /// URL as the name.
+    /// The answer of the extender that bound the pod instead of the Bind plugins, with its URL as
+    /// the name.
     pub extender_bind: Option<PluginStatus>,
-    /// What became of the pod.
+    /// The result for the pod.
     pub outcome: Outcome,
-    /// The whole message, as it goes into the pod's condition.
+    /// The complete message, as written into the pod's condition.
     pub message: String,
-    /// The node chosen.
+    /// The selected node.
     pub node: Option<Symbol>,
     /// The node nominated by this cycle.
     pub nominated_node: Option<Symbol>,
@@ -329,20 +329,20 @@ pub struct CycleRecord {
     pub tie: Vec<NodeId>,
     /// How a tie is broken in this cycle, whether or not there was one.
     pub tie_break: TieBreak,
-    /// Nodes evaluated, as upstream counts them (S-020).
+    /// Number of nodes evaluated, as upstream counts them: feasible nodes and rejections.
     pub evaluated_nodes: usize,
     /// Index in node order where the search started.
     pub start_index: usize,
-    /// Set when the lists by node were left out to save memory: verdicts, feasible nodes,
-    /// scores, candidates, ties.
+    /// Set when the lists per node were dropped to save memory: verdicts, feasible nodes, scores,
+    /// candidates, ties.
     pub left_out: Option<LeftOut>,
-    /// What a person decided in the scheduler's place, as far as it was in force.
+    /// The user's interventions that were in force.
     pub interventions: Vec<Intervention>,
 }
 
 impl CycleRecord {
-    /// What plugins answered at a point where each answers once a cycle; nothing for Filter and
-    /// Score.
+    /// The answers at an extension point where each plugin answers once per cycle; empty for Filter
+    /// and Score.
     pub fn answers(&self, point: ExtensionPoint) -> &[PluginStatus] {
         match point {
             ExtensionPoint::PreFilter => &self.pre_filter,
@@ -356,24 +356,24 @@ impl CycleRecord {
         }
     }
 
-    /// How a tie was broken, if there was one and upstream's way was not taken.
+    /// How a tie was broken, if there was one and it was not broken as upstream does.
     pub fn other_tie_break(&self) -> Option<TieBreak> {
         let tied = self.left_out.map_or(!self.tie.is_empty(), |left_out| left_out.tied);
         (tied && self.tie_break != TieBreak::Upstream).then_some(self.tie_break)
     }
 
-    /// How many nodes were feasible.
+    /// Number of feasible nodes.
     pub fn feasible_count(&self) -> usize {
         self.left_out.map_or(self.feasible.len(), |left_out| left_out.feasible)
     }
 
-    /// Whether nothing was left out of it.
+    /// Whether no list was dropped.
     pub fn is_whole(&self) -> bool {
         self.left_out.is_none()
     }
 }
 
-/// A place a pod can be in.
+/// The queue that a pod is in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum QueueName {
     /// In no queue: new, bound, or deleted.
@@ -384,14 +384,14 @@ pub enum QueueName {
     Backoff,
     /// Waiting for an event that could help.
     Unschedulable,
-    /// Held by a PreEnqueue plugin.
+    /// Gated by a PreEnqueue plugin.
     Gated,
     /// In a scheduling or binding cycle.
     InFlight,
 }
 
 impl QueueName {
-    /// The name for people.
+    /// The name for display.
     pub fn as_str(self) -> &'static str {
         match self {
             QueueName::None => "none",
@@ -407,35 +407,35 @@ impl QueueName {
 /// A pod that moved between queues, and why.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueueMove {
-    /// When.
+    /// When it moved.
     pub time: Time,
     /// The pod.
     pub pod: NamespacedName,
-    /// From where.
+    /// The former queue.
     pub from: QueueName,
-    /// To where.
+    /// The new queue.
     pub to: QueueName,
-    /// The label of the event that moved it, as upstream's metrics have it
-    /// (`UnschedulablePodAdd`, `BackoffComplete`, `AssignedPodDelete`, …).
+    /// The label of the event that moved it, as in upstream's metrics (`UnschedulablePodAdd`,
+    /// `BackoffComplete`, `AssignedPodDelete`, …).
     pub event: Symbol,
-    /// The plugin whose hint or whose gate decided, if one did.
+    /// The plugin whose hint or PreEnqueue decided, if one did.
     pub plugin: Option<Symbol>,
-    /// What the order was chosen by in which pods were moved together, where it was not
-    /// upstream's likeliest one.
+    /// What determined the order in which pods were moved together; `None` for upstream's most
+    /// likely order.
     pub order: Option<TieBreak>,
 }
 
-/// A cluster event that the queue looked at, and what each hint said.
+/// The answer of one queueing hint about a cluster event and a pod.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HintRecord {
-    /// When.
+    /// When the hint ran.
     pub time: Time,
     /// The event.
     pub event: ClusterEvent,
-    /// The pod that was considered.
+    /// The pod that was judged.
     pub pod: NamespacedName,
-    /// The plugin that was asked.
+    /// The plugin whose hint ran.
     pub plugin: Symbol,
-    /// What it said: `Queue`, `QueueSkip` or `Error`.
+    /// Its answer: `Queue`, `QueueSkip` or `Error`.
     pub answer: Symbol,
 }

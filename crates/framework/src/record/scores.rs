@@ -1,21 +1,20 @@
-//! Thousands of scores in little memory: most columns of scores are one value throughout, or
-//! small numbers.
+//! Compact lists of scores: most columns hold one value throughout, or small numbers.
 
 use std::sync::Arc;
 
-/// A list of scores that does not change any more. Copies share it.
+/// An immutable list of scores. Copies share it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Scores {
-    /// All the same.
+    /// All scores are equal.
     Same {
         /// The score.
         value: i64,
-        /// How many.
+        /// Number of scores.
         len: usize,
     },
-    /// All from 0 to 255.
+    /// All scores are from 0 to 255.
     Small(Arc<[u8]>),
-    /// Any.
+    /// Any scores.
     Any(Arc<[i64]>),
 }
 
@@ -37,7 +36,7 @@ impl From<&[i64]> for Scores {
         if scores.iter().all(|score| *score == first) {
             return Scores::Same { value: first, len: scores.len() };
         }
-        // All bits that occur in any of them: below 256 only if every score is, and none is
+        // The union of the bits of all scores: it is below 256 only if every score is, and none is
         // negative.
         let bits = scores.iter().fold(0, |bits, score| bits | *score);
         match u8::try_from(bits) {
@@ -48,7 +47,7 @@ impl From<&[i64]> for Scores {
 }
 
 impl Scores {
-    /// How many there are.
+    /// Number of scores.
     pub fn len(&self) -> usize {
         match self {
             Scores::Same { len, .. } => *len,
@@ -57,7 +56,7 @@ impl Scores {
         }
     }
 
-    /// Whether both are one list in memory.
+    /// Whether both are the same list in memory.
     pub fn is_shared_with(&self, other: &Scores) -> bool {
         match (self, other) {
             (Scores::Small(one), Scores::Small(other)) => Arc::ptr_eq(one, other),
@@ -66,7 +65,7 @@ impl Scores {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -80,7 +79,7 @@ impl Scores {
         }
     }
 
-    /// All in order.
+    /// All scores in order.
     pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.len()).filter_map(|at| self.get(at))
     }

@@ -1,4 +1,4 @@
-//! Amounts of resources as people write them.
+//! Formatting amounts of resources for display.
 
 use crate::resource::Resource;
 
@@ -13,7 +13,7 @@ pub fn cpu(milli: i64) -> String {
     }
 }
 
-/// Bytes in the largest binary unit that leaves a short number: `256Mi`, `1.5Gi`.
+/// Bytes in the largest binary unit that yields a short number: `256Mi`, `1.5Gi`.
 pub fn bytes(bytes: i64) -> String {
     const UNITS: [(&str, i64); 4] =
         [("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
@@ -35,7 +35,7 @@ pub fn of(resource: &str, amount: i64) -> String {
     }
 }
 
-/// Names and amounts of what is not zero; pods are no request.
+/// Names and amounts of all non-zero resources, except the number of pods.
 pub fn parts(resource: &Resource) -> Vec<(&str, i64)> {
     let fixed = [
         ("cpu", resource.milli_cpu),
@@ -46,7 +46,7 @@ pub fn parts(resource: &Resource) -> Vec<(&str, i64)> {
     fixed.into_iter().chain(scalars).filter(|(_, amount)| *amount != 0).collect()
 }
 
-/// All of a request in one line: `cpu 500m, memory 1Gi`.
+/// All amounts in one line: `cpu 500m, memory 1Gi`.
 pub fn resources(resource: &Resource) -> String {
     let all: Vec<String> = parts(resource)
         .into_iter()

@@ -1,5 +1,5 @@
-//! Amounts of resources as the scheduler counts them: CPU in millicores,
-//! everything else in whole units, rounded up (FW-034).
+//! Amounts of resources as the scheduler counts them: CPU in millicores, everything else in whole
+//! units, rounded up.
 //!
 //! Upstream: `Resource` in `pkg/scheduler/framework/types.go`.
 
@@ -20,14 +20,14 @@ pub struct Resource {
     pub memory: i64,
     /// Ephemeral storage in bytes.
     pub ephemeral_storage: i64,
-    /// Pods a node accepts; 0 for a pod's request.
+    /// Maximum number of pods of a node; 0 for a pod's request.
     pub allowed_pods: i64,
-    /// Extended resources, huge pages and the like in units, sorted by name.
+    /// Extended resources, huge pages and other scalars in units, sorted by name.
     pub scalars: SmallVec<[(Symbol, i64); 2]>,
 }
 
 impl Resource {
-    /// The amounts of a resource list; names the scheduler does not count are left out.
+    /// The amounts of a resource list. Names that the scheduler does not count are left out.
     pub fn from_list(list: &ResourceList) -> Resource {
         let mut resource = Resource::default();
         resource.add_list(list);
@@ -54,7 +54,7 @@ impl Resource {
         }
     }
 
-    /// Adds `amount` of the scalar `name`; a result of 0 stays as an entry (FW-033).
+    /// Adds `amount` of the scalar `name`. As upstream, a result of 0 stays as an entry.
     pub fn add_scalar(&mut self, name: Symbol, amount: i64) {
         match self.scalars.binary_search_by(|(other, _)| other.cmp(&name)) {
             Ok(at) => self.scalars[at].1 = self.scalars[at].1.wrapping_add(amount),
@@ -62,7 +62,7 @@ impl Resource {
         }
     }
 
-    /// The amount of the scalar `name`, 0 if it is not there.
+    /// The amount of the scalar `name`, 0 if it has no entry.
     pub fn scalar(&self, name: Symbol) -> i64 {
         self.scalars.iter().find(|(other, _)| *other == name).map_or(0, |(_, amount)| *amount)
     }
@@ -78,7 +78,7 @@ impl Resource {
         }
     }
 
-    /// Adds `other` `sign` times (1 or -1), leaving `allowed_pods` alone.
+    /// Adds `other` `sign` times (1 or -1), except `allowed_pods`.
     pub fn accumulate(&mut self, other: &Resource, sign: i64) {
         self.milli_cpu = self.milli_cpu.wrapping_add(sign * other.milli_cpu);
         self.memory = self.memory.wrapping_add(sign * other.memory);
@@ -89,7 +89,7 @@ impl Resource {
         }
     }
 
-    /// Whether nothing at all is requested: all amounts 0 and no scalar named (FIT-002).
+    /// Whether nothing is requested: all amounts are 0 and there is no scalar, not even one of 0.
     pub fn is_empty_request(&self) -> bool {
         self.milli_cpu == 0
             && self.memory == 0
@@ -98,8 +98,8 @@ impl Resource {
     }
 }
 
-/// Whether a resource is counted as a scalar: an extended resource, huge pages, a prefixed
-/// native one or an attachable-volumes limit (FW-034).
+/// Whether a resource is counted as a scalar: an extended resource, huge pages, a native one with
+/// prefix, or an attachable-volumes limit.
 pub fn is_scalar_name(name: &str) -> bool {
     is_extended_name(name)
         || name.starts_with("hugepages-")

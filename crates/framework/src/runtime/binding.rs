@@ -1,4 +1,4 @@
-//! Running Reserve, Permit, PreBind, Bind and PostBind (FW-150…181).
+//! Running Reserve, Permit, PreBind, Bind and PostBind.
 //!
 //! Upstream: `pkg/scheduler/framework/runtime/framework.go`.
 
@@ -10,10 +10,10 @@ use crate::status::{Code, Status};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 
-/// The longest that Permit may hold a pod: 15 minutes, in microseconds (FW-160).
+/// The maximum wait at Permit: 15 minutes, in microseconds.
 pub const MAX_PERMIT_TIMEOUT: i64 = 15 * 60 * 1_000_000;
 
-/// What all Permit plugins together say.
+/// The combined result of all Permit plugins.
 #[derive(Default, Debug)]
 pub struct PermitOutcome {
     /// Success, Wait or the failure.
@@ -25,8 +25,8 @@ pub struct PermitOutcome {
 }
 
 impl PermitOutcome {
-    /// Adds a wait of at most `timeout` microseconds to what the plugins answered, unless one of
-    /// them rejected the pod or failed. `name` stands where a plugin's name is expected.
+    /// Adds a wait of at most `timeout` microseconds to the result, unless a plugin rejected the
+    /// pod or failed. `name` takes the place of a plugin's name.
     pub fn add_wait(&mut self, name: Symbol, reason: &str, timeout: i64) {
         if !self.status.is_success() && !self.status.is_wait() {
             return;
@@ -41,7 +41,7 @@ impl PermitOutcome {
 }
 
 impl Framework {
-    /// Runs Reserve until one fails (FW-150). The caller unreserves.
+    /// Runs Reserve until one plugin fails. The caller then unreserves all plugins.
     pub fn run_reserve(
         &self,
         cx: &mut BindContext<'_>,
@@ -63,14 +63,16 @@ impl Framework {
         (answers, Status::SUCCESS)
     }
 
-    /// Runs Unreserve of all Reserve plugins, last first (FW-151).
+    /// Runs Unreserve of all Reserve plugins in reverse order, including those whose Reserve did
+    /// not run.
     pub fn run_unreserve(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
         for plugin in self.at(ExtensionPoint::Reserve).iter().rev() {
             plugin.unreserve(cx, state);
         }
     }
 
-    /// Runs Permit (FW-160, FW-161).
+    /// Runs Permit until a plugin rejects the pod or fails. If any plugin waits, the result is
+    /// Wait.
     pub fn run_permit(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> PermitOutcome {
         let mut outcome = PermitOutcome::default();
         let mut last_wait = Status::SUCCESS;
@@ -109,7 +111,7 @@ impl Framework {
         outcome
     }
 
-    /// Asks every PreBind plugin whether it will do something (FW-170, FW-171).
+    /// Asks every PreBind plugin whether it will do something. Those that skip do not run PreBind.
     pub fn run_pre_bind_pre_flight(&self, cx: &BindContext<'_>, state: &mut CycleState) -> Status {
         let mut answer = Status::skip();
         let mut skipping = Vec::new();
@@ -136,9 +138,9 @@ impl Framework {
         answer
     }
 
-    /// Runs PreBind of the plugins that did not skip (FW-172…174). Wait means that a plugin
-    /// wants to be asked again later. Neighbours that allow it run beside it meanwhile, as in
-    /// upstream's `getPreBindPluginGroups`; what is done is not run again.
+    /// Runs PreBind of the plugins that did not skip. Wait means that a plugin must run again
+    /// later. Adjacent plugins that allow it run in parallel, as in upstream's
+    /// `getPreBindPluginGroups`; finished ones do not run again.
     pub fn run_pre_bind(
         &self,
         cx: &mut BindContext<'_>,
@@ -172,7 +174,7 @@ impl Framework {
         (answers, waits.unwrap_or(Status::SUCCESS))
     }
 
-    /// Runs Bind until a plugin does not skip (FW-180). Wait means that it is to be run again.
+    /// Runs Bind until a plugin does not skip. Wait means that it must run again.
     pub fn run_bind(
         &self,
         cx: &mut BindContext<'_>,
@@ -192,7 +194,7 @@ impl Framework {
             answers.push(PluginStatus::new(name, status.clone()));
             last = match status.code() {
                 Code::Skip | Code::Success => status,
-                // The answer is not there yet: the plugin is to be asked again.
+                // The answer is pending: the plugin must run again.
                 Code::Wait => return (Vec::new(), status),
                 code if code.is_rejected() => status,
                 _ => wrap(&format!("running Bind plugin {name:?}"), &status, name),
@@ -204,7 +206,7 @@ impl Framework {
         (answers, last)
     }
 
-    /// Runs PostBind of all plugins (FW-181).
+    /// Runs PostBind of all plugins.
     pub fn run_post_bind(&self, cx: &mut BindContext<'_>, state: &mut CycleState) {
         for plugin in self.at(ExtensionPoint::PostBind) {
             let timer = cx.shared.timer.clone();
@@ -213,7 +215,7 @@ impl Framework {
     }
 }
 
-/// A refusal as it is, anything else as an error of the point's.
+/// A rejection is returned as it is; any other failure becomes an error of the extension point.
 fn failure(point: &str, status: Status, plugin: Symbol) -> Status {
     match status.is_rejected() {
         true => status,

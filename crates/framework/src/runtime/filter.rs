@@ -1,5 +1,5 @@
-//! Running filters: on one node, with nominated pods in two passes, and on copies of a node
-//! for preemption.
+//! Running filters: on one node, in two passes with and without nominated pods, and on copies of a
+//! node for preemption.
 //!
 //! Upstream: `RunFilterPluginsWithNominatedPods` and the PreFilter extensions in
 //! `pkg/scheduler/framework/runtime/framework.go`.
@@ -15,7 +15,7 @@ use crate::status::Status;
 use kubestep_config::ExtensionPoint;
 
 impl Framework {
-    /// Runs the filters on a node until one fails (FW-120).
+    /// Runs the filters on a node until one fails.
     pub fn run_filter(&self, cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Status {
         for plugin in self.at(ExtensionPoint::Filter) {
             if state.skips_filter(plugin.name()) {
@@ -29,8 +29,8 @@ impl Framework {
         Status::SUCCESS
     }
 
-    /// Runs the filters on a node, first with the pods nominated to it counted in, then
-    /// without; both must pass (FW-121, FW-122).
+    /// Runs the filters on a node, first with the pods nominated to it added, then without them.
+    /// Both passes must succeed, because nominated pods may or may not run there in the end.
     pub fn run_filter_with_nominated(
         &self,
         cx: &CycleContext<'_>,
@@ -50,8 +50,8 @@ impl Framework {
         self.run_filter(cx, state, node)
     }
 
-    /// Copies of state and node with the nominated pods on it that count: priority at least
-    /// the pod's, and not the pod itself. `None` if there are none.
+    /// Copies of state and node with the relevant nominated pods added: those with at least the
+    /// pod's priority, except the pod itself. `None` if there are none.
     pub fn with_nominated(
         &self,
         cx: &CycleContext<'_>,
@@ -76,7 +76,7 @@ impl Framework {
         Ok(Some((state, node)))
     }
 
-    /// Tells the PreFilter extensions that `added` is on `node` now (FW-110).
+    /// Runs AddPod: updates the state for `added` on `node`.
     pub fn run_add_pod(
         &self,
         cx: &CycleContext<'_>,
@@ -87,7 +87,7 @@ impl Framework {
         self.run_extensions("AddPod", state, |plugin, state| plugin.add_pod(cx, state, added, node))
     }
 
-    /// Tells the PreFilter extensions that `removed` is no longer on `node` (FW-110).
+    /// Runs RemovePod: updates the state for `removed`, no longer on `node`.
     pub fn run_remove_pod(
         &self,
         cx: &CycleContext<'_>,
@@ -123,7 +123,8 @@ impl Framework {
     }
 }
 
-/// One filter on one node, its name on a refusal and its doing in an error (FW-120).
+/// Runs one filter on one node. A rejection gets the plugin's name; any other failure becomes an
+/// error that names the plugin.
 pub fn run_one_filter(
     plugin: &Arc<dyn Plugin>,
     cx: &CycleContext<'_>,

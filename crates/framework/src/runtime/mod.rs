@@ -1,8 +1,8 @@
-//! A profile at work: its plugins by extension point, and the rules for running them.
+//! A profile at run time: its plugins by extension point, and the rules for running them.
 //!
-//! This file builds the profile and runs what comes before the nodes are looked at; [`filter`],
-//! [`scoring`] and [`binding`] hold the other points, [`stopwatch`] measures plugins.
-//! Upstream: `pkg/scheduler/framework/runtime/framework.go`.
+//! This file builds the profile and runs PreFilter and PostFilter; [`filter`], [`scoring`] and
+//! [`binding`] run the other points, [`stopwatch`] measures plugins. Upstream:
+//! `pkg/scheduler/framework/runtime/framework.go`.
 
 pub mod binding;
 pub mod filter;
@@ -36,12 +36,12 @@ pub struct Framework {
     extenders: Arc<[Extender]>,
 }
 
-/// What all PreFilter plugins together say.
+/// The combined result of all PreFilter plugins.
 #[derive(Default, Debug)]
 pub struct PreFilterOutcome {
     /// Success or the failure that ends the cycle.
     pub status: Status,
-    /// The only nodes worth a look, sorted; `None` for all.
+    /// The only nodes that can fit, sorted; `None` for all.
     pub nodes: Option<Vec<Symbol>>,
     /// The plugins that narrowed the nodes.
     pub narrowed_by: Vec<Symbol>,
@@ -50,13 +50,13 @@ pub struct PreFilterOutcome {
 }
 
 impl PreFilterOutcome {
-    /// The end of the cycle: only the status and the answers so far count.
+    /// The result of a failed run: only the status and the answers so far count.
     fn failed(self, status: Status) -> PreFilterOutcome {
         PreFilterOutcome { status, answers: self.answers, ..PreFilterOutcome::default() }
     }
 }
 
-/// What all PostFilter plugins together say.
+/// The combined result of all PostFilter plugins.
 #[derive(Default, Debug)]
 pub struct PostFilterOutcome {
     /// The combined status.
@@ -71,7 +71,7 @@ impl Framework {
     /// Builds every plugin of `profile`.
     ///
     /// # Errors
-    /// A plugin that is not in the registry or refuses its arguments, in upstream's words.
+    /// A plugin is not in the registry or rejects its arguments; the text is upstream's.
     pub fn new(
         profile: ResolvedProfile,
         registry: &Registry,
@@ -95,13 +95,13 @@ impl Framework {
         Ok(Framework { profile, points, instances, descriptors, extenders })
     }
 
-    /// The same profile with these extenders, in their effective order (CFG-151).
+    /// The same profile with these extenders, in their effective order: ignorable ones last.
     pub fn with_extenders(self, extenders: Arc<[Extender]>) -> Framework {
         Framework { extenders, ..self }
     }
 
-    /// The extenders, in their effective order: an index here is one for
-    /// [`Host::call_extender`].
+    /// The extenders, in their effective order, by whose index [`Host::call_extender`] identifies
+    /// them.
     pub fn extenders(&self) -> &Arc<[Extender]> {
         &self.extenders
     }
@@ -131,13 +131,13 @@ impl Framework {
         self.descriptors.iter().find(|descriptor| plugin == descriptor.name)
     }
 
-    /// The weight of a score plugin; at least 1 (CFG-074).
+    /// The weight of a score plugin; at least 1.
     pub fn score_weight(&self, plugin: Symbol) -> i64 {
         let entries = self.profile.at(ExtensionPoint::Score);
         entries.iter().find(|entry| entry.name == plugin).map_or(1, |entry| i64::from(entry.weight))
     }
 
-    /// Runs PreFilter (FW-100…107).
+    /// Runs PreFilter and intersects the nodes that plugins narrow down to.
     pub fn run_pre_filter(
         &self,
         cx: &CycleContext<'_>,
@@ -158,7 +158,7 @@ impl Framework {
             let recorded = PluginStatus::new(name, status.clone());
             outcome.answers.push(PluginStatus { nodes: answer.nodes.clone(), ..recorded });
             match status.code() {
-                Code::Skip => state.skip_filter.push(name), // FW-101
+                Code::Skip => state.skip_filter.push(name), // Filter is skipped too
                 Code::Success => {
                     let Some(nodes) = answer.nodes else { continue };
                     narrow(&mut outcome, name, nodes);
@@ -168,9 +168,9 @@ impl Framework {
                     }
                 }
                 Code::UnschedulableAndUnresolvable => {
-                    return outcome.failed(status); // FW-102
+                    return outcome.failed(status); // other plugins do not run
                 }
-                Code::Unschedulable => refused = status, // FW-103
+                Code::Unschedulable => refused = status, // other plugins still run
                 _ => {
                     let status = wrap(&format!("running PreFilter plugin {name:?}"), &status, name);
                     return outcome.failed(status);
@@ -181,7 +181,7 @@ impl Framework {
         outcome
     }
 
-    /// Runs PostFilter (FW-130…131).
+    /// Runs PostFilter.
     pub fn run_post_filter(
         &self,
         cycle: CycleContext<'_>,
@@ -238,12 +238,12 @@ impl Framework {
     }
 }
 
-/// An error status with what was being done in front of the message.
+/// An error status; `doing`, the failed operation, is prefixed to the message.
 pub(super) fn wrap(doing: &str, status: &Status, plugin: Symbol) -> Status {
     Status::error(&format!("{doing}: {}", status.message())).by(plugin)
 }
 
-/// Keeps of the nodes so far only those in `nodes` (FW-105).
+/// Intersects the nodes so far with `nodes`.
 fn narrow(outcome: &mut PreFilterOutcome, plugin: Symbol, nodes: Vec<Symbol>) {
     add_once(&mut outcome.narrowed_by, plugin);
     outcome.nodes = Some(match outcome.nodes.take() {
@@ -252,7 +252,7 @@ fn narrow(outcome: &mut PreFilterOutcome, plugin: Symbol, nodes: Vec<Symbol>) {
     });
 }
 
-/// The refusal when plugins left no node (FW-105).
+/// The rejection when the intersection of the plugins' nodes is empty.
 fn empty_intersection(outcome: &PreFilterOutcome) -> Option<Status> {
     if !outcome.nodes.as_ref()?.is_empty() {
         return None;

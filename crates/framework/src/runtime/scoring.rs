@@ -1,4 +1,4 @@
-//! Running PreScore, Score and Normalize, and adding up (FW-140…144).
+//! Running PreScore, Score and Normalize, and summing up.
 //!
 //! Upstream: `RunPreScorePlugins` and `RunScorePlugins` in
 //! `pkg/scheduler/framework/runtime/framework.go`.
@@ -12,11 +12,11 @@ use crate::runtime::{Framework, wrap};
 use crate::status::{Code, Status};
 use kubestep_config::ExtensionPoint;
 
-/// The highest score after normalizing (FW-006).
+/// The maximum score after normalizing.
 pub const MAX_NODE_SCORE: i64 = 100;
 
 impl Framework {
-    /// Runs PreScore; plugins that skip are left out of Score (FW-140).
+    /// Runs PreScore; the Score of plugins that skip is skipped too.
     pub fn run_pre_score(
         &self,
         cx: &CycleContext<'_>,
@@ -46,8 +46,8 @@ impl Framework {
         (answers, Status::SUCCESS)
     }
 
-    /// Runs Score and Normalize and adds up the totals into `record`. `ids` are the
-    /// slots of the nodes; `raw` gives the raw scores of a plugin.
+    /// Runs Score and Normalize and sums up the totals in `record`. `ids` are the slots of the
+    /// nodes; `raw` returns the raw scores of a plugin.
     pub fn run_score(
         &self,
         cx: &CycleContext<'_>,
@@ -71,7 +71,7 @@ impl Framework {
             let (column, normalized) = match scored {
                 Ok(scored) => scored,
                 Err(status) => {
-                    record.totals.clear(); // there are none, rather than parts of sums
+                    record.totals.clear(); // no totals rather than partial sums
                     return status;
                 }
             };
@@ -83,7 +83,7 @@ impl Framework {
         Status::SUCCESS
     }
 
-    /// The column, and once more its normalized scores.
+    /// The column, and its normalized scores.
     fn score_column(
         &self,
         plugin: &dyn Plugin,
@@ -102,7 +102,7 @@ impl Framework {
         }
         let weight = self.score_weight(name);
         let column = Scores::from(raw.as_slice());
-        // Plugins that do not normalize have one list for both.
+        // Plugins that do not normalize share one list.
         let normalized = match scores == raw {
             true => column.clone(),
             false => Scores::from(scores.as_slice()),
@@ -116,7 +116,7 @@ fn failed(doing: &str, plugin: &dyn Plugin, status: &Status) -> Status {
     Status::error(&format!("{doing}: plugin {name:?} failed with: {}", status.message()))
 }
 
-/// Upstream's complaint about a score (FW-143).
+/// Upstream's error about a normalized score outside 0 to 100.
 fn out_of_range(plugin: &dyn Plugin, score: i64) -> Status {
     Status::error(&format!(
         "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score \

@@ -1,8 +1,8 @@
-//! How long plugins take, measured by a clock that is handed in: the engine has none of its own, and
-//! nothing that it decides depends on one.
+//! How long plugins take, measured with a clock from outside: the engine has none of its own, and
+//! none of its decisions depends on one.
 //!
-//! A clock is read around a plugin's whole turn at a point, for Filter and Score over all nodes at
-//! once, so that measuring costs next to nothing.
+//! The clock is read before and after all calls of a plugin at an extension point, for Filter and
+//! Score over all nodes at once, so that measuring costs next to nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,24 +12,24 @@ use kubestep_config::ExtensionPoint;
 
 /// A clock from outside.
 pub trait Clock: Send + Sync {
-    /// Nanoseconds since some moment; never less than before.
+    /// Nanoseconds since some moment; monotonic.
     fn nanos(&self) -> u64;
 }
 
-/// What a plugin took at a point.
+/// The time that a plugin took at an extension point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
     /// The point.
     pub point: ExtensionPoint,
     /// The plugin.
     pub plugin: Symbol,
-    /// How many turns it had.
+    /// Number of runs.
     pub turns: u64,
-    /// Nanoseconds in all of them.
+    /// Total nanoseconds.
     pub nanos: u64,
-    /// Nodes that were looked at, where a turn is about nodes.
+    /// Number of nodes evaluated, if a run is over nodes.
     pub nodes: u64,
-    /// How many of these it refused.
+    /// Number of nodes that it rejected.
     pub refused: u64,
 }
 
@@ -39,15 +39,14 @@ impl Spent {
     }
 }
 
-/// Something that the scheduler does beside calling plugins at their points, with the labels that
-/// upstream's metrics give it.
+/// Work of the scheduler other than plugin calls, with the labels of upstream's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Batching was asked for a node.
+    /// Batching looked up a node hint.
     NodeHint {
         /// The profile.
         profile: Symbol,
-        /// Whether it proposed one.
+        /// Whether there was one.
         hinted: bool,
     },
     /// The result of a cycle was stored for batching.
@@ -55,7 +54,7 @@ pub enum Work {
         /// The profile.
         profile: Symbol,
     },
-    /// A plugin judged whether an event is worth another try of a pod.
+    /// A queueing hint judged an event.
     QueueingHint {
         /// The plugin.
         plugin: Symbol,
@@ -64,7 +63,7 @@ pub enum Work {
         /// `Queue`, `QueueSkip` or `Error`.
         answer: Symbol,
     },
-    /// A place was looked for, for all pods of a group.
+    /// The scheduling algorithm ran for all pods of a group.
     GroupAlgorithm,
     /// A cycle of a pod group.
     GroupAttempt {
@@ -73,7 +72,7 @@ pub enum Work {
         /// `scheduled`, `unschedulable`, `waiting_on_preemption` or `error`.
         result: &'static str,
     },
-    /// What became of an attempt to use batching; takes no time.
+    /// The result of an attempt to use batching; takes no time.
     BatchAttempt {
         /// The profile.
         profile: Symbol,
@@ -84,21 +83,21 @@ pub enum Work {
     BatchFlush {
         /// The profile.
         profile: Symbol,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
 }
 
-/// Work that was done.
+/// A piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// What.
+    /// The kind of work.
     pub work: Work,
     /// How long it took, in nanoseconds.
     pub nanos: u64,
 }
 
-/// Adds what was spent to a list with one entry for each point and plugin.
+/// Adds `more` to a list with one entry per extension point and plugin.
 pub fn add(list: &mut Vec<Spent>, more: &[Spent]) {
     for more in more {
         let sum = entry(list, more.point, more.plugin);
@@ -118,7 +117,7 @@ fn entry(list: &mut Vec<Spent>, point: ExtensionPoint, plugin: Symbol) -> &mut S
     &mut list[at]
 }
 
-/// A clock, and what it showed so far.
+/// A clock and its measurements.
 pub struct Stopwatch {
     clock: Arc<dyn Clock>,
     spent: Mutex<Vec<Spent>>,
@@ -126,12 +125,12 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// With nothing measured yet.
+    /// A stopwatch without measurements.
     pub fn new(clock: Arc<dyn Clock>) -> Stopwatch {
         Stopwatch { clock, spent: Mutex::default(), done: Mutex::default() }
     }
 
-    /// What was spent since the last call, in the order in which plugins first had a turn.
+    /// The measurements since the last call, in the order in which plugins first ran.
     pub fn take(&self) -> Vec<Spent> {
         std::mem::take(&mut *self.spent())
     }
@@ -142,7 +141,7 @@ impl Stopwatch {
     }
 
     fn spent(&self) -> MutexGuard<'_, Vec<Spent>> {
-        // Numbers have no half-made state, so a poisoned lock is still sound.
+        // Numbers are never half-written, so a poisoned lock is still valid.
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,17 +151,17 @@ impl Stopwatch {
     }
 }
 
-/// Measures, if somebody wants to know; otherwise it does nothing.
+/// Measures with a stopwatch if there is one; otherwise it does nothing.
 #[derive(Clone, Default)]
 pub struct Timer(Option<Arc<Stopwatch>>);
 
 impl Timer {
-    /// One that measures with a stopwatch, or not at all.
+    /// A timer with this stopwatch, or one that does nothing.
     pub fn new(stopwatch: Option<Arc<Stopwatch>>) -> Timer {
         Timer(stopwatch)
     }
 
-    /// A plugin's turn at a point.
+    /// Measures a plugin's run at an extension point.
     pub fn time<T>(&self, point: ExtensionPoint, plugin: Symbol, turn: impl FnOnce() -> T) -> T {
         let Some(stopwatch) = &self.0 else { return turn() };
         let begin = stopwatch.clock.nanos();
@@ -175,7 +174,7 @@ impl Timer {
         result
     }
 
-    /// Does something that `work` names by its result.
+    /// Runs `turn` and measures it as the work that `work` derives from its result.
     pub fn work<T>(&self, turn: impl FnOnce() -> T, work: impl FnOnce(&T) -> Work) -> T {
         let Some(stopwatch) = &self.0 else { return turn() };
         let begin = stopwatch.clock.nanos();
@@ -185,14 +184,14 @@ impl Timer {
         result
     }
 
-    /// Something happened that takes no time.
+    /// Records work that takes no time.
     pub fn note(&self, work: Work) {
         if let Some(stopwatch) = &self.0 {
             stopwatch.note(work, 0);
         }
     }
 
-    /// A turn was about so many nodes, and so many of them were refused.
+    /// Records the number of nodes that a run evaluated and how many of them it rejected.
     pub fn nodes(&self, point: ExtensionPoint, plugin: Symbol, nodes: usize, refused: usize) {
         let Some(stopwatch) = &self.0 else { return };
         let mut list = stopwatch.spent();
@@ -202,7 +201,7 @@ impl Timer {
     }
 }
 
-/// Whether somebody measures is no part of any state.
+/// Timers are always equal: measuring is not part of any state.
 impl PartialEq for Timer {
     fn eq(&self, _other: &Timer) -> bool {
         true

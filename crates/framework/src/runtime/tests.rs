@@ -1,4 +1,4 @@
-//! How plugins are run: what one that fails, skips or narrows does to the rest (FW-100…173).
+//! How plugins run: the effect on the others when one fails, skips or narrows the nodes.
 
 use crate::cycle_state::CycleState;
 use crate::node::NodeId;
@@ -168,7 +168,7 @@ fn binding<T>(
     run(&framework(plugins), &mut cx, &mut CycleState::default())
 }
 
-/// PreFlight of these plugins, and which of them it found to have nothing to do.
+/// PreFlight of these plugins, and those that skip PreBind.
 fn pre_flight(plugins: &[&Scripted]) -> (Status, Vec<Symbol>) {
     binding(plugins, |framework, cx, state| {
         let status = framework.run_pre_bind_pre_flight(cx, state);
@@ -176,7 +176,7 @@ fn pre_flight(plugins: &[&Scripted]) -> (Status, Vec<Symbol>) {
     })
 }
 
-/// Upstream's getPreBindPluginGroups: those that allow it run while a neighbour waits.
+/// Upstream's getPreBindPluginGroups: those that allow it run while an adjacent one waits.
 #[test]
 fn pre_bind_goes_on_with_the_neighbours_of_a_plugin_that_waits() {
     let plugin = |name, parallel| Scripted {

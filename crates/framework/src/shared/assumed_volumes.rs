@@ -1,7 +1,7 @@
-//! Volumes and claims as the scheduler has decided them, before the API server says so.
+//! Volumes and claims as the scheduler decided them, before the API server confirms it.
 //!
-//! Such a version counts only as long as the object it was made from is the current one; any
-//! newer version, or a deletion, takes its place (VB-035). Upstream:
+//! An assumed version is valid only while the object it was made from is the current one; any newer
+//! version, or a deletion, invalidates it. Upstream:
 //! `pkg/scheduler/framework/plugins/volumebinding/passive_assume_cache.go`.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ObjectMeta, PersistentVolume, PersistentVolumeClaim};
 
-/// What can be assumed.
+/// A kind of object that can be assumed.
 pub trait Assumable {
     /// The plural of the kind, as in the API's "not found".
     const RESOURCE: &'static str;
@@ -72,10 +72,10 @@ impl<T: Assumable> Assumed<T> {
     /// Assumes a version made from the current object.
     ///
     /// # Errors
-    /// The object has changed since, or is gone.
+    /// The object was changed since, or deleted.
     pub fn assume(&mut self, objects: &Objects, assumed: Arc<T>) -> Result<(), String> {
         let all = T::current(objects);
-        // What was overtaken never counts again.
+        // A version that is no longer valid never becomes valid again.
         let valid = |key: &NamespacedName, old: &T| {
             all.get(key).is_some_and(|current| same_version(old.meta(), current.meta()))
         };
@@ -92,7 +92,7 @@ impl<T: Assumable> Assumed<T> {
         Ok(())
     }
 
-    /// Of what there are assumed versions that still count.
+    /// The keys of all valid assumed versions.
     pub fn names(&self, objects: &Objects) -> Vec<NamespacedName> {
         let current = T::current(objects);
         let valid = |(key, assumed): &(&NamespacedName, &Arc<T>)| {
@@ -101,7 +101,7 @@ impl<T: Assumable> Assumed<T> {
         self.0.iter().filter(valid).map(|(key, _)| *key).collect()
     }
 
-    /// Drops the assumed version, unless another one has taken its place.
+    /// Drops the assumed version, unless it was replaced by another one.
     pub fn restore(&mut self, assumed: &T) {
         let key = key_of(assumed.meta());
         if self.0.get(&key).is_some_and(|present| same_version(present.meta(), assumed.meta())) {
@@ -121,9 +121,9 @@ fn same_version(a: &ObjectMeta, b: &ObjectMeta) -> bool {
 /// Assumed volumes and claims.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct AssumedVolumes {
-    /// Volumes that were given a claim.
+    /// Volumes that were bound to a claim.
     pub volumes: Assumed<PersistentVolume>,
-    /// Claims that were given a node.
+    /// Claims for which a node was selected.
     pub claims: Assumed<PersistentVolumeClaim>,
 }
 

@@ -1,5 +1,5 @@
-//! What plugins keep between cycles, all in one place, so that the whole state of the
-//! scheduler can be copied and restored.
+//! What plugins store between cycles, all in one struct, so that the whole state of the scheduler
+//! can be copied and restored.
 
 pub mod assumed_volumes;
 
@@ -12,35 +12,36 @@ use crate::runtime::stopwatch::Timer;
 use crate::shared::assumed_volumes::AssumedVolumes;
 use kubestep_api::intern::Symbol;
 
-/// What plugins keep between cycles.
+/// What plugins store between cycles.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Shared {
-    /// Pods whose preemption is under way, by UID (PR-050).
+    /// Pods and pod groups whose preemption is in progress, by UID.
     pub preempting: BTreeMap<Symbol, Preempting>,
-    /// Volumes and claims that were decided and not yet written (VB-035).
+    /// Volumes and claims that are decided but not written yet.
     pub volumes: AssumedVolumes,
-    /// Resource claims that were just written or decided on (DRA-001).
+    /// Resource claims that were just written, or whose allocation is decided.
     pub claims: ClaimTracker,
-    /// What the cycle of a pod group under way shares between its pods.
+    /// What the pods of a group share during the group's cycle.
     pub group_cycle: Option<GroupCycle>,
-    /// Measures what plugins take, if somebody asked for it.
+    /// Measures what plugins take, if a stopwatch is set.
     pub timer: Timer,
-    /// The pods of each pod group; empty while groups are no feature.
+    /// The pods of each pod group; empty if GenericWorkload is off.
     pub pod_groups: PodGroups,
 }
 
 /// What the pods of a group share while they are tried together.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct GroupCycle {
-    /// UIDs of the claims whose allocation was decided in this cycle (DRA-013).
+    /// UIDs of the claims whose allocation was decided in this cycle; other pods of the group may
+    /// share them.
     pub pending_claims: BTreeSet<Symbol>,
-    /// Pods of the group that were assumed or bound before.
+    /// Number of pods of the group that were assumed or bound before.
     pub scheduled_before: usize,
 }
 
-/// A preemption under way.
+/// A preemption in progress.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Preempting {
-    /// The last victim, once all others are gone (PR-051).
+    /// The last victim, once all others were evicted.
     pub last_victim: Option<NamespacedName>,
 }

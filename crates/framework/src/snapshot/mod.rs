@@ -1,8 +1,7 @@
-//! The picture of the cluster that one scheduling cycle works on.
+//! The snapshot of the cluster that one scheduling cycle works on.
 //!
-//! It changes only between cycles, when the scheduler's cache brings it up to date.
-//! Everything large is shared, so a copy costs a few pointers. Upstream:
-//! `pkg/scheduler/backend/cache/snapshot.go`.
+//! It changes only between cycles, when the scheduler's cache updates it. Everything large is
+//! shared, so a copy costs a few pointers. Upstream: `pkg/scheduler/backend/cache/snapshot.go`.
 
 pub mod pod_index;
 pub mod topology;
@@ -24,22 +23,23 @@ use kubestep_api::intern::Symbol;
 /// All nodes with their pods, as of the start of a cycle.
 #[derive(Clone, Default, Debug)]
 pub struct Snapshot {
-    /// By slot; `None` where a slot holds no (real) node.
+    /// By slot; `None` for free slots and ghosts.
     nodes: Arc<Vec<Option<Arc<NodeInfo>>>>,
-    /// Upstream's node order: zones in turn (C-022).
+    /// Upstream's node order: round robin over the zones.
     order: Arc<Vec<NodeId>>,
     by_name: Arc<HashMap<Symbol, NodeId>>,
     /// Nodes with pods that have affinity, in order.
     with_affinity: Arc<Vec<NodeId>>,
     /// Nodes with pods that have required anti-affinity, in order.
     with_required_anti_affinity: Arc<Vec<NodeId>>,
-    /// By slot: the place in the order; `u32::MAX` where the slot holds no node.
+    /// By slot: the position in the order; `u32::MAX` where the slot holds no node.
     ranks: Arc<Vec<u32>>,
-    /// Claims that some pod in the snapshot names (VR-002), with how many nodes have such pods.
+    /// Persistent volume claims that pods in the snapshot use, with the number of nodes that have
+    /// such pods. VolumeRestrictions rejects further users of a ReadWriteOncePod claim.
     used_claims: Arc<HashMap<NamespacedName, u32>>,
     pods: PodIndex,
     topology: TopologyColumns,
-    /// The only nodes to consider, while a pod group is tried on them (C-038).
+    /// The only nodes to consider, while a pod group is tried on a placement.
     placement: Option<Arc<Vec<NodeId>>>,
 }
 
@@ -57,15 +57,15 @@ impl Snapshot {
         snapshot
     }
 
-    /// Restricts the nodes to consider. Plugins go on seeing all of them; only the search for
-    /// a node keeps to the placement.
+    /// Restricts the nodes to consider to a placement. As upstream, plugins still see all nodes;
+    /// only the search for feasible nodes is restricted.
     ///
     /// # Errors
-    /// A node that is not there, in upstream's words.
+    /// A node of the placement is not in the snapshot; the text is upstream's.
     pub fn assume_placement(&mut self, placement: &Placement) -> Result<(), String> {
         self.placement = None;
         if placement.nodes.len() == self.order.len() {
-            return Ok(()); // no need to look which they are
+            return Ok(()); // all nodes, as upstream assumes from their number
         }
         let slot = |name: &Symbol| {
             let id = self.by_name.get(name).copied();
@@ -151,14 +151,13 @@ impl Snapshot {
         self.topology.get(key, self)
     }
 
-    /// Number of slots that hold a node, those included that the node order does not have yet.
+    /// Number of slots that hold a node, including nodes that are not in the node order yet.
     pub fn filled_slots(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Puts a node's new state into its slot, `None` when the node was deleted. Everything that is
-    /// derived from single nodes follows; node order and lists do not, see
-    /// [`Snapshot::set_order`] and [`Snapshot::list`].
+    /// Sets the node in a slot, `None` when it was deleted. Everything derived from single nodes is
+    /// updated; node order and lists are not, see [`Snapshot::set_order`] and [`Snapshot::list`].
     pub fn set_node(&mut self, id: NodeId, node: Option<Arc<NodeInfo>>) {
         self.count_claims(id, node.as_deref());
         let before = self.get(id).map(|before| before.name);
@@ -174,7 +173,7 @@ impl Snapshot {
         self.put_node(id, node, Listed::BOTH);
     }
 
-    /// Sets the node order, and brings the lists of nodes with affinity into it.
+    /// Sets the node order, and sorts the lists of nodes with affinity accordingly.
     pub fn set_order(&mut self, order: Vec<NodeId>) {
         let mut ranks = vec![u32::MAX; self.nodes.len()];
         for (rank, id) in order.iter().enumerate() {
@@ -188,8 +187,8 @@ impl Snapshot {
         (self.order, self.ranks) = (Arc::new(order), Arc::new(ranks));
     }
 
-    /// Puts a node into the lists of nodes with affinity where it belongs, and takes it out of the
-    /// others. It has to be in the node order.
+    /// Adds a node to the lists of nodes with affinity to which it belongs, and removes it from the
+    /// others. It must be in the node order.
     pub fn list(&mut self, id: NodeId) {
         let listed = self.get(id).map(|node| Listed::of(node)).unwrap_or_default();
         place(&mut self.with_affinity, &self.ranks, id, listed.with_affinity);
@@ -197,7 +196,7 @@ impl Snapshot {
         place(&mut self.with_required_anti_affinity, &self.ranks, id, repels);
     }
 
-    /// Counts the claims of a node's pods, which are about to take the place of those it has.
+    /// Updates the claim counts for a node that `after` is about to replace.
     fn count_claims(&mut self, id: NodeId, after: Option<&NodeInfo>) {
         let none = const { &BTreeMap::new() };
         let before = self.get(id).cloned();
@@ -230,8 +229,8 @@ impl Snapshot {
         }
     }
 
-    /// Changes a node in this snapshot alone, and says which it was. Lists and order stay, so
-    /// that pods with affinity on a node outside the lists are not seen there, as upstream.
+    /// Changes a node in this snapshot alone, and returns its slot. Lists and order stay, so that,
+    /// as upstream, pods with affinity on a node outside the lists are ignored.
     pub fn change_node(
         &mut self,
         name: Symbol,
@@ -260,13 +259,13 @@ impl Snapshot {
         ]
     }
 
-    /// Whether some pod in the snapshot names the claim.
+    /// Whether some pod in the snapshot uses the claim.
     pub fn is_claim_used(&self, claim: NamespacedName) -> bool {
         self.used_claims.contains_key(&claim)
     }
 }
 
-/// Puts a node into a list in node order, or takes it out.
+/// Adds a node to a list in node order, or removes it.
 fn place(list: &mut Arc<Vec<NodeId>>, ranks: &[u32], id: NodeId, belongs: bool) {
     let rank = |id: &NodeId| ranks[id.index()];
     match (list.binary_search_by_key(&rank(&id), rank), belongs) {

@@ -1,7 +1,8 @@
-//! Where the pods of each class are: for plugins that count pods over the whole cluster.
+//! The nodes that the pods of each class are on, for plugins that count pods over the whole
+//! cluster.
 //!
-//! Kept along with the snapshot, change by change, so that counting costs as much as there are
-//! classes and nodes with such pods, however many pods there are.
+//! It is updated with the snapshot, change by change. The cost of counting depends on the number of
+//! classes and of nodes with such pods, not on the number of pods.
 
 use std::sync::Arc;
 
@@ -17,19 +18,19 @@ use crate::pod::class::PodClass;
 pub struct ClassPods {
     /// The class.
     pub class: Arc<PodClass>,
-    /// Nodes with how many of the pods each has, by slot; never 0.
+    /// Nodes with the number of the class's pods on each, by slot; never 0.
     pub nodes: Arc<Vec<(NodeId, u32)>>,
 }
 
 /// Classes by the address of their shared part, in no particular order.
 type Classes = Arc<IndexMap<usize, ClassPods, DefaultHashBuilder>>;
 
-/// Which of the lists of pods with terms a node takes part in.
+/// Which of the lists of pods with terms a node belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Listed {
-    /// The one of pods with any terms.
+    /// The list of pods with any terms.
     pub with_affinity: bool,
-    /// The one of pods with required anti-affinity terms.
+    /// The list of pods with required anti-affinity terms.
     pub with_required_anti_affinity: bool,
 }
 
@@ -37,7 +38,7 @@ impl Listed {
     /// In both.
     pub const BOTH: Listed = Listed { with_affinity: true, with_required_anti_affinity: true };
 
-    /// Those that the pods of a node put it into.
+    /// The lists to which the pods of a node make it belong.
     pub fn of(node: &NodeInfo) -> Listed {
         Listed {
             with_affinity: !node.pods_with_affinity.is_empty(),
@@ -62,7 +63,7 @@ impl PodIndex {
         index
     }
 
-    /// All classes. The order means nothing.
+    /// All classes. The order has no meaning.
     pub fn classes(&self) -> impl Iterator<Item = &ClassPods> {
         self.all.values()
     }
@@ -77,7 +78,7 @@ impl PodIndex {
         self.with_required_anti_affinity.values()
     }
 
-    /// A node takes the place of its former state; `None` is a node that is not there.
+    /// Replaces a node's former state; `None` is a node that does not exist.
     pub fn replace(&mut self, before: Option<&NodeInfo>, after: Option<&NodeInfo>, listed: Listed) {
         let (old, new) = (pods_of(before), pods_of(after));
         let Some(node) = before.or(after).map(|node| node.id) else { return };

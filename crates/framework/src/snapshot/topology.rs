@@ -1,8 +1,7 @@
-//! Topology domains: which one each node is in, and counts by domain.
+//! Topology domains: the domain of each node, and counts by domain.
 //!
-//! Upstream keeps counts in maps from label and value. Here the values of a label are numbered
-//! once for as long as no node's labels change, so that looking up a node's count is reading
-//! two arrays.
+//! Upstream keeps counts in maps by label and value. Here the values of a label are numbered once
+//! for as long as no node's labels change, so that looking up a node's count is two array reads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -76,14 +75,14 @@ impl TopologyColumn {
 /// Columns by topology key.
 type Columns = Vec<(Symbol, Arc<TopologyColumn>)>;
 
-/// The columns that were asked for since the labels of any node last changed.
+/// The columns that were used since the labels of any node last changed.
 #[derive(Clone, Default, Debug)]
 pub struct TopologyColumns(Arc<Mutex<Columns>>);
 
 impl TopologyColumns {
     /// The column of a key.
     pub(crate) fn get(&self, key: Symbol, snapshot: &Snapshot) -> Arc<TopologyColumn> {
-        // A column is whole before it is in the list, so a poisoned lock does no harm.
+        // A column is complete before it is added, so a poisoned lock is still valid.
         let mut columns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, column)) = columns.iter().find(|(other, _)| *other == key) {
             return column.clone();
@@ -94,8 +93,8 @@ impl TopologyColumns {
     }
 }
 
-/// Counts by domain. Preemption and nominated pods try out changes on copies, node by node: a
-/// copy shares the counts and carries only its own few changes.
+/// Counts by domain. Preemption and nominated pods try changes on copies, node by node: a copy
+/// shares the counts and holds only its own few changes.
 #[derive(Clone, Default, Debug)]
 pub struct DomainCounts {
     base: Arc<Vec<i64>>,
@@ -117,7 +116,7 @@ impl DomainCounts {
         changed.map_or_else(|| self.base.get(domain).copied().unwrap_or(0), |(_, count)| *count)
     }
 
-    /// Changes the count of a domain by `delta` and gives back the new count.
+    /// Changes the count of a domain by `delta` and returns the new count.
     pub fn add(&mut self, domain: usize, delta: i64) -> i64 {
         let old = self.get(domain);
         let new = old + delta;
@@ -151,7 +150,7 @@ pub struct KeyCounts {
 }
 
 impl KeyedCounts {
-    /// The counts of a key, made if there are none yet.
+    /// The counts of a key, created if there are none yet.
     pub fn of_key(&mut self, key: Symbol, snapshot: &Snapshot) -> &mut KeyCounts {
         let at = self.0.iter().position(|counts| counts.key == key).unwrap_or_else(|| {
             let column = snapshot.topology(key);
@@ -191,7 +190,7 @@ impl KeyCounts {
         }
     }
 
-    /// Counts all pods of a class where they are.
+    /// Counts all pods of a class on their nodes.
     pub fn add_class(&mut self, pods: &ClassPods) {
         let mut counts = std::mem::take(&mut self.counts);
         let base = Arc::make_mut(&mut counts.base);

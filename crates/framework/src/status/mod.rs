@@ -1,7 +1,7 @@
-//! The answer of a plugin: a code, the reasons, and who gave it.
+//! The status that a plugin returns: a code, the reasons, and the plugin.
 //!
-//! Success is the common case and costs nothing: a [`Status`] is one nullable
-//! pointer. Upstream: `staging/src/k8s.io/kube-scheduler/framework/interface.go`.
+//! Success is the common case and costs nothing: a [`Status`] is one nullable pointer. Upstream:
+//! `staging/src/k8s.io/kube-scheduler/framework/interface.go`.
 
 pub mod node_statuses;
 
@@ -10,24 +10,24 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 
-/// A status code, in upstream's numeric order (FW-001).
+/// A status code, in upstream's numeric order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum Code {
-    /// The plugin agrees.
+    /// The plugin succeeded.
     #[default]
     Success = 0,
-    /// Something went wrong inside; the pod is retried with error backoff.
+    /// An internal error; the pod is retried with error backoff.
     Error = 1,
-    /// Refused, but evicting pods could help.
+    /// Rejected, but preemption could help.
     Unschedulable = 2,
-    /// Refused, and no eviction helps.
+    /// Rejected, and preemption can't help.
     UnschedulableAndUnresolvable = 3,
-    /// Permit: hold the pod.
+    /// Permit: the pod must wait.
     Wait = 4,
     /// The plugin has nothing to do in this cycle.
     Skip = 5,
-    /// Refused for now; the plugin will ask for the pod again by itself.
+    /// Rejected for now; the plugin itself will activate the pod.
     Pending = 6,
 }
 
@@ -45,7 +45,7 @@ impl Code {
         }
     }
 
-    /// Whether the code is a refusal, as opposed to an error or an agreement (FW-003).
+    /// Whether the code is a rejection; Error, Wait and Skip are not.
     pub fn is_rejected(self) -> bool {
         matches!(self, Code::Unschedulable | Code::UnschedulableAndUnresolvable | Code::Pending)
     }
@@ -64,14 +64,14 @@ struct Refusal {
     plugin: Symbol,
 }
 
-/// The answer of a plugin at an extension point.
+/// The status that a plugin returns at an extension point.
 ///
-/// Cloning is cheap. Two successes are equal whoever gave them (FW-005).
+/// Cloning is cheap. Two successes are equal whatever plugin returned them.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Status(Option<Arc<Refusal>>);
 
 impl Status {
-    /// Agreement, without a message.
+    /// Success, without a message.
     pub const SUCCESS: Status = Status(None);
 
     /// A status with one reason. `Code::Success` gives [`Status::SUCCESS`].
@@ -107,13 +107,13 @@ impl Status {
         Status::with_reasons(Code::Skip, Vec::new())
     }
 
-    /// `Wait` without a reason: what was asked for is under way.
+    /// `Wait` without a reason: the requested operation is in progress.
     pub fn wait() -> Status {
         Status::with_reasons(Code::Wait, Vec::new())
     }
 
-    /// The same status, said by `plugin`. A success stays anonymous. Costs nothing where the
-    /// plugin is recorded already, as in the refusals that plugins build once.
+    /// The same status with `plugin` as its plugin. A success has none. It costs nothing if the
+    /// plugin is already set, as in rejections that plugins build once.
     pub fn by(self, plugin: Symbol) -> Status {
         if self.plugin() == plugin {
             return self;
@@ -125,7 +125,7 @@ impl Status {
         }))
     }
 
-    /// Whether it is the other one, and not only the same. `false` does not say that they differ.
+    /// Whether both share their contents in memory. `false` does not mean that they differ.
     pub fn is_shared_with(&self, other: &Status) -> bool {
         match (&self.0, &other.0) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -144,12 +144,12 @@ impl Status {
         self.0.as_ref().map_or(&[], |refusal| &refusal.reasons)
     }
 
-    /// The plugin that gave the status, empty if none is recorded.
+    /// The plugin that returned the status, empty if none is set.
     pub fn plugin(&self) -> Symbol {
         self.0.as_ref().map_or(Symbol::EMPTY, |refusal| refusal.plugin)
     }
 
-    /// The reasons joined with `, ` (FW-002).
+    /// The reasons joined with `, `.
     pub fn message(&self) -> String {
         let reasons: Vec<&str> = self.reasons().iter().map(|reason| reason.as_str()).collect();
         reasons.join(", ")
@@ -175,7 +175,7 @@ impl Status {
         self.code() == Code::Wait
     }
 
-    /// Whether the code is a refusal (FW-003).
+    /// Whether the code is a rejection.
     pub fn is_rejected(&self) -> bool {
         self.code().is_rejected()
     }

@@ -1,7 +1,7 @@
-//! Why each node was refused: explicit statuses, and one for all other nodes (FW-010).
+//! Why each node was rejected: explicit statuses, and one for all other nodes.
 //!
-//! Also the text that comes of it: `0/3 nodes are available: …` (FW-280…283).
-//! Upstream: `NodeToStatus`, `Diagnosis` and `FitError` in `pkg/scheduler/framework/types.go`.
+//! Also the message built from them: `0/3 nodes are available: …`. Upstream: `NodeToStatus`,
+//! `Diagnosis` and `FitError` in `pkg/scheduler/framework/types.go`.
 
 use indexmap::IndexMap;
 
@@ -12,13 +12,13 @@ use kubestep_api::intern::Symbol;
 
 /// A status per node; nodes without one share the absent status.
 ///
-/// Thousands of nodes share a few statuses, so each distinct one is kept once and counted.
+/// Thousands of nodes share a few statuses, so each distinct one is stored once and counted.
 #[derive(Clone, Debug)]
 pub struct NodeStatuses {
-    /// By slot: 0 for the absent status, else 1 + the place in `distinct`.
+    /// By slot: 0 for the absent status, otherwise 1 + the index in `distinct`.
     places: Vec<u16>,
     distinct: Vec<Distinct>,
-    /// Names that are no nodes of the snapshot, with their places.
+    /// Names that are not nodes of the snapshot, with the index of their status.
     strangers: Vec<(Symbol, u16)>,
     explicit: usize,
     absent: Status,
@@ -46,7 +46,7 @@ impl NodeStatuses {
         self.set_place(node, place);
     }
 
-    /// The place of a status among the distinct ones, for [`NodeStatuses::set_place`].
+    /// The index of a status among the distinct ones, for [`NodeStatuses::set_place`].
     pub fn place_of(&mut self, status: &Status) -> u16 {
         let known = self.distinct.iter().position(|known| known.status == *status);
         let at = known.unwrap_or_else(|| {
@@ -57,7 +57,7 @@ impl NodeStatuses {
         u16::try_from(at + 1).unwrap_or(u16::MAX)
     }
 
-    /// Gives a node the status at `place`.
+    /// Sets the status of a node by its index.
     pub fn set_place(&mut self, node: NodeId, place: u16) {
         if self.places.len() <= node.index() {
             self.places.resize(node.index() + 1, 0);
@@ -66,7 +66,7 @@ impl NodeStatuses {
         self.recount(before, place);
     }
 
-    /// Sets the status of a node that only an extender knows: it counts like any other (S-015).
+    /// Sets the status of a node that is only in an extender's answer: it counts like any other.
     pub fn set_stranger(&mut self, name: Symbol, status: &Status) {
         let place = self.place_of(status);
         let known = self.strangers.iter_mut().find(|(stranger, _)| *stranger == name);
@@ -91,12 +91,12 @@ impl NodeStatuses {
         self.distinct.get_mut(usize::from(place).checked_sub(1)?)
     }
 
-    /// Sets the status of all nodes without their own.
+    /// Sets the status of all nodes without an explicit one.
     pub fn set_absent(&mut self, status: Status) {
         self.absent = status;
     }
 
-    /// The status of all nodes without their own.
+    /// The status of all nodes without an explicit one.
     pub fn absent(&self) -> &Status {
         &self.absent
     }
@@ -113,12 +113,12 @@ impl NodeStatuses {
         self.explicit
     }
 
-    /// Whether no node has a status of its own.
+    /// Whether there are no explicit statuses.
     pub fn is_empty(&self) -> bool {
         self.explicit == 0
     }
 
-    /// The nodes whose status has `code`, in node order (FW-011).
+    /// The nodes whose status, explicit or absent, has `code`, in node order.
     pub fn with_code(&self, code: Code, snapshot: &Snapshot) -> Vec<NodeId> {
         let possible = self.distinct.iter().any(|known| known.status.code() == code);
         if !possible && self.absent.code() != code {
@@ -128,7 +128,7 @@ impl NodeStatuses {
         snapshot.order().iter().copied().filter(has_code).collect()
     }
 
-    /// The text about all `nodes` nodes, without what PostFilter adds (FW-280, FW-282).
+    /// The message about all `nodes` nodes, without the message of PostFilter.
     pub fn fit_message(&self, nodes: usize) -> String {
         let mut counts: IndexMap<Symbol, usize> = IndexMap::new();
         for distinct in self.distinct.iter().filter(|distinct| distinct.nodes > 0) {
@@ -157,23 +157,23 @@ fn fit_prefix(nodes: usize) -> String {
     format!("0/{nodes} nodes are available:")
 }
 
-/// Why a pod did not fit: everything the failure handler needs (FW-280…283).
+/// Why a pod did not fit: everything the failure handler needs.
 #[derive(Clone, Default, Debug)]
 pub struct Diagnosis {
-    /// Why each node was refused.
+    /// Why each node was rejected.
     pub statuses: NodeStatuses,
-    /// The plugins that refused, in the order they first did.
+    /// The plugins that rejected nodes or the pod, in the order in which they first did.
     pub unschedulable_plugins: Vec<Symbol>,
-    /// Those of them that said Pending.
+    /// Those of them that returned Pending.
     pub pending_plugins: Vec<Symbol>,
-    /// What PreFilter said, when it refused the pod.
+    /// The message of PreFilter, if it rejected the pod.
     pub pre_filter_message: String,
-    /// What PostFilter said.
+    /// The message of PostFilter.
     pub post_filter_message: String,
 }
 
 impl Diagnosis {
-    /// Remembers the plugin of a refusal.
+    /// Records the plugin of a rejection.
     pub fn add_plugin_status(&mut self, status: &Status) {
         if status.plugin().is_empty() {
             return;
@@ -186,7 +186,7 @@ impl Diagnosis {
         }
     }
 
-    /// The message about `nodes` nodes, as it goes into the pod's condition.
+    /// The message about `nodes` nodes, as written into the pod's condition.
     pub fn message(&self, nodes: usize) -> String {
         let mut message = match self.pre_filter_message.is_empty() {
             true => self.statuses.fit_message(nodes),
@@ -200,7 +200,7 @@ impl Diagnosis {
     }
 }
 
-/// Appends `plugin` unless it is there.
+/// Appends `plugin` unless it is in the list.
 pub fn add_once(plugins: &mut Vec<Symbol>, plugin: Symbol) {
     if !plugins.contains(&plugin) {
         plugins.push(plugin);

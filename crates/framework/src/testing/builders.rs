@@ -1,5 +1,5 @@
-//! Nodes and pods in one line: typed ones, whose builders are chained, and such as the API
-//! writes them, for what no builder sets.
+//! Nodes and pods in one line: typed ones with chained builders, and JSON as in the API for what no
+//! builder sets.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub fn pod(name: &str) -> Pod {
     .unwrap()
 }
 
-/// Changes of a node, to be chained.
+/// Chained changes of a node.
 pub trait NodeBuilder {
     /// Sets a label.
     fn label(self, key: &str, value: &str) -> Self;
@@ -51,7 +51,7 @@ impl NodeBuilder for Node {
     }
 }
 
-/// Changes of a pod, to be chained.
+/// Chained changes of a pod.
 pub trait PodBuilder {
     /// Sets a label.
     fn label(self, key: &str, value: &str) -> Self;
@@ -65,7 +65,7 @@ pub trait PodBuilder {
     fn started(self, seconds: i64) -> Self;
     /// Nominates it to a node.
     fn nominated(self, node: &str) -> Self;
-    /// Replaces parts of the spec by those of `spec`, written as the API has it.
+    /// Replaces parts of the spec by those of `spec`, written as in the API.
     fn spec(self, spec: Value) -> Self;
 }
 
@@ -124,8 +124,8 @@ pub fn sized_node(at: usize, allocatable: &str) -> Value {
     json!({"metadata": {"name": format!("n{at}")}, "status": {"allocatable": list(allocatable)}})
 }
 
-/// A pod with one container for each text: `init cpu=1`, `sidecar cpu=1` or `main cpu=1`, named
-/// by their place. The node may be empty; the UID is the name.
+/// A pod with one container for each text: `init cpu=1`, `sidecar cpu=1` or `main cpu=1`, named by
+/// their index. The node may be empty; the UID is the name.
 pub fn sized_pod(name: &str, node: &str, containers: &[&str]) -> Value {
     let mut spec = json!({"nodeName": node, "containers": [], "initContainers": []});
     for (at, text) in containers.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! A cluster at rest: what a cycle or the queue sees of it, and one plugin's extension points run
-//! over all of its nodes.
+//! A static cluster: what a cycle or the queue sees of it, and one plugin's extension points run on
+//! all of its nodes.
 
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Object, Pod, Time};
 use kubestep_config::FeatureGates;
 
-/// Everything a cycle's context is made of.
+/// Everything that a cycle's context consists of.
 #[derive(Default)]
 pub struct Cluster {
     /// The nodes with their pods, in the order given.
     pub snapshot: Snapshot,
-    /// All other objects, pods included.
+    /// All objects except nodes.
     pub objects: Objects,
     /// The feature gates.
     pub features: FeatureGates,
     /// Nominated pods.
     pub nominated: NominatedPods,
-    /// What plugins keep between cycles.
+    /// What plugins store between cycles.
     pub shared: Shared,
     /// The time.
     pub now: Time,
@@ -74,7 +74,7 @@ impl Cluster {
         }
     }
 
-    /// A cluster of nodes and pods as the API writes them.
+    /// A cluster of nodes and pods written as in the API.
     pub fn of(nodes: Vec<Value>, pods: Vec<Value>) -> Cluster {
         Cluster::new(nodes.into_iter().map(decoded), pods.into_iter().map(decoded))
     }
@@ -86,7 +86,7 @@ impl Cluster {
         self.snapshot = Snapshot::of(infos);
     }
 
-    /// What the queue sees.
+    /// The context of the queue.
     pub fn queue(&self) -> QueueContext<'_> {
         QueueContext {
             objects: &self.objects,
@@ -96,7 +96,7 @@ impl Cluster {
         }
     }
 
-    /// PreFilter's status, or else Filter's status on every node.
+    /// PreFilter's status if it fails, otherwise Filter's status on every node.
     pub fn filter(
         &self,
         plugin: &Arc<dyn Plugin>,
@@ -116,7 +116,7 @@ impl Cluster {
         statuses.iter().map(Status::message).collect()
     }
 
-    /// PreScore's status, or else the raw scores of all nodes.
+    /// PreScore's status if it fails, otherwise the raw scores of all nodes.
     pub fn raw_scores(
         &self,
         plugin: &Arc<dyn Plugin>,
@@ -130,7 +130,7 @@ impl Cluster {
         self.snapshot.iter().map(|node| plugin.score(&cx, &state, node)).collect()
     }
 
-    /// PreScore's status, or else the normalized scores of all nodes.
+    /// PreScore's status if it fails, otherwise the normalized scores of all nodes.
     pub fn scores(&self, plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> Result<Vec<i64>, Status> {
         let (cx, mut state) = (self.cx(pod), CycleState::default());
         let status = plugin.pre_score(&cx, &mut state, self.snapshot.order());
@@ -182,7 +182,7 @@ pub fn snapshot(mut nodes: Vec<NodeInfo>) -> Snapshot {
     Snapshot::of(nodes)
 }
 
-/// Fills in image states as the cache would after all nodes were added (C-010).
+/// Fills in image states as the cache would after all nodes were added.
 fn set_image_states(nodes: &mut [NodeInfo]) {
     let images = |node: &NodeInfo| -> Vec<(Symbol, i64)> {
         let images = node.node.iter().flat_map(|node| node.status.images.clone());

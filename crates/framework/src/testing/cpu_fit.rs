@@ -1,4 +1,4 @@
-//! A plugin that looks at CPU alone, for what needs a filter that depends on a node's pods.
+//! A plugin that checks CPU alone, for tests that need a filter that depends on a node's pods.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A host that writes down what it is asked and answers as it was told.
+//! A host that records requests and returns preset answers.
 
 use std::task::Poll;
 
@@ -12,7 +12,7 @@ use kubestep_api::{
     ResourceClaim,
 };
 
-/// What a [`FakeHost`] was asked.
+/// A request to a [`FakeHost`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Asked {
     /// To bind a pod to a node.
@@ -27,9 +27,9 @@ pub enum Asked {
     ReleaseClaim(NamespacedName, Symbol),
     /// To set a condition of a pod group.
     GroupCondition(NamespacedName, Condition),
-    /// To say which claim stands for a pod's extended resources.
+    /// To write which claim a pod's extended resources use.
     SetExtendedResourceClaim(NamespacedName, PodExtendedResourceClaimStatus),
-    /// To say what a pod's claims take of the node's own resources.
+    /// To write which node resources a pod's claims use.
     SetNodeResourceClaims(NamespacedName, Vec<NodeAllocatableResourceClaimStatus>),
     /// To update an object.
     Update(Object),
@@ -41,18 +41,18 @@ pub enum Asked {
     Extender(ExtenderCall),
 }
 
-/// A host that writes down what it is asked and agrees, but for what it was told to refuse.
+/// A host that records requests and accepts all except those it is set to refuse.
 #[derive(Default)]
 pub struct FakeHost {
-    /// What was asked, in order.
+    /// The requests, in order.
     pub asked: Vec<Asked>,
     /// Names of pods and objects for which every request fails with `refused`.
     pub refuse: Vec<Symbol>,
-    /// Names of pods that are gone: deleting one answers `false`.
+    /// Names of deleted pods: deleting one returns `false`.
     pub gone: Vec<Symbol>,
-    /// What the server has, later entries in place of earlier ones.
+    /// The objects on the server; later entries override earlier ones.
     pub stored: Vec<Object>,
-    /// Answers of extenders, used up from the front; without one the call fails.
+    /// Answers of extenders, consumed from the front; without one the call fails.
     pub extender_answers: Vec<Result<Value, String>>,
 }
 

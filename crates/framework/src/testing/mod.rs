@@ -1,11 +1,10 @@
-//! Small clusters for unit tests: objects written as JSON or built in one line,
-//! a snapshot and a context made of them, profiles of chosen plugins, a host that only
-//! writes down what it is asked.
+//! Small clusters for unit tests: objects written as JSON or built in one line, a snapshot and a
+//! context made of them, profiles of chosen plugins, a host that only records requests.
 //!
-//! The usual test of the scheduler: a [`Cluster`] of [`node`]s and [`pod`]s, a framework of
-//! the plugins concerned, and [`Cluster::cx`] for the pod in question. The usual test of a
-//! plugin: a [`Cluster`] ([`Cluster::of`] takes JSON), the [`plugin`] alone, and
-//! [`Cluster::filter`], [`Cluster::scores`] or [`Cluster::hint`].
+//! The usual test of the scheduler: a [`Cluster`] of [`node`]s and [`pod`]s, a framework of the
+//! plugins concerned, and [`Cluster::cx`] for the pod in question. The usual test of a plugin: a
+//! [`Cluster`] ([`Cluster::of`] takes JSON), the [`plugin`] alone, and [`Cluster::filter`],
+//! [`Cluster::scores`] or [`Cluster::hint`].
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // for tests only
 
@@ -36,7 +35,7 @@ pub fn key(text: &str) -> NamespacedName {
     NamespacedName::new(namespace.into(), name.into())
 }
 
-/// An object of any kind, written as the API has it (`kind` included).
+/// An object of any kind, written as in the API (`kind` included).
 pub fn object(json: Value) -> Object {
     let kind = Kind::by_name(json["kind"].as_str().unwrap()).unwrap();
     Object::deserialize_as(kind, json).unwrap()
@@ -47,12 +46,12 @@ pub fn decoded<T: DeserializeOwned>(json: Value) -> T {
     serde_json::from_value(json).expect("a well-formed object")
 }
 
-/// A pod with what is parsed from it.
+/// A pod with its parsed fields.
 pub fn info(pod: Pod) -> Arc<PodInfo> {
     Arc::new(PodInfo::new(Arc::new(pod)))
 }
 
-/// A pod as the API writes it, with what is parsed from it.
+/// A pod written as in the API, with its parsed fields.
 pub fn info_of(json: Value) -> Arc<PodInfo> {
     info(decoded(json))
 }

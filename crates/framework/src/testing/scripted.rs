@@ -1,5 +1,5 @@
-//! Plugins whose answers a test writes down, for what no plugin in tree does at the right
-//! moment: fail at a point, narrow the nodes, ask for other pods.
+//! Plugins whose answers a test sets, for what no in-tree plugin does when needed: fail at an
+//! extension point, narrow the nodes, activate other pods.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -16,30 +16,30 @@ use crate::status::Status;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs};
 
-/// A plugin that succeeds at all its points, but where it is told otherwise.
+/// A plugin that succeeds at all its extension points except where an answer is set.
 #[derive(Clone, Default)]
 pub struct Scripted {
     /// The name.
     pub name: &'static str,
     /// The points at which it runs.
     pub points: Vec<ExtensionPoint>,
-    /// What it says at points where it does not succeed.
+    /// The answers where it does not succeed.
     pub answers: Vec<(ExtensionPoint, Status)>,
     /// The nodes that PreFilter narrows to.
     pub narrows_to: Option<Vec<Symbol>>,
-    /// Whether what Filter says of a node may be kept for all pods.
+    /// Whether the answers of Filter about a node may be cached for all pods.
     pub has_key: bool,
-    /// What Normalize says.
+    /// The status of Normalize.
     pub normalize: Status,
-    /// What PreBindPreFlight says; Skip unless it is set.
+    /// The status of PreBindPreFlight; Skip if `None`.
     pub pre_flight: Option<Status>,
-    /// Whether PreBind may run beside that of others.
+    /// Whether PreBind may run in parallel.
     pub parallel: bool,
-    /// What AddPod says.
+    /// The status of AddPod.
     pub add_pod: Status,
-    /// The pod that it wants to be active, at every point from Reserve on.
+    /// The pod that it activates, at every point from Reserve on.
     pub activates: Option<NamespacedName>,
-    /// Where it was asked, as `Point pod`.
+    /// Its calls, as `Point pod`.
     pub log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -49,13 +49,13 @@ impl Scripted {
         Scripted { name, points: points.to_vec(), ..Scripted::default() }
     }
 
-    /// Answers so at a point.
+    /// Sets the answer at an extension point.
     pub fn says(mut self, point: ExtensionPoint, status: Status) -> Scripted {
         self.answers.push((point, status));
         self
     }
 
-    /// Where it was asked since the last call.
+    /// The calls since the last call of this function.
     pub fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.log.lock().unwrap())
     }
@@ -171,7 +171,7 @@ impl Plugin for Scripted {
 }
 
 thread_local! {
-    /// The plugins of the test that runs on this thread: factories cannot carry them.
+    /// The plugins of the test that runs on this thread: factories cannot capture them.
     static PLUGINS: RefCell<Vec<Scripted>> = const { RefCell::new(Vec::new()) };
 }
 

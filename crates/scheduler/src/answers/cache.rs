@@ -15,7 +15,7 @@ use kubestep_framework::record::column::Column;
 /// The most columns that are kept; the least recently used one is dropped first.
 const COLUMNS: usize = 512;
 
-/// Whose answers: profile, plugin, extension point, and what the plugin looks at in a pod.
+/// The key of a column: profile, plugin, extension point, and what the plugin looks at in a pod.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Key {
     pub profile: Symbol,
@@ -60,7 +60,7 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AnswerCache {
     entries: IndexMap<Key, Entry>,
-    /// Nodes in the order they changed; the first is number `first`.
+    /// Nodes in the order they changed; `first` is the number of the first entry.
     changed: Vec<NodeId>,
     first: u64,
 }
@@ -76,7 +76,7 @@ impl AnswerCache {
         self.entries.retain(|key, _| !plugins.contains(&key.plugin));
     }
 
-    /// Notes that nodes changed, in a cluster of `nodes` nodes.
+    /// Logs that nodes changed, in a cluster of `nodes` nodes.
     pub fn note(&mut self, changed: &[NodeId], nodes: usize) {
         self.changed.extend_from_slice(changed);
         // A column that is so far behind is cheaper to compute again.

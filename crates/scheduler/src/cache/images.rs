@@ -1,4 +1,4 @@
-//! Which images are on which nodes (C-010).
+//! Which images are on which nodes.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use kubestep_api::Node;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::ImageState;
 
-/// All image names of the cluster: how large, and on how many nodes.
+/// The images of all nodes: the size of each, and the number of nodes that have it.
 #[derive(Clone, Default, Debug)]
 pub struct Images {
     by_name: HashMap<Symbol, ImageState>,
 }
 
 impl Images {
-    /// Counts the images of a node in. The size of an image is that of the first node seen
-    /// with it.
+    /// Counts the images of a node. The size of an image is the one that the first node with it
+    /// reports.
     pub fn add_node(&mut self, node: &Node) {
         for (name, size) in names(node) {
             let entry = self.by_name.entry(name);
@@ -24,7 +24,7 @@ impl Images {
         }
     }
 
-    /// Counts the images of a node out that was counted in.
+    /// Subtracts the images of a node that was counted.
     pub fn remove_node(&mut self, node: &Node) {
         for (name, _) in names(node) {
             let Some(image) = self.by_name.get_mut(&name) else { continue };
@@ -35,13 +35,14 @@ impl Images {
         }
     }
 
-    /// The images of a node with how many nodes have each right now, sorted by name.
+    /// The images of a node, sorted by name, each with the number of nodes that have it now.
     pub fn states(&self, node: &Node) -> Arc<[ImageState]> {
         names(node).iter().filter_map(|(name, _)| self.by_name.get(name).copied()).collect()
     }
 }
 
-/// The names of a node's images, sorted and each once, with the size of the first so named.
+/// The names of a node's images, sorted and without duplicates, each with the size of the first
+/// entry of that name.
 fn names(node: &Node) -> Vec<(Symbol, i64)> {
     let images = node.status.images.iter();
     let named = images.flat_map(|image| image.names.iter().map(|name| (*name, image.size_bytes)));

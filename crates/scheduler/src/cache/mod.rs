@@ -1,7 +1,6 @@
-//! The scheduler's own picture of nodes and bound pods, with pods assumed before their
-//! binding is confirmed.
+//! The scheduler's cache: nodes, bound pods, and assumed pods whose binding is not confirmed yet.
 //!
-//! Upstream: `pkg/scheduler/backend/cache/cache.go` (C-001…012).
+//! Upstream: `pkg/scheduler/backend/cache/cache.go`. Assumed pods do not expire, as in 1.36.
 
 mod images;
 mod node_tree;
@@ -31,15 +30,15 @@ struct PodState {
 /// Nodes and the pods on them.
 #[derive(Clone, Default, Debug)]
 pub struct Cache {
-    /// By slot. A slot stays with its name until the snapshot has dropped the node.
+    /// By slot. A slot keeps its node name until the snapshot has dropped the node.
     nodes: Vec<Option<Arc<NodeInfo>>>,
     slots: Arc<HashMap<Symbol, NodeId>>,
     free: Vec<NodeId>,
     tree: Arc<NodeTree>,
     images: Images,
     pods: Shards<Symbol, PodState>,
-    /// Slots whose node is gone, or only a ghost, with the names they were for: to be given up
-    /// as soon as the snapshot can do without.
+    /// Slots of deleted nodes and ghosts with their former names. They are freed once the snapshot
+    /// no longer uses them.
     vanished: BTreeMap<NodeId, Symbol>,
     /// Slots that changed since the last refresh of the snapshot, in order of change.
     changed: Vec<NodeId>,
@@ -47,7 +46,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Adds or replaces a node; pods that waited for it are found on it (C-009).
+    /// Adds or replaces a node. Pods that were bound to that name earlier are on it.
     pub fn add_node(&mut self, node: Arc<Node>) {
         self.put_node(node, |tree, _, new| tree.add(new));
     }
@@ -71,10 +70,10 @@ impl Cache {
         self.node_mut(id).set_node(node);
     }
 
-    /// Removes a node; while pods are on it, a ghost stays (C-009).
+    /// Removes a node. While pods are on it, it stays as a ghost: an entry without a node object.
     ///
     /// # Errors
-    /// It is not there, or not where its zone label says.
+    /// The node is not in the cache, or not in the zone that its labels name.
     pub fn remove_node(&mut self, node: &Node) -> Result<(), String> {
         let name = node.metadata.name;
         let missing = || format!("node {name} is not found");
@@ -92,10 +91,10 @@ impl Cache {
         Ok(())
     }
 
-    /// Puts a pod on its node before the binding is confirmed (C-003).
+    /// Puts a pod on its node before the binding is confirmed.
     ///
     /// # Errors
-    /// The pod is in the cache already.
+    /// The pod is already in the cache.
     pub fn assume_pod(&mut self, pod: Arc<PodInfo>) -> Result<(), String> {
         if self.pods.contains_key(&pod.uid()) {
             let (uid, key) = (pod.uid(), pod.key());
@@ -105,7 +104,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Takes an assumed pod back (C-004). A pod that is not there is no error.
+    /// Removes an assumed pod. An unknown pod is not an error.
     ///
     /// # Errors
     /// The pod is assumed on another node, or not assumed at all.
@@ -125,11 +124,11 @@ impl Cache {
         Ok(())
     }
 
-    /// Adds a bound pod, confirming it if it was assumed (C-005).
+    /// Adds a bound pod. If it was assumed, this confirms it.
     pub fn add_pod(&mut self, pod: Arc<PodInfo>) {
         let known = self.pods.get(&pod.uid()).map(|state| state.assumed);
         match known {
-            Some(false) => {} // already there: upstream only logs it
+            Some(false) => {} // already added: upstream only logs it
             Some(true) => {
                 self.take_pod(pod.uid());
                 self.insert_pod(pod, false);
@@ -138,10 +137,10 @@ impl Cache {
         }
     }
 
-    /// Replaces a bound pod, which may have a new UID (C-006).
+    /// Replaces a bound pod. The new object may have another UID.
     ///
     /// # Errors
-    /// It is not there, or only assumed.
+    /// The pod is not in the cache, or it is only assumed.
     pub fn update_pod(&mut self, old: &Pod, pod: Arc<PodInfo>) -> Result<(), String> {
         let (uid, key) = (old.metadata.uid, old.full_name());
         match self.pods.get(&uid) {
@@ -159,10 +158,10 @@ impl Cache {
         }
     }
 
-    /// Removes a pod, bound or assumed (C-007).
+    /// Removes a pod, bound or assumed.
     ///
     /// # Errors
-    /// It is not there.
+    /// The pod is not in the cache.
     pub fn remove_pod(&mut self, pod: &Pod) -> Result<Arc<PodInfo>, String> {
         let uid = pod.metadata.uid;
         self.take_pod(uid).ok_or_else(|| {
@@ -173,7 +172,7 @@ impl Cache {
         })
     }
 
-    /// Whether the pod is assumed (C-008).
+    /// Whether the pod is assumed.
     pub fn is_assumed(&self, uid: Symbol) -> bool {
         self.pods.get(&uid).is_some_and(|state| state.assumed)
     }
@@ -183,22 +182,22 @@ impl Cache {
         self.pods.get(&uid).map(|state| &state.pod)
     }
 
-    /// Number of nodes, ghosts included (C-012).
+    /// Number of nodes, including ghosts.
     pub fn node_count(&self) -> usize {
         self.nodes.iter().flatten().count()
     }
 
-    /// Number of pods, assumed ones included.
+    /// Number of pods, including assumed ones.
     pub fn pod_count(&self) -> usize {
         self.pods.len()
     }
 
-    /// All nodes, ghosts included, by slot.
+    /// All nodes by slot, including ghosts.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<NodeInfo>> {
         self.nodes.iter().flatten()
     }
 
-    /// The slots that changed since the snapshot was brought up to date, with the nodes in them.
+    /// The slots that changed since the last refresh of the snapshot, with their nodes.
     pub fn changed(&self) -> impl Iterator<Item = (NodeId, Option<&Arc<NodeInfo>>)> {
         let mut changed = self.changed.clone();
         changed.sort_unstable();
@@ -211,7 +210,8 @@ impl Cache {
         self.nodes.get(id.index())?.as_ref()
     }
 
-    /// Counts every pod anew under other feature gates (RES-008). All keep their places.
+    /// Recomputes the requests of all pods after the feature gates changed, because some gates
+    /// decide what a pod counts for on its node. All slots stay the same.
     pub fn recount(&mut self, features: &FeatureGates) {
         for at in 0..self.nodes.len() {
             let held = self.nodes[at].as_ref().map_or(&[][..], |node| &node.pods);
@@ -245,7 +245,7 @@ impl Cache {
         Some(state.pod)
     }
 
-    /// The slot of a name, a new one if it has none; it holds at least an empty node after.
+    /// The slot of a node name, allocated if needed. Afterwards it holds at least an empty node.
     fn slot(&mut self, name: Symbol) -> NodeId {
         let known = self.slots.get(&name).copied();
         let id = known.or_else(|| self.free.pop()).unwrap_or_else(|| {
@@ -259,7 +259,7 @@ impl Cache {
         id
     }
 
-    /// The node in a slot for writing: it counts as changed.
+    /// Mutable access to the node in a slot, which marks it as changed.
     fn node_mut(&mut self, id: NodeId) -> &mut NodeInfo {
         self.generation += 1;
         self.changed.push(id);

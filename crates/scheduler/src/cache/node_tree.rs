@@ -1,4 +1,4 @@
-//! The node order: nodes by zone, zones taken in turn (C-020…023).
+//! The node order: nodes by zone, round robin over the zones.
 //!
 //! Upstream: `pkg/scheduler/backend/cache/node_tree.go`.
 
@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use kubestep_api::Node;
 use kubestep_api::intern::Symbol;
 
-/// Region and zone of a node, as one key; both empty when it has neither.
+/// Region and zone of a node, together the key of its group; both are empty without labels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Zone {
     region: Symbol,
@@ -15,7 +15,8 @@ struct Zone {
 }
 
 impl Zone {
-    /// The old labels take precedence over the current ones (C-020).
+    /// The deprecated zone labels (`failure-domain.beta.kubernetes.io/…`) take precedence over
+    /// `topology.kubernetes.io/…`.
     fn of(node: &Node) -> Zone {
         let labels = &node.metadata.labels;
         let label = |old: &str, current: &str| {
@@ -31,11 +32,11 @@ impl Zone {
     }
 }
 
-/// Names of nodes by zone, zones and names in the order they came.
+/// Names of nodes by zone; zones and names in the order they were added.
 #[derive(Clone, Default, Debug)]
 pub struct NodeTree {
     zones: Vec<(Zone, Vec<Symbol>)>,
-    /// The names of all zones, to see at once whether one is there.
+    /// Every (zone, name) pair, for a fast lookup.
     members: HashSet<(Zone, Symbol)>,
 }
 
@@ -45,7 +46,7 @@ impl NodeTree {
         self.members.len()
     }
 
-    /// Adds a node at the end of its zone; one that is there already stays where it is.
+    /// Adds a node at the end of its zone. A known node keeps its position.
     pub fn add(&mut self, node: &Node) {
         let (zone, name) = (Zone::of(node), node.metadata.name);
         let at = match self.zones.iter().position(|(other, _)| *other == zone) {
@@ -60,8 +61,8 @@ impl NodeTree {
         }
     }
 
-    /// Removes a node from the zone that `node` names; a zone left empty goes too. `false` if
-    /// it was not there (C-023).
+    /// Removes a node from the zone that the labels of `node` name, and the zone if it is empty
+    /// then. `false` if the node is not in that zone.
     pub fn remove(&mut self, node: &Node) -> bool {
         let (zone, name) = (Zone::of(node), node.metadata.name);
         if !self.members.remove(&(zone, name)) {
@@ -82,7 +83,7 @@ impl NodeTree {
         self.add(new);
     }
 
-    /// All names: the first of each zone, then the second of each, and so on (C-022).
+    /// All names: the first of each zone, then the second of each, and so on.
     pub fn list(&self) -> Vec<Symbol> {
         let deepest = self.zones.iter().map(|(_, names)| names.len()).max().unwrap_or(0);
         let mut list = Vec::with_capacity(self.members.len());

@@ -1,6 +1,6 @@
-//! Bringing the snapshot up to date with the cache, in proportion to what changed.
+//! Updates the snapshot from the cache. The cost is proportional to what changed.
 //!
-//! Upstream: `UpdateSnapshot` in `pkg/scheduler/backend/cache/cache.go` (C-030…035).
+//! Upstream: `UpdateSnapshot` in `pkg/scheduler/backend/cache/cache.go`.
 
 use std::sync::Arc;
 
@@ -8,17 +8,18 @@ use crate::cache::Cache;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::snapshot::{Listed, Snapshot};
 
-/// What of the snapshot's lists is out of date.
+/// Which of the snapshot's lists are out of date.
 #[derive(Default)]
 struct Stale {
-    /// Nodes came or went.
+    /// Nodes were added or deleted.
     order: bool,
-    /// Nodes that came to belong to other lists than before.
+    /// Nodes whose membership in the lists of nodes with affinity, anti-affinity or volume claims
+    /// may have changed.
     listed: Vec<NodeId>,
 }
 
 impl Cache {
-    /// Brings `snapshot` up to date. Gives the slots that changed, in order.
+    /// Updates `snapshot` and returns the slots that changed, in order.
     pub fn update_snapshot(&mut self, snapshot: &mut Snapshot) -> Vec<NodeId> {
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
@@ -40,14 +41,15 @@ impl Cache {
         changed
     }
 
-    /// Takes one node over; ghosts are skipped (C-030).
+    /// Copies one node into the snapshot; ghosts are skipped.
     fn refresh_node(&mut self, snapshot: &mut Snapshot, id: NodeId, stale: &mut Stale) {
         let Some(info) = &self.nodes[id.index()] else { return };
         let Some(node) = &info.node else {
             self.vanished.insert(id, info.name);
             return;
         };
-        // The image counts are those of this moment and stay so until the node changes (C-011).
+        // As upstream, the image counts are those of this moment. They do not change when another
+        // node gets the image, only when this node is copied again.
         let image_states = self.images.states(node);
         let info = Arc::new(NodeInfo { image_states, ..NodeInfo::clone(info) });
         let before = snapshot.get(id).map(|before| Listed::of(before));
@@ -55,13 +57,12 @@ impl Cache {
             stale.order = true;
         }
         if before.unwrap_or_default() != Listed::of(&info) {
-            stale.listed.push(id); // C-031
+            stale.listed.push(id);
         }
         snapshot.set_node(id, Some(info));
     }
 
-    /// Drops nodes that are gone or ghosts from the snapshot (C-032). Says whether there were
-    /// any.
+    /// Drops deleted nodes and ghosts from the snapshot. `true` if there were any.
     fn drop_vanished(&mut self, snapshot: &mut Snapshot) -> bool {
         let mut dropped = false;
         for id in self.vanished.keys() {
@@ -74,7 +75,7 @@ impl Cache {
         dropped
     }
 
-    /// Gives up slots that nobody needs any more.
+    /// Frees the slots that the snapshot no longer uses.
     fn free_slots(&mut self, snapshot: &Snapshot) {
         let vanished = std::mem::take(&mut self.vanished);
         for (id, name) in vanished {
@@ -88,7 +89,7 @@ impl Cache {
             Arc::make_mut(&mut self.slots).remove(&name);
             self.free.push(id);
         }
-        // Slots are handed out again in a fixed order.
+        // Freed slots are reused in a fixed order.
         self.free.sort_unstable_by(|a, b| b.cmp(a));
     }
 

@@ -1,4 +1,4 @@
-//! What the cache takes and refuses, in upstream's words (C-003…C-011).
+//! What the cache accepts and rejects, with upstream's error texts.
 
 use super::*;
 use kubestep_framework::snapshot::Snapshot;
@@ -8,7 +8,7 @@ fn on(name: &str, node: &str) -> Arc<PodInfo> {
     info(pod(name).on(node))
 }
 
-/// How many pods the cache has on each node, ghosts included.
+/// How many pods the cache has on each node, including ghosts.
 fn counts(cache: &Cache) -> Vec<(&'static str, usize)> {
     cache.nodes().map(|node| (node.name.as_str(), node.pods.len())).collect()
 }
@@ -52,7 +52,7 @@ fn a_bound_pod_confirms_or_corrects_the_assumed_one() {
     cache.assume_pod(on("b", "n1")).unwrap();
     cache.add_pod(on("b", "n2"));
     assert_eq!(counts(&cache), [("n1", 1), ("n2", 1)]);
-    // A pod that was added already stays where it was.
+    // A pod that was already added stays on its node.
     cache.add_pod(on("b", "n1"));
     assert_eq!(counts(&cache), [("n1", 1), ("n2", 1)]);
 }
@@ -128,7 +128,7 @@ fn a_cluster_that_goes_on_changing_takes_no_more_slots_than_it_has_nodes() {
         cache.add_node(Arc::new(node(&name)));
         cache.add_pod(on("a", &name));
         cache.update_snapshot(&mut snapshot);
-        // The node goes before its pod, and another pod never has a node.
+        // The node is removed before its pod, and another pod never has a node.
         cache.remove_node(&node(&name)).unwrap();
         cache.add_pod(on("b", &orphan));
         cache.update_snapshot(&mut snapshot);

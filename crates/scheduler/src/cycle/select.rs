@@ -1,9 +1,9 @@
-//! Which node wins among the scored: what upstream's heap yields (S-019), unless ties are to
-//! be broken otherwise.
+//! Which scored node wins: the one that upstream's heap yields, unless another tie break is set.
+//! Upstream: `selectHost` in `schedule_one.go`.
 //!
-//! Among equal totals the winner depends on how Go's `container/heap` moves elements. Who wins
-//! is known without moving any; the order of the others is asked for by batching alone, and
-//! seldom, so they are put in order only then, move by move as upstream's heap does it.
+//! Among equal totals the winner depends on how Go's `container/heap` moves elements. The winner
+//! can be computed without moving any. Only batching needs the order of the other nodes, and
+//! rarely, so they are sorted only then, with the same moves as upstream's heap.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, NodeNames};
 use kubestep_framework::tie_break::{TieBreak, place};
 
-/// The position that wins among those with the best total, `tied`, which rise. `None` if there
-/// is none.
+/// The winning position among those with the best total, `tied`, in ascending order. `None` if it
+/// is empty.
 pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<usize> {
     match tie_break {
         TieBreak::Upstream => tied.iter().copied().reduce(first_in_tree),
@@ -22,12 +22,12 @@ pub(crate) fn winner(tied: &[usize], tie_break: TieBreak, cycle: u64) -> Option<
     }
 }
 
-/// Of two places in a binary heap, the one before the other in the order parent, left, right.
+/// Of two positions in a binary heap, the first in the order parent, left, right.
 ///
-/// While a heap is built, a child rises only past a parent that is worse, and a right one only
-/// past a left one that is worse. So of equals the one above rises, or the one on the left.
+/// While a heap is built, a child moves up only past a parent that is worse, and a right child only
+/// past a left one that is worse. So among equals the one higher up wins, or the one on the left.
 fn first_in_tree(a: usize, b: usize) -> usize {
-    // Counted from 1, the bits after the first are the way down from the root.
+    // Counted from 1, the bits after the first are the path down from the root.
     let (one, other) = (a + 1, b + 1);
     let (depth, other_depth) = (one.ilog2(), other.ilog2());
     let level = depth.min(other_depth);
@@ -36,7 +36,7 @@ fn first_in_tree(a: usize, b: usize) -> usize {
     if is_first { a } else { b }
 }
 
-/// The nodes of a cycle that did not win, best first: put in order when the first is asked for.
+/// The nodes of a cycle that did not win, best first; sorted when the first is requested.
 #[derive(Clone)]
 pub(crate) struct Others(Arc<Stage>);
 
@@ -54,7 +54,7 @@ struct Nodes {
     names: Arc<NodeNames>,
 }
 
-/// What the order follows from.
+/// What the order is computed from.
 #[derive(Clone)]
 struct Scored {
     totals: Vec<i64>,
@@ -64,7 +64,7 @@ struct Scored {
 }
 
 impl Others {
-    /// Those of a cycle that scored its feasible nodes. `None` if there are no others.
+    /// The nodes that did not win in a cycle that scored. `None` if there are none.
     pub fn of(record: &CycleRecord) -> Option<Others> {
         let nodes = Nodes { ids: record.feasible.clone(), names: record.nodes.clone() };
         let scored = Scored {
@@ -121,12 +121,12 @@ impl Scored {
     }
 }
 
-/// Positions of nodes with their totals, best first out.
+/// Positions of nodes with their totals; pops the best first.
 #[derive(Clone)]
 struct ScoreHeap(Vec<(i64, usize)>);
 
 impl ScoreHeap {
-    /// A heap over all positions of `totals`, built as `heap.Init` does.
+    /// A heap over all positions of `totals`, built like `heap.Init`.
     fn new(totals: &[i64]) -> ScoreHeap {
         let mut heap = ScoreHeap(totals.iter().copied().zip(0..).collect());
         for at in (0..totals.len() / 2).rev() {
@@ -135,7 +135,7 @@ impl ScoreHeap {
         heap
     }
 
-    /// Takes the best position out.
+    /// Pops the best position.
     fn pop(&mut self) -> Option<usize> {
         let last = self.0.len().checked_sub(1)?;
         self.0.swap(0, last);

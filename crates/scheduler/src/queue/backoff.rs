@@ -1,6 +1,6 @@
-//! The backoff queue: pods that will be retried, each at its time.
+//! The backoff queue: pods that are retried after their backoff.
 //!
-//! Upstream: `pkg/scheduler/backend/queue/backoff_queue.go` (Q-002, Q-040…045).
+//! Upstream: `pkg/scheduler/backend/queue/backoff_queue.go`.
 
 use std::sync::Arc;
 
@@ -9,11 +9,13 @@ use crate::queue::settings::QueueSettings;
 use kubestep_api::Time;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 
-/// Backoff ends and flushes are aligned to whole seconds, in microseconds.
+/// Expirations and flushes are aligned to whole seconds, so that pods of the same second can be
+/// ordered by the queue sort plugin; in microseconds.
 const WINDOW: i64 = 1_000_000;
 
 impl QueueSettings {
-    /// How long a pod waits after its `count`th failure, in microseconds.
+    /// The backoff after the `count`th failure, in microseconds: the initial backoff, doubled with
+    /// each failure up to the maximum.
     pub fn backoff_duration(&self, count: u32) -> i64 {
         let Some(shift) = count.checked_sub(1) else { return 0 };
         if self.initial_backoff > self.max_backoff.checked_shr(shift).unwrap_or(0) {
@@ -22,7 +24,8 @@ impl QueueSettings {
         self.initial_backoff.checked_shl(shift).unwrap_or(0)
     }
 
-    /// When the pod's backoff ends; `None` if it has none.
+    /// When the pod's backoff ends; `None` if it has none. Errors and rejections are counted
+    /// separately.
     pub fn backoff_expiration(&self, pod: &QueuedPod) -> Option<Time> {
         let count = match pod.consecutive_errors {
             0 => pod.unschedulable_count,
@@ -35,13 +38,13 @@ impl QueueSettings {
         Some(self.align(Time(end)))
     }
 
-    /// Whether the pod must still wait.
+    /// Whether the pod is still backing off.
     pub fn is_backing_off(&self, pod: &QueuedPod, now: Time) -> bool {
         pod.backoff_expiration.is_some_and(|end| end >= self.align(now))
     }
 
-    /// The first instant at which a pod with this expiration waits no more. The second of
-    /// the expiration itself still counts as waiting.
+    /// The first instant at which a pod with this expiration is no longer backing off. As upstream,
+    /// it still is throughout the second of the expiration itself.
     pub fn backoff_release(&self, expiration: Time) -> Time {
         let step = if self.pop_from_backoff { WINDOW } else { 1 };
         Time(expiration.0.saturating_add(step))
@@ -55,18 +58,18 @@ impl QueueSettings {
     }
 }
 
-/// Two heaps: pods that plugins rejected, and pods that came back with an error.
+/// Two heaps: pods that plugins rejected, and pods whose attempt failed with an error.
 #[derive(Clone, Default)]
 pub(super) struct BackoffQueue {
     rejected: Arc<Heap>,
     failed: Arc<Heap>,
 }
 
-/// The orders of both heaps. Each puts the earliest expiration first; among rejected pods
-/// of the same second the queue sort plugin decides, if pods may be popped from here.
+/// The orders of both heaps: by expiration. If pods may be popped from backoff, the queue sort
+/// plugin orders rejected pods of the same second.
 #[derive(Clone, Copy)]
 pub(super) struct BackoffOrder<'a> {
-    /// The order of the active queue, when pods may be popped ahead of time.
+    /// The order of the active queue, if pods may be popped from backoff.
     pub(super) tie: Option<Less<'a>>,
 }
 
@@ -84,27 +87,27 @@ fn by_expiration(a: &QueuedPod, b: &QueuedPod) -> bool {
 }
 
 impl BackoffQueue {
-    /// How many pods there are.
+    /// Number of pods.
     pub(super) fn len(&self) -> usize {
         self.rejected.len() + self.failed.len()
     }
 
-    /// Whether a pod could be popped ahead of its time, if that is allowed.
+    /// Whether there is a pod that may be popped before its backoff ends.
     pub(super) fn has_early(&self) -> bool {
         self.rejected.len() > 0
     }
 
-    /// The pod of that key.
+    /// The pod with that key.
     pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
         self.rejected.get(key).or_else(|| self.failed.get(key))
     }
 
-    /// Whether there is a pod of that key.
+    /// Whether there is a pod with that key.
     pub(super) fn contains(&self, key: NamespacedName) -> bool {
         self.rejected.contains(key) || self.failed.contains(key)
     }
 
-    /// Adds a pod to the heap it belongs to, and sees to it that it is not in the other.
+    /// Adds a pod to its heap and removes its key from the other.
     pub(super) fn add(&mut self, pod: Arc<QueuedPod>, order: BackoffOrder<'_>) {
         let key = pod.key();
         let failed = pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty();
@@ -122,7 +125,7 @@ impl BackoffQueue {
         }
     }
 
-    /// Puts a changed pod in the place of the one of its key.
+    /// Replaces the pod with the same key.
     pub(super) fn replace(&mut self, pod: QueuedPod, order: BackoffOrder<'_>) {
         let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
         let (heap, less): (_, Less<'_>) = match self.rejected.contains(pod.key()) {
@@ -132,7 +135,7 @@ impl BackoffQueue {
         Arc::make_mut(heap).add_or_update(Arc::new(pod), less);
     }
 
-    /// Takes the pod of that key out.
+    /// Removes the pod with that key.
     pub(super) fn remove(
         &mut self,
         key: NamespacedName,
@@ -148,8 +151,8 @@ impl BackoffQueue {
         None
     }
 
-    /// Takes the first rejected pod out, whether its backoff is over or not. Pods that came
-    /// back with an error are never taken ahead of time.
+    /// Pops the first rejected pod, whether or not its backoff is over. Pods that failed with an
+    /// error are never popped early.
     pub(super) fn pop_early(&mut self, order: BackoffOrder<'_>) -> Option<Arc<QueuedPod>> {
         if self.rejected.len() == 0 {
             return None;
@@ -157,7 +160,8 @@ impl BackoffQueue {
         Arc::make_mut(&mut self.rejected).pop(&|a, b| order.rejected(a, b))
     }
 
-    /// Takes all pods out whose backoff is over: first the rejected, then the failed.
+    /// Removes all pods whose backoff is over: first the rejected ones, then those that failed with
+    /// an error.
     pub(super) fn pop_completed(
         &mut self,
         settings: &QueueSettings,
@@ -176,7 +180,7 @@ impl BackoffQueue {
         heaps.iter().filter_map(|heap| heap.peek()?.backoff_expiration).min()
     }
 
-    /// All pods in the order of their heaps: the rejected, then the failed.
+    /// All pods in heap order: first the rejected ones, then those that failed with an error.
     pub(super) fn in_order(&self, order: BackoffOrder<'_>) -> Vec<&QueuedPod> {
         let mut pods = self.rejected.in_order(&|a, b| order.rejected(a, b));
         pods.extend(self.failed.in_order(&by_expiration));
@@ -246,7 +250,7 @@ mod tests {
         assert_eq!(seconds, [1, 2, 4, 8, 10, 10]);
     }
 
-    /// Upstream's TestBackoffQueue_getBackoffTime; ends are cut to the second.
+    /// Upstream's TestBackoffQueue_getBackoffTime; expirations are truncated to the second.
     #[test]
     fn expirations() {
         let second = 1_000_000;
@@ -304,8 +308,8 @@ mod tests {
         }
     }
 
-    /// Upstream's TestBackoffQueueOrdering, the second half of which runs on the aligned
-    /// expirations that the first has left behind.
+    /// Upstream's TestBackoffQueueOrdering. Its second half runs on the aligned expirations that
+    /// the first half leaves behind.
     #[test]
     fn priority_orders_pods_of_one_second() {
         let second = 1_000_000;
@@ -323,7 +327,7 @@ mod tests {
         assert_eq!(completed(false, &pods), expected);
     }
 
-    /// adding to one heap takes the pod out of the other.
+    /// Adding to one heap removes the pod from the other.
     #[test]
     fn a_pod_is_in_one_heap_only() {
         let order = BackoffOrder { tie: None };

@@ -1,7 +1,7 @@
-//! How pods get into the active queue, the backoff queue and the unschedulable pods.
+//! Adding pods to the active queue, the backoff queue and the unschedulable pods.
 //!
-//! Upstream: `Add`, `moveToActiveQ`, `moveToBackoffQ`, `runPreEnqueuePlugins` and the flushes
-//! in `pkg/scheduler/backend/queue/scheduling_queue.go` (Q-020…022, Q-030…034, Q-045).
+//! Upstream: `Add`, `moveToActiveQ`, `moveToBackoffQ`, `runPreEnqueuePlugins` and the flushes in
+//! `pkg/scheduler/backend/queue/scheduling_queue.go`.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use kubestep_config::ExtensionPoint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::status::node_statuses::add_once;
 
-/// Labels of a new pod's way into the active queue, at which its nomination is noted.
+/// Event labels with which a new pod enters the active queue. Its own nomination is recorded then.
 const NEW_POD_LABELS: [&str; 2] = ["UnschedulablePodAdd", "UnschedulablePodUpdate"];
 
 impl SchedulingQueue {
-    /// Adds a new pod.
+    /// Adds a new pod.
     pub fn add(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>) {
         self.now = cx.now;
         self.add_new(cx, pod, Cause::event("UnschedulablePodAdd"));
@@ -28,7 +28,7 @@ impl SchedulingQueue {
         self.move_to_active(cx, pod, from, cause);
     }
 
-    /// Moves all pods whose backoff is over into the active queue.
+    /// Moves all pods whose backoff is over into the active queue.
     pub fn flush_backoff_completed(&mut self, cx: &QueueContext<'_>) {
         self.now = cx.now;
         let completed = with_orders!(self, |_less, order| {
@@ -40,8 +40,8 @@ impl SchedulingQueue {
         }
     }
 
-    /// Puts the pod into the active queue, or, if a PreEnqueue plugin holds it, among the
-    /// unschedulable pods. Says where it is now.
+    /// Moves the pod into the active queue or, if a PreEnqueue plugin gates it, to the
+    /// unschedulable pods. Returns the queue that it is in now.
     pub(super) fn move_to_active(
         &mut self,
         cx: &QueueContext<'_>,
@@ -49,8 +49,8 @@ impl SchedulingQueue {
         from: QueueName,
         cause: Cause,
     ) -> QueueName {
-        // Pods in backoff passed PreEnqueue when they got there, if they may leave it early; a
-        // new one of the same name did not.
+        // If pods may be popped from backoff, they passed PreEnqueue on the way in. A new pod of
+        // the same name did not.
         let is_new = NEW_POD_LABELS.contains(&cause.event.as_str());
         if is_new || from != QueueName::Backoff || !self.settings.pop_from_backoff {
             self.run_pre_enqueue(cx, &mut pod);
@@ -76,8 +76,8 @@ impl SchedulingQueue {
         QueueName::Active
     }
 
-    /// Puts the pod into the backoff queue, or, if a PreEnqueue plugin holds it, among the
-    /// unschedulable pods. Says where it is now.
+    /// Moves the pod into the backoff queue or, if a PreEnqueue plugin gates it, to the
+    /// unschedulable pods. Returns the queue that it is in now.
     pub(super) fn move_to_backoff(
         &mut self,
         cx: &QueueContext<'_>,
@@ -98,8 +98,7 @@ impl SchedulingQueue {
         QueueName::Backoff
     }
 
-    /// Puts the pod among the unschedulable pods, where it counts as gated if a plugin holds
-    /// it.
+    /// Adds the pod to the unschedulable pods; it counts as gated if a plugin gates it.
     pub(super) fn put_unschedulable(
         &mut self,
         pod: QueuedPod,
@@ -122,8 +121,8 @@ impl SchedulingQueue {
         }
     }
 
-    /// Asks the PreEnqueue plugins of the pod's profile, the one that held it so far first,
-    /// up to the first that refuses (Q-030…032).
+    /// Runs the PreEnqueue plugins of the pod's profile, starting with the one that gates it so
+    /// far, up to the first that does not succeed.
     fn run_pre_enqueue(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
         let Some(plugins) = self.plugins.gates.get(&pod.info.pod.spec.scheduler_name) else {
             pod.gating_plugin = None;

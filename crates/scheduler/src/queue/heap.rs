@@ -1,7 +1,7 @@
-//! A binary heap of queued pods with an index by key, step for step as Go's
-//! `container/heap` moves its elements, because that decides between pods of equal rank.
+//! A binary heap of queued pods with an index by key. It makes exactly the moves of Go's
+//! `container/heap`, because they decide the order of pods of equal rank.
 //!
-//! Upstream: `pkg/scheduler/backend/heap/heap.go`.
+//! Upstream: `pkg/scheduler/backend/heap/heap.go`.
 
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use kubestep_framework::pod::{NamespacedName, QueuedPod};
 /// Whether the first pod comes before the second.
 pub(super) type Less<'a> = &'a dyn Fn(&QueuedPod, &QueuedPod) -> bool;
 
-/// The heap. Every operation that moves elements is told the order, which must always be
-/// the same one.
+/// The heap. Every operation that moves elements takes the order, which must always be the same.
 #[derive(Clone, Default)]
 pub(super) struct Heap {
     pods: Vec<Arc<QueuedPod>>,
@@ -21,17 +20,17 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    /// How many pods there are.
+    /// Number of pods.
     pub(super) fn len(&self) -> usize {
         self.pods.len()
     }
 
-    /// The pod of that key.
+    /// The pod with that key.
     pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
         self.pods.get(*self.index.get(&key)?)
     }
 
-    /// Whether there is a pod of that key.
+    /// Whether there is a pod with that key.
     pub(super) fn contains(&self, key: NamespacedName) -> bool {
         self.index.contains_key(&key)
     }
@@ -41,7 +40,7 @@ impl Heap {
         self.pods.first()
     }
 
-    /// Adds a pod, or replaces the one of the same key and fixes its position.
+    /// Adds a pod, or replaces the one with the same key and fixes its position.
     pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPod>, less: Less<'_>) {
         match self.index.get(&pod.key()).copied() {
             Some(at) => {
@@ -57,7 +56,7 @@ impl Heap {
         }
     }
 
-    /// Takes the first pod out.
+    /// Pops the first pod.
     pub(super) fn pop(&mut self, less: Less<'_>) -> Option<Arc<QueuedPod>> {
         let last = self.pods.len().checked_sub(1)?;
         self.swap(0, last);
@@ -65,7 +64,7 @@ impl Heap {
         self.take_last()
     }
 
-    /// Takes the pod of that key out.
+    /// Removes the pod with that key.
     pub(super) fn remove(&mut self, key: NamespacedName, less: Less<'_>) -> Option<Arc<QueuedPod>> {
         let at = *self.index.get(&key)?;
         let last = self.pods.len() - 1;
@@ -133,8 +132,8 @@ impl Heap {
     }
 }
 
-/// Go's `down`: sinks the element at `start` within the first `end` elements, and says
-/// whether it moved.
+/// Go's `down`: moves the element at `start` down within the first `end` elements. Returns whether
+/// it moved.
 fn sift_down<T>(
     start: usize,
     end: usize,
@@ -193,7 +192,7 @@ mod tests {
         pods.map(|pod| pod.key().name.as_str()).collect()
     }
 
-    /// Worked out by hand with the rules of Go's `container/heap`.
+    /// Expected values derived from the rules of Go's `container/heap`.
     #[test]
     fn elements_move_as_in_go() {
         let heap = filled(&[("a", 1), ("b", 2), ("c", 3), ("d", 2), ("e", 4)]);
@@ -207,7 +206,7 @@ mod tests {
         assert_eq!(array(&popped), ["c", "d", "b", "a"]);
     }
 
-    /// Among equals the heap's own moves decide, and they are not those of a queue.
+    /// Among equals the heap's moves decide, not the order of arrival.
     #[test]
     fn equals_come_out_as_gos_heap_yields_them() {
         let heap = filled(&[("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)]);

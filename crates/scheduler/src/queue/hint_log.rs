@@ -1,6 +1,6 @@
-//! What hints said, for people: every answer that frees a pod, and of the others each only
-//! once between two moves of the pod, so that a crowd of waiting pods in a busy cluster
-//! does not fill the memory with the same refusal again and again.
+//! A log of queueing hints for display: every answer that requeues a pod, and each other answer
+//! only once between two moves of the pod, so that many waiting pods in a busy cluster do not fill
+//! the memory with repeated answers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +13,7 @@ use kubestep_framework::events::{ClusterEvent, Hint};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::HintRecord;
 
-/// The names of the answers, as upstream's metrics have them.
+/// The names of the answers, as upstream's metrics label them.
 struct Answers {
     queue: Symbol,
     skip: Symbol,
@@ -35,7 +35,7 @@ pub(super) fn name(answer: &Result<Hint, String>) -> Symbol {
     }
 }
 
-/// Who refused, and what.
+/// Plugin and event of the answers that did not requeue the pod.
 type Refusals = SmallVec<[(Symbol, ClusterEvent); 4]>;
 
 /// The answers since the last call of [`HintLog::drain`].
@@ -46,7 +46,7 @@ pub(super) struct HintLog {
 }
 
 impl HintLog {
-    /// Notes an answer.
+    /// Logs an answer.
     pub(super) fn note(
         &mut self,
         time: Time,
@@ -75,14 +75,14 @@ impl HintLog {
         true
     }
 
-    /// The pod moved: refusals are news again.
+    /// The pod moved: answers that did not requeue it are logged again.
     pub(super) fn forget(&mut self, pod: NamespacedName) {
         if self.refusals.contains_key(&pod) {
             Arc::make_mut(&mut self.refusals).remove(&pod);
         }
     }
 
-    /// Takes the answers out, in order.
+    /// Removes and returns the answers, in order.
     pub(super) fn drain(&mut self) -> Vec<HintRecord> {
         std::mem::take(&mut self.records)
     }

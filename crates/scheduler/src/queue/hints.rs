@@ -1,8 +1,8 @@
-//! What the profiles' plugins have to say in the queue: the order, the gates, and which
-//! events could help which rejected pods.
+//! What the queue needs from the profiles' plugins: the order, the PreEnqueue plugins, and the
+//! events that could requeue the pods that each plugin rejected.
 //!
-//! Upstream: `buildQueueingHintMap` in `pkg/scheduler/scheduler.go`, `fillEnqueueExtensions`
-//! in `pkg/scheduler/framework/runtime/framework.go` (FW-200…202).
+//! Upstream: `buildQueueingHintMap` in `pkg/scheduler/scheduler.go`, `fillEnqueueExtensions` in
+//! `pkg/scheduler/framework/runtime/framework.go`.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use kubestep_framework::events::{Action, ClusterEvent, EventResource, Registrati
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::runtime::Framework;
 
-/// The rejector's name when an extender refused the pod (FW-201).
+/// The rejector's name when an extender rejected the pod.
 pub const EXTENDER: &str = "Extender";
 
-/// Plugins at these points take part in requeueing (FW-200).
+/// Plugins at these extension points take part in requeueing: only they can reject a pod.
 const REQUEUEING_POINTS: [ExtensionPoint; 5] = [
     ExtensionPoint::PreEnqueue,
     ExtensionPoint::PreFilter,
@@ -28,8 +28,8 @@ const REQUEUEING_POINTS: [ExtensionPoint; 5] = [
     ExtensionPoint::Permit,
 ];
 
-/// What a plugin hears of that does not say (FW-200). Without volume attachments and
-/// resource slices, as upstream.
+/// The resources whose events a plugin gets when it does not register any. As upstream, without
+/// volume attachments and resource slices.
 const EVERY_RESOURCE: [EventResource; 10] = [
     EventResource::Pod,
     EventResource::Node,
@@ -43,30 +43,30 @@ const EVERY_RESOURCE: [EventResource; 10] = [
     EventResource::DeviceClass,
 ];
 
-/// A registration of a plugin.
+/// A plugin's registration for events.
 #[derive(Clone)]
 pub(super) struct HintEntry {
     /// The class of events.
     pub(super) event: ClusterEvent,
     /// The plugin.
     pub(super) plugin: Symbol,
-    /// Whom to ask; `None`: always worth a retry.
+    /// The plugin whose hint decides; `None`: always requeue.
     pub(super) asked: Option<Arc<dyn Plugin>>,
 }
 
-/// The plugins of all profiles, as far as the queue needs them. Never changes.
+/// The plugins of all profiles as the queue needs them. Immutable.
 #[derive(Clone, Default)]
 pub(super) struct QueuePlugins {
     /// The first profile's QueueSort plugin.
     pub(super) sort: Option<Arc<dyn Plugin>>,
     /// PreEnqueue plugins by profile, in the profile's order.
     pub(super) gates: IndexMap<Symbol, Vec<Arc<dyn Plugin>>>,
-    /// The plugins that sign, by profile; none where pods are not signed.
+    /// The plugins that sign, by profile; empty where pods are not signed.
     pub(super) signers: IndexMap<Symbol, Vec<Arc<dyn Plugin>>>,
     hints: IndexMap<Symbol, Vec<HintEntry>>,
 }
 
-/// The registrations that cover one event, by profile.
+/// The registrations that match one event, by profile.
 pub(super) struct MatchingHints<'a> {
     profiles: IndexMap<Symbol, Vec<&'a HintEntry>>,
 }
@@ -107,7 +107,8 @@ impl QueuePlugins {
     ) {
         let mut entries = Vec::new();
         if settings.has_extenders {
-            register(&mut entries, EXTENDER.into(), None, &every_event(settings)); // FW-201
+            // The pseudo-plugin for extenders comes first, registered for all events.
+            register(&mut entries, EXTENDER.into(), None, &every_event(settings));
         }
         for plugin in requeueing {
             let events = plugin.events().unwrap_or_else(|| every_event(settings));
@@ -117,12 +118,12 @@ impl QueuePlugins {
         self.hints.insert(profile, entries);
     }
 
-    /// Whether any plugin of any profile wants to hear of the event.
+    /// Whether any plugin of any profile registered for the event.
     pub(super) fn is_of_interest(&self, event: &ClusterEvent) -> bool {
         event.is_wildcard() || self.entries().any(|entry| entry.event.matches(event))
     }
 
-    /// The registrations that cover the event.
+    /// The registrations that match the event.
     pub(super) fn matching(&self, event: &ClusterEvent) -> MatchingHints<'_> {
         let profiles = self.hints.iter().map(|(profile, entries)| {
             let covering = entries.iter().filter(|entry| entry.event.matches(event));
@@ -131,7 +132,8 @@ impl QueuePlugins {
         MatchingHints { profiles: profiles.collect() }
     }
 
-    /// Whether a plugin of that name registered for the event, in any profile.
+    /// Whether the plugin registered for the event, in any profile. Only then can the event ungate
+    /// a pod that the plugin gates.
     pub(super) fn concerns_gate(&self, plugin: Symbol, event: &ClusterEvent) -> bool {
         self.entries().any(|entry| entry.plugin == plugin && entry.event.matches(event))
     }
@@ -141,7 +143,8 @@ impl QueuePlugins {
     }
 }
 
-/// Those of a profile's plugins that take part in requeueing, enabled at such a point or not.
+/// The plugins of a profile that take part in requeueing, whether or not they are enabled at such a
+/// point.
 fn requeueing_plugins(framework: &Framework) -> Vec<Arc<dyn Plugin>> {
     let takes_part = |plugin: &&Arc<dyn Plugin>| {
         let descriptor = framework.descriptor(plugin.name());
@@ -172,8 +175,8 @@ fn register(
             event.resource == EventResource::Node && event.action.overlaps(action)
         })
     };
-    // FW-202: a node that is new may be refused by the check before the hint, and become
-    // usable by a change of its taints.
+    // A plugin that registered for new nodes also gets taint updates, as upstream: a new node may
+    // be rejected before the hint runs, and become usable when its taints change.
     if on_node(Action::ADD) && !on_node(Action::UPDATE_NODE_TAINT) {
         let event = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_TAINT);
         entries.push(HintEntry { event, plugin: name, asked: None });
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(labels(&settings, vec![Bare("quiet", None)]), expected);
     }
 
-    /// FW-202
+    /// A registration for new nodes includes updates of taints.
     #[test]
     fn who_wants_new_nodes_hears_of_taints() {
         let node = |action| Registration::hinted(EventResource::Node, action);
@@ -257,7 +260,7 @@ mod tests {
         assert_eq!(labels(&QueueSettings::default(), plugins), expected);
     }
 
-    /// FW-201
+    /// The pseudo-plugin for extenders is registered before all plugins.
     #[test]
     fn extenders_come_first() {
         let settings = QueueSettings { has_extenders: true, ..QueueSettings::default() };
@@ -294,7 +297,7 @@ mod tests {
         Entry { descriptor, factory }
     }
 
-    /// FW-200: what a plugin implements counts, not where it is enabled.
+    /// What a plugin implements decides, not where it is enabled.
     #[test]
     fn only_plugins_that_can_refuse_take_part() {
         let mut registry = kubestep_plugins::registry();

@@ -1,8 +1,7 @@
 //! Pods in a scheduling or binding cycle, and the events that happened meanwhile.
 //!
-//! One list in order of arrival holds both. A pod that comes back looks at the events
-//! behind its own entry. Upstream: `inFlightEvents` in
-//! `pkg/scheduler/backend/queue/active_queue.go`.
+//! One list in order of arrival holds both. A failed pod is checked against the events after its
+//! own entry. Upstream: `inFlightEvents` in `pkg/scheduler/backend/queue/active_queue.go`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use kubestep_framework::pod::{NamespacedName, QueuedPod};
 pub(super) struct InFlightEvent {
     /// The event.
     pub(super) event: ClusterEvent,
-    /// What it is about.
+    /// The old and new object.
     pub(super) objects: EventObjects,
 }
 
@@ -28,7 +27,7 @@ enum Entry {
     Event(Arc<InFlightEvent>),
 }
 
-/// The list, and where in it each pod is.
+/// The list, and the position of each pod in it.
 #[derive(Clone, Default)]
 pub(super) struct InFlight {
     list: BTreeMap<u64, Entry>,
@@ -42,7 +41,7 @@ impl InFlight {
         self.pods.is_empty()
     }
 
-    /// How many pods are in flight.
+    /// Number of pods in flight.
     pub(super) fn len(&self) -> usize {
         self.pods.len()
     }
@@ -68,12 +67,12 @@ impl InFlight {
         })
     }
 
-    /// The pod of that key.
+    /// The pod with that key.
     pub(super) fn by_key(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
         self.pods().find(|pod| pod.key() == key)
     }
 
-    /// Appends a popped pod. `false`: one with its UID is in flight already.
+    /// Appends a popped pod. `false` if a pod with its UID is already in flight.
     pub(super) fn push_pod(&mut self, pod: Arc<QueuedPod>) -> bool {
         if self.contains(pod.uid()) {
             return false;
@@ -103,7 +102,7 @@ impl InFlight {
         Some(events.collect())
     }
 
-    /// Takes the pod out, and drops the events that no pod in flight needs any more.
+    /// Removes the pod, and drops the events before the first pod that remains.
     pub(super) fn done(&mut self, uid: Symbol) -> Option<Arc<QueuedPod>> {
         let place = self.pods.remove(&uid)?;
         let pod = self.list.remove(&place);

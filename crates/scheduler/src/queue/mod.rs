@@ -1,14 +1,14 @@
-//! The scheduling queue: which pod is tried next, and when a failed one is tried again.
+//! The scheduling queue: which pod is tried next, and when a failed one is retried.
 //!
-//! Four places: the active queue (`heap`), the backoff queue (`backoff`), the
-//! unschedulable pods with the gated ones among them (`unschedulable`), and the pods in
-//! flight (`in_flight`); and beside them the nominations (`nominator`). `entering` puts
-//! pods into queues, `requeueing` decides whether an event is worth a retry, `updating`
-//! handles changes of the pods themselves, `views` is for people and tests.
+//! A pod is in one of four parts: the active queue (`heap`), the backoff queue (`backoff`), the
+//! unschedulable pods, which include the gated ones (`unschedulable`), or the pods in flight
+//! (`in_flight`). The nominations are separate (`nominator`). `entering` adds pods to queues,
+//! `requeueing` decides whether an event requeues a pod, `updating` handles changes of the pods
+//! themselves, `views` reads the queue for display and tests.
 //!
-//! A queue is a value: a clone shares everything until one side changes. Time comes in with
-//! the context. Where upstream leaves an order to chance, it is fixed here: waiting pods go in
-//! the order of their slots (see `unschedulable`), plugins in the order of their profile.
+//! A queue is a value: a clone shares everything until one side changes. The time comes with the
+//! context. Where upstream's order is random, it is fixed here: unschedulable pods in the order of
+//! their slots (see `unschedulable`), plugins in the order of their profile.
 //!
 //! Upstream: `pkg/scheduler/backend/queue/scheduling_queue.go`.
 
@@ -69,7 +69,7 @@ pub struct SchedulingQueue {
     moves: Vec<QueueMove>,
     asked: HintLog,
     tie_break: TieBreak,
-    /// Walks over the unschedulable pods, each with an order of its own.
+    /// Number of walks over the unschedulable pods; each may have an order of its own.
     walks: u64,
 }
 
@@ -86,7 +86,7 @@ impl Cause {
     }
 }
 
-/// The order of the active queue, from the QueueSort plugin of the first profile.
+/// The order of the active queue, from the QueueSort plugin of the first profile.
 fn queue_sort(plugins: &QueuePlugins) -> impl Fn(&QueuedPod, &QueuedPod) -> bool + use<'_> {
     |a, b| plugins.sort.as_ref().is_some_and(|plugin| plugin.less(a, b))
 }
@@ -105,7 +105,7 @@ macro_rules! with_orders {
 use with_orders;
 
 impl SchedulingQueue {
-    /// An empty queue for the given profiles, of which the first gives the order.
+    /// An empty queue for the given profiles, of which the first defines the order.
     pub fn new(
         settings: QueueSettings,
         frameworks: &IndexMap<Symbol, Arc<Framework>>,
@@ -132,19 +132,19 @@ impl SchedulingQueue {
         }
     }
 
-    /// Says how long a pod may stay unschedulable before it is tried again without an event, in
+    /// Sets how long a pod may stay unschedulable before it is retried without an event, in
     /// microseconds.
     pub fn set_max_unschedulable_duration(&mut self, micros: i64) {
         self.settings.max_unschedulable_duration = micros;
     }
 
-    /// Says what the order is chosen by in which one event moves several pods.
+    /// Sets how the order is chosen in which one event moves several pods; upstream's is random.
     pub fn set_tie_break(&mut self, tie_break: TieBreak) {
         self.tie_break = tie_break;
     }
 
-    /// Takes the next pod out and into flight: the first of the active queue, else, if that
-    /// is allowed, the first of the backoff queue ahead of its time.
+    /// Pops the next pod and puts it in flight: the first of the active queue or, if that is empty
+    /// and `pop_from_backoff` is set, the first of the backoff queue before its backoff ends.
     pub fn pop(&mut self, cx: &QueueContext<'_>) -> Option<QueuedPod> {
         self.now = cx.now;
         loop {
@@ -155,7 +155,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// `None`: a pod with this UID is in flight already, so this one is discarded.
+    /// `None` if a pod with this UID is already in flight: this one is discarded then.
     fn move_to_flight(
         &mut self,
         pod: Arc<QueuedPod>,
@@ -173,8 +173,8 @@ impl SchedulingQueue {
         Some(pod)
     }
 
-    /// Takes the pod of that key out and into flight, wherever it waits; for a pod group's
-    /// cycle. `None` if it is in no queue, or gated.
+    /// Pops the pod with that key from any queue and puts it in flight, for a pod group's cycle.
+    /// `None` if it is in no queue, or gated.
     pub fn pop_specific(
         &mut self,
         cx: &QueueContext<'_>,
@@ -203,7 +203,7 @@ impl SchedulingQueue {
         })
     }
 
-    /// The pod's cycle is over, and it does not come back.
+    /// Ends the pod's time in flight when it is not requeued.
     pub fn done(&mut self, uid: Symbol) {
         if !self.in_flight.contains(uid) {
             return;
@@ -218,13 +218,13 @@ impl SchedulingQueue {
         self.in_flight.contains(uid)
     }
 
-    /// How many pods have been popped.
+    /// Number of pods popped so far.
     pub fn scheduling_cycle(&self) -> u64 {
         self.cycle
     }
 
-    /// Nominates the pod to `node` (upstream's mode Override, even if empty), or with `None`
-    /// to the node of its own status (mode Noop).
+    /// Nominates the pod to `node`, which may be empty (upstream's mode Override), or with `None`
+    /// to the node of its own status (mode Noop).
     pub fn add_nominated_pod(
         &mut self,
         pod: &Arc<PodInfo>,
@@ -237,14 +237,14 @@ impl SchedulingQueue {
         }
     }
 
-    /// Forgets the pod's nomination.
+    /// Deletes the pod's nomination.
     pub fn delete_nominated_pod_if_exists(&mut self, uid: Symbol) {
         if self.nominator.contains(uid) {
             Arc::make_mut(&mut self.nominator).remove(uid);
         }
     }
 
-    /// Signs a pod that is new or changed (FW-225).
+    /// Computes the signature of a new or updated pod.
     fn sign(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
         let signers = self.plugins.signers.get(&pod.info.pod.spec.scheduler_name);
         pod.signature = signers.and_then(|signers| signing::sign(signers, cx, &pod.info));

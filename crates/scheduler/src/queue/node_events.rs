@@ -1,6 +1,6 @@
-//! Which cluster events an update of a node means.
+//! The cluster events of a node update.
 //!
-//! Upstream: `NodeSchedulingPropertiesChange` in `pkg/scheduler/framework/events.go` (FW-265).
+//! Upstream: `NodeSchedulingPropertiesChange` in `pkg/scheduler/framework/events.go`.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use kubestep_api::{Condition, ConditionStatus, Node};
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::events::{Action, ClusterEvent, EventResource};
 
-/// The events that the update means, in upstream's order; none if nothing changed that
-/// matters. A node that is uncordoned and loses a taint gives the taint event twice.
+/// The events of the update, in upstream's order; none if nothing relevant changed. A node that is
+/// uncordoned and loses a taint yields the taint event twice.
 pub fn node_update_events(old: &Node, new: &Node, features: &FeatureGates) -> Vec<ClusterEvent> {
     let (before, after) = (&old.status, &new.status);
     let declares = features.enabled(Feature::NodeDeclaredFeatures);
@@ -33,7 +33,7 @@ pub fn node_update_events(old: &Node, new: &Node, features: &FeatureGates) -> Ve
     happened.map(|(_, action)| ClusterEvent::new(EventResource::Node, action)).collect()
 }
 
-/// Whether both report the same allocatable amounts; none and an empty list are the same.
+/// Whether both have the same allocatable amounts; a missing and an empty list are equal.
 fn same_amounts(old: &Node, new: &Node) -> bool {
     old.allocatable().eq(new.allocatable())
 }

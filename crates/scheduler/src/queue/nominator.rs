@@ -1,6 +1,6 @@
 //! Which pods are nominated to which nodes.
 //!
-//! Upstream: `pkg/scheduler/backend/queue/nominator.go` (Q-070…074).
+//! Upstream: `pkg/scheduler/backend/queue/nominator.go`.
 
 use hashbrown::HashMap;
 use indexmap::IndexMap;
@@ -10,7 +10,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 
-/// A nominated pod: no more than what finds it again.
+/// A reference to a nominated pod.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct PodRef {
     /// Namespace and name.
@@ -19,7 +19,7 @@ pub(super) struct PodRef {
     pub(super) uid: Symbol,
 }
 
-/// Nominated pods by node, in the order nominated; and the node by the pod's UID.
+/// Nominated pods by node, in the order nominated, and the node by the pod's UID.
 #[derive(Clone, Default)]
 pub(super) struct Nominator {
     by_node: IndexMap<Symbol, Vec<PodRef>>,
@@ -28,7 +28,7 @@ pub(super) struct Nominator {
 
 impl Nominator {
     /// Nominates `pod` to `node` (which may be empty), or with `None` to the node of its own
-    /// status. A pod that is gone or already bound is not nominated.
+    /// status. A pod that was deleted or is already bound is not nominated.
     pub(super) fn add(&mut self, pod: &Pod, node: Option<Symbol>, objects: &Objects) {
         let uid = pod.metadata.uid;
         self.remove(uid);
@@ -42,8 +42,8 @@ impl Nominator {
         self.by_node.entry(node).or_default().push(PodRef { key, uid });
     }
 
-    /// Replaces `old` by `new`. A nomination that only the scheduler knows of so far is kept
-    /// when neither object carries one.
+    /// Replaces `old` by `new`. If neither object carries a nomination, one that only the scheduler
+    /// knows of so far is kept.
     pub(super) fn update(&mut self, old: &Pod, new: &Pod, objects: &Objects) {
         let silent = |pod: &Pod| pod.status.nominated_node_name.is_empty();
         let known = self.node_of.get(&old.metadata.uid).copied();
@@ -52,7 +52,7 @@ impl Nominator {
         self.add(new, keep, objects);
     }
 
-    /// Forgets the pod's nomination.
+    /// Deletes the pod's nomination.
     pub(super) fn remove(&mut self, uid: Symbol) {
         let Some(node) = self.node_of.remove(&uid) else { return };
         let Some(pods) = self.by_node.get_mut(&node) else { return };
@@ -72,7 +72,7 @@ impl Nominator {
         self.node_of.contains_key(&uid)
     }
 
-    /// All nodes with their pods.
+    /// All nodes with their nominated pods.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Symbol, &[PodRef])> {
         self.by_node.iter().map(|(node, pods)| (*node, pods.as_slice()))
     }

@@ -1,29 +1,29 @@
-//! Which cluster events an update of a pod means.
+//! The cluster events of a pod update.
 //!
-//! Upstream: `PodSchedulingPropertiesChange` in `pkg/scheduler/framework/events.go` (FW-264).
+//! Upstream: `PodSchedulingPropertiesChange` in `pkg/scheduler/framework/events.go`.
 
 use kubestep_api::Pod;
 use kubestep_config::FeatureGates;
 use kubestep_framework::events::{Action, ClusterEvent, EventResource};
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 
-/// A pod that has a node appeared.
+/// A pod with a node was added.
 pub const ASSIGNED_POD_ADD: ClusterEvent =
     ClusterEvent::new(EventResource::AssignedPod, Action::ADD);
-/// A pod that has a node is gone.
+/// A pod with a node was deleted.
 pub const ASSIGNED_POD_DELETE: ClusterEvent =
     ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
-/// A pod without a node appeared.
+/// A pod without a node was added.
 pub const UNSCHEDULED_POD_ADD: ClusterEvent =
     ClusterEvent::new(EventResource::UnschedulablePod, Action::ADD);
-/// A pod without a node changed.
+/// A pod without a node was updated.
 pub const UNSCHEDULED_POD_UPDATE: ClusterEvent =
     ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE);
-/// A pod without a node is gone.
+/// A pod without a node was deleted.
 pub const UNSCHEDULED_POD_DELETE: ClusterEvent =
     ClusterEvent::new(EventResource::UnschedulablePod, Action::DELETE);
 
-/// The events that the update means, in upstream's order; at least one.
+/// The events of the update, in upstream's order; at least one.
 pub fn pod_update_events(old: &Pod, new: &Pod, features: &FeatureGates) -> Vec<ClusterEvent> {
     let resource = match new.spec.node_name.is_empty() {
         true => EventResource::UnschedulablePod,
@@ -33,7 +33,7 @@ pub fn pod_update_events(old: &Pod, new: &Pod, features: &FeatureGates) -> Vec<C
         (old.metadata.labels != new.metadata.labels, Action::UPDATE_POD_LABEL),
         (is_scaled_down(old, new, features), Action::UPDATE_POD_SCALE_DOWN),
         (are_gates_gone(old, new), Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
-        // The API lets users only add tolerations, so their number tells.
+        // The API only allows adding tolerations, so comparing their number is enough.
         (old.spec.tolerations.len() != new.spec.tolerations.len(), Action::UPDATE_POD_TOLERATION),
         (is_claim_generated(old, new), Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM),
     ];
@@ -93,7 +93,7 @@ mod tests {
         })
     }
 
-    /// With the request in the spec and in the status, as the kubelet reports it.
+    /// A pod with the request in the spec and in the status, as the kubelet reports it.
     fn requesting(cpu: &str) -> Pod {
         let mut requests = kubestep_api::ResourceList::default();
         requests.insert("cpu".into(), Quantity::parse(cpu).unwrap());
@@ -167,7 +167,7 @@ mod tests {
         );
     }
 
-    /// extractPodScaleDown looks at what the kubelet reports of the pod as a whole, too.
+    /// extractPodScaleDown also considers the pod-level resources that the kubelet reports.
     #[test]
     fn a_resize_of_the_pod_as_a_whole_is_over_when_its_status_says_so() {
         let reported = |cpu: &str| {

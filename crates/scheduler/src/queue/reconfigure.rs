@@ -1,4 +1,4 @@
-//! Another configuration for a queue at work, and pods that a person moves.
+//! Changing the configuration of a queue in use, and retrying pods at the user's request.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use kubestep_api::Object;
 use kubestep_framework::events::{ClusterEvent, EventObjects};
 
 impl SchedulingQueue {
-    /// Takes on other profiles and settings. Every pod stays where it is, in the new order,
-    /// unless a gate of the new profiles holds it, or one of the old no longer does. Pods
-    /// that wait for an event are tried again: what they wait for may mean nothing any more.
+    /// Switches to other profiles and settings. Every pod stays in its queue, in the new order,
+    /// unless a PreEnqueue plugin of the new profiles gates it or one of the old no longer does.
+    /// Pods that wait for an event are requeued, because their rejectors may no longer exist.
     pub fn reconfigure(
         &mut self,
         cx: &QueueContext<'_>,
@@ -44,8 +44,8 @@ impl SchedulingQueue {
         self.move_all(cx, ClusterEvent::RECONFIGURED, &objects, None);
     }
 
-    /// Tries a pod again that waits for an event, as if one had come that helps: at once, or
-    /// when its backoff is over. `false` if it does not wait for one.
+    /// Requeues a pod that waits for an event, as if a helpful event had occurred: at once, or when
+    /// its backoff is over. `false` if it does not wait for one.
     pub fn retry(&mut self, cx: &QueueContext<'_>, key: NamespacedName) -> bool {
         let Some(pod) = self.unschedulable.get(key).filter(|pod| !pod.is_gated()) else {
             return false;

@@ -1,8 +1,8 @@
-//! Whether an event is worth another try of a rejected pod, and what then becomes of it.
+//! Whether an event requeues a rejected pod, and into which queue.
 //!
 //! Upstream: `isPodWorthRequeuing`, `AddUnschedulableIfNotPresent`,
 //! `movePodsToActiveOrBackoffQueue` and `flushUnschedulablePodsLeftover` in
-//! `pkg/scheduler/backend/queue/scheduling_queue.go` (Q-023, Q-024, Q-033, Q-050…055, Q-063).
+//! `pkg/scheduler/backend/queue/scheduling_queue.go`.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use kubestep_api::Object;
 use kubestep_framework::events::{ClusterEvent, EventObjects, Hint};
 use kubestep_framework::runtime::stopwatch::Work;
 
-/// What to do with a rejected pod.
+/// How to requeue a rejected pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Strategy {
-    /// Leave it.
+    /// Not at all: it stays unschedulable.
     Skip,
-    /// Try it when its backoff is over.
+    /// Into the backoff queue, or the active queue if its backoff is over.
     AfterBackoff,
-    /// Try it now.
+    /// Into the active queue.
     Immediately,
 }
 
-/// What to do, and the plugin whose hint said so, if one did.
+/// How to requeue, and the plugin whose hint decided, if one did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Verdict {
     pub(super) strategy: Strategy,
@@ -36,7 +36,7 @@ impl Verdict {
     const AFTER_BACKOFF: Verdict = Verdict { strategy: Strategy::AfterBackoff, plugin: None };
 }
 
-/// An event as it is judged: with its objects and the registrations that cover it.
+/// An event with its objects and the registrations that match it.
 #[derive(Clone, Copy)]
 pub(super) struct JudgedEvent<'a> {
     pub(super) event: &'a ClusterEvent,
@@ -45,8 +45,8 @@ pub(super) struct JudgedEvent<'a> {
 }
 
 impl JudgedEvent<'_> {
-    /// `false`: no plugin that rejected the pod registered for the event, so that judging it
-    /// could not come to anything but Skip. Asked of every waiting pod at every event.
+    /// `false` if no plugin that rejected the pod registered for the event: judging it would yield
+    /// Skip. A fast check, since it is made for every waiting pod at every event.
     fn can_concern(&self, pod: &QueuedPod) -> bool {
         let rejected_by = |plugin| {
             pod.unschedulable_plugins.contains(plugin) || pod.pending_plugins.contains(plugin)
@@ -61,11 +61,11 @@ impl JudgedEvent<'_> {
 }
 
 impl SchedulingQueue {
-    /// Takes a pod back whose attempt failed. It must carry the plugins that rejected it; it
-    /// is no longer in flight afterwards, whatever happens.
+    /// Requeues a pod whose attempt failed. It must carry the plugins that rejected it. In every
+    /// case it is no longer in flight afterwards.
     ///
     /// # Errors
-    /// The pod is in a queue already, in upstream's words.
+    /// The pod is already in a queue; the text is upstream's.
     pub fn add_unschedulable_if_not_present(
         &mut self,
         cx: &QueueContext<'_>,
@@ -109,7 +109,7 @@ impl SchedulingQueue {
         Ok(())
     }
 
-    /// Looks at the events since the pod was popped.
+    /// Judges the events since the pod was popped.
     fn judge_in_flight(&mut self, cx: &QueueContext<'_>, pod: &QueuedPod) -> Verdict {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let grouped =
@@ -136,7 +136,7 @@ impl SchedulingQueue {
         verdict
     }
 
-    /// Whether the event is worth another try of the pod.
+    /// Whether and how the event requeues the pod: by the hints of the plugins that rejected it.
     pub(super) fn judge(
         &mut self,
         cx: &QueueContext<'_>,
@@ -178,7 +178,7 @@ impl SchedulingQueue {
         verdict
     }
 
-    /// Asks one plugin, and notes the answer. An error counts as Queue.
+    /// Runs one plugin's hint and logs the answer. An error counts as Queue.
     fn ask(
         &mut self,
         cx: &QueueContext<'_>,
@@ -199,7 +199,7 @@ impl SchedulingQueue {
         answer.unwrap_or(Hint::Queue)
     }
 
-    /// Puts the pod where the verdict says. Says where it is now.
+    /// Puts the pod into the queue that the verdict names. Returns the queue that it is in now.
     pub(super) fn requeue(
         &mut self,
         cx: &QueueContext<'_>,
@@ -218,8 +218,8 @@ impl SchedulingQueue {
         }
     }
 
-    /// Tells the unschedulable pods of an event, those that pass `check` if there is one
-    /// . An event that no plugin registered for does nothing at all.
+    /// Checks all unschedulable pods, or those that pass `check`, against an event and requeues
+    /// those it helps. An event that no plugin registered for has no effect at all.
     pub fn move_all(
         &mut self,
         cx: &QueueContext<'_>,
@@ -253,14 +253,14 @@ impl SchedulingQueue {
         let label = Symbol::new(&judged.event.label());
         let first = self.moves.len();
         for pod in candidates {
-            //
+            // Only an event that the gating plugin registered for can ungate a pod.
             let gate = pod.gating_plugin;
             if gate.is_some_and(|gate| !plugins.concerns_gate(gate, judged.event)) {
                 continue;
             }
             let verdict = self.judge(cx, &pod, judged);
             if verdict.strategy != Strategy::Skip {
-                // Taken out first, so that a pod that is gated now gives up its slot.
+                // Removed first, so that a pod that becomes gated frees its slot.
                 self.leave_unschedulable(pod.key());
                 let from = place_among_unschedulable(&pod);
                 self.requeue(cx, Arc::unwrap_or_clone(pod), from, verdict, label);
@@ -276,8 +276,8 @@ impl SchedulingQueue {
         }
     }
 
-    /// Moves pods that have been unschedulable for too long. Gated ones are marked
-    /// but stay.
+    /// Requeues pods that have been unschedulable for too long. Gated ones are marked as flushed
+    /// but stay gated.
     pub fn flush_unschedulable_leftover(&mut self, cx: &QueueContext<'_>) {
         self.now = cx.now;
         let limit = self.settings.max_unschedulable_duration;
@@ -301,7 +301,7 @@ impl SchedulingQueue {
     }
 }
 
-/// Gated or unschedulable.
+/// The queue name of an unschedulable pod: gated or unschedulable.
 pub(super) fn place_among_unschedulable(pod: &QueuedPod) -> QueueName {
     if pod.is_gated() { QueueName::Gated } else { QueueName::Unschedulable }
 }

@@ -1,4 +1,4 @@
-//! What configuration says about the queue.
+//! Settings of the queue, from the configuration.
 
 /// The queue's settings. Durations are in microseconds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -7,16 +7,15 @@ pub struct QueueSettings {
     pub initial_backoff: i64,
     /// The longest backoff (`podMaxBackoffSeconds`); 0 turns backoff off.
     pub max_backoff: i64,
-    /// How long a pod may stay unschedulable before it is tried again without an event.
+    /// How long a pod may stay unschedulable before it is retried without an event.
     pub max_unschedulable_duration: i64,
-    /// Whether a pod in backoff may be tried ahead of time when no pod is active (gate
-    /// SchedulerPopFromBackoffQ).
+    /// Whether pods are popped from backoff when no pod is active (gate SchedulerPopFromBackoffQ).
     pub pop_from_backoff: bool,
-    /// Whether extenders are configured; they then take part in requeueing (FW-201).
+    /// Whether extenders are configured; they take part in requeueing then.
     pub has_extenders: bool,
     /// Whether pods of a group are retried by backoff alone (gate GenericWorkload).
     pub generic_workload: bool,
-    /// Whether pods are signed (gate OpportunisticBatching; extenders cannot sign).
+    /// Whether pods are signed (gate OpportunisticBatching; not with extenders, which cannot sign).
     pub signs: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Signatures: everything of a pod that its placement depends on, as one text, made when the
-//! pod enters the queue or changes there (FW-221, FW-224, FW-225).
+//! Signatures: everything that a pod's placement depends on, as one text. It is computed when the
+//! pod enters the queue or is updated there.
 //!
 //! Upstream: `signPod` in `pkg/scheduler/backend/queue/scheduling_queue.go`, and `SignPod` in
 //! `pkg/scheduler/framework/runtime/framework.go`.
@@ -13,7 +13,8 @@ use kubestep_framework::plugin::{Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::runtime::Framework;
 
-/// The points whose plugins must all be able to sign a pod (FW-220).
+/// Extension points whose plugins must all support signing, or pods of the profile get no
+/// signature.
 const SIGNED_POINTS: [ExtensionPoint; 4] = [
     ExtensionPoint::PreFilter,
     ExtensionPoint::Filter,
@@ -21,13 +22,14 @@ const SIGNED_POINTS: [ExtensionPoint; 4] = [
     ExtensionPoint::Score,
 ];
 
-/// Pods of a template have the same signature, which is kept once.
+/// Pods of a template have the same signature, which is stored once.
 static POOL: Pool<String> = Pool::new();
 
-/// The plugins of a profile that sign, each once.
+/// The plugins of a profile that sign, without duplicates.
 pub(super) fn signers(framework: &Framework) -> Vec<Arc<dyn Plugin>> {
     let mut signers: Vec<Arc<dyn Plugin>> = Vec::new();
-    // The plugins that refuse most come last in a profile. The order does not show.
+    // In reverse order, because the plugins that most often cannot sign come last in a profile. The
+    // order does not affect the result.
     for plugin in SIGNED_POINTS.iter().flat_map(|point| framework.at(*point).iter().rev()) {
         if signers.iter().all(|known| known.name() != plugin.name()) {
             signers.push(plugin.clone());
@@ -36,7 +38,7 @@ pub(super) fn signers(framework: &Framework) -> Vec<Arc<dyn Plugin>> {
     signers
 }
 
-/// What these plugins sign; `None` for a pod of which one cannot say what it depends on.
+/// The signature by these plugins; `None` if one of them cannot sign the pod.
 pub(super) fn sign(
     signers: &[Arc<dyn Plugin>],
     cx: &QueueContext<'_>,

@@ -1,16 +1,15 @@
 //! Pods that wait for an event: unschedulable ones and gated ones.
 //!
-//! Upstream: `pkg/scheduler/backend/queue/unschedulable_pods.go`. Upstream walks a Go
-//! map, so that the order is left to chance, but not evenly: up to eight entries lie in slots,
-//! a new one takes the first that is free, and a walk goes from a random one of the eight
-//! slots round to it. The likeliest order by far is that of the slots, so it is the one here.
+//! Upstream: `pkg/scheduler/backend/queue/unschedulable_pods.go`. Upstream walks a Go map, so the
+//! order is random, but not uniformly: up to eight entries are in slots, a new one takes the first
+//! free slot, and a walk starts at a random one of the eight slots. By far the most likely order is
+//! that of the slots, so it is used here.
 //!
-//! The recorded scenarios bear that out. Of those in which the order shows, all agree with a walk
-//! from the first slot but two, of which one (events-11-0034) needs a walk from the second and
-//! the other (volumes-11-0031) one from the third: two draws that came out alike in both
-//! recording runs, and nothing that could be computed. Who wants such an order names a seed
-//! ([`TieBreak::Seed`]): every walk then begins at a slot of its own draw, and under seed 66 those
-//! two agree as well.
+//! The recorded scenarios confirm this. Of those that depend on the order, all agree with a walk
+//! from the first slot except two: events-11-0034 needs a walk from the second and volumes-11-0031
+//! one from the third. Both are random picks that happened to be equal in both recording runs; no
+//! rule yields them. To get such an order, set a seed ([`TieBreak::Seed`]): every walk then starts
+//! at a slot picked from the seed, and under seed 66 those two agree as well.
 //!
 //! [`TieBreak::Seed`]: kubestep_framework::tie_break::TieBreak::Seed
 
@@ -22,7 +21,7 @@ use hashbrown::HashMap;
 use kubestep_framework::pod::{NamespacedName, QueuedPod};
 use kubestep_framework::tie_break::place;
 
-/// Slots of the smallest map.
+/// Number of slots of the smallest map.
 const SLOTS: usize = 8;
 
 /// The pods by key, each in a slot.
@@ -30,22 +29,22 @@ const SLOTS: usize = 8;
 pub(super) struct UnschedulablePods {
     pods: BTreeMap<usize, Arc<QueuedPod>>,
     index: HashMap<NamespacedName, usize>,
-    /// Slots below the highest one in use that are free.
+    /// Free slots below the highest one in use.
     free: BTreeSet<usize>,
 }
 
 impl UnschedulablePods {
-    /// How many pods there are.
+    /// Number of pods.
     pub(super) fn len(&self) -> usize {
         self.pods.len()
     }
 
-    /// The pod of that key.
+    /// The pod with that key.
     pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
         self.pods.get(self.index.get(&key)?)
     }
 
-    /// Adds a pod in the first free slot, or replaces the one of the same key in its slot.
+    /// Adds a pod in the first free slot, or replaces the one with the same key in its slot.
     pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPod>) {
         let slot = match self.index.get(&pod.key()) {
             Some(slot) => *slot,
@@ -55,7 +54,7 @@ impl UnschedulablePods {
         self.pods.insert(slot, pod);
     }
 
-    /// Takes the pod of that key out.
+    /// Removes the pod with that key.
     pub(super) fn remove(&mut self, key: NamespacedName) -> Option<Arc<QueuedPod>> {
         let slot = self.index.remove(&key)?;
         self.free.insert(slot);
@@ -65,7 +64,7 @@ impl UnschedulablePods {
         self.pods.remove(&slot)
     }
 
-    /// All pods, in the order of a walk that chance lets begin at a slot; at the first for 0.
+    /// All pods, walked from the slot that `chance` picks; from the first for 0.
     pub(super) fn walk(&self, chance: u64) -> impl Iterator<Item = &Arc<QueuedPod>> {
         let slots = self.pods.last_key_value().map_or(0, |(last, _)| last + 1);
         let start = place(chance, slots.max(SLOTS));

@@ -1,7 +1,7 @@
 //! Changes of the pods themselves: updates, deletions, activation.
 //!
 //! Upstream: `Update`, `Delete` and `Activate` in
-//! `pkg/scheduler/backend/queue/scheduling_queue.go` (Q-060…062).
+//! `pkg/scheduler/backend/queue/scheduling_queue.go`.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ fn key_of(pod: &Pod) -> NamespacedName {
 }
 
 impl SchedulingQueue {
-    /// The pod changed. In flight, that is noted for its return; in the active or the backoff
-    /// queue it is replaced in place; an unschedulable one is perhaps worth another try; one
-    /// that is nowhere is added.
+    /// Handles an update of a pod. If it is in flight, its events are recorded; in the active or
+    /// backoff queue it is replaced in place; an unschedulable one is requeued if an event of the
+    /// update helps; one that is in no queue is added.
     pub fn update(&mut self, cx: &QueueContext<'_>, old: &Arc<Pod>, new: Arc<Pod>) {
         self.now = cx.now;
         let events = pod_update_events(old, &new, cx.features);
@@ -47,7 +47,7 @@ impl SchedulingQueue {
         self.retry_after_update(cx, key, &events, &objects);
     }
 
-    /// Asks event by event until the pod has left the unschedulable pods.
+    /// Judges the events one by one until the pod has left the unschedulable pods.
     fn retry_after_update(
         &mut self,
         cx: &QueueContext<'_>,
@@ -90,8 +90,8 @@ impl SchedulingQueue {
         }
     }
 
-    /// The pod is gone, or bound: takes it out of the queue it is in. It is found by name, the
-    /// UID is not compared. In flight it stays until it is done.
+    /// Removes a deleted or bound pod from its queue. As upstream, it is found by namespace and
+    /// name; the UID is not compared. A pod in flight stays until it is done.
     pub fn delete(&mut self, pod: &Pod) {
         self.delete_nominated_pod_if_exists(pod.metadata.uid);
         let key = key_of(pod);
@@ -107,8 +107,8 @@ impl SchedulingQueue {
         self.record(key, from, QueueName::None, Cause::event("UnschedulablePodDelete"));
     }
 
-    /// Moves the pods into the active queue, those in backoff at once. One in flight gets
-    /// another try when it comes back; others are left alone.
+    /// Moves the pods into the active queue, also from backoff. A pod in flight is requeued
+    /// immediately if it fails; others are not affected.
     pub fn activate(&mut self, cx: &QueueContext<'_>, keys: &[NamespacedName]) {
         self.now = cx.now;
         for key in keys {
@@ -122,7 +122,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// Whether the pod is now in the active queue because of this.
+    /// Moves one pod. `true` if it is now in the active queue because of this.
     pub(super) fn activate_one(&mut self, cx: &QueueContext<'_>, key: NamespacedName) -> bool {
         let (pod, from) = match self.unschedulable.get(key) {
             Some(pod) => (pod.clone(), place_among_unschedulable(pod)),

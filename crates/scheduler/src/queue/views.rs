@@ -1,7 +1,7 @@
-//! What is in the queue, for people, tests and the cycle.
+//! What is in the queue, for display, tests and the cycle.
 //!
 //! Upstream: `PendingPods`, `NominatedPodsForNode` in
-//! `pkg/scheduler/backend/queue/scheduling_queue.go`.
+//! `pkg/scheduler/backend/queue/scheduling_queue.go`.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl SchedulingQueue {
         self.unschedulable.iter().map(Arc::as_ref).filter(|pod| !pod.is_gated()).collect()
     }
 
-    /// The pods that a PreEnqueue plugin holds, in the order of their slots.
+    /// The pods that a PreEnqueue plugin gates, in the order of their slots.
     pub fn gated(&self) -> Vec<&QueuedPod> {
         self.unschedulable.iter().map(Arc::as_ref).filter(|pod| pod.is_gated()).collect()
     }
@@ -38,26 +38,26 @@ impl SchedulingQueue {
         self.in_flight.pods().map(Arc::as_ref).collect()
     }
 
-    /// How many pods are active, in backoff, unschedulable or gated, and in flight.
+    /// Number of pods that are active, in backoff, unschedulable or gated, and in flight.
     pub fn lengths(&self) -> [usize; 4] {
         [self.active.len(), self.backoff.len(), self.unschedulable.len(), self.in_flight.len()]
     }
 
-    /// Whether no pod can be popped now. If that is allowed, pods that plugins rejected are
-    /// popped from backoff when nothing is active; those that failed with an error are not.
+    /// Whether no pod can be popped now. When nothing is active, rejected pods may be popped from
+    /// backoff (if `pop_from_backoff` is set), but not those that failed with an error.
     pub fn is_idle(&self) -> bool {
         let early = self.settings.pop_from_backoff && self.backoff.has_early();
         self.active.len() == 0 && !early
     }
 
-    /// The pod of that key, in whatever queue or in flight.
+    /// The pod with that key, in any queue or in flight.
     pub fn get(&self, key: NamespacedName) -> Option<&QueuedPod> {
         let queued = self.active.get(key).or_else(|| self.backoff.get(key));
         let waiting = queued.or_else(|| self.unschedulable.get(key));
         waiting.or_else(|| self.in_flight.by_key(key)).map(Arc::as_ref)
     }
 
-    /// Where the pod of that key is.
+    /// The queue that the pod with that key is in.
     pub fn place_of(&self, key: NamespacedName) -> QueueName {
         match self.place_in_queues(key) {
             QueueName::None if self.in_flight.by_key(key).is_some() => QueueName::InFlight,
@@ -65,12 +65,12 @@ impl SchedulingQueue {
         }
     }
 
-    /// The events that are kept for pods in flight.
+    /// The events that are stored for pods in flight.
     pub fn in_flight_events(&self) -> impl Iterator<Item = ClusterEvent> {
         self.in_flight.events()
     }
 
-    /// Where the pod of that key is, those in flight left out.
+    /// The queue that the pod with that key is in, except in flight.
     pub(super) fn place_in_queues(&self, key: NamespacedName) -> QueueName {
         if self.active.contains(key) {
             return QueueName::Active;
@@ -87,8 +87,8 @@ impl SchedulingQueue {
         &self.settings
     }
 
-    /// When the next backoff ends, or the next pod has been unschedulable for too long; `now`
-    /// if that is over. `None` if nothing waits for time.
+    /// When the next backoff ends, or the next pod has been unschedulable for too long; `now` if
+    /// that time has passed. `None` if no pod waits for a time.
     pub fn next_timer(&self, now: Time) -> Option<Time> {
         let release = self.backoff.next_expiration().map(|end| self.settings.backoff_release(end));
         let waiting = self.unschedulable.iter().filter(|pod| !pod.is_gated());
@@ -98,8 +98,8 @@ impl SchedulingQueue {
         release.into_iter().chain(flush).min().map(|due| due.max(now))
     }
 
-    /// All nominations, for one cycle. A pod in a queue comes with everything; one in none,
-    /// as when it is in flight, is a stub of name, namespace and UID.
+    /// All nominations, for one cycle. A pod in a queue is complete; any other, such as one in
+    /// flight, is a stub of name, namespace and UID, as upstream.
     pub fn nominated_pods(&self) -> NominatedPods {
         let mut nominated = NominatedPods::default();
         if self.nominator.is_empty() {
@@ -131,8 +131,8 @@ impl SchedulingQueue {
         std::mem::take(&mut self.moves)
     }
 
-    /// What hints said since the last call, in order. The same refusal of the same pod is
-    /// told only once between two moves of the pod.
+    /// The hints since the last call, in order. An answer that does not requeue the pod is logged
+    /// once between two moves of the pod.
     pub fn drain_hints(&mut self) -> Vec<HintRecord> {
         self.asked.drain()
     }

@@ -12,7 +12,7 @@ impl Clock for Still {
     }
 }
 
-/// A scheduler whose pods are signed, on nodes with so many CPUs each.
+/// A scheduler whose pods are signed, on nodes with a given number of CPUs each.
 struct Measured {
     bench: Bench,
     stopwatch: Arc<Stopwatch>,
@@ -28,7 +28,7 @@ impl Measured {
         Measured { bench, stopwatch }
     }
 
-    /// Schedules a pod that wants so many CPUs. Gives what was reported, in order.
+    /// Schedules a pod that requests `cpus`. Returns what was reported, in order.
     fn step(&mut self, name: &str, cpus: &str) -> Vec<&'static str> {
         self.bench.add(pod(name).requests("cpu", cpus));
         self.bench.step();

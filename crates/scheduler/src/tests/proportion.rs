@@ -1,5 +1,5 @@
-//! Changing one object costs work in proportion to the change, not to the cluster: counted are
-//! the questions to a plugin, and the parts of the snapshot that are made anew.
+//! Changing one object costs work in proportion to the change, not to the cluster: the tests count
+//! plugin calls and the parts of the snapshot that are rebuilt.
 
 use super::*;
 use crate::cache::Cache;
@@ -16,7 +16,7 @@ fn zoned(at: usize) -> Node {
     node(&format!("n{at}")).label("topology.kubernetes.io/zone", zone)
 }
 
-/// A pod of one of six apps with a claim; of two apps they keep away from each other.
+/// A pod of one of six apps with a claim; the pods of two of them have anti-affinity to app `x`.
 fn placed(at: usize, on: usize) -> Pod {
     let volumes = json!([{"persistentVolumeClaim": {"claimName": format!("claim-{at}")}}]);
     let term = json!({"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "zone"});
@@ -31,7 +31,7 @@ fn placed(at: usize, on: usize) -> Pod {
     made.spec(spec).on(&format!("n{on}"))
 }
 
-/// What one change makes anew in the snapshot of a cluster.
+/// What one change rebuilds in the snapshot of a cluster.
 fn renewed(nodes: usize, change: fn(&mut Cache)) -> Vec<&'static str> {
     let (mut cache, mut snapshot) = (Cache::default(), Snapshot::default());
     (0..nodes).for_each(|at| cache.add_node(Arc::new(zoned(at))));
@@ -64,7 +64,7 @@ fn new_classes(before: &Snapshot, after: &Snapshot) -> usize {
     after.pods().classes().filter(|pods| !is_in(pods)).count()
 }
 
-/// A change by its name, how it is made, and what it may make anew.
+/// Name of a change, the change, and what it may rebuild.
 type CacheChange = (&'static str, fn(&mut Cache), &'static [&'static str]);
 
 #[test]
@@ -112,7 +112,7 @@ fn what_a_change_makes_anew_does_not_grow_with_the_cluster() {
     }
 }
 
-/// How many nodes a plugin is asked about in the cycle after a change.
+/// The number of nodes on which a plugin runs in the cycle after a change.
 fn asked_after(nodes: usize, change: fn(&mut Bench)) -> usize {
     let plugin = Scripted { has_key: true, ..Scripted::new("Counting", &[Filter]) };
     let mut bench = Bench::with(&plugin);
@@ -125,13 +125,13 @@ fn asked_after(nodes: usize, change: fn(&mut Bench)) -> usize {
     plugin.asked().len()
 }
 
-/// A change by its name, how it is made, and how many nodes it is about.
+/// Name of a change, the change, and the number of nodes that it affects.
 type BenchChange = (&'static str, fn(&mut Bench), usize);
 
 #[test]
 fn after_a_change_plugins_are_asked_only_about_the_nodes_it_is_about() {
     let changes: [BenchChange; 6] = [
-        ("nothing", |_| {}, 1), // where the first pod was placed
+        ("nothing", |_| {}, 1), // the node of the first pod
         ("pod added", |bench| bench.add(placed(3, 9)), 2),
         ("node added", |bench| bench.add(zoned(900)), 2),
         ("node removed", |bench| bench.delete(zoned(9)), 1),

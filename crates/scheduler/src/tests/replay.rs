@@ -3,7 +3,7 @@
 use super::*;
 use crate::what_if::ReplayHint;
 
-/// Nodes of two sizes, and pods that want to be apart, of which every fourth fits nowhere.
+/// Nodes of two sizes, and pods with anti-affinity, of which every fourth fits nowhere.
 fn cluster() -> Bench {
     let mut bench = Bench::new("", &[]);
     for at in 0..6 {
@@ -22,7 +22,7 @@ fn cluster() -> Bench {
     bench
 }
 
-/// What is seen of a cycle.
+/// What is visible of a cycle.
 fn seen(bench: &mut Bench, record: &CycleRecord) -> String {
     let CycleRecord { pod, node, outcome, message, start_index, .. } = record;
     let asked = std::mem::take(&mut bench.host.asked);

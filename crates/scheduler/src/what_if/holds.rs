@@ -20,7 +20,7 @@ use kubestep_framework::runtime::binding::MAX_PERMIT_TIMEOUT;
 /// A selection of pods by their labels or by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodSelection {
-    /// As it is written, without spaces around it.
+    /// The selection as written, trimmed.
     text: String,
     by: By,
 }
@@ -57,7 +57,7 @@ impl PodSelection {
         Ok(PodSelection { text: text.into(), by })
     }
 
-    /// Exactly this pod.
+    /// Selects exactly this pod.
     pub fn of(pod: NamespacedName) -> PodSelection {
         let by = By::Name(Some(pod.namespace.to_string()), pod.name.to_string());
         PodSelection { text: pod.to_string(), by }
@@ -118,7 +118,7 @@ impl HoldRule {
     }
 }
 
-/// As it is read.
+/// The form that [`HoldRule::parse`] accepts.
 impl fmt::Display for HoldRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.timeout {

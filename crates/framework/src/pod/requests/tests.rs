@@ -1,4 +1,4 @@
-//! Requests of pods, with the exact values that upstream's tests expect.
+//! Requests of pods, with the exact values of upstream's tests.
 
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ fn pod_level_requests_replace_what_can_be_set_there() {
         ("memory=2Mi", &["main cpu=2m"][..], "memory=2Mi cpu=2m"),
         ("memory=6Mi cpu=8m", &["main memory=3Mi cpu=2m"], "memory=6Mi cpu=8m"),
         ("memory=2Mi", &["main memory=9Mi", "sidecar memory=9Mi"], "memory=2Mi"),
-        // Storage cannot be set for the pod as a whole.
+        // Storage is not supported in pod-level requests.
         ("storage=2Mi", &["main storage=3Mi"], "storage=3Mi"),
         ("storage=2Mi", &["main memory=3Mi"], "memory=3Mi"),
         ("cpu=1 storage=2Mi", &["main storage=3Mi cpu=2"], "cpu=1 storage=3Mi"),
@@ -158,7 +158,7 @@ fn a_resize_counts_the_largest_of_spec_actuated_and_allocated() {
         let pod = resized(kind, spec, actuated, allocated, reason);
         let requests = pod_requests(&pod, &with_status());
         assert_eq!(requests, resource_list(expected), "{kind} {reason}");
-        // A pod that is to be placed goes by its spec.
+        // An unscheduled pod is counted by its spec.
         assert_eq!(plain(&pod), resource_list(spec), "{kind} {reason}");
     }
 }
@@ -184,7 +184,7 @@ fn a_resize_of_the_pod_as_a_whole() {
     assert_eq!(pod_requests(&pod("Infeasible"), &with_status), resource_list("cpu=3 memory=6"));
     let without = RequestOptions { pod_level_status: false, ..with_status.clone() };
     assert_eq!(pod_requests(&pod(""), &without), resource_list("cpu=4 memory=4"));
-    // What an infeasible resize would add for the first time counts as nothing.
+    // A resource that only an infeasible resize would add counts as zero.
     let mut added = pod("Infeasible");
     added.status.resources = Some(decoded(json!({"requests": list("cpu=2")})));
     assert_eq!(pod_requests(&added, &with_status), resource_list("cpu=3 memory=0"));
@@ -206,7 +206,8 @@ fn claims_on_node_resources_are_added_to_the_containers() {
     assert_eq!(super::accounted(&pod, &gates).resource.milli_cpu, 1000);
 }
 
-/// CalculateResource asks the gates of the whole process, so a pod counts as they say.
+/// Upstream's CalculateResource reads the global feature gates, so they decide what a pod counts
+/// for.
 #[test]
 fn what_is_accounted_depends_on_the_feature_gates() {
     let mut pod = resized("main", "cpu=500m", "", "", "");
@@ -244,7 +245,7 @@ fn what_is_accounted_with_and_without_defaults() {
         (pod(&["main", "main"]), (0, 0), (200, 400)),
         (pod(&["main cpu=1", "main"]), (1000, 0), (1100, 400)),
         (pod(&["main cpu=0 memory=0"]), (0, 0), (0, 0)),
-        // With pod-level requests, a default stands in only for what the whole pod lacks.
+        // With pod-level requests, a default applies only to what the whole pod does not request.
         (pod_level("cpu=2", &["main", "main"]), (2000, 0), (2000, 400)),
         (pod_level("cpu=2", &["main memory=1Mi", "main"]), (2000, 1 << 20), (2000, 1)),
         (pod_level("cpu=2 memory=2Mi", &["main"]), (2000, 2 << 20), (2000, 2)),

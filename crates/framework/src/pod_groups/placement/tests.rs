@@ -1,4 +1,4 @@
-//! Generating and scoring placements, with plugins made up for the purpose (FW-190, FW-191).
+//! Generating and scoring placements, with fake plugins.
 
 use super::*;
 use crate::registry::{Entry, Factory, Registry};
@@ -6,7 +6,7 @@ use crate::status::Code;
 use crate::testing::{Cluster, framework_of, key, node};
 use kubestep_config::PluginDescriptor;
 
-/// A plugin that answers by rule, the name of a placement being its score.
+/// A plugin with fixed answers; the name of a placement is its score.
 struct ByRule {
     name: &'static str,
     generate: fn(&Placement) -> Result<Vec<Placement>, Status>,
@@ -47,7 +47,7 @@ const PLAIN: ByRule = ByRule {
     normalize: |_| Status::SUCCESS,
 };
 
-/// A profile of rules, as (name, weight, factory).
+/// A profile of such plugins, as (name, weight, factory).
 fn profile(point: ExtensionPoint, plugins: &[(&'static str, i32, Factory)]) -> Framework {
     let entry = |(name, weight, factory): &(&'static str, i32, Factory)| {
         let plain = PluginDescriptor::new(name, &[point]);

@@ -1,4 +1,4 @@
-//! Evictions step by step, as the host and the queue's gate see them.
+//! Evictions step by step, as the host and the preemptor's gate see them.
 
 use super::*;
 use crate::pod::NamespacedName;
@@ -6,7 +6,7 @@ use crate::preemption::NodeVictims;
 use crate::testing::{Asked, Cluster, FakeHost, PodBuilder, info, key, pod};
 use kubestep_api::Pod;
 
-/// Pods at Permit and in PreBind by UID, with what trying to stop them yields.
+/// Pods at Permit and in PreBind by UID, with the result of rejecting or cancelling them.
 #[derive(Default)]
 struct Unbound {
     waiting: Vec<(&'static str, bool)>,
@@ -28,7 +28,7 @@ impl VictimHooks for Unbound {
     }
 }
 
-/// Everything a test looks at.
+/// Everything that a test checks.
 #[derive(Default)]
 struct Scene {
     host: FakeHost,
@@ -51,7 +51,7 @@ impl Scene {
         stage
     }
 
-    /// What the host was asked since the last call, in short.
+    /// The requests to the host since the last call, abbreviated.
     fn asked(&mut self) -> Vec<String> {
         let short = |asked| match asked {
             Asked::Patch(pod, PodStatusPatch { condition: Some(_), .. }) => format!("mark {pod}"),
@@ -137,7 +137,7 @@ fn the_victim_is_told_why() {
     assert_eq!(scene.host.asked[0], Asked::Patch(key("a"), patch));
     let Asked::Event(event) = &scene.host.asked[2] else { panic!("no event") };
     assert_eq!((event.kind, event.reason, event.action), ("Normal", "Preempted", "Preempting"));
-    // Told already: only deleted.
+    // Already marked: it is only deleted.
     let mut told = pod("b").on("n1");
     told.status.conditions = vec![condition];
     scene.asked();
@@ -215,7 +215,7 @@ fn lower_nominations_to_the_node_are_cleared_first() {
     let mut eviction = begun(victims(&["a"]), &mut scene);
     scene.step(&mut eviction);
     assert_eq!(scene.asked(), ["nominate default/low to \"\""]);
-    // When that fails, the eviction goes on, but the preemptor is activated.
+    // When that fails, the eviction continues, but the preemptor is activated.
     scene.host.refuse = vec!["low".into()];
     let mut eviction = begun(victims(&["a"]), &mut scene);
     assert_eq!(scene.step(&mut eviction), Stage::LastPending);

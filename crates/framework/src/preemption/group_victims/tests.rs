@@ -1,4 +1,4 @@
-//! Whom groups evict: upstream's cases, where slots become free as pods go (PR-070…073).
+//! Which pods groups evict: upstream's cases, in which slots become free as pods are removed.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn loose(name: &str) -> kubestep_api::Object {
     group(name, json!({"disruptionMode": "Pod"}))
 }
 
-/// Slots for the preempting group: each becomes free when the pods named are gone.
+/// Slots for the preempting group: each becomes free when the named pods are removed.
 struct Slots<'a> {
     cluster: &'a mut Cluster,
     slots: &'a [(&'a str, &'a [&'a str])],
@@ -70,11 +70,11 @@ impl Trial for Slots<'_> {
     }
 }
 
-/// A case: what is there, and who wants in.
+/// A case: the pods on the nodes, and the preemptor.
 struct Case {
     pods: Vec<Pod>,
     objects: Vec<kubestep_api::Object>,
-    /// The priority of the preempting group; its pods' policies do not count for that.
+    /// The priority of the preempting group; those of its pods do not matter.
     priority: i32,
     preempting: Vec<Pod>,
 }
@@ -126,7 +126,7 @@ fn names(names: &[&str]) -> Result<Vec<String>, (Code, String)> {
     Ok(names.iter().map(|name| name.to_string()).collect())
 }
 
-/// A budget without allowance for the pods labelled `app=foo`.
+/// A budget that allows no disruption of the pods labelled `app=foo`.
 fn budget() -> kubestep_api::Object {
     object(json!({
         "kind": "PodDisruptionBudget",
@@ -273,7 +273,7 @@ fn where_evicting_all_does_not_help_the_groups_own_status_counts() {
     assert_eq!(case.victims(&[]), Err((Code::Unschedulable, "too few slots".into())));
 }
 
-/// Two pods of that priority in a group of its own, against a preempting group.
+/// Two pods with priority `pods` in a group with priority `group`, against a preempting group.
 fn divergent(pods: i32, group: i32, preempting: i32) -> Result<Vec<String>, (Code, String)> {
     let victims = [on("p1", "n1", pods), on("p2", "n2", pods)];
     let case = Case::new(victims.map(|pod| of_group(pod, "g1"))).with(whole("g1", group));
@@ -288,7 +288,7 @@ fn the_priority_of_the_group_counts_not_that_of_its_pods() {
     assert_eq!(divergent(MIDDLE, MIDDLE, LOW), no_victims());
 }
 
-/// A unit of pods named, with the start time of the first.
+/// A unit of that many pods, with the start time of the first.
 fn unit(pods: usize, grouped: bool, priority: i32, started: i64) -> Unit {
     let pods = (0..pods).map(|at| {
         let pod = pod(&format!("p{at}"));

@@ -1,4 +1,4 @@
-//! What the cycle of a group does at its edges, seen from within the scheduler.
+//! Edge cases of the group cycle, tested from within the scheduler.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn member(name: &str) -> Pod {
     pod(name).spec(json!({"schedulingGroup": {"podGroupName": "g"}}))
 }
 
-/// A scheduler of that configuration with pods of a group in its queue.
+/// A scheduler with that configuration and pods of a group in its queue.
 fn scheduler(configuration: Option<&str>, pods: impl IntoIterator<Item = Pod>) -> Scheduler {
     let features = FeatureGates::parse("GenericWorkload=true").unwrap();
     let registry = kubestep_plugins::registry();

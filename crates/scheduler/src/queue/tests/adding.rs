@@ -1,4 +1,4 @@
-//! Adding, popping, in-flight events and the return of failed pods.
+//! Adding, popping, in-flight events and requeueing of failed pods.
 
 use super::*;
 
@@ -126,7 +126,7 @@ fn a_failed_pod_that_is_queued_already_is_refused() {
     assert_eq!(text, "Pod ns/a is already present in unschedulable queue");
 }
 
-/// the counters of failures.
+/// Errors and rejections are counted separately.
 #[test]
 fn errors_and_rejections_are_counted_apart() {
     let mut bench = Bench::with_hints(&[]);
@@ -164,7 +164,7 @@ fn failing_pods_do_not_block_others() {
     assert_eq!(bench.names(), [vec!["1", "2"], vec!["high", "0"], vec![], vec![]]);
 }
 
-/// pods that failed with an error are never popped ahead of their time.
+/// Pods that failed with an error are never popped before their backoff ends.
 #[test]
 fn only_rejected_pods_are_popped_from_backoff() {
     let mut bench = Bench::with_hints(&[]);
@@ -218,7 +218,7 @@ fn backoff_is_left_alone_without_the_gate() {
     assert_eq!(bench.with(|queue, cx| queue.pop(cx)), None);
 }
 
-/// A clone is a checkpoint: what happens to one side is not seen by the other.
+/// A clone is a checkpoint: changes on one side do not affect the other.
 #[test]
 fn clones_are_independent() {
     let mut bench = Bench::with_hints(&[]);

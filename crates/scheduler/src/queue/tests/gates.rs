@@ -1,4 +1,4 @@
-//! PreEnqueue plugins: who holds a pod, and what lets it go.
+//! PreEnqueue plugins: which plugin gates a pod, and what ungates it.
 
 use super::*;
 
@@ -38,13 +38,13 @@ fn the_holder_is_noted_and_asked_first() {
     assert_eq!(held.gating_plugin, Some("x".into()));
     assert_eq!(held.gating_message, Some("x holds it".into()));
     assert_eq!(held.unschedulable_plugins, [Symbol::new("x")]);
-    // x lets it pass now, y holds it; x stays among the rejectors.
+    // x passes it now, y gates it; x stays among the rejectors.
     bench.update(&plain, &with_x);
     bench.activate(&with_x);
     let held = bench.queued(&plain).clone();
     assert_eq!(held.gating_plugin, Some("y".into()));
     assert_eq!(held.unschedulable_plugins, [Symbol::new("x"), Symbol::new("y")]);
-    // Without x's label again, y is still asked first.
+    // Without x's label again, y still runs first.
     bench.update(&with_x, &plain);
     bench.activate(&plain);
     assert_eq!(bench.queued(&plain).gating_plugin, Some("y".into()));
@@ -77,7 +77,7 @@ fn removing_the_scheduling_gates_lets_the_pod_go() {
     assert_eq!((moves[1].event, moves[1].plugin), (label.into(), Some("SchedulingGates".into())));
 }
 
-/// only events that the holder registered for can release a gated pod.
+/// Only events that the gating plugin registered for can ungate a pod.
 #[test]
 fn events_that_do_not_concern_the_holder_are_ignored() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], Hint::Queue)]);
@@ -100,14 +100,14 @@ fn events_that_concern_the_holder_are_judged() {
     bench.event(NODE_ADD);
     assert_eq!(bench.place(&held), QueueName::Gated);
     bench.update(&held, &free);
-    // An update of the label alone does not interest foo.
+    // foo did not register for an update of the label alone.
     assert_eq!(bench.place(&free), QueueName::Gated);
     bench.event(NODE_ADD);
     assert_eq!(bench.place(&free), QueueName::Active);
 }
 
-/// Upstream's TestPriorityQueue_moveToBackoffQ: PreEnqueue runs on the way into backoff if
-/// pods may leave it early, else on the way out.
+/// Upstream's TestPriorityQueue_moveToBackoffQ: PreEnqueue runs on the way into backoff if pods may
+/// be popped from it, otherwise on the way out.
 #[test]
 fn gates_run_once_on_the_way_through_backoff() {
     for pop_from_backoff in [true, false] {
@@ -126,7 +126,7 @@ fn gates_run_once_on_the_way_through_backoff() {
     }
 }
 
-/// The other half of Q-021: what passed on the way in is not asked again on the way out.
+/// PreEnqueue that passed on the way into backoff does not run again on the way out.
 #[test]
 fn pods_leave_backoff_unasked() {
     let mut bench = Bench::new(QueueSettings::default(), &[gate("x", &["x"], &[])], &[]);
@@ -141,7 +141,7 @@ fn pods_leave_backoff_unasked() {
     assert_eq!(activated.place(&held), QueueName::Active);
 }
 
-/// a gated newcomer does not disturb a pod of the same name that is queued.
+/// A new pod that is gated does not displace a queued pod of the same name.
 #[test]
 fn a_gated_pod_does_not_displace_a_queued_one() {
     let mut bench = Bench::with_hints(&[]);
@@ -152,7 +152,7 @@ fn a_gated_pod_does_not_displace_a_queued_one() {
     assert!(bench.queued(&free).info.pod.spec.scheduling_gates.is_empty());
 }
 
-///
+/// A profile without an entry in the map has no PreEnqueue plugins.
 #[test]
 fn a_profile_that_is_not_there_has_no_gates() {
     let mut bench = Bench::new(QueueSettings::default(), &[gate("x", &[], &[])], &[]);

@@ -1,5 +1,5 @@
-//! Tests of the queue as a whole. This file holds the bench: a queue with made-up plugins
-//! and a clock to turn. Facts are those of upstream's `scheduling_queue_test.go`.
+//! Tests of the queue as a whole. This file has the test bench: a queue with fake plugins and a
+//! clock that tests advance. The cases are those of upstream's `scheduling_queue_test.go`.
 
 mod adding;
 mod gates;
@@ -25,7 +25,7 @@ const NODE_ADD: ClusterEvent = ClusterEvent::new(EventResource::Node, Action::AD
 const PV_ADD: ClusterEvent = ClusterEvent::new(EventResource::PersistentVolume, Action::ADD);
 const SECOND: i64 = 1_000_000;
 
-/// A plugin that answers as it is told.
+/// A plugin with fixed answers.
 #[derive(Clone)]
 struct Fake {
     name: &'static str,
@@ -68,12 +68,12 @@ fn hinting(name: &'static str, events: &[ClusterEvent], hint: Hint) -> Fake {
     Fake { name, events, hint: Ok(hint), allowed_labels: None }
 }
 
-/// A PreEnqueue plugin that lets only pods with one of these labels pass.
+/// A PreEnqueue plugin that passes only pods with one of these labels.
 fn gate(name: &'static str, allowed: &[&'static str], events: &[ClusterEvent]) -> Fake {
     Fake { allowed_labels: Some(allowed.to_vec()), ..hinting(name, events, Hint::Queue) }
 }
 
-/// A queue, what its plugins see, and a clock.
+/// A queue, the objects that its plugins see, and a clock.
 #[derive(Clone)]
 struct Bench {
     queue: SchedulingQueue,
@@ -85,11 +85,11 @@ fn arcs(fakes: &[Fake]) -> Vec<Arc<dyn Plugin>> {
     fakes.iter().map(|fake| Arc::new(fake.clone()) as Arc<dyn Plugin>).collect()
 }
 
-/// The scheduler name of the bench's only profile: that of a pod that names none.
+/// The bench's only profile has the empty scheduler name: that of a pod that names none.
 const PROFILE: Symbol = Symbol::EMPTY;
 
 impl Bench {
-    /// A queue with the gate plugins, the hint plugins and SchedulingGates, in one profile.
+    /// A queue with the PreEnqueue plugins, the hint plugins and SchedulingGates, in one profile.
     fn new(settings: QueueSettings, gates: &[Fake], hints: &[Fake]) -> Bench {
         let features = FeatureGates::default();
         let args = ProfileArgs::default();
@@ -109,7 +109,7 @@ impl Bench {
         Bench::new(QueueSettings::default(), &[], hints)
     }
 
-    /// Calls `work` with the queue and a context of now.
+    /// Calls `work` with the queue and a context at the current time.
     fn with<T>(&mut self, work: impl FnOnce(&mut SchedulingQueue, &QueueContext<'_>) -> T) -> T {
         let (features, shared) = (FeatureGates::default(), Shared::default());
         let (objects, now) = (&self.objects, self.now);
@@ -126,13 +126,13 @@ impl Bench {
         self.with(|queue, cx| queue.pop(cx)).expect("a pod can be popped")
     }
 
-    /// Gives a popped pod back with its rejectors.
+    /// Requeues a popped pod with its rejectors.
     fn fail(&mut self, pod: QueuedPod, unschedulable: &[&str], pending: &[&str]) {
         let pod = rejected(pod, unschedulable, pending);
         self.with(|queue, cx| queue.add_unschedulable_if_not_present(cx, pod)).unwrap();
     }
 
-    /// Adds the pod, pops it and gives it back at once.
+    /// Adds the pod, pops it and requeues it as failed.
     fn add_failed(&mut self, pod: &Pod, unschedulable: &[&str], pending: &[&str]) {
         self.add(pod);
         let popped = self.pop();
@@ -174,7 +174,7 @@ impl Bench {
         self.queue.get(key_of(pod)).expect("the pod is in the queue")
     }
 
-    /// Active, in backoff, unschedulable or gated, in flight: names in queue order.
+    /// Names in queue order: active, in backoff, unschedulable or gated, in flight.
     fn names(&self) -> [Vec<&'static str>; 4] {
         let waiting = self.queue.unschedulable.iter().map(Arc::as_ref).collect();
         let lists = [self.queue.active(), self.queue.backoff(), waiting, self.queue.in_flight()];
@@ -192,7 +192,7 @@ fn key_of(pod: &Pod) -> NamespacedName {
     NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
 }
 
-/// A pod in namespace `ns` whose UID is made from its name.
+/// A pod in namespace `ns` whose UID is derived from its name.
 fn pod(name: &str, priority: i32) -> Pod {
     let mut pod = Pod::default();
     pod.metadata.namespace = "ns".into();

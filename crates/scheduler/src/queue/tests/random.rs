@@ -1,4 +1,4 @@
-//! Random operations: every pod stays in exactly one place, and the heap is a sorted list.
+//! Random operations: every pod is always in exactly one queue, and the heap equals a sorted list.
 
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ fn version(name: u8, free: bool) -> Pod {
 fn run(bench: &mut Bench, step: &Step) {
     match *step {
         Step::Add(name) => {
-            // As the event handlers do: a pod is added only when it is new.
+            // As the event handlers: a pod is added only when it is new.
             if bench.place(&version(name, true)) == QueueName::None {
                 bench.add(&version(name, true));
             }
@@ -143,7 +143,7 @@ proptest! {
             }
             let places = places(&bench);
             prop_assert!(places.values().all(|found| found.len() == 1), "{:?}", places);
-            // The moves alone tell where every pod is.
+            // The recorded moves alone yield the queue of every pod.
             expected.retain(|_, place| *place != QueueName::None);
             let told = expected.iter().map(|(key, place)| (*key, vec![*place])).collect();
             prop_assert_eq!(places, told);

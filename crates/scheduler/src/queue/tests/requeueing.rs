@@ -1,4 +1,4 @@
-//! Whether an event is worth another try, and what then happens.
+//! Whether an event requeues a pod, and into which queue.
 
 use super::*;
 use crate::queue::requeueing::{JudgedEvent, Strategy};
@@ -7,7 +7,7 @@ use kubestep_api::{Node, PodSchedulingGroup};
 /// Unschedulable and pending plugins.
 type Rejectors = [&'static [&'static str]; 2];
 
-/// The strategy, and how many hints were asked.
+/// The strategy, and how many hints ran.
 fn judge(fakes: &[Fake], rejectors: Rejectors, event: ClusterEvent) -> (Strategy, usize) {
     judge_about(fakes, rejectors, event, Some(Object::from(Node::default())))
 }
@@ -65,7 +65,7 @@ fn hints_decide() {
     }
 }
 
-/// The last three cases of Test_isPodWorthRequeuing: coarser registrations match.
+/// The last three cases of Test_isPodWorthRequeuing: registrations for a coarser event match.
 #[test]
 fn coarser_registrations_are_asked() {
     let label = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_LABEL);
@@ -96,7 +96,7 @@ fn wildcards_concern_every_pod_or_the_one_they_name() {
     assert_eq!(judged(Some(Object::from(Node::default()))), (Strategy::Skip, 0));
 }
 
-/// Upstream's cases of Test_InFlightPods on how a pod comes back, and Q-050.
+/// Upstream's cases of Test_InFlightPods on where a failed pod is requeued.
 #[test]
 fn events_in_flight_decide_where_a_failed_pod_goes() {
     let assigned = pod_events::ASSIGNED_POD_ADD;
@@ -129,7 +129,7 @@ fn events_in_flight_decide_where_a_failed_pod_goes() {
     }
 }
 
-/// Upstream's case on an event received while some other pod was in flight.
+/// Upstream's case on an event received while another pod was in flight.
 #[test]
 fn events_before_the_pop_do_not_count() {
     let fakes = [hinting("foo", &[NODE_ADD, PV_ADD], Hint::Queue)];
@@ -150,7 +150,7 @@ fn events_before_the_pop_do_not_count() {
     assert_eq!(asked, expected.map(|(pod, event)| (Symbol::new(pod), event.to_owned())));
 }
 
-/// a member of a pod group waits for its backoff only, with GenericWorkload.
+/// With GenericWorkload, a member of a pod group waits for its backoff only.
 #[test]
 fn pods_of_a_group_are_retried_by_backoff() {
     for (generic_workload, place) in [(true, QueueName::Backoff), (false, QueueName::Unschedulable)]
@@ -165,7 +165,7 @@ fn pods_of_a_group_are_retried_by_backoff() {
     }
 }
 
-/// not in flight any more, as after Done: nothing is known, so backoff.
+/// A pod that is no longer in flight, as after Done, goes to backoff: its events are unknown.
 #[test]
 fn a_pod_that_was_done_comes_back_through_backoff() {
     let mut bench = Bench::with_hints(&[]);
@@ -229,7 +229,7 @@ fn the_check_is_not_called_for_events_of_no_interest() {
     assert_eq!(bench.place(&pod("a", 0)), QueueName::Unschedulable);
 }
 
-/// what is active or in backoff stays where it is.
+/// Events do not move active pods or pods in backoff.
 #[test]
 fn events_do_not_touch_other_queues() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], Hint::Queue)]);
@@ -240,7 +240,7 @@ fn events_do_not_touch_other_queues() {
     assert_eq!(bench.names(), before);
 }
 
-/// The same refusal is told once between two moves.
+/// The same answer is logged once between two moves.
 #[test]
 fn refusals_are_told_once() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD, PV_ADD], Hint::Skip)]);
@@ -263,7 +263,7 @@ fn refusals_are_told_once() {
     assert_eq!(told(&mut bench), ["NodeAdd QueueSkip"]);
 }
 
-/// Upstream's TestPriorityQueue_MultipleProfiles: hints of the pod's own profile count.
+/// Upstream's TestPriorityQueue_MultipleProfiles: only hints of the pod's own profile count.
 #[test]
 fn each_profile_has_its_own_hints() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], Hint::Queue)]);

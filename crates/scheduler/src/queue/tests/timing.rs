@@ -1,4 +1,4 @@
-//! Backoff and the flush of leftovers, on the clock.
+//! Backoff and the flush of leftover pods over time.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn backoff_doubles_up_to_the_maximum() {
     }
 }
 
-/// the second of the expiration still counts as waiting.
+/// A pod is still backing off throughout the second of its expiration.
 #[test]
 fn a_pod_waits_through_the_second_of_its_expiration() {
     let mut bench = Bench::with_hints(&[]);
@@ -88,7 +88,7 @@ fn leftovers_are_flushed_and_marked() {
     assert!(moves.iter().any(|m| m.event == "UnschedulableTimeout" && m.to == QueueName::Active));
 }
 
-/// a gated pod is marked, and stays.
+/// The flush marks a gated pod, which stays gated.
 #[test]
 fn gated_pods_are_not_released_by_the_flush() {
     let mut bench = Bench::new(QueueSettings::default(), &[gate("x", &["x"], &[])], &[]);

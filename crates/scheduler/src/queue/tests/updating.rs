@@ -13,7 +13,7 @@ fn info(pod: &Pod) -> Arc<PodInfo> {
     Arc::new(PodInfo::new(Arc::new(pod.clone())))
 }
 
-/// Node, names of the pods nominated to it.
+/// Each node with the names of the pods nominated to it.
 fn nominations(bench: &Bench) -> Vec<(&'static str, Vec<&'static str>)> {
     let nominated = bench.queue.nominated_pods();
     let names = |pods: &[Arc<PodInfo>]| pods.iter().map(|pod| pod.key().name.as_str()).collect();
@@ -79,7 +79,7 @@ fn an_update_in_flight_counts_when_the_pod_comes_back() {
     assert_eq!(bench.place(&new), QueueName::Backoff);
 }
 
-/// in flight, events are noted even if no plugin registered for them.
+/// Events of a pod in flight are recorded even if no plugin registered for them.
 #[test]
 fn updates_in_flight_are_noted_unasked() {
     let mut bench = Bench::with_hints(&[]);
@@ -89,7 +89,7 @@ fn updates_in_flight_are_noted_unasked() {
     assert_eq!(bench.queue.in_flight.describe(), ["ns/a", "UnschedulablePodUpdate"]);
 }
 
-/// The events of one update are judged in order, up to the first that frees the pod.
+/// The events of one update are judged in order, up to the first that requeues the pod.
 #[test]
 fn the_first_event_that_helps_moves_the_pod() {
     let event = |action| ClusterEvent::new(EventResource::Pod, action);
@@ -107,7 +107,7 @@ fn the_first_event_that_helps_moves_the_pod() {
     assert_eq!(last.plugin, Some("toleration".into()));
 }
 
-/// Upstream's TestPriorityQueue_Delete, for each queue; the UID is not compared.
+/// Upstream's TestPriorityQueue_Delete, for each queue; the UID is not compared.
 #[test]
 fn deleting_takes_a_pod_out_wherever_it_is() {
     let mut bench = Bench::with_hints(&[]);
@@ -151,7 +151,7 @@ fn activation_moves_waiting_pods_and_marks_those_in_flight() {
     assert_eq!(bench.names(), [vec!["a"], vec![], vec![], vec![]]);
 }
 
-/// ForceActivate in flight names its pod: others that come back are not helped by it.
+/// ForceActivate in flight names its pod: it does not requeue other pods.
 #[test]
 fn activation_in_flight_helps_only_its_pod() {
     let mut bench = Bench::with_hints(&[]);
@@ -164,7 +164,7 @@ fn activation_in_flight_helps_only_its_pod() {
     assert_eq!(bench.names(), [vec![], vec!["b"], vec!["a"], vec![]]);
 }
 
-/// Upstream's TestPriorityQueue_NominatedPodsForNode; a pod in flight is a stub.
+/// Upstream's TestPriorityQueue_NominatedPodsForNode; a pod in flight is a stub.
 #[test]
 fn nominated_pods_are_those_of_the_queue() {
     let mut bench = Bench::with_hints(&[]);
@@ -212,14 +212,14 @@ fn nominations_are_replaced_and_refused() {
     nominate(&mut bench, &pod("bound", 0), Some("node1"));
     bench.queue.delete_nominated_pod_if_exists("uid-low".into());
     assert_eq!(nominations(&bench), [("node1", vec!["medium"]), ("node4", vec!["high"])]);
-    // Without a node of its own, a pod loses its nomination; an empty node is a node.
+    // With `None` and no node in its status, a pod loses its nomination; an empty node is a node.
     nominate(&mut bench, &high, None);
     nominate(&mut bench, &low, Some(""));
     nominate(&mut bench, &low, Some(""));
     assert_eq!(nominations(&bench), [("node1", vec!["medium"]), ("", vec!["low"])]);
 }
 
-///
+/// If neither object of an update carries a nomination, the one in memory is kept.
 #[test]
 fn an_update_that_does_not_speak_of_nominations_keeps_them() {
     let mut bench = Bench::with_hints(&[]);

@@ -31,10 +31,10 @@ use kubestep_framework::status::Status;
 pub use preemption::PreemptionProbe;
 pub use scoring::Scored;
 
-/// Nodes that one thread takes at a time.
+/// Number of nodes that one thread processes at a time.
 const CHUNK: usize = 128;
 
-/// The plugins of a profile, ready to be asked about a pod.
+/// The plugins of a profile after PreFilter for one pod.
 #[derive(Clone)]
 pub struct Probe {
     framework: Arc<Framework>,
@@ -49,20 +49,20 @@ pub struct Probe {
     answers: Vec<PluginStatus>,
 }
 
-/// A refusal of a node by a plugin.
+/// A rejection of a node by a plugin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Refusal {
-    /// Where the plugin is among the profile's filters.
+    /// The index of the plugin among the profile's filters.
     pub filter: usize,
-    /// What it said.
+    /// Its status.
     pub status: Status,
-    /// Whether it refuses only with the pods nominated to the node counted in.
+    /// Whether it rejects the node only when the nominated pods are added.
     pub by_nominated: bool,
 }
 
-/// A node with the pods nominated to it counted in, and the cycle's state to match.
+/// A node with the pods nominated to it added, and the matching cycle state.
 pub struct Filled {
-    /// The state.
+    /// The cycle state.
     pub state: CycleState,
     /// The node.
     pub node: NodeInfo,
@@ -117,18 +117,18 @@ impl Probe {
         &self.snapshot
     }
 
-    /// What PreFilter left for the other points.
+    /// The cycle state after PreFilter.
     pub fn state(&self) -> &CycleState {
         &self.state
     }
 
-    /// What each plugin said at PreFilter. Unlike in a cycle, a refusal keeps no other plugin
-    /// from being asked.
+    /// The PreFilter status of each plugin. Unlike in a cycle, the other plugins run even after a
+    /// rejection.
     pub fn answers(&self) -> &[PluginStatus] {
         &self.answers
     }
 
-    /// What plugins see.
+    /// The context that plugins get.
     pub fn cx(&self) -> CycleContext<'_> {
         CycleContext {
             pod: &self.pod,
@@ -142,14 +142,13 @@ impl Probe {
         }
     }
 
-    /// Whether a plugin's Filter has something to say: its PreFilter neither skipped nor refused.
+    /// Whether a plugin's Filter runs: its PreFilter neither skipped nor rejected.
     pub fn filters(&self, plugin: Symbol) -> bool {
         let answer = self.answers.iter().find(|answer| answer.plugin == plugin);
         answer.is_none_or(|answer| answer.status.is_success())
     }
 
-    /// What every filter that refuses a node says, in the order of the filters; by node, in
-    /// node order.
+    /// For every node, in node order, the rejections by filters, in the order of the filters.
     pub fn refusals(&self) -> Vec<Vec<Refusal>> {
         let filters = self.framework.at(ExtensionPoint::Filter);
         let asked: Vec<usize> =
@@ -177,7 +176,7 @@ impl Probe {
         run_one_filter(plugin, &self.cx(), state, node)
     }
 
-    /// The node with the pods nominated to it that count; `None` if there are none.
+    /// The node with the relevant pods nominated to it added; `None` if there are none.
     pub fn filled(&self, node: &NodeInfo) -> Option<Filled> {
         if self.nominated.for_node(node.name).is_empty() {
             return None;
@@ -194,7 +193,7 @@ impl Probe {
             let answer = plugin.pre_filter(&self.cx(), &mut state);
             let status = answer.status.by(name);
             if !status.is_success() {
-                // Also for a refusal, so that a pod nominated to a node is not counted in there.
+                // Also after a rejection, so that no nominated pods are added for this plugin.
                 state.skip_filter.push(name);
             }
             self.answers

@@ -1,4 +1,5 @@
-//! What preemption would find for the pod: every candidate, and why other nodes are none.
+//! What preemption would find for the pod: every candidate, and why the other nodes are not
+//! candidates.
 
 use super::Probe;
 use kubestep_api::intern::Symbol;
@@ -11,22 +12,22 @@ use kubestep_framework::preemption::{NodeVictims, PLUGIN, eligibility};
 use kubestep_framework::status::node_statuses::NodeStatuses;
 use kubestep_framework::status::{Code, Status};
 
-/// What preemption would find.
+/// The result of a preemption dry run.
 #[derive(Default, Debug)]
 pub struct PreemptionProbe {
-    /// Why the pod may not preempt others, if it may not.
+    /// Why the pod is not eligible to preempt; `None` if it is.
     pub refusal: Option<&'static str>,
     /// The candidates, in the order found. The search ends when there are enough.
     pub candidates: Vec<NodeVictims>,
-    /// Why the other nodes that were looked at are none.
+    /// The other nodes that were tried, and why they are not candidates.
     pub others: Vec<(Symbol, Status)>,
-    /// Nodes that refuse the pod for a reason that no eviction changes.
+    /// Nodes that reject the pod for a reason that preemption does not help against.
     pub unresolvable: Vec<Symbol>,
 }
 
 impl Probe {
-    /// What preemption would find. `None` if the profile does not preempt, or if the pod fits
-    /// somewhere, so that nobody would ask.
+    /// Dry-runs preemption. `None` if the profile has no preemption, or if the pod fits on a node,
+    /// so that PostFilter would not run.
     pub fn preemption(&self) -> Option<PreemptionProbe> {
         let plugins = self.framework.at(ExtensionPoint::PostFilter);
         plugins.iter().find(|plugin| plugin.name() == PLUGIN)?;
@@ -59,7 +60,7 @@ impl Probe {
         Some(found)
     }
 
-    /// The official verdicts, as a cycle has them; `None` if a node fits.
+    /// The statuses of all nodes as in a cycle; `None` if a node fits.
     fn statuses(&self) -> Option<NodeStatuses> {
         let mut statuses = NodeStatuses::default();
         if let Some(refused) = self.answers.iter().find(|answer| answer.status.is_rejected()) {

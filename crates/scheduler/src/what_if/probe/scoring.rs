@@ -1,4 +1,4 @@
-//! How nodes would score for the pod.
+//! Scoring nodes for the pod of a probe.
 
 use super::Probe;
 use kubestep_framework::cycle_state::CycleState;
@@ -7,7 +7,7 @@ use kubestep_framework::plugin::Plugin;
 use kubestep_framework::record::ScoreRecord;
 use kubestep_framework::status::Status;
 
-/// The scores of nodes, with the state that they were computed from.
+/// The scores of nodes, with the state from which they were computed.
 pub struct Scored {
     /// The state after PreScore.
     pub state: CycleState,
@@ -18,10 +18,10 @@ pub struct Scored {
 }
 
 impl Probe {
-    /// Scores the nodes, extenders left out.
+    /// Scores the nodes, without extenders.
     ///
     /// # Errors
-    /// A plugin fails, in its words.
+    /// The status of the plugin that failed.
     pub fn score(&self, nodes: &[NodeId]) -> Result<Scored, Status> {
         let (cx, mut state) = (self.cx(), self.state.clone());
         let (pre_score, status) = self.framework.run_pre_score(&cx, &mut state, nodes);
