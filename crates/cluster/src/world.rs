@@ -188,7 +188,7 @@ impl World {
         done
     }
 
-    /// Holds pods at Permit no more; see [`Scheduler::release`].
+    /// Holds pods at Permit no more; see [`what_if::release`].
     pub fn release(&mut self, pods: Option<&PodSelection>) -> (bool, usize) {
         let done = what_if::release(&mut self.scheduler, pods, self.now, &mut self.api);
         self.settle();
