@@ -12,14 +12,14 @@ use kubestep_plugins::{
     dynamic_resources, inter_pod_affinity, node_volume_limits, taint_toleration, volume_binding,
     volume_restrictions, volume_zone,
 };
-use kubestep_scheduler::Probe;
+use kubestep_scheduler::what_if::Probe;
 
 /// Compares what the reasons come to in the cluster before a cycle with what the cycle recorded.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
     let scheduler = before.scheduler();
     let Some(pod) = before.api().objects().pod(record.pod) else { return Ok(()) };
     let info = PodInfo::with_features(pod.clone(), scheduler.features()).into();
-    let Some(probe) = &scheduler.probe(&info, before.now()) else { return Ok(()) };
+    let Some(probe) = &Probe::new(scheduler, &info, before.now()) else { return Ok(()) };
     for column in &record.filter.plugins {
         for id in &record.nodes.order {
             let Some(verdict) = column.verdicts.get(*id).filter(|verdict| verdict.is_status())

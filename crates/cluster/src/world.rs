@@ -9,8 +9,8 @@ use kubestep_config::{FeatureGates, ResolvedConfig};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 use kubestep_framework::registry::Registry;
-use kubestep_scheduler::interventions::holds::PodSelection;
-use kubestep_scheduler::{Known, Scheduler};
+use kubestep_scheduler::Scheduler;
+use kubestep_scheduler::what_if::{self, PodSelection, ReplayHint};
 
 /// 2026-01-01T00:00:00Z, where every simulation starts, in microseconds since 1970.
 pub const START: Time = Time(1_767_225_600_000_000);
@@ -157,10 +157,10 @@ impl World {
         Some(Arc::new(record))
     }
 
-    /// Repeats a recorded cycle, without its matrices; see [`Scheduler::schedule_again`]. `false`
-    /// if no pod can be popped.
-    pub fn step_again(&mut self, known: &Known) -> bool {
-        if self.scheduler.schedule_again(known, self.now, &mut self.api).is_none() {
+    /// Repeats a recorded cycle, without its matrices; see [`ReplayHint::schedule_one`].
+    /// `false` when no pod can be popped.
+    pub fn step_again(&mut self, known: &ReplayHint) -> bool {
+        if known.schedule_one(&mut self.scheduler, self.now, &mut self.api).is_none() {
             return false;
         }
         self.evictions_due = true;
@@ -170,7 +170,7 @@ impl World {
 
     /// Runs the cycle of one pod before all others; `None` if it is in no queue, or gated.
     pub fn step_ahead(&mut self, pod: NamespacedName) -> Option<Arc<CycleRecord>> {
-        let record = self.scheduler.schedule_ahead(pod, self.now, &mut self.api)?;
+        let record = what_if::schedule_ahead(&mut self.scheduler, pod, self.now, &mut self.api)?;
         self.evictions_due = true;
         self.settle();
         Some(Arc::new(record))
@@ -190,9 +190,9 @@ impl World {
         done
     }
 
-    /// Stops holding pods at Permit; see [`Scheduler::release`].
+    /// Holds pods at Permit no more; see [`what_if::release`].
     pub fn release(&mut self, pods: Option<&PodSelection>) -> (bool, usize) {
-        let done = self.scheduler.release(pods, self.now, &mut self.api);
+        let done = what_if::release(&mut self.scheduler, pods, self.now, &mut self.api);
         self.settle();
         done
     }

@@ -16,7 +16,7 @@ use crate::trace::Entry;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::{ExtenderFn, World};
 use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove, QueueName};
-use kubestep_scheduler::Known;
+use kubestep_scheduler::what_if::ReplayHint;
 
 /// Something done to the cluster.
 #[derive(Clone, Debug)]
@@ -144,7 +144,7 @@ pub(super) fn repeat(world: &mut World, input: &Input, answers: &[Answer]) -> Ef
 }
 
 /// Does a cycle again of which enough is known to leave its matrices out.
-pub(super) fn repeat_known(world: &mut World, known: &Known) {
+pub(super) fn repeat_known(world: &mut World, known: &ReplayHint) {
     world.step_again(known);
     // What it tells is recorded already.
     collect(world, None);

@@ -25,7 +25,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_cluster::{World, Write};
 use kubestep_framework::record::CycleRecord;
 use kubestep_framework::runtime::stopwatch::Clock;
-use kubestep_scheduler::Known;
+use kubestep_scheduler::what_if::ReplayHint;
 
 use acting::Acts;
 pub use circle::Circle;
@@ -264,7 +264,7 @@ impl Session {
         if let Some(record) = effect.record {
             // What extenders said is given again only to a whole cycle.
             let alone = matches!(input, Some(Input::Cycle)) && effect.answers.is_empty();
-            known = Known::of(&record).filter(|_| alone);
+            known = ReplayHint::of(&record).filter(|_| alone);
             proposed = record.node_hint.is_some();
             let number = record.cycle;
             cycles.push((self.history.push(Entry::Cycle(record)), number));

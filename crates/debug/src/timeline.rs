@@ -16,7 +16,7 @@ use crate::trace::history::ENTRY_BYTES;
 use crate::trace::{EntryId, Kept};
 use kubestep_api::Time;
 use kubestep_framework::record::CycleRecord;
-use kubestep_scheduler::Known;
+use kubestep_scheduler::what_if::ReplayHint;
 
 /// About what a step takes with its stops and what it changed on nodes, in bytes.
 const STEP_BYTES: usize = 600;
@@ -36,7 +36,7 @@ pub struct Step {
     /// Records of earlier cycles as they were before this step completed them.
     pub(super) completed: Arc<[Arc<CycleRecord>]>,
     /// What is known of the cycle, if it can be done again without its matrices.
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<ReplayHint>,
 }
 
 impl Step {

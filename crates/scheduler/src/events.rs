@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::Scheduler;
-use crate::binding::ASSIGNED_POD_DELETE;
+use crate::cycle::binding::ASSIGNED_POD_DELETE;
 use crate::queue::node_events::node_update_events;
 use crate::queue::pod_events::pod_update_events;
 use kubestep_api::intern::Symbol;
@@ -34,7 +34,7 @@ pub enum Change {
 }
 
 impl Scheduler {
-    /// Applies a change: to the listers first, then to cache and queue.
+    /// Handles a change: first in the listers, then in cache and queue.
     pub fn handle(&mut self, change: Change, now: Time, host: &mut dyn Host) {
         match change {
             Change::Add(object) => self.added(object, now),
@@ -50,14 +50,14 @@ impl Scheduler {
                 let objects = EventObjects { old: None, new: Some(node.into()) };
                 self.tell_queue(EventResource::Node, Action::ADD, &objects, now);
             }
-            // Terminal pods are not watched: upstream's informer excludes them by field selector.
+            // Terminated pods are not watched.
             Object::Pod(pod) if pod.is_terminal() => {}
             Object::Pod(pod) => {
-                self.objects.insert(pod.clone().into());
+                self.cluster.objects.insert(pod.clone().into());
                 self.pod_added(pod, now);
             }
             other => {
-                self.objects.insert(other.clone());
+                self.cluster.objects.insert(other.clone());
                 self.other_changed(Action::ADD, EventObjects { old: None, new: Some(other) }, now);
             }
         }
@@ -67,17 +67,17 @@ impl Scheduler {
         match (old, new) {
             (Object::Node(old), Object::Node(new)) => self.node_updated(&old, new, now),
             (Object::Pod(old), Object::Pod(new)) => match (old.is_terminal(), new.is_terminal()) {
-                // Terminal pods are not watched.
+                // Terminated pods are not watched.
                 (true, true) => {}
                 (true, false) => self.added(new.into(), now),
                 (false, true) => self.deleted(&old.into(), now, host),
                 (false, false) => {
-                    self.objects.insert(new.clone().into());
+                    self.cluster.objects.insert(new.clone().into());
                     self.pod_updated(&old, new, now, host);
                 }
             },
             (old, new) => {
-                self.objects.insert(new.clone());
+                self.cluster.objects.insert(new.clone());
                 let objects = EventObjects { old: Some(old), new: Some(new) };
                 self.other_changed(Action::UPDATE, objects, now);
             }
@@ -87,19 +87,19 @@ impl Scheduler {
     fn deleted(&mut self, object: &Object, now: Time, host: &mut dyn Host) {
         match object {
             Object::Node(node) => {
-                // As upstream: before the node is removed from the cache.
+                // Before the cache forgets it.
                 let objects = EventObjects { old: Some(object.clone()), new: None };
                 self.tell_queue(EventResource::Node, Action::DELETE, &objects, now);
                 // Upstream only logs that a node was unknown.
                 let _removed = self.cache.remove_node(node);
             }
             Object::Pod(pod) => {
-                if self.objects.remove(object).is_some() {
+                if self.cluster.objects.remove(object).is_some() {
                     self.pod_deleted(pod, now, host);
                 }
             }
             other => {
-                self.objects.remove(other);
+                self.cluster.objects.remove(other);
                 let objects = EventObjects { old: Some(other.clone()), new: None };
                 self.other_changed(Action::DELETE, objects, now);
             }
@@ -108,69 +108,63 @@ impl Scheduler {
 
     fn node_updated(&mut self, old: &Arc<Node>, new: Arc<Node>, now: Time) {
         self.cache.update_node(new.clone());
-        let events = node_update_events(old, &new, &self.features);
+        let events = node_update_events(old, &new, &self.cluster.features);
         let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
-        let (queue, cx) = self.queue_context(now);
+        let cx = self.cluster.queue_context(now);
         for event in events {
-            queue.move_all(&cx, event, &objects, None);
+            self.queue.move_all(&cx, event, &objects, None);
         }
     }
 
-    /// A bound pod is added to the cache, and the pods it may help are requeued; an unbound pod of
-    /// one of our profiles is added to the queue.
     fn pod_added(&mut self, pod: Arc<Pod>, now: Time) {
         if !pod.spec.node_name.is_empty() {
             self.assigned_pod_added(pod, now);
-        } else if self.is_ours(&pod) {
-            self.note_member(&pod);
-            let info = Arc::new(PodInfo::with_features(pod.clone(), &self.features));
-            let gangs = self.features.enabled(Feature::GangScheduling);
-            let (queue, cx) = self.queue_context(now);
-            queue.add(&cx, info);
+        } else if self.profiles.serve(&pod) {
+            self.cluster.add_group_member(&pod);
+            let info = Arc::new(PodInfo::with_features(pod.clone(), &self.cluster.features));
+            let gangs = self.cluster.features.enabled(Feature::GangScheduling);
+            let cx = self.cluster.queue_context(now);
+            self.queue.add(&cx, info);
             if gangs {
                 let event = ClusterEvent::new(EventResource::UnschedulablePod, Action::ADD);
                 let objects = EventObjects { old: None, new: Some(pod.into()) };
-                queue.move_all(&cx, event, &objects, None);
+                self.queue.move_all(&cx, event, &objects, None);
             }
         }
     }
 
     fn assigned_pod_added(&mut self, pod: Arc<Pod>, now: Time) {
-        self.cache.add_pod(Arc::new(PodInfo::with_features(pod.clone(), &self.features)));
-        self.note_member(&pod);
+        self.cache.add_pod(Arc::new(PodInfo::with_features(pod.clone(), &self.cluster.features)));
+        self.cluster.add_group_member(&pod);
         let objects = EventObjects { old: None, new: Some(pod.into()) };
         self.tell_queue(EventResource::AssignedPod, Action::ADD, &objects, now);
     }
 
-    /// What an update does depends on whether the pod had, got or still has no node: it changes the
-    /// cache, moves the pod from the queue to the cache, or changes the queue.
     fn pod_updated(&mut self, old: &Arc<Pod>, new: Arc<Pod>, now: Time, host: &mut dyn Host) {
         if !old.spec.node_name.is_empty() {
-            // Upstream only logs that the cache does not know a pod.
-            let info = Arc::new(PodInfo::with_features(new.clone(), &self.features));
+            // A pod the cache does not know is only logged upstream.
+            let info = Arc::new(PodInfo::with_features(new.clone(), &self.cluster.features));
             let _updated = self.cache.update_pod(old, info);
             if old.metadata.uid != new.metadata.uid {
-                self.shared.pod_groups.remove(old);
+                self.cluster.shared.pod_groups.remove(old);
             }
-            self.note_member(&new);
-            let events = pod_update_events(old, &new, &self.features);
+            self.cluster.add_group_member(&new);
+            let events = pod_update_events(old, &new, &self.cluster.features);
             let objects = EventObjects { old: Some(old.clone().into()), new: Some(new.into()) };
-            let (queue, cx) = self.queue_context(now);
+            let cx = self.cluster.queue_context(now);
             for event in events {
-                queue.move_all(&cx, event, &objects, None);
+                self.queue.move_all(&cx, event, &objects, None);
             }
         } else if !new.spec.node_name.is_empty() {
             self.assigned_pod_added(new, now);
-            if self.is_ours(old) {
+            if self.profiles.serve(old) {
                 self.queue.delete(old);
             }
-        } else if self.is_ours(old) {
+        } else if self.profiles.serve(old) {
             self.queued_pod_updated(old, new, now, host);
         }
     }
 
-    /// Updates a pod in the queue. For an assumed pod only its deletion matters, since its cycle is
-    /// past the queue.
     fn queued_pod_updated(
         &mut self,
         old: &Arc<Pod>,
@@ -181,74 +175,75 @@ impl Scheduler {
         if old.metadata.resource_version == new.metadata.resource_version {
             return;
         }
-        self.shared.pod_groups.update(&new);
+        self.cluster.shared.pod_groups.update(&new);
         if self.cache.is_assumed(new.metadata.uid) {
             if new.is_terminating() && !old.is_terminating() {
                 self.assumed_pod_deleted(new.metadata.uid, now, host);
             }
             return;
         }
-        let (queue, cx) = self.queue_context(now);
-        queue.update(&cx, old, new.clone());
+        let cx = self.cluster.queue_context(now);
+        self.queue.update(&cx, old, new.clone());
         let (before, after) = (old.status.nominated_node_name, new.status.nominated_node_name);
         if !before.is_empty() && before != after {
-            self.nomination_given_up(old, now);
+            self.nomination_dropped(old, now);
         }
     }
 
-    /// Deletes a pod from the cache or from the queue, and requeues the pods that may use what it
-    /// had or was nominated to.
     fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Time, host: &mut dyn Host) {
         if !pod.spec.node_name.is_empty() {
             // Upstream only logs that the cache does not know a pod.
             let _removed = self.cache.remove_pod(pod);
-            self.shared.pod_groups.remove(pod);
+            self.cluster.shared.pod_groups.remove(pod);
             let objects = EventObjects { old: Some(pod.clone().into()), new: None };
-            let (queue, cx) = self.queue_context(now);
-            queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
-        } else if self.is_ours(pod) {
+            let cx = self.cluster.queue_context(now);
+            self.queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
+        } else if self.profiles.serve(pod) {
             self.queue.delete(pod);
-            self.shared.pod_groups.remove(pod);
+            self.cluster.shared.pod_groups.remove(pod);
             if self.cache.is_assumed(pod.metadata.uid) {
                 self.assumed_pod_deleted(pod.metadata.uid, now, host);
             } else if !pod.status.nominated_node_name.is_empty() {
-                self.nomination_given_up(pod, now);
+                self.nomination_dropped(pod, now);
             }
         }
     }
 
-    /// An assumed pod was deleted: it stops waiting or is forgotten, which frees its node.
+    /// A pod that is being bound was deleted, which frees its resources.
     fn assumed_pod_deleted(&mut self, uid: Symbol, now: Time, host: &mut dyn Host) {
         let Some(assumed) = self.cache.pod(uid).cloned() else { return };
         if !self.reject_waiting(uid, Symbol::EMPTY, "removed", now, host) {
             // Upstream only logs when the pod cannot be forgotten.
             let _forgotten = self.cache.forget_pod(&assumed);
-            self.shared.pod_groups.forget(&assumed.pod);
+            self.cluster.shared.pod_groups.forget(&assumed.pod);
         }
         let objects = EventObjects { old: Some(assumed.pod.clone().into()), new: None };
-        let (queue, cx) = self.queue_context(now);
-        queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
+        let cx = self.cluster.queue_context(now);
+        self.queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
     }
 
-    /// Requeues pods of at most its priority: they may use the node to which the pod is no longer
-    /// nominated.
-    fn nomination_given_up(&mut self, pod: &Arc<Pod>, now: Time) {
+    /// Requeues pods of at most the pod's priority: they may fit where it was nominated.
+    fn nomination_dropped(&mut self, pod: &Arc<Pod>, now: Time) {
         let objects = EventObjects { old: Some(pod.clone().into()), new: None };
         let priority = pod.priority();
-        let (queue, cx) = self.queue_context(now);
+        let cx = self.cluster.queue_context(now);
         let lower = |other: &PodInfo| other.priority() <= priority;
-        queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, Some(&lower));
+        self.queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, Some(&lower));
     }
 
     /// Handles a change of any kind but pods and nodes.
     fn other_changed(&mut self, action: Action, objects: EventObjects, now: Time) {
         let kind = objects.new.as_ref().or(objects.old.as_ref()).map(Object::kind);
         if matches!(kind, Some(Kind::DeviceClass | Kind::ResourceSlice | Kind::ResourceClaim)) {
-            self.kept.clear(); // NodeResourcesFit leaves some resources to devices
+            self.algorithm.answers.cache.clear(); // NodeResourcesFit ignores the extended resources of DRA devices
         }
         if let Some(Object::ResourceClaim(claim)) = objects.new.as_ref().or(objects.old.as_ref()) {
             let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
-            self.shared.claims.observe(&self.objects, key, counts_shares(&self.features));
+            self.cluster.shared.claims.observe(
+                &self.cluster.objects,
+                key,
+                counts_shares(&self.cluster.features),
+            );
         }
         self.taint_rule_changed(&objects, now);
         if let Some(resource) = kind.and_then(resource_of) {
@@ -256,19 +251,18 @@ impl Scheduler {
         }
     }
 
-    /// Reports the slices of the devices that a changed DeviceTaintRule taints as updated.
-    /// Upstream's resource slice tracker does so.
+    /// A change of a rule that taints devices changes the slices of those devices too.
     fn taint_rule_changed(&mut self, objects: &EventObjects, now: Time) {
         let rule = |object: &Option<Object>| match object {
             Some(Object::DeviceTaintRule(rule)) => Some(rule.clone()),
             _ => None,
         };
         let (old, new) = (rule(&objects.old), rule(&objects.new));
-        let read = self.features.enabled(Feature::DRADeviceTaintRules);
+        let read = self.cluster.features.enabled(Feature::DRADeviceTaintRules);
         if !read || (old.is_none() && new.is_none()) {
             return;
         }
-        for (before, after) in changed_slices(&self.objects, old.as_ref(), new.as_ref()) {
+        for (before, after) in changed_slices(&self.cluster.objects, old.as_ref(), new.as_ref()) {
             let objects = EventObjects { old: Some(before.into()), new: Some(after.into()) };
             self.tell_queue(EventResource::ResourceSlice, Action::UPDATE, &objects, now);
         }
@@ -281,20 +275,8 @@ impl Scheduler {
         objects: &EventObjects,
         now: Time,
     ) {
-        let (queue, cx) = self.queue_context(now);
-        queue.move_all(&cx, ClusterEvent::new(resource, action), objects, None);
-    }
-
-    /// Adds the pod to the members of its group, if it has one.
-    pub(crate) fn note_member(&mut self, pod: &Pod) {
-        if self.group(pod).is_some() {
-            self.shared.pod_groups.add(pod);
-        }
-    }
-
-    /// Whether the pod's `schedulerName` is one of our profiles.
-    pub(crate) fn is_ours(&self, pod: &Pod) -> bool {
-        self.frameworks.contains_key(&pod.spec.scheduler_name)
+        let cx = self.cluster.queue_context(now);
+        self.queue.move_all(&cx, ClusterEvent::new(resource, action), objects, None);
     }
 }
 

@@ -1,37 +1,33 @@
 //! The scheduler: kube-scheduler 1.36 as a value, pure, synchronous and deterministic.
 //!
 //! [`Scheduler`] joins the profiles, the [`cache`], the [`queue`] and the listers. One call of
-//! [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle. Changes of the
-//! cluster come in through [`Scheduler::handle`], timers through [`Scheduler::flush`]. The time is
-//! an argument, and everything outside the scheduler is behind a
-//! [`Host`](kubestep_framework::host::Host).
+//! [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle. Changes of
+//! the cluster come in through [`Scheduler::handle`], timers through [`Scheduler::flush`]; the
+//! time is an argument, and a [`Host`](kubestep_framework::host::Host) is the outside world.
 //!
-//! A pod goes through these modules: `events` adds it to the [`queue`]; `cycle` pops it, updates
-//! the snapshot from the [`cache`], finds the feasible nodes, scores them, selects one and assumes
-//! the pod on it; `binding` waits for Permit and binds. `preempt` carries preemptions on, `groups`
-//! is the cycle of a pod group. What the user changes in a decision is in [`interventions`], and a
-//! [`Probe`] tries a pod without side effects.
+//! One pod goes through these modules: `events` puts it into the [`queue`]; `cycle` takes it out,
+//! updates the snapshot from the [`cache`], finds the nodes that fit, scores them, selects one,
+//! assumes the pod on it and binds it. `answers` asks the plugins about nodes on its behalf, and
+//! keeps what they answer. What no scheduler does (trying, intervening, repeating) is in
+//! [`what_if`].
 //!
-//! The plugins come in as a registry: this crate depends on none of them. Upstream:
+//! The plugins come in as a registry: this crate knows none of them. Upstream:
 //! `pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go`.
 
-mod aside;
-mod binding;
+mod answers;
 pub mod cache;
+mod cluster_state;
 mod cycle;
 mod events;
-mod groups;
-pub mod interventions;
-mod preempt;
-mod probe;
+mod profiles;
 pub mod queue;
 mod reconfigure;
 mod scheduler;
 #[cfg(test)]
 mod tests;
+pub mod what_if;
 
-pub use binding::waiting::{Hold, Stage, WaitingPod};
-pub use cycle::again::Known;
+pub use cycle::waiting::{Hold, WaitingPod, WaitingStage};
 pub use events::Change;
-pub use probe::{PreemptionProbe, Probe, Refusal, Scored};
-pub use scheduler::{Frameworks, Scheduler};
+pub use profiles::Frameworks;
+pub use scheduler::Scheduler;

@@ -1,73 +1,51 @@
-//! The scheduler: profiles, cache, queue and listers, and the cycle that connects them.
-//!
-//! One call of [`Scheduler::schedule_one`] runs one scheduling cycle with its binding cycle.
-//! Changes of the cluster come in through [`Scheduler::handle`]; timers through
-//! [`Scheduler::flush`]. Upstream: `pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go`.
+//! The scheduler and its parts.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
-use crate::WaitingPod;
 use crate::cache::Cache;
-use crate::cycle::batch::Batch;
-use crate::cycle::kept::Kept;
-use crate::cycle::recorded::Recorded;
-use crate::interventions::Interventions;
+use crate::cluster_state::ClusterState;
+use crate::cycle::schedule_pod::Algorithm;
+use crate::cycle::waiting::{WaitingPod, WaitingPods};
+use crate::profiles::{Frameworks, Profiles, queue_settings};
 use crate::queue::SchedulingQueue;
-use crate::reconfigure;
-use kubestep_api::Time;
+use crate::what_if::Interventions;
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::Extender;
+use kubestep_api::{ObjectKey, Time};
 use kubestep_config::{FeatureGates, ResolvedConfig};
 use kubestep_framework::host::Host;
-use kubestep_framework::node::NodeId;
 use kubestep_framework::objects::Objects;
-use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::PodGroupState;
 use kubestep_framework::preemption::executor::Eviction;
-use kubestep_framework::record::{CycleRecord, NodeNames, VerdictTable};
+use kubestep_framework::record::{CycleRecord, QueueName};
 use kubestep_framework::registry::Registry;
-use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::stopwatch::{Stopwatch, Timer};
-use kubestep_framework::shared::Shared;
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::tie_break::TieBreak;
 
-/// One second in microseconds.
+/// Microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// The profiles by scheduler name, in the configuration's order.
-pub type Frameworks = IndexMap<Symbol, Arc<Framework>>;
-
-/// The whole state of the scheduler. A copy behaves exactly as the original would.
+/// The whole state of the scheduler. A copy goes on exactly as the original would.
 #[derive(Clone)]
 pub struct Scheduler {
-    pub(crate) features: FeatureGates,
-    pub(crate) frameworks: Arc<Frameworks>,
-    pub(crate) extenders: Arc<[Extender]>,
-    pub(crate) percentage_of_nodes_to_score: i32,
+    pub(crate) profiles: Profiles,
     pub(crate) tie_break: TieBreak,
-    pub(crate) objects: Objects,
+    /// What plugins see.
+    pub(crate) cluster: ClusterState,
     pub(crate) cache: Cache,
-    pub(crate) snapshot: Snapshot,
     pub(crate) queue: SchedulingQueue,
-    pub(crate) shared: Shared,
-    pub(crate) waiting: Vec<WaitingPod>,
-    /// What batching stores, by profile.
-    pub(crate) batches: BTreeMap<Symbol, Batch>,
-    pub(crate) preemptions: VecDeque<Eviction>,
-    pub(crate) next_start_node_index: usize,
+    /// What the search for nodes keeps from cycle to cycle.
+    pub(crate) algorithm: Algorithm,
+    /// Scheduling cycles so far.
     pub(crate) cycles: u64,
-    pub(crate) verdicts: Arc<VerdictTable>,
-    pub(crate) node_names: Arc<NodeNames>,
-    /// The node order from which `node_names` was built.
-    pub(crate) named_order: Arc<Vec<NodeId>>,
-    pub(crate) kept: Kept,
-    pub(crate) recorded: Recorded,
+    /// Pods in their binding cycle.
+    pub(crate) waiting: WaitingPods,
+    /// Cycles that ended after their pod had waited.
     pub(crate) finished: Vec<CycleRecord>,
+    /// Preemptions in progress.
+    pub(crate) preemptions: VecDeque<Eviction>,
     pub(crate) interventions: Interventions,
 }
 
@@ -75,36 +53,25 @@ impl Scheduler {
     /// Builds the scheduler that a configuration describes.
     ///
     /// # Errors
-    /// A plugin rejects its arguments; the text is upstream's.
+    /// A plugin refuses its arguments, in upstream's words.
     pub fn new(
         config: &ResolvedConfig,
         features: FeatureGates,
         registry: &Registry,
     ) -> Result<Scheduler, String> {
-        let (frameworks, extenders) = reconfigure::frameworks(config, &features, registry)?;
-        let settings = reconfigure::queue_settings(config, &features);
+        let profiles = Profiles::new(config, &features, registry)?;
+        let settings = queue_settings(config, &features);
         Ok(Scheduler {
-            queue: SchedulingQueue::new(settings, &frameworks),
-            features,
-            frameworks: Arc::new(frameworks),
-            extenders,
-            percentage_of_nodes_to_score: config.percentage_of_nodes_to_score,
+            queue: SchedulingQueue::new(settings, &profiles.frameworks),
+            profiles,
             tie_break: TieBreak::default(),
-            objects: Objects::default(),
+            cluster: ClusterState { features, ..ClusterState::default() },
             cache: Cache::default(),
-            snapshot: Snapshot::default(),
-            shared: Shared::default(),
-            waiting: Vec::new(),
-            batches: BTreeMap::new(),
-            preemptions: VecDeque::new(),
-            next_start_node_index: 0,
+            algorithm: Algorithm::default(),
             cycles: 0,
-            verdicts: Arc::default(),
-            node_names: Arc::default(),
-            named_order: Arc::default(),
-            kept: Kept::default(),
-            recorded: Recorded::default(),
+            waiting: WaitingPods::default(),
             finished: Vec::new(),
+            preemptions: VecDeque::new(),
             interventions: Interventions::default(),
         })
     }
@@ -115,19 +82,19 @@ impl Scheduler {
         self.queue.set_tie_break(tie_break);
     }
 
-    /// Sets the stopwatch that measures plugins; `None` turns measuring off.
+    /// Measures plugins with a stopwatch from now on, or no longer with `None`.
     pub fn measure(&mut self, stopwatch: Option<Arc<Stopwatch>>) {
-        self.shared.timer = Timer::new(stopwatch);
+        self.cluster.shared.timer = Timer::new(stopwatch);
     }
 
     /// The profiles.
     pub fn frameworks(&self) -> &Frameworks {
-        &self.frameworks
+        &self.profiles.frameworks
     }
 
     /// The feature gates.
     pub fn features(&self) -> &FeatureGates {
-        &self.features
+        &self.cluster.features
     }
 
     /// The queue.
@@ -135,70 +102,99 @@ impl Scheduler {
         &self.queue
     }
 
-    /// The queue, mutable to drain what it recorded.
+    /// The queue, to drain what it recorded.
     pub fn queue_mut(&mut self) -> &mut SchedulingQueue {
         &mut self.queue
     }
 
-    /// Nodes with their pods, including assumed ones.
+    /// Nodes with their pods, assumed ones included.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
 
     /// The snapshot that the last cycle worked on.
     pub fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
+        &self.cluster.snapshot
     }
 
     /// All objects except nodes.
     pub fn objects(&self) -> &Objects {
-        &self.objects
+        &self.cluster.objects
     }
 
-    /// The pods that wait in their binding cycle, in order of arrival.
+    /// The pods that wait in their binding cycle, in the order in which they began to wait.
     pub fn waiting(&self) -> &[WaitingPod] {
-        &self.waiting
+        self.waiting.pods()
     }
 
-    /// The members of a pod group; `None` if groups are disabled or it has no members.
+    /// The interventions for cycles to come.
+    pub fn interventions(&self) -> &Interventions {
+        &self.interventions
+    }
+
+    /// The interventions for cycles to come, to change them.
+    pub fn interventions_mut(&mut self) -> &mut Interventions {
+        &mut self.interventions
+    }
+
+    /// The pods of a group; `None` while the GenericWorkload gate is off, or if it has none.
     pub fn pod_group(&self, group: NamespacedName) -> Option<&PodGroupState> {
-        self.shared.pod_groups.get(group).ok()
+        self.cluster.shared.pod_groups.get(group).ok()
     }
 
-    /// Number of scheduling cycles so far.
+    /// Volumes, volume claims and resource claims that Reserve decided in memory and that are
+    /// not yet written.
+    pub fn reserved_objects(&self) -> BTreeSet<ObjectKey> {
+        self.cluster.reserved_objects()
+    }
+
+    /// Scheduling cycles so far.
     pub fn cycles(&self) -> u64 {
         self.cycles
     }
 
-    /// Cycles that finished since the last call after their pod had waited.
+    /// Cycles whose pod had waited and that ended since the last call.
     pub fn take_finished(&mut self) -> Vec<CycleRecord> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Drops the cached answers of plugins. They affect only the duration of the next cycle; tests
-    /// call this to prove it.
+    /// Forgets the answers of plugins that are kept from cycle to cycle. Only the duration of
+    /// the next cycle depends on them; tests prove it with this function.
     pub fn forget_kept_answers(&mut self) {
-        self.kept.clear();
+        self.algorithm.answers.cache.clear();
     }
 
-    /// Does what is due at `now`: completed backoffs, the flush of leftover pods, timeouts of
-    /// waiting pods, and polls of PreBind.
+    /// Handles what is due at `now`: completed backoffs, pods that were unschedulable for five
+    /// minutes, timeouts of waiting pods, and whether devices are ready.
     pub fn flush(&mut self, now: Time, host: &mut dyn Host) {
-        let (queue, cx) = self.queue_context(now);
-        queue.flush_backoff_completed(&cx);
-        queue.flush_unschedulable_leftover(&cx);
+        let cx = self.cluster.queue_context(now);
+        self.queue.flush_backoff_completed(&cx);
+        self.queue.flush_unschedulable_leftover(&cx);
         self.expire_waiting(now, host);
         self.poll_pre_bind(now, host);
     }
 
-    /// The queue together with the context that it needs.
-    pub(crate) fn queue_context(&mut self, now: Time) -> (&mut SchedulingQueue, QueueContext<'_>) {
-        let cx = QueueContext {
-            objects: &self.objects,
-            features: &self.features,
-            shared: &self.shared,
-            now,
-        };
-        (&mut self.queue, cx)
+    /// Moves a pod into the active queue from any other; gates still apply. `false` if it is in
+    /// no queue or does not get there.
+    pub fn activate(&mut self, key: NamespacedName, now: Time) -> bool {
+        self.queue.activate(&self.cluster.queue_context(now), &[key]);
+        self.queue.place_of(key) == QueueName::Active
+    }
+
+    /// Requeues a pod that waits for an event. `false` if it does not wait for one.
+    pub fn retry(&mut self, key: NamespacedName, now: Time) -> bool {
+        self.queue.retry(&self.cluster.queue_context(now), key)
+    }
+
+    /// Parks a queued pod in the name of `by`, which is not a plugin: no event requeues it, only
+    /// a change of the pod, the flush of leftovers or [`Scheduler::activate`].
+    pub fn park(&mut self, pod: NamespacedName, by: Symbol, now: Time) {
+        let cx = self.cluster.queue_context(now);
+        let Some(mut queued) = self.queue.pop_specific(&cx, pod) else { return };
+        // This was not an attempt.
+        queued.attempts -= 1;
+        queued.unschedulable_plugins = vec![by];
+        // Cannot fail: it was just popped, so it is in no queue.
+        let _parked = self.queue.add_unschedulable_if_not_present(&cx, queued);
     }
 }

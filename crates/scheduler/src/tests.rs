@@ -1,9 +1,9 @@
 //! Edge cases of a cycle: skipped pods, failures while the cluster changes, pods that plugins
 //! activate, how far the search goes.
 
-mod again;
 mod batching;
 mod proportion;
+mod replay;
 
 use std::sync::Arc;
 
@@ -80,8 +80,8 @@ impl Bench {
 
     /// A cycle of the pod that is popped next.
     fn begin(&mut self) -> Cycle {
-        let (queue, cx) = self.scheduler.queue_context(Time(0));
-        let queued = queue.pop(&cx).unwrap();
+        let cx = self.scheduler.cluster.queue_context(Time(0));
+        let queued = self.scheduler.queue.pop(&cx).unwrap();
         let Ok(cycle) = self.scheduler.begin(queued, Time(0), &mut self.host) else {
             panic!("the pod is not worth a cycle")
         };
@@ -98,8 +98,8 @@ fn a_pod_of_an_unknown_profile_is_dropped() {
     let mut bench = Bench::new("", &[]);
     bench.add(node("n1"));
     let stray = info(pod("stray").spec(json!({"schedulerName": "other"})));
-    let (queue, cx) = bench.scheduler.queue_context(Time(0));
-    queue.add(&cx, stray);
+    let cx = bench.scheduler.cluster.queue_context(Time(0));
+    bench.scheduler.queue.add(&cx, stray);
     assert_eq!(bench.step().outcome, Outcome::Dropped);
     assert_eq!((bench.place("stray"), bench.events().len()), (QueueName::None, 0));
     assert!(nothing_in_flight(&bench));

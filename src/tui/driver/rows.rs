@@ -8,7 +8,7 @@ use kubestep_api::{Pod, Time};
 use kubestep_cluster::World;
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
 use kubestep_framework::record::QueueName;
-use kubestep_scheduler::{Scheduler, Stage};
+use kubestep_scheduler::{Scheduler, WaitingStage};
 
 /// The pods held at Permit or in PreBind; not those whose binding is only to be answered.
 pub fn waiting(world: &World) -> Vec<WaitingPod> {
@@ -17,7 +17,8 @@ pub fn waiting(world: &World) -> Vec<WaitingPod> {
         node: waiting.node(),
         plugins: waiting.holds().iter().map(|hold| (hold.plugin, hold.deadline)).collect(),
     };
-    let held = world.scheduler().waiting().iter().filter(|waiting| waiting.stage() != Stage::Bind);
+    let held =
+        world.scheduler().waiting().iter().filter(|waiting| waiting.stage() != WaitingStage::Bind);
     held.map(row).collect()
 }
 

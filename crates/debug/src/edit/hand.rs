@@ -10,8 +10,7 @@ use kubestep_config::suggest::closest;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::QueueName;
 use kubestep_framework::record::intervention::Intervention;
-use kubestep_scheduler::interventions::Standing;
-use kubestep_scheduler::interventions::holds::{HoldRule, PodSelection};
+use kubestep_scheduler::what_if::{HoldRule, PendingIntervention, PodSelection};
 
 pub(super) fn apply(world: &mut World, edit: &Edit) -> Result<Applied, EditError> {
     match edit {
@@ -38,8 +37,8 @@ fn decide(
         return Err(EditError::missing(key, world));
     }
     pending(world, pod)?;
-    let standing = Standing { pod: Some(pod), what, lasting: false };
-    world.scheduler_mut().interventions_mut().add(standing);
+    let pending = PendingIntervention { pod: Some(pod), what, lasting: false };
+    world.scheduler_mut().interventions_mut().add(pending);
     Ok(Applied { notes: vec![format!("in the next cycle of pod {pod}")] })
 }
 
@@ -130,8 +129,8 @@ fn fail(world: &mut World, fault: &Fault) -> Result<Applied, EditError> {
                 return Err(EditError(format!("no plugin {plugin} runs at {point}{near}")));
             }
             let what = Intervention::Fail(*point, *plugin);
-            let standing = Standing { pod: fault.pod, what, lasting };
-            world.scheduler_mut().interventions_mut().add(standing);
+            let pending = PendingIntervention { pod: fault.pod, what, lasting };
+            world.scheduler_mut().interventions_mut().add(pending);
         }
         FaultKind::Extender(url) => {
             let extenders = &world.config().extenders;

@@ -35,7 +35,7 @@ use kubestep_cluster::World;
 use kubestep_config::{ExtensionPoint, Overlay};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::Intervention;
-use kubestep_scheduler::interventions::holds::{HoldRule, PodSelection};
+use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
 pub(crate) use fields::changes;
 pub use fields::{FieldChange, Operation};

@@ -7,7 +7,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, Overlay, Switch};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::{FAILING_POINTS, Intervention};
-use kubestep_scheduler::interventions::holds::{HoldRule, PodSelection};
+use kubestep_scheduler::what_if::{HoldRule, PodSelection};
 
 pub(super) fn parse(verb: &str, words: &mut Words<'_>) -> Parsed<Edit> {
     match verb {

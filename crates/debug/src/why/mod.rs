@@ -31,7 +31,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, Outcome};
-use kubestep_scheduler::Probe;
+use kubestep_scheduler::what_if::Probe;
 
 use cause::Placed;
 
@@ -76,7 +76,7 @@ impl Question<'_> {
             None => (self.world, Basis::Now),
         };
         let asked = unbound(then.api().objects().pod(self.pod).unwrap_or(object));
-        let probe = then.scheduler().probe(&info(then, self.pod, &asked), then.now());
+        let probe = Probe::new(then.scheduler(), &info(then, self.pod, &asked), then.now());
         let record = self.before.map(|(_, record)| record);
         let last = record.or(attempts.last().map(Arc::as_ref));
         let placed = || placed(then, self.history);
@@ -124,7 +124,7 @@ impl Question<'_> {
         if let Some((before, _)) = self.preempting {
             let object = before.api().objects().pod(self.pod)?;
             let info = info(before, self.pod, object);
-            let probe = before.scheduler().probe(&info, before.now())?;
+            let probe = Probe::new(before.scheduler(), &info, before.now())?;
             return preemption::of(&probe, before.now());
         }
         let preempted = attempts.iter().rev().find_map(|record| preemption::recorded(record));

@@ -11,7 +11,7 @@ use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{CycleRecord, PluginStatus, VerdictId};
 use kubestep_framework::status::Status;
-use kubestep_scheduler::{Probe, Refusal};
+use kubestep_scheduler::what_if::{Probe, Refusal};
 
 /// The result for all nodes.
 #[derive(Default)]

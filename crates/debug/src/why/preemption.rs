@@ -11,7 +11,7 @@ use kubestep_framework::preemption::NodeVictims;
 use kubestep_framework::preemption::budgets::Budgets;
 use kubestep_framework::preemption::pick::{earliest_start, harm, highest_priority, pick};
 use kubestep_framework::record::{Candidate, CycleRecord};
-use kubestep_scheduler::{PreemptionProbe, Probe};
+use kubestep_scheduler::what_if::{PreemptionProbe, Probe};
 
 /// Whether preemption would help the pod.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -8,7 +8,7 @@ use super::cause::pod_topology_spread::are_of_profile;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeInfo;
 use kubestep_plugins::pod_topology_spread::{Constraint, FilterState};
-use kubestep_scheduler::Probe;
+use kubestep_scheduler::what_if::Probe;
 
 /// The most nodes that are listed by name.
 const NAMED: usize = 5;

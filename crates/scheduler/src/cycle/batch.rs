@@ -1,32 +1,37 @@
-//! Opportunistic batching: a pod with the same signature as the pod before it, when the node chosen
-//! for that pod is now full, tries the next best node of the stored ranking first.
+//! Opportunistic batching: a pod that is like the one before it, and no longer fits where
+//! that one went, tries the next best node of that one's ranking first.
 //!
 //! Upstream: `pkg/scheduler/framework/runtime/batch.go`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::Scheduler;
-use crate::cycle::Cycle;
-use crate::cycle::select::Others;
+use super::Cycle;
+use super::select::Others;
+use crate::cluster_state::ClusterState;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::Feature;
 use kubestep_framework::runtime::stopwatch::Work;
 
-/// The maximum age of a ranking, in microseconds.
+/// How long a ranking is valid, in microseconds.
 const MAX_AGE: i64 = 500_000;
 
-/// What a profile stores about its last successful cycle.
+/// The last successful cycle of each profile.
 #[derive(Clone, Default)]
-pub(crate) struct Batch {
+pub(crate) struct Batches(BTreeMap<Symbol, Batch>);
+
+/// What a profile remembers of its last successful cycle.
+#[derive(Clone, Default)]
+struct Batch {
     ranking: Option<Ranking>,
-    /// The count of the last successful cycle.
-    cycle: u64,
-    /// The node chosen in it.
-    chosen: Symbol,
+    /// How many pods had been popped when it ran.
+    popped: u64,
+    /// The node selected in it.
+    selected: Symbol,
 }
 
-/// The nodes that were neither chosen nor returned as a hint yet, best first.
+/// The nodes that were neither selected nor proposed yet, best first.
 #[derive(Clone)]
 struct Ranking {
     signature: Arc<String>,
@@ -34,25 +39,35 @@ struct Ranking {
     made: Time,
 }
 
-/// Why a ranking cannot be used, with the reasons of upstream's metrics.
+/// Why a ranking cannot be used, as upstream's metrics name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unusable {
     /// There is none.
     Absent,
-    /// It does not apply, for this reason.
+    /// There is one, but it does not apply.
     Flushed(&'static str),
 }
 
-impl Scheduler {
-    /// The node hint for the pod: the next node of the stored ranking, which is removed from it.
-    /// Upstream: `GetNodeHint`.
-    pub(crate) fn node_hint(&mut self, cycle: &Cycle) -> Option<Symbol> {
-        if !self.features.enabled(Feature::OpportunisticBatching) {
+impl Batches {
+    /// Forgets all rankings.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The node that the last ranking proposes for the pod, removed from the ranking. `popped`
+    /// is the number of pods that have been popped.
+    pub fn node_hint(
+        &mut self,
+        cluster: &ClusterState,
+        cycle: &Cycle,
+        popped: u64,
+    ) -> Option<Symbol> {
+        if !cluster.features.enabled(Feature::OpportunisticBatching) {
             return None;
         }
-        let (timer, profile) = (self.shared.timer.clone(), cycle.framework.name());
+        let (timer, profile) = (&cluster.shared.timer, cycle.framework.name());
         let turn = || {
-            let usable = self.usable_ranking(cycle);
+            let usable = self.usable_ranking(cluster, cycle, popped);
             if let Err(Unusable::Flushed(reason)) = usable {
                 timer.note(Work::BatchFlush { profile, reason });
             }
@@ -60,44 +75,53 @@ impl Scheduler {
                 timer.note(Work::BatchAttempt { profile, result: "no_hint" });
                 return None;
             }
-            self.batches.get_mut(&profile)?.ranking.as_mut()?.nodes.next()
+            self.0.get_mut(&profile)?.ranking.as_mut()?.nodes.next()
         };
         timer.work(turn, |hint| Work::NodeHint { profile, hinted: hint.is_some() })
     }
 
-    /// The error says why the stored ranking cannot be used for this pod.
-    fn usable_ranking(&self, cycle: &Cycle) -> Result<(), Unusable> {
-        let batch = self.batches.get(&cycle.framework.name()).ok_or(Unusable::Absent)?;
+    /// Whether the last ranking is valid for this pod.
+    fn usable_ranking(
+        &self,
+        cluster: &ClusterState,
+        cycle: &Cycle,
+        popped: u64,
+    ) -> Result<(), Unusable> {
+        let batch = self.0.get(&cycle.framework.name()).ok_or(Unusable::Absent)?;
         let ranking = batch.ranking.as_ref().filter(|ranking| !ranking.nodes.is_empty());
         let ranking = ranking.ok_or(Unusable::Absent)?;
         let require = |is: bool, or: &'static str| is.then_some(()).ok_or(Unusable::Flushed(or));
-        require(self.queue.scheduling_cycle() == batch.cycle + 1, "pod_skipped")?;
+        require(popped == batch.popped + 1, "pod_skipped")?;
         require(cycle.signature.as_ref() == Some(&ranking.signature), "pod_incompatible")?;
         require(cycle.now.0 - ranking.made.0 <= MAX_AGE, "expired")?;
-        // The next best node is the best one left only if the last chosen node is full now.
-        let last = self.snapshot.by_name(batch.chosen).ok_or(Unusable::Flushed("node_missing"))?;
-        let status = cycle.framework.run_filter(&self.cycle_context(cycle), &cycle.state, last);
+        // Only if the last selected node is full now, the next best node is the best one left.
+        let selected = cluster.snapshot.by_name(batch.selected);
+        let selected = selected.ok_or(Unusable::Flushed("node_missing"))?;
+        let cx = cycle.context(cluster);
+        let status = cycle.framework.run_filter(&cx, &cycle.state, selected);
         require(status.is_rejected(), "node_not_full")
     }
 
-    /// Stores what a successful cycle chose, and the ranking of the other nodes. If the hint was
-    /// used, the rest of the old ranking is kept. Upstream: `StoreScheduleResults`.
-    pub(crate) fn remember_choice(
+    /// Remembers which node a successful cycle selected, and which ones it would have taken
+    /// next.
+    pub fn remember(
         &mut self,
+        cluster: &ClusterState,
         cycle: &Cycle,
-        chosen: Symbol,
+        popped: u64,
+        selected: Symbol,
         others: impl FnOnce() -> Option<Others>,
     ) {
-        if !self.features.enabled(Feature::OpportunisticBatching) {
+        if !cluster.features.enabled(Feature::OpportunisticBatching) {
             return;
         }
-        let (timer, profile) = (self.shared.timer.clone(), cycle.framework.name());
+        let (timer, profile) = (&cluster.shared.timer, cycle.framework.name());
         let turn = || {
-            let batch = self.batches.entry(profile).or_default();
-            batch.cycle = self.queue.scheduling_cycle();
-            batch.chosen = chosen;
+            let batch = self.0.entry(profile).or_default();
+            batch.popped = popped;
+            batch.selected = selected;
             match cycle.record.node_hint {
-                Some(hint) if hint == chosen => {
+                Some(hint) if hint == selected => {
                     return timer.note(Work::BatchAttempt { profile, result: "hint_used" });
                 }
                 Some(_) => timer.note(Work::BatchAttempt { profile, result: "hint_not_used" }),

@@ -1,46 +1,46 @@
-//! One scheduling cycle, from the pop to the start of the binding cycle. Upstream: `ScheduleOne` in
-//! `pkg/scheduler/schedule_one.go`.
+//! The cycle of a pod: the scheduling cycle finds a node, the binding cycle binds the pod to it.
+//!
+//! To be read in this order: [`schedule_one`] takes the pod from pop to Permit and handles
+//! failures; [`schedule_pod`] finds the nodes that fit (with [`batch`], which proposes one) and
+//! [`prioritize`] scores them and selects one; [`binding`] binds the pod, which [`waiting`] may
+//! hold up; [`preemption`] evicts victims beside the cycles. [`group`] is the cycle of a pod
+//! group. Upstream: `pkg/scheduler/schedule_one.go`.
 
-pub(crate) mod again;
-mod assume;
 pub(crate) mod batch;
-mod extenders;
-pub(crate) mod failure;
-mod find;
-pub(crate) mod kept;
-pub(crate) mod matrix;
+pub(crate) mod binding;
+mod group;
+mod preemption;
 mod prioritize;
-pub(crate) mod recorded;
+mod schedule_one;
+pub(crate) mod schedule_pod;
 mod select;
+pub(crate) mod waiting;
 
 use std::sync::Arc;
 
-use crate::Scheduler;
-use crate::interventions::by_hand;
+use crate::cluster_state::ClusterState;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_config::ExtensionPoint;
+use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::host::{ApiEvent, Host};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::nominated::NominatedPods;
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
-use kubestep_framework::preemption::executor::Preemptor;
-use kubestep_framework::record::intervention::Intervention;
-use kubestep_framework::record::{CycleRecord, NodeNames, Outcome, PluginStatus, VerdictId};
+use kubestep_framework::pod::{PodInfo, QueuedPod};
+use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::runtime::Framework;
+use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::status::node_statuses::Diagnosis;
 use kubestep_framework::status::{Code, Status};
 
 /// Why a cycle failed, as the failure handler needs it.
 #[derive(Clone)]
 pub(crate) struct Failure {
-    /// The final status; its message is written to the pod.
+    /// The final status; its message is the pod's.
     pub status: Status,
     /// Set for a FitError: which plugins rejected the pod.
     pub diagnosis: Option<Box<Diagnosis>>,
-    /// The node to nominate; empty clears the nomination, `None` keeps it.
+    /// Nominates a node; empty clears; `None` leaves the nomination.
     pub nominate: Option<Symbol>,
 }
 
@@ -60,254 +60,113 @@ impl Failure {
         let status = Status::new(code, &diagnosis.message(nodes));
         Failure { status, diagnosis: Some(Box::new(diagnosis)), nominate }
     }
+
+    /// A rejection after the node was chosen: a FitError about that node alone. Any other
+    /// status stays as it is.
+    pub fn after_selection(snapshot: &Snapshot, node: Option<Symbol>, status: Status) -> Failure {
+        if !status.is_rejected() {
+            return Failure::plain(status);
+        }
+        let mut diagnosis = Diagnosis::default();
+        let code = status.code();
+        diagnosis.add_plugin_status(&status);
+        match node.and_then(|name| snapshot.by_name(name)) {
+            Some(node) => diagnosis.statuses.set(node.id, status),
+            None => diagnosis.statuses.set_absent(status),
+        }
+        Failure::fit(code, diagnosis, 1, Some(Symbol::EMPTY))
+    }
 }
 
-/// A running cycle: the pod, its profile, its state, and the record being written.
+/// A cycle in progress: the pod, its profile, its state, and the record of it.
 #[derive(Clone)]
 pub(crate) struct Cycle {
     pub framework: Arc<Framework>,
     pub queued: QueuedPod,
     pub state: CycleState,
     pub nominated: NominatedPods,
-    /// The nodes that passed filters and extenders, as extenders returned them; empty without
-    /// extenders.
-    pub nodes: Vec<Arc<NodeInfo>>,
-    /// By slot: the verdict of the first filter plugin that rejects the node, each run
-    /// independently.
-    pub first_refusals: Vec<VerdictId>,
-    /// By slot: the verdict on the node, as far as it is known.
-    pub official: Vec<VerdictId>,
+    /// The nodes that passed filters and extenders, as the extenders returned them; empty
+    /// without extenders.
+    pub returned: Vec<Arc<NodeInfo>>,
+    /// By slot: the verdict of the first filter plugin that rejects the node, each run alone.
+    pub first_rejections: Vec<VerdictId>,
+    /// By slot: the verdict, as far as it is known.
+    pub verdicts: Vec<VerdictId>,
     /// The nodes evaluated so far, in order.
     pub evaluated: Vec<NodeId>,
     pub record: CycleRecord,
-    /// Everything that the pod's placement depends on, for batching.
+    /// What the placement depends on, for batching.
     pub signature: Option<Arc<String>>,
     pub now: Time,
 }
 
-impl Scheduler {
-    /// Pops a pod and runs its scheduling cycle and, unless it has to wait at Permit, its binding
-    /// cycle. `None` when no pod can be popped.
-    pub fn schedule_one(&mut self, now: Time, host: &mut dyn Host) -> Option<CycleRecord> {
-        let (queue, cx) = self.queue_context(now);
-        let queued = queue.pop(&cx)?;
-        Some(self.schedule(queued, now, host))
-    }
+/// A cycle taken apart, so that plugins can read one part of it while another one changes.
+pub(crate) struct CycleParts<'a> {
+    pub framework: &'a Framework,
+    pub cx: CycleContext<'a>,
+    pub state: &'a mut CycleState,
+    pub returned: &'a [Arc<NodeInfo>],
+    pub first_rejections: &'a mut Vec<VerdictId>,
+    pub verdicts: &'a mut Vec<VerdictId>,
+    pub evaluated: &'a mut Vec<NodeId>,
+    pub record: &'a mut CycleRecord,
+}
 
-    /// Runs the cycle of one pod ahead of all others, from any queue. `None` if it is in no queue,
-    /// or gated. kube-scheduler does not do this: it is for what-if questions.
-    pub fn schedule_ahead(
-        &mut self,
-        key: NamespacedName,
-        now: Time,
-        host: &mut dyn Host,
-    ) -> Option<CycleRecord> {
-        let (queue, cx) = self.queue_context(now);
-        let queued = queue.pop_specific(&cx, key)?;
-        Some(self.schedule(queued, now, host))
-    }
-
-    pub(crate) fn schedule(
-        &mut self,
-        queued: QueuedPod,
-        now: Time,
-        host: &mut dyn Host,
-    ) -> CycleRecord {
-        if let Some(group) = self.group(&queued.info.pod) {
-            return self.schedule_group(queued, group, now, host);
-        }
-        match self.begin(queued, now, host) {
-            Ok(cycle) => self.schedule_begun(cycle, host),
-            Err(dropped) => *dropped,
-        }
-    }
-
-    /// Runs the cycle of one pod that was popped.
-    pub(crate) fn schedule_begun(&mut self, mut cycle: Cycle, host: &mut dyn Host) -> CycleRecord {
-        match self.scheduling_algorithm(&mut cycle, host) {
-            Ok(node) => {
-                cycle.record.node = Some(node);
-                self.start_binding(cycle, node, host)
-            }
-            Err(failure) => {
-                self.fail(&mut cycle, failure, host);
-                cycle.record
-            }
-        }
-    }
-
-    /// Updates the snapshot for the cycle of a pod. The error is the record of a pod that is
-    /// skipped.
-    pub(crate) fn begin(
-        &mut self,
-        queued: QueuedPod,
-        now: Time,
-        host: &mut dyn Host,
-    ) -> Result<Cycle, Box<CycleRecord>> {
-        let mut record = CycleRecord {
-            pod: queued.key(),
-            uid: queued.uid(),
-            info: Some(queued.info.clone()),
-            attempt: queued.attempts,
-            profile: queued.info.pod.spec.scheduler_name,
-            time: now,
-            outcome: Outcome::Dropped,
-            tie_break: self.tie_break,
-            ..CycleRecord::default()
-        };
-        self.cycles += 1;
-        record.cycle = self.cycles;
-        let framework = self.frameworks.get(&record.profile).cloned();
-        let Some(framework) = framework.filter(|_| !self.skips(&queued, host)) else {
-            self.queue.done(record.uid);
-            return Err(Box::new(record));
-        };
-        let changed = self.cache.update_snapshot(&mut self.snapshot);
-        self.kept.note(&changed, self.snapshot.len());
-        self.refresh_node_names();
-        record.nodes = self.node_names.clone();
-        record.start_index = self.next_start_node_index;
-        record.interventions = self.interventions.take(&queued.info);
-        let mut cycle = Cycle {
-            framework,
-            queued,
-            state: by_hand::state(&record.interventions),
-            nominated: self.queue.nominated_pods(),
-            nodes: Vec::new(),
-            first_refusals: Vec::new(),
-            official: Vec::new(),
-            evaluated: Vec::new(),
-            record,
-            signature: None,
-            now,
-        };
-        // Batching does not store what the user decided; a hold decides nothing.
-        let mut decided = cycle.record.interventions.iter();
-        if decided.all(|one| matches!(one, Intervention::Hold(_))) {
-            cycle.signature = cycle.queued.signature.clone();
-        }
-        Ok(cycle)
-    }
-
-    /// Whether the pod is skipped: it is being deleted, which an event reports, or it is assumed
-    /// already. Upstream: `skipPodSchedule`.
-    fn skips(&self, queued: &QueuedPod, host: &mut dyn Host) -> bool {
-        let key = queued.key();
-        if queued.info.pod.is_terminating() {
-            host.event(ApiEvent {
-                regarding: key,
-                uid: queued.uid(),
-                related: None,
-                reporter: queued.info.pod.spec.scheduler_name,
-                kind: "Warning",
-                reason: "FailedScheduling",
-                action: "Scheduling",
-                note: format!("skip schedule deleting pod: {key}"),
-            });
-            return true;
-        }
-        self.cache.is_assumed(queued.uid())
-    }
-
-    /// Runs Filter and Score, or PostFilter when no node is feasible.
-    pub(crate) fn scheduling_algorithm(
-        &mut self,
-        cycle: &mut Cycle,
-        host: &mut dyn Host,
-    ) -> Result<Symbol, Failure> {
-        if self.snapshot.placement().is_empty() {
-            let text = "no nodes available to schedule pods";
-            // as upstream: without nodes, PostFilter does not run
-            return Err(Failure::plain(Status::unresolvable(text)));
-        }
-        let found = self.find_nodes_that_fit(cycle, host);
-        cycle.record.verdicts = self.verdicts.clone();
-        cycle.record.filter.official = self.recorded.official(&cycle.official);
-        cycle.record.filter.evaluated = self.recorded.evaluated(&cycle.evaluated);
-        let found = found.map_err(Failure::plain)?;
-        cycle.record.evaluated_nodes = found.feasible.len() + found.diagnosis.statuses.len();
-        cycle.record.feasible = self.recorded.feasible(&found.feasible);
-        match *cycle.record.feasible {
-            [] => Err(self.post_filter(cycle, found.diagnosis, host)),
-            [only] => {
-                let only = cycle.record.nodes.name(only); // the only feasible node needs no scores
-                self.remember_choice(cycle, only, || None);
-                Ok(only)
-            }
-            _ => self.prioritize(cycle, host).map_err(Failure::plain),
-        }
-    }
-
-    /// Runs PostFilter after no node was feasible. The final status is Unschedulable, whatever
-    /// PostFilter returns.
-    fn post_filter(
-        &mut self,
-        cycle: &mut Cycle,
-        mut diagnosis: Diagnosis,
-        host: &mut dyn Host,
-    ) -> Failure {
-        let nodes = self.snapshot.placement().len();
-        if cycle.framework.at(kubestep_config::ExtensionPoint::PostFilter).is_empty() {
-            return Failure::fit(Code::Unschedulable, diagnosis, nodes, Some(Symbol::EMPTY));
-        }
-        let cx = self.cycle_context(cycle);
-        let outcome = cycle.framework.run_post_filter(cx, &cycle.state, &diagnosis.statuses, host);
-        diagnosis.post_filter_message = outcome.status.message();
-        let mut nominate = outcome.answer.nominate;
-        cycle.record.post_filter = outcome.answers;
-        cycle.record.candidates = outcome.answer.candidates;
-        if let Some(preemption) = outcome.answer.preemption {
-            cycle.record.preemption = Some(preemption.candidate.clone());
-            let preemptor = Preemptor::pod(&cycle.queued.info);
-            if let Err(text) = self.start_preemption(preemptor, preemption, cycle.now, host) {
-                // with SchedulerAsyncPreemption off
-                let status = Status::error(&format!("preemption: {text}"));
-                diagnosis.post_filter_message = status.message();
-                nominate = None;
-                // The plugin that preempts is the last one that ran.
-                if let Some(answer) = cycle.record.post_filter.last_mut() {
-                    *answer = PluginStatus::new(answer.plugin, status.by(answer.plugin));
-                }
-            }
-        }
-        Failure::fit(Code::Unschedulable, diagnosis, nodes, nominate)
-    }
-
-    /// The context that plugins get in this cycle.
-    pub(crate) fn cycle_context<'a>(&'a self, cycle: &'a Cycle) -> CycleContext<'a> {
+impl Cycle {
+    /// What plugins see in this cycle.
+    pub fn context<'a>(&'a self, cluster: &'a ClusterState) -> CycleContext<'a> {
         CycleContext {
-            pod: &cycle.queued.info,
-            snapshot: &self.snapshot,
-            objects: &self.objects,
-            features: &self.features,
-            nominated: &cycle.nominated,
-            shared: &self.shared,
-            now: cycle.now,
-            chance: self.tie_break.chance(cycle.record.cycle),
+            pod: &self.queued.info,
+            snapshot: &cluster.snapshot,
+            objects: &cluster.objects,
+            features: &cluster.features,
+            nominated: &self.nominated,
+            shared: &cluster.shared,
+            now: self.now,
+            chance: self.chance(),
         }
     }
 
-    /// Drops the cached answers of plugins that depend on the number of nodes.
-    fn forget_counted_nodes(&mut self) {
-        let plugins =
-            self.frameworks.values().flat_map(|framework| framework.at(ExtensionPoint::Score));
-        let counting = plugins.filter(|plugin| plugin.counts_nodes()).map(|plugin| plugin.name());
-        self.kept.forget(&counting.collect::<Vec<Symbol>>());
+    /// What plugins see in this cycle, beside everything that the cycle changes.
+    pub fn parts<'a>(&'a mut self, cluster: &'a ClusterState) -> CycleParts<'a> {
+        let chance = self.chance();
+        CycleParts {
+            framework: &self.framework,
+            cx: CycleContext {
+                pod: &self.queued.info,
+                snapshot: &cluster.snapshot,
+                objects: &cluster.objects,
+                features: &cluster.features,
+                nominated: &self.nominated,
+                shared: &cluster.shared,
+                now: self.now,
+                chance,
+            },
+            state: &mut self.state,
+            returned: &self.returned,
+            first_rejections: &mut self.first_rejections,
+            verdicts: &mut self.verdicts,
+            evaluated: &mut self.evaluated,
+            record: &mut self.record,
+        }
     }
 
-    /// Rebuilds the list of node names when the set or order of nodes changed.
-    fn refresh_node_names(&mut self) {
-        if Arc::ptr_eq(&self.named_order, self.snapshot.order())
-            && !self.node_names.order.is_empty()
-        {
-            return;
+    /// What stands for chance in this cycle.
+    pub fn chance(&self) -> u64 {
+        self.record.tie_break.chance(self.record.cycle)
+    }
+
+    /// The pod as it will be on the node, with the resources that its claims use there.
+    pub fn pod_on(&self, node: Symbol, features: &FeatureGates) -> Arc<PodInfo> {
+        let info = self.queued.info.as_ref();
+        let mut pod = info.pod.as_ref().clone();
+        pod.spec.node_name = node;
+        if !features.enabled(Feature::DRANodeAllocatableResources) {
+            return Arc::new(info.with_object(Arc::new(pod)));
         }
-        self.forget_counted_nodes();
-        let mut names = vec![Symbol::EMPTY; self.snapshot.slots()];
-        for node in self.snapshot.iter() {
-            names[node.id.index()] = node.name;
-        }
-        self.named_order = self.snapshot.order().clone();
-        self.node_names = Arc::new(NodeNames { order: self.snapshot.order().to_vec(), names });
+        let plugins = self.framework.instances().iter();
+        pod.status.node_allocatable_resource_claim_statuses =
+            plugins.flat_map(|plugin| plugin.node_resource_claims(&self.state, node)).collect();
+        Arc::new(PodInfo::with_features(Arc::new(pod), features))
     }
 }

@@ -1,119 +1,93 @@
-//! Scoring the feasible nodes and selecting one. Upstream: `prioritizeNodes` and `selectHost` in
-//! `schedule_one.go`.
+//! Scoring the feasible nodes and selecting one.
+//!
+//! Upstream: `prioritizeNodes` and `selectHost` in `pkg/scheduler/schedule_one.go`.
 
-use std::sync::Arc;
-
-use crate::Scheduler;
-use crate::cycle::Cycle;
-use crate::cycle::kept::{Kept, KeptColumn, Key};
-use crate::cycle::select::{self, Others};
-use crate::interventions::by_hand;
+use super::schedule_pod::SchedulePod;
+use super::select::{self, Others};
+use super::{Cycle, CycleParts};
+use crate::answers::scores::Scorer;
+use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::host::Host;
-use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin};
-use kubestep_framework::record::column::Column;
+use kubestep_framework::extender;
+use kubestep_framework::plugin::Plugin;
+use kubestep_framework::record::CycleRecord;
 use kubestep_framework::status::Status;
 
-/// An unknown raw score.
-const UNKNOWN: i64 = i64::MIN;
-
-impl Scheduler {
+impl SchedulePod<'_> {
     /// Scores the feasible nodes and returns the name of the best. The error ends the cycle.
-    pub(crate) fn prioritize(
-        &mut self,
-        cycle: &mut Cycle,
-        host: &mut dyn Host,
-    ) -> Result<Symbol, Status> {
-        let has_scores = !cycle.framework.at(ExtensionPoint::Score).is_empty();
-        if has_scores || !self.extenders.is_empty() {
-            self.run_scores(cycle)?;
-            self.add_extender_scores(cycle, host);
+    pub(super) fn prioritize(&mut self) -> Result<Symbol, Status> {
+        let has_scores = !self.cycle.framework.at(ExtensionPoint::Score).is_empty();
+        if has_scores || !self.profiles.extenders.is_empty() {
+            self.run_scores()?;
+            self.add_extender_scores();
         } else {
-            cycle.record.score.totals = vec![1; cycle.record.feasible.len()];
+            let record = &mut self.cycle.record;
+            record.score.totals = vec![1; record.feasible.len()];
         }
-        let tied = cycle.record.score.tied_best();
-        if tied.len() > 1 {
-            cycle.record.tie = tied.iter().map(|at| cycle.record.feasible[*at]).collect();
-        }
-        let record = &cycle.record;
-        let name = |at: usize| record.feasible.get(at).map(|node| record.nodes.name(*node));
-        let winner = select::winner(&tied, record.tie_break, record.cycle).and_then(name);
-        let winner = by_hand::chosen(record).or(winner).unwrap_or_default();
-        self.remember_choice(cycle, winner, || Others::of(record));
-        Ok(winner)
+        let selected = select_host(&mut self.cycle.record);
+        let cycle = &*self.cycle;
+        let (batches, others) = (&mut self.algorithm.batches, || Others::of(&cycle.record));
+        batches.remember(self.cluster, cycle, self.popped, selected, others);
+        Ok(selected)
     }
 
-    fn run_scores(&mut self, cycle: &mut Cycle) -> Result<(), Status> {
-        let framework = cycle.framework.clone();
-        let mut state = std::mem::take(&mut cycle.state);
-        let mut record = std::mem::take(&mut cycle.record.score);
-        let mut kept = std::mem::take(&mut self.kept);
-        let cx = self.cycle_context(cycle);
-        let feasible = &cycle.record.feasible;
-        let (answers, mut status) = framework.run_pre_score(&cx, &mut state, feasible);
-        record.pre_score = answers;
+    /// Runs PreScore, Score and Normalize.
+    fn run_scores(&mut self) -> Result<(), Status> {
+        let CycleParts { framework, cx, state, returned, record, .. } =
+            self.cycle.parts(self.cluster);
+        let CycleRecord { feasible, score: scores, .. } = record;
+        let (answers, mut status) = framework.run_pre_score(&cx, state, feasible);
+        scores.pre_score = answers;
         if status.is_success() {
-            let given = (!self.extenders.is_empty()).then_some(cycle.nodes.as_slice());
-            let profile = framework.name();
-            let scorer = Scorer { cx, state: &state, ids: feasible, given, profile };
-            let raw = |plugin: &dyn Plugin| scorer.raw(plugin, &mut kept);
-            status = framework.run_score(&cx, &state, feasible, raw, &mut record);
+            let mut scorer = Scorer {
+                profile: framework.name(),
+                cx,
+                state,
+                ids: feasible,
+                returned: (!self.profiles.extenders.is_empty()).then_some(returned),
+                cache: &mut self.algorithm.answers.cache,
+            };
+            let raw = |plugin: &dyn Plugin| scorer.raw(plugin);
+            status = framework.run_score(&cx, state, feasible, raw, scores);
         }
-        cycle.state = state;
-        cycle.record.score = record;
-        self.kept = kept;
         if status.is_success() { Ok(()) } else { Err(status) }
     }
-}
 
-/// Runs score plugins on the feasible nodes.
-struct Scorer<'a> {
-    cx: CycleContext<'a>,
-    state: &'a CycleState,
-    ids: &'a [NodeId],
-    /// The same nodes as extenders returned them, if there are extenders.
-    given: Option<&'a [Arc<NodeInfo>]>,
-    profile: Symbol,
-}
-
-impl Scorer<'_> {
-    fn raw(&self, plugin: &dyn Plugin, kept: &mut Kept) -> Result<Vec<i64>, Status> {
-        if let Some(scores) = plugin.scores(&self.cx, self.state, self.ids) {
-            return Ok(scores);
+    /// Adds the extenders' scores to the totals; their errors are ignored.
+    fn add_extender_scores(&mut self) {
+        if self.profiles.extenders.is_empty() {
+            return;
         }
-        let score = |node: &Arc<NodeInfo>| plugin.score(&self.cx, self.state, node);
-        // An extender may return nodes that are not in the snapshot; their scores are not cached.
-        match (self.given, plugin.score_key(self.cx.pod)) {
-            (Some(given), _) => given.iter().map(score).collect(),
-            (None, Some(pod)) => self.kept(plugin, pod, kept),
-            (None, None) => {
-                self.ids.iter().filter_map(|id| self.cx.snapshot.get(*id)).map(score).collect()
+        let Cycle { queued, returned, record, .. } = &mut *self.cycle;
+        let pod = &queued.info.pod;
+        let mut scores: Vec<Option<i64>> = vec![None; returned.len()];
+        for (index, extender) in self.profiles.extenders.iter().enumerate() {
+            if !extender::is_interested(extender, pod) {
+                continue;
+            }
+            let given = extender::prioritize((index, extender), pod, returned, self.host);
+            for (name, score) in given.unwrap_or_default() {
+                let Some(at) = returned.iter().position(|node| node.name == name) else {
+                    continue;
+                };
+                scores[at] = Some(scores[at].unwrap_or(0).wrapping_add(score));
             }
         }
-    }
-
-    /// The cached scores for pods like this one; unknown ones are computed.
-    fn kept(&self, plugin: &dyn Plugin, pod: String, kept: &mut Kept) -> Result<Vec<i64>, Status> {
-        let point = ExtensionPoint::Score;
-        let key = Key { profile: self.profile, plugin: plugin.name(), point, pod };
-        let mut column = match kept.take(&key) {
-            Some((KeptColumn::Scores(mut column), stale)) => {
-                column.grow(UNKNOWN, self.cx.snapshot.slots());
-                stale.iter().for_each(|node| column.set(*node, UNKNOWN));
-                column
-            }
-            _ => Column::filled(UNKNOWN, self.cx.snapshot.slots()),
-        };
-        let mut raw = column.gather(self.ids, UNKNOWN);
-        for (id, raw) in self.ids.iter().zip(&mut raw).filter(|(_, raw)| **raw == UNKNOWN) {
-            let Some(node) = self.cx.snapshot.get(*id) else { continue };
-            *raw = plugin.score(&self.cx, self.state, node)?;
-            column.set(*id, *raw);
+        for (total, score) in record.score.totals.iter_mut().zip(&scores) {
+            *total = total.wrapping_add(score.unwrap_or(0));
         }
-        kept.put(key, KeptColumn::Scores(column));
-        Ok(raw)
+        record.score.extenders = scores;
     }
+}
+
+/// Selects one of the nodes with the best total; an intervention may choose among them.
+fn select_host(record: &mut CycleRecord) -> Symbol {
+    let tied = record.score.tied_best();
+    if tied.len() > 1 {
+        record.tie = tied.iter().map(|at| record.feasible[*at]).collect();
+    }
+    let name = |at: usize| record.feasible.get(at).map(|node| record.nodes.name(*node));
+    let selected = select::winner(&tied, record.tie_break, record.cycle).and_then(name);
+    interventions::chosen(record).or(selected).unwrap_or_default()
 }

@@ -53,7 +53,7 @@ use kubestep_api::words::count;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::status::Status;
-use kubestep_scheduler::Probe;
+use kubestep_scheduler::what_if::Probe;
 
 /// What can remove a cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]

@@ -19,7 +19,7 @@ use serde::Serialize;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{CycleRecord, ScoreRecord};
-use kubestep_scheduler::{Probe, Scored};
+use kubestep_scheduler::what_if::{Probe, Scored};
 
 /// Nodes whose scores are explained in full, unless others are asked for.
 const EXPLAINED: usize = 3;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Change;
-use kubestep_api::{Object, Time};
+use kubestep_api::{Object, Pod, Time};
 use kubestep_config as config;
 use kubestep_config::FeatureGates;
 use kubestep_framework::record::Outcome;
@@ -31,7 +31,7 @@ fn scheduler(configuration: Option<&str>, pods: impl IntoIterator<Item = Pod>) -
 #[test]
 fn a_group_that_is_not_known_fails_without_a_word() {
     let mut scheduler = scheduler(None, [member("a")]);
-    scheduler.shared.pod_groups = Default::default();
+    scheduler.cluster.shared.pod_groups = Default::default();
     let mut host = FakeHost::default();
     let record = scheduler.schedule_one(Time(0), &mut host).unwrap();
     assert_eq!((record.outcome, record.message.as_str()), (Outcome::SchedulerError, ""));
@@ -48,13 +48,13 @@ fn on_the_copies_for_preemption_no_node_has_an_image() {
     with_image.status.images = vec![image.into()];
     let mut host = FakeHost::default();
     scheduler.handle(Change::Add(with_image.into()), Time(0), &mut host);
-    scheduler.cache.update_snapshot(&mut scheduler.snapshot);
+    scheduler.cache.update_snapshot(&mut scheduler.cluster.snapshot);
     let counts = |scheduler: &Scheduler| -> Vec<u32> {
-        let images = scheduler.snapshot.iter().flat_map(|node| node.image_states.iter());
+        let images = scheduler.cluster.snapshot.iter().flat_map(|node| node.image_states.iter());
         images.map(|image| image.num_nodes).collect()
     };
     assert_eq!(counts(&scheduler), [1]);
-    scheduler.forget_image_counts();
+    preemption::forget_image_counts(&mut scheduler.cluster.snapshot);
     assert_eq!(counts(&scheduler), [0]);
 }
 

@@ -1,7 +1,7 @@
-//! Replaying known cycles without their matrices leaves the scheduler in the same state.
+//! Recorded cycles, repeated without their matrices, leave the same scheduler behind.
 
 use super::*;
-use crate::Known;
+use crate::what_if::ReplayHint;
 
 /// Nodes of two sizes, and pods with anti-affinity, of which every fourth fits nowhere.
 fn cluster() -> Bench {
@@ -26,27 +26,27 @@ fn cluster() -> Bench {
 fn seen(bench: &mut Bench, record: &CycleRecord) -> String {
     let CycleRecord { pod, node, outcome, message, start_index, .. } = record;
     let asked = std::mem::take(&mut bench.host.asked);
-    let next = bench.scheduler.next_start_node_index;
+    let next = bench.scheduler.algorithm.next_start_node_index;
     format!("{pod} {node:?} {outcome:?} {message} {start_index} {next} {asked:?}")
 }
 
 #[test]
-fn known_cycles_done_again_lead_to_the_same() {
+fn hints_done_again_lead_to_the_same() {
     let (mut first, mut again) = (cluster(), cluster());
     let mut known = 0;
     for _ in 0..20 {
         let record = first.step();
-        let Some(known_cycle) = Known::of(&record) else {
+        let Some(hint) = ReplayHint::of(&record) else {
             let whole = again.step();
             assert_eq!(seen(&mut again, &whole), seen(&mut first, &record));
             continue;
         };
         known += 1;
         let Bench { scheduler, host } = &mut again;
-        let short = scheduler.schedule_again(&known_cycle, Time(0), host).unwrap();
+        let short = hint.schedule_one(scheduler, Time(0), host).unwrap();
         assert!(record.is_whole() && !short.is_whole() && short.filter.plugins.is_empty());
         assert_eq!(seen(&mut again, &short), seen(&mut first, &record));
-        assert_eq!(again.scheduler.shared, first.scheduler.shared);
+        assert_eq!(again.scheduler.cluster.shared, first.scheduler.cluster.shared);
     }
     assert_eq!(known, 15);
     let [first, again] = [first, again].map(|mut bench| bench.step());
@@ -61,9 +61,9 @@ fn what_is_known_wrongly_is_found_out() {
     let other = CycleRecord { uid: "other".into(), ..record.clone() };
     for wrong in [full, other] {
         let mut bench = cluster();
-        let known = Known::of(&wrong).unwrap();
+        let hint = ReplayHint::of(&wrong).unwrap();
         let Bench { scheduler, host } = &mut bench;
-        let whole = scheduler.schedule_again(&known, Time(0), host).unwrap();
+        let whole = hint.schedule_one(scheduler, Time(0), host).unwrap();
         assert!(whole.is_whole());
         assert_eq!(whole.node, record.node);
     }
@@ -78,7 +78,7 @@ fn only_cycles_that_searched_by_themselves_and_bound_are_known() {
         outcome: Outcome::Scheduled,
         ..CycleRecord::default()
     };
-    assert!(Known::of(&bound).is_some());
+    assert!(ReplayHint::of(&bound).is_some());
     for other in [
         CycleRecord { outcome: Outcome::Waiting, ..bound.clone() },
         CycleRecord { outcome: Outcome::SchedulerError, ..bound.clone() },
@@ -86,6 +86,6 @@ fn only_cycles_that_searched_by_themselves_and_bound_are_known() {
         CycleRecord { node_hint: Some("n".into()), ..bound.clone() },
         CycleRecord { node: None, ..bound.clone() },
     ] {
-        assert!(Known::of(&other).is_none(), "{other:?}");
+        assert!(ReplayHint::of(&other).is_none(), "{other:?}");
     }
 }

@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
+use super::{Outcome, PodGroupCycle, Verdict};
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
 use kubestep_api::intern::Symbol;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::{Code, Status};
 
-use super::{Outcome, Verdict};
-
-/// Upstream's reason when a group cannot start.
+/// Why upstream says that a group cannot start.
 const GROUP_UNSCHEDULABLE: &str = "pod group is unschedulable";
 
 /// The result for one pod in the simulation.
 pub(super) enum Attempt {
     /// No node was found.
     Failed(Failure),
-    /// A node was found, and the pod is assumed on it in the snapshot.
+    /// A node was found.
     Placed(Placed),
 }
 
@@ -28,14 +26,14 @@ pub(super) struct Placed {
     pub node: Symbol,
     /// The status of Permit: Success or Wait.
     pub permit: Status,
-    /// Set when the pod needs preemption on its node.
+    /// Set when the pod fits only after preemption.
     pub preempting: Option<Failure>,
-    /// The pod as it was popped from the queue.
+    /// The pod as it came out of the queue.
     pub original: Arc<PodInfo>,
 }
 
 impl Verdict {
-    /// The result as upstream's metrics name it.
+    /// As upstream's metrics name it.
     pub(super) fn result(&self) -> &'static str {
         match () {
             () if self.status.is_success() => "scheduled",
@@ -45,23 +43,23 @@ impl Verdict {
         }
     }
 
-    /// Too few pods found a node.
-    fn refused() -> Verdict {
-        Verdict { status: group_refusal(""), awaits_preemption: false }
+    /// Too few pods are placed.
+    fn rejected() -> Verdict {
+        Verdict { status: group_rejection(""), awaits_preemption: false }
     }
 
     /// Permit found enough pods placed.
     fn with_quorum(preempts: bool) -> Verdict {
         match preempts {
             true => Verdict {
-                status: group_refusal("pod group is waiting for preemption to complete"),
+                status: group_rejection("pod group is waiting for preemption to complete"),
                 awaits_preemption: true,
             },
             false => Verdict::default(),
         }
     }
 
-    /// A pod failed with an error, so the group fails with it.
+    /// A pod failed with an error, so the group does.
     fn broken(status: &Status) -> Verdict {
         let text = status.message();
         let text = format!("failed to schedule other pod from a pod group: {text}");
@@ -69,22 +67,22 @@ impl Verdict {
     }
 }
 
-/// The status of a rejected group: upstream's error, then the reason if there is one.
-pub(super) fn group_refusal(reason: &str) -> Status {
+/// The rejection of a group: upstream's error, then the reason if there is one.
+pub(super) fn group_rejection(reason: &str) -> Status {
     let reasons = [GROUP_UNSCHEDULABLE, reason].into_iter().filter(|reason| !reason.is_empty());
     Status::with_reasons(Code::Unschedulable, reasons.map(Symbol::new).collect())
 }
 
-impl Scheduler {
-    /// Places the pods one after the other, so that each sees those before it, and undoes
-    /// everything at the end.
-    pub(super) fn try_pods(&mut self, mut cycles: Vec<Cycle>, host: &mut dyn Host) -> Outcome {
-        let before = self.snapshot.clone();
-        let mut verdict = Verdict::refused();
+impl PodGroupCycle<'_> {
+    /// Places the pods one after the other, each seeing those before it, and undoes everything
+    /// at the end.
+    pub(super) fn try_pods(&mut self, mut cycles: Vec<Cycle>) -> Outcome {
+        let before = self.scheduler.cluster.snapshot.clone();
+        let mut verdict = Verdict::rejected();
         let mut attempts = Vec::new();
         let mut preempts = false;
         for cycle in &mut cycles {
-            let attempt = self.try_pod(cycle, host);
+            let attempt = self.try_pod(cycle);
             let broken = match &attempt {
                 Attempt::Failed(failure) => (!failure.status.is_rejected()).then_some(failure),
                 Attempt::Placed(placed) => {
@@ -104,21 +102,21 @@ impl Scheduler {
         }
         for (cycle, attempt) in cycles.iter_mut().zip(&attempts).rev() {
             if let Some(Attempt::Placed(placed)) = attempt {
-                self.take_back(cycle, placed, host);
+                self.undo(cycle, placed);
             }
         }
-        self.snapshot = before;
+        self.scheduler.cluster.snapshot = before;
         attempts.resize_with(cycles.len(), || None);
         Outcome { verdict, cycles, attempts }
     }
 
-    fn try_pod(&mut self, cycle: &mut Cycle, host: &mut dyn Host) -> Attempt {
-        cycle.nominated = self.queue.nominated_pods();
-        cycle.record.start_index = self.next_start_node_index;
-        let (node, preempting) = match self.scheduling_algorithm(cycle, host) {
+    fn try_pod(&mut self, cycle: &mut Cycle) -> Attempt {
+        cycle.nominated = self.scheduler.queue.nominated_pods();
+        cycle.record.start_index = self.scheduler.algorithm.next_start_node_index;
+        let (node, preempting) = match self.scheduler.select_node(cycle, self.host) {
             Ok(node) => (node, None),
             Err(failure) => match failure.nominate.filter(|node| !node.is_empty()) {
-                // The pods after it must see it on its nominated node.
+                // The pods after it must see it on its future node.
                 Some(node) => (node, Some(failure)),
                 None => return Attempt::Failed(failure),
             },
@@ -127,54 +125,55 @@ impl Scheduler {
         let original = cycle.queued.info.clone();
         let mut placed = Placed { node, permit: Status::SUCCESS, preempting, original };
         self.assume_in_snapshot(cycle, node);
-        let (_, reserved) = self.with_bind_context(cycle, node, host, |cycle, cx| {
-            cycle.framework.clone().run_reserve(cx, &mut cycle.state)
-        });
+        let pod = &cycle.queued.info;
+        let mut cx = self.scheduler.cluster.bind_context(pod, node, cycle.now, self.host);
+        let (_, reserved) = cycle.framework.run_reserve(&mut cx, &mut cycle.state);
         if reserved.is_success() {
-            placed.permit = self.permit(cycle, node, host).status;
+            placed.permit = self.scheduler.permit(cycle, node, self.host).status;
             if placed.permit.is_success() || placed.permit.is_wait() {
                 return Attempt::Placed(placed);
             }
         }
         let status = if reserved.is_success() { placed.permit.clone() } else { reserved };
-        let failure = match status.is_rejected() {
-            true => self.fit_failure_on(cycle, status),
-            false => Failure::plain(status),
-        };
-        self.take_back(cycle, &placed, host);
+        let snapshot = &self.scheduler.cluster.snapshot;
+        let failure = Failure::after_selection(snapshot, cycle.record.node, status);
+        self.undo(cycle, &placed);
         Attempt::Failed(failure)
     }
 
-    /// Puts the pod on the node in the snapshot alone. As upstream, the lists of nodes with
-    /// affinity are not updated.
+    /// Puts the pod on the node in the snapshot alone. The lists of nodes with affinity stay as
+    /// they were, as upstream.
     fn assume_in_snapshot(&mut self, cycle: &mut Cycle, node: Symbol) {
-        let assumed = self.assumed(cycle, node);
+        let assumed = cycle.pod_on(node, &self.scheduler.cluster.features);
         self.change_in_snapshot(node, |info| info.add_pod(assumed.clone()));
-        self.shared.pod_groups.assume(&assumed.pod);
-        self.queue.delete_nominated_pod_if_exists(assumed.uid());
+        self.scheduler.cluster.shared.pod_groups.assume(&assumed.pod);
+        self.scheduler.queue.delete_nominated_pod_if_exists(assumed.uid());
         cycle.queued.info = assumed;
     }
 
-    /// Changes a node in the snapshot, for the simulation alone.
+    /// Changes a node for the simulation alone.
     pub(super) fn change_in_snapshot(&mut self, node: Symbol, change: impl FnOnce(&mut NodeInfo)) {
-        let changed = self.snapshot.change_node(node, change);
-        self.kept.note(changed.as_slice(), self.snapshot.len());
+        let snapshot = &mut self.scheduler.cluster.snapshot;
+        let changed = snapshot.change_node(node, change);
+        let cache = &mut self.scheduler.algorithm.answers.cache;
+        cache.note(changed.as_slice(), snapshot.len());
     }
 
-    /// Undoes what [`Scheduler::try_pod`] did to the pod, including its nomination.
-    fn take_back(&mut self, cycle: &mut Cycle, placed: &Placed, host: &mut dyn Host) {
-        self.with_bind_context(cycle, placed.node, host, |cycle, cx| {
-            cycle.framework.clone().run_unreserve(cx, &mut cycle.state);
-        });
+    /// Undoes what [`PodGroupCycle::try_pod`] did to the pod.
+    fn undo(&mut self, cycle: &mut Cycle, placed: &Placed) {
+        let (cluster, pod) = (&mut self.scheduler.cluster, &cycle.queued.info);
+        let mut cx = cluster.bind_context(pod, placed.node, cycle.now, self.host);
+        cycle.framework.run_unreserve(&mut cx, &mut cycle.state);
         let assumed = std::mem::replace(&mut cycle.queued.info, placed.original.clone());
         self.change_in_snapshot(placed.node, |info| {
             info.remove_pod(assumed.uid());
         });
-        self.shared.pod_groups.forget(&assumed.pod);
+        let Scheduler { cluster, queue, .. } = &mut *self.scheduler;
+        cluster.shared.pod_groups.forget(&assumed.pod);
         cycle.record.node = None;
         let nominated = assumed.pod.status.nominated_node_name;
         if !nominated.is_empty() {
-            self.queue.add_nominated_pod(&assumed, Some(nominated), &self.objects);
+            queue.add_nominated_pod(&assumed, Some(nominated), &cluster.objects);
         }
     }
 }

@@ -1,16 +1,17 @@
-//! The binding cycle. Upstream: `bindingCycle` in `pkg/scheduler/schedule_one.go`.
-
-pub(crate) mod waiting;
+//! The binding cycle: PreBind, Bind and PostBind, or the end of them.
+//!
+//! Upstream: `bindingCycle` in `pkg/scheduler/schedule_one.go`.
 
 use std::task::Poll;
 
+use super::{Cycle, Failure};
 use crate::Scheduler;
-use crate::cycle::{Cycle, Failure};
 use kubestep_api::intern::Symbol;
 use kubestep_config::Feature;
 use kubestep_framework::events::{Action, ClusterEvent, EventObjects, EventResource};
 use kubestep_framework::extender;
 use kubestep_framework::host::{ApiEvent, Host, PodStatusPatch};
+use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::status::Status;
 
@@ -20,7 +21,7 @@ pub(crate) const ASSIGNED_POD_DELETE: ClusterEvent =
 
 impl Scheduler {
     /// Assumes the pod on `node`; then the binding cycle runs, or the pod waits at Permit.
-    pub(crate) fn start_binding(
+    pub(crate) fn assume_and_bind(
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
@@ -38,13 +39,12 @@ impl Scheduler {
             return self.fail_binding(cycle, Failure::plain(status), host);
         }
         match waits {
-            true => self.wait_on_permit(cycle, node, &permit.waits),
+            true => self.waiting.wait_on_permit(cycle, node, &permit.waits),
             false => self.finish_binding(cycle, node, host),
         }
     }
 
-    /// Runs PreBindPreFlight and writes the nominated node, so that other components see where the
-    /// pod is going while PreBind or Permit takes its time.
+    /// PreBindPreFlight; a pod whose binding takes time is nominated to its node meanwhile.
     fn announce_node(
         &mut self,
         cycle: &mut Cycle,
@@ -52,57 +52,54 @@ impl Scheduler {
         waits: bool,
         host: &mut dyn Host,
     ) -> Result<(), Status> {
-        if !self.features.enabled(Feature::NominatedNodeNameForExpectation) {
+        if !self.cluster.features.enabled(Feature::NominatedNodeNameForExpectation) {
             return Ok(());
         }
-        let status = self.with_bind_context(cycle, node, host, |cycle, cx| {
-            cycle.framework.clone().run_pre_bind_pre_flight(cx, &mut cycle.state)
-        });
+        let pod = &cycle.queued.info;
+        let cx = self.cluster.bind_context(pod, node, cycle.now, host);
+        let status = cycle.framework.run_pre_bind_pre_flight(&cx, &mut cycle.state);
         if !status.is_success() && !status.is_skip() {
             return Err(status);
         }
-        let pod = &cycle.queued.info.pod;
-        if (status.is_success() || waits) && pod.status.nominated_node_name != node {
+        if (status.is_success() || waits) && pod.pod.status.nominated_node_name != node {
             let patch = PodStatusPatch { condition: None, nominated_node: Some(node) };
-            // Upstream only logs a failed write.
+            // Upstream only logs an error.
             let _patched = host.patch_pod_status(cycle.queued.key(), patch);
         }
         Ok(())
     }
 
-    /// Runs PreBind and everything after it.
+    /// Runs PreBind and what follows it.
     pub(crate) fn finish_binding(
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
         host: &mut dyn Host,
     ) -> CycleRecord {
-        // before PreBind, as upstream: later events are not recorded for this pod
         self.queue.done(cycle.queued.uid());
-        let (answers, status) = self.with_bind_context(&mut cycle, node, host, |cycle, cx| {
-            cycle.framework.clone().run_pre_bind(cx, &mut cycle.state)
-        });
+        let mut cx = self.cluster.bind_context(&cycle.queued.info, node, cycle.now, host);
+        let (answers, status) = cycle.framework.run_pre_bind(&mut cx, &mut cycle.state);
         cycle.record.pre_bind.retain(|answer| !answer.status.is_wait());
         cycle.record.pre_bind.extend(answers);
         if status.is_wait() {
-            return self.wait_on_pre_bind(cycle, node);
+            return self.waiting.wait_on_pre_bind(cycle, node);
         }
         match status.is_success() {
-            true => self.bind_and_tell(cycle, node, host),
+            true => self.bind(cycle, node, host),
             false => self.fail_binding(cycle, Failure::plain(status), host),
         }
     }
 
-    /// Runs Bind and PostBind. While the answer to the binding is pending, the pod waits.
-    pub(crate) fn bind_and_tell(
+    /// Runs Bind and PostBind. Until the API server answers, the pod waits.
+    pub(crate) fn bind(
         &mut self,
         mut cycle: Cycle,
         node: Symbol,
         host: &mut dyn Host,
     ) -> CycleRecord {
-        let status = self.bind(&mut cycle, node, host);
+        let status = self.run_binders(&mut cycle, node, host);
         if status.is_wait() {
-            return self.wait_on_bind(cycle, node);
+            return self.waiting.wait_on_bind(cycle, node);
         }
         if !status.is_success() {
             return self.fail_binding(cycle, Failure::plain(status), host);
@@ -118,23 +115,22 @@ impl Scheduler {
             action: "Binding",
             note: format!("Successfully assigned {key} to {node}"),
         });
-        self.with_bind_context(&mut cycle, node, host, |cycle, cx| {
-            cycle.framework.clone().run_post_bind(cx, &mut cycle.state);
-        });
+        let mut cx = self.cluster.bind_context(&cycle.queued.info, node, cycle.now, host);
+        cycle.framework.run_post_bind(&mut cx, &mut cycle.state);
         self.activate_requested(&mut cycle);
         cycle.record.outcome = Outcome::Scheduled;
         cycle.record
     }
 
-    /// Binds through the first interested extender that binds, otherwise through the plugins.
-    fn bind(&mut self, cycle: &mut Cycle, node: Symbol, host: &mut dyn Host) -> Status {
-        let extenders = self.extenders.clone();
-        let pod = cycle.queued.info.pod.clone();
+    /// Binds through the first extender that binds this pod, else through the plugins.
+    fn run_binders(&mut self, cycle: &mut Cycle, node: Symbol, host: &mut dyn Host) -> Status {
+        let pod = &cycle.queued.info;
+        let extenders = &self.profiles.extenders;
         for (index, extender) in extenders.iter().enumerate().skip(cycle.state.binders_ignored) {
-            if extender.bind_verb.is_empty() || !extender::is_interested(extender, &pod) {
+            if extender.bind_verb.is_empty() || !extender::is_interested(extender, &pod.pod) {
                 continue;
             }
-            let status = match extender::bind((index, extender), &pod, node, host) {
+            let status = match extender::bind((index, extender), &pod.pod, node, host) {
                 Poll::Pending => return Status::wait(),
                 Poll::Ready(Ok(())) => Status::SUCCESS,
                 Poll::Ready(Err(_)) if extender.ignorable => {
@@ -147,15 +143,13 @@ impl Scheduler {
             cycle.record.extender_bind = Some(answer);
             return status;
         }
-        let (answers, status) = self.with_bind_context(cycle, node, host, |cycle, cx| {
-            cycle.framework.clone().run_bind(cx, &mut cycle.state)
-        });
+        let mut cx = self.cluster.bind_context(pod, node, cycle.now, host);
+        let (answers, status) = cycle.framework.run_bind(&mut cx, &mut cycle.state);
         cycle.record.bind = answers;
         status
     }
 
-    /// Undoes what the pod reserved, requeues other pods for the freed resources, and handles the
-    /// failure.
+    /// Unreserves and forgets the pod, tells the queue, and handles the failure.
     pub(crate) fn fail_binding(
         &mut self,
         mut cycle: Cycle,
@@ -168,16 +162,16 @@ impl Scheduler {
         let objects = EventObjects { old: Some(assumed.pod.clone().into()), new: None };
         let rejected = failure.status.is_rejected();
         if forgotten && !rejected {
-            let (queue, cx) = self.queue_context(cycle.now);
-            queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
+            let cx = self.cluster.queue_context(cycle.now);
+            self.queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, None);
         }
         self.fail(&mut cycle, failure, host);
         if forgotten && rejected {
-            // After the failure handler, and not for the pod itself: its own deletion from the
-            // cache must not requeue it.
+            // After the failure handler, so that its own deletion does not requeue the pod.
             let uid = assumed.uid();
-            let (queue, cx) = self.queue_context(cycle.now);
-            queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, Some(&|pod| pod.uid() != uid));
+            let cx = self.cluster.queue_context(cycle.now);
+            let is_other = |pod: &PodInfo| pod.uid() != uid;
+            self.queue.move_all(&cx, ASSIGNED_POD_DELETE, &objects, Some(&is_other));
         }
         cycle.record
     }

@@ -1,9 +1,11 @@
-//! Preemptions in progress: a cycle starts them, and they run in the background of later cycles.
+//! Preemptions in progress: a cycle starts them, and they go on beside the cycles.
 //!
 //! Upstream evicts in a goroutine beside the scheduling loop. Here each call of
-//! [`Scheduler::evict_next`] takes one step, so that the caller can deliver events between steps.
+//! [`Scheduler::evict_next`] takes one step, so that the caller can deliver
+//! events in between.
 
-use crate::{Scheduler, Stage as WaitingStage};
+use super::waiting::WaitingStage;
+use crate::Scheduler;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::Feature;
@@ -14,8 +16,7 @@ use kubestep_framework::preemption::executor::{
 };
 
 impl Scheduler {
-    /// Starts to evict victims for `preemptor`; with SchedulerAsyncPreemption off, evicts them at
-    /// once.
+    /// Begins to evict victims for `preemptor`; with SchedulerAsyncPreemption off, evicts them.
     ///
     /// # Errors
     /// A victim could not be evicted.
@@ -26,9 +27,9 @@ impl Scheduler {
         now: Time,
         host: &mut dyn Host,
     ) -> Result<(), String> {
-        if self.features.enabled(Feature::SchedulerAsyncPreemption) {
+        if self.cluster.features.enabled(Feature::SchedulerAsyncPreemption) {
             if let Some(eviction) = Eviction::new(preemptor, preemption) {
-                eviction.mark(&mut self.shared);
+                eviction.mark(&mut self.cluster.shared);
                 self.preemptions.push_back(eviction);
             }
             return Ok(());
@@ -45,12 +46,13 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Takes the next step of the preemptions in progress; `false` if there is none to take.
+    /// Takes the next step of the preemptions in progress; `false` when there is none to take.
     pub fn evict_next(&mut self, now: Time, host: &mut dyn Host) -> bool {
         (0..self.preemptions.len()).any(|_| self.evict_in_turn(now, host))
     }
 
-    /// Continues the first preemption. `false` if it waits for answers; it moves to the end then.
+    /// Takes the next step of the first preemption; `false` if it waits for answers, which moves it
+    /// to the end.
     fn evict_in_turn(&mut self, now: Time, host: &mut dyn Host) -> bool {
         let Some(mut eviction) = self.preemptions.pop_front() else { return false };
         if eviction.is_over() {
@@ -66,12 +68,12 @@ impl Scheduler {
             return false;
         }
         if !eviction.is_over() {
-            eviction.mark(&mut self.shared);
+            eviction.mark(&mut self.cluster.shared);
             self.preempt_all_waiting(victims, now, host);
             self.preemptions.push_front(eviction);
         } else if victims.preempted.is_empty() {
-            // It ends only after the victim's events are delivered: the preemptor is still gated by
-            // its preemption when it sees that the victim was marked.
+            // It ends after the victims' events were delivered: the update that marks a victim
+            // reaches the preemptor while its preemption is still in progress.
             self.preemptions.push_front(eviction);
         } else {
             self.end_eviction(&eviction, now);
@@ -80,30 +82,31 @@ impl Scheduler {
         true
     }
 
-    /// Ends a preemption, after which the preemptor is no longer gated. If an eviction failed, the
-    /// preemptor is activated, because no event may ever requeue it.
+    /// Lets the preemptor back into the queue. After a failed eviction no event may requeue it,
+    /// so it is activated.
     fn end_eviction(&mut self, eviction: &Eviction, now: Time) {
-        eviction.mark(&mut self.shared);
+        eviction.mark(&mut self.cluster.shared);
         if eviction.has_failed() {
-            let (queue, cx) = self.queue_context(now);
-            queue.activate(&cx, &eviction.preemptor().pods);
+            let cx = self.cluster.queue_context(now);
+            self.queue.activate(&cx, &eviction.preemptor().pods);
         }
     }
 
-    /// The preemptions in progress, in the order they were decided.
+    /// The preemptions in progress, in the order decided.
     pub fn preemptions(&self) -> impl Iterator<Item = &Eviction> {
         self.preemptions.iter()
     }
 
     fn unbound_victims(&self) -> UnboundVictims {
-        let unbound = self.waiting.iter().filter(|waiting| waiting.stage() != WaitingStage::Bind);
+        let unbound =
+            self.waiting.pods().iter().filter(|waiting| waiting.stage() != WaitingStage::Bind);
         let waiting = unbound.map(|waiting| waiting.pod().uid()).collect();
         UnboundVictims { waiting, preempted: Vec::new() }
     }
 
-    /// Ends the waits of victims. Upstream's binding goroutine does this when it is scheduled,
-    /// which is after the preemptor is ungated. Otherwise the preemptor would still be gated when
-    /// the event of its freed node arrives.
+    /// Ends the waits of victims. Upstream's binding goroutine does it after the preemptor was let
+    /// back into the queue: otherwise the gate would keep the event of the freed resources from
+    /// the preemptor.
     fn preempt_all_waiting(&mut self, victims: UnboundVictims, now: Time, host: &mut dyn Host) {
         for (uid, plugin, message) in victims.preempted {
             self.preempt_waiting(uid, plugin, &message, now, host);
@@ -111,11 +114,11 @@ impl Scheduler {
     }
 }
 
-/// Victims that are assumed but not bound.
+/// Victims that are on their way to a node but not bound.
 struct UnboundVictims {
-    /// UIDs of the pods that wait at Permit or in PreBind.
+    /// UIDs of the pods that wait at Permit, or in PreBind.
     waiting: Vec<Symbol>,
-    /// The preempted ones: UID, name of the preempting plugin, and message.
+    /// Those of them that are preempted: UID, plugin, message.
     preempted: Vec<(Symbol, Symbol, String)>,
 }
 
@@ -128,7 +131,7 @@ impl VictimHooks for UnboundVictims {
         Some(true)
     }
 
-    /// A victim in PreBind is among `waiting`, so [`VictimHooks::preempt_waiting`] covers it.
+    /// A victim in PreBind is among those that wait.
     fn cancel_binding(&mut self, _: Symbol, _: &str) -> Option<bool> {
         None
     }

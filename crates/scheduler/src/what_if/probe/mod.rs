@@ -1,8 +1,8 @@
-//! What the plugins would say about a pod, without side effects: nothing is popped, assumed or
-//! recorded.
+//! A probe: what the plugins would answer for a pod. Nothing is popped, assumed or recorded, and
+//! the scheduler stays as it is.
 //!
-//! A cycle stops at the first rejection; a probe runs every plugin on every node, so that
-//! everything that blocks a pod is visible at once. It works on copies that share their data.
+//! A cycle ends at the first rejection; a probe asks every plugin about every node, so that
+//! all obstacles are seen at once. It works on copies that share everything.
 
 mod preemption;
 mod scoring;
@@ -68,14 +68,16 @@ pub struct Filled {
     pub node: NodeInfo,
 }
 
-impl Scheduler {
-    /// Runs PreFilter for the pod on the current cluster. `None` if no profile serves it. If the
-    /// pod is on a node, it is removed from that node first.
-    pub fn probe(&self, pod: &Arc<PodInfo>, now: Time) -> Option<Probe> {
-        let framework = self.frameworks.get(&pod.pod.spec.scheduler_name)?.clone();
-        let (mut cache, mut snapshot) = (self.cache.clone(), self.snapshot.clone());
+impl Probe {
+    /// Asks PreFilter about the pod as the cluster is now. `None` if no profile serves it. If
+    /// the pod is on a node, it is asked as if it were not there.
+    pub fn new(scheduler: &Scheduler, pod: &Arc<PodInfo>, now: Time) -> Option<Probe> {
+        let profiles = &scheduler.profiles.frameworks;
+        let framework = profiles.get(&pod.pod.spec.scheduler_name)?.clone();
+        let cluster = &scheduler.cluster;
+        let (mut cache, mut snapshot) = (scheduler.cache.clone(), cluster.snapshot.clone());
         if let Some(placed) = cache.pod(pod.uid()).cloned() {
-            // Not an error: the pod was just found in the cache.
+            // Cannot fail: the pod is in the cache.
             let _removed = cache.remove_pod(&placed.pod);
         }
         cache.update_snapshot(&mut snapshot);
@@ -83,10 +85,10 @@ impl Scheduler {
             framework,
             pod: pod.clone(),
             snapshot,
-            objects: self.objects.clone(),
-            features: self.features,
-            nominated: self.queue.nominated_pods(),
-            shared: self.shared.clone(),
+            objects: cluster.objects.clone(),
+            features: cluster.features,
+            nominated: scheduler.queue.nominated_pods(),
+            shared: cluster.shared.clone(),
             now,
             state: CycleState::default(),
             answers: Vec::new(),
@@ -94,9 +96,7 @@ impl Scheduler {
         probe.pre_filter();
         Some(probe)
     }
-}
 
-impl Probe {
     /// The profile.
     pub fn framework(&self) -> &Arc<Framework> {
         &self.framework

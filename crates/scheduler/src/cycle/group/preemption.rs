@@ -1,41 +1,33 @@
-//! Preemption for a group as a whole, when it cannot start as it is (alpha, gate
+//! Preemption for a group as a whole, when it cannot start as the cluster is (alpha, behind
 //! WorkloadAwarePreemption).
 
 use std::sync::Arc;
 
-use crate::Scheduler;
+use super::{Outcome, PodGroupCycle};
 use crate::cycle::Cycle;
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
-use kubestep_framework::host::Host;
 use kubestep_framework::node::ImageState;
 use kubestep_framework::plugin::Preemption;
-use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::pod::PodInfo;
 use kubestep_framework::preemption::executor::Preemptor;
 use kubestep_framework::preemption::group_victims::{GroupPreemptor, Trial, Unit, units};
 use kubestep_framework::preemption::{self, budgets::Budgets};
 use kubestep_framework::record::Candidate;
+use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::status::{Code, Status};
 
-use super::Outcome;
-
-/// What upstream writes in place of the node name when a group preempts.
+/// Upstream's name for the whole cluster, in place of a node's name.
 const CLUSTER: &str = "cluster";
 
-impl Scheduler {
-    /// Evicts pods so that a rejected group can start, and updates `outcome`. `fresh` are the
-    /// cycles of its pods as they began.
-    pub(super) fn preempt_for_group(
-        &mut self,
-        group: NamespacedName,
-        fresh: &[Cycle],
-        outcome: &mut Outcome,
-        host: &mut dyn Host,
-    ) {
+impl PodGroupCycle<'_> {
+    /// Evicts pods so that the group can start, if it was rejected; `outcome` gets the result.
+    /// `fresh` are the cycles of its pods as they began.
+    pub(super) fn preempt(&mut self, fresh: &[Cycle], outcome: &mut Outcome) {
         if outcome.verdict.status.code() != Code::Unschedulable {
             return;
         }
-        match self.group_post_filter(group, fresh, host) {
+        match self.post_filter(fresh) {
             Ok(candidate) => {
                 outcome.verdict.awaits_preemption = true;
                 if let Some(cycle) = outcome.cycles.first_mut() {
@@ -51,16 +43,11 @@ impl Scheduler {
         }
     }
 
-    /// Looks for victims of the group and starts their eviction.
-    fn group_post_filter(
-        &mut self,
-        group: NamespacedName,
-        fresh: &[Cycle],
-        host: &mut dyn Host,
-    ) -> Result<Candidate, Status> {
-        let object = self.preempting_group(group, fresh)?;
+    /// Selects the victims of the group and starts to evict them.
+    fn post_filter(&mut self, fresh: &[Cycle]) -> Result<Candidate, Status> {
+        let object = self.preempting_group(fresh)?;
         let pods: Vec<Arc<PodInfo>> = fresh.iter().map(|cycle| cycle.queued.info.clone()).collect();
-        let victims = self.group_victims(&object, &pods, fresh, host)?;
+        let victims = self.victims(&object, &pods, fresh)?;
         let candidate = Candidate {
             node: CLUSTER.into(),
             victims: victims.iter().map(|victim| victim.key()).collect(),
@@ -73,18 +60,14 @@ impl Scheduler {
             candidate: candidate.clone(),
         };
         let preemptor = Preemptor::group(&object, &pods);
-        let now = fresh.first().map(|cycle| cycle.now).unwrap_or_default();
-        self.start_preemption(preemptor, preemption, now, host)
+        self.scheduler
+            .start_preemption(preemptor, preemption, self.now, self.host)
             .map_err(|text| Status::error(&text))?;
         Ok(candidate)
     }
 
-    /// The group's object, or why it cannot preempt.
-    fn preempting_group(
-        &self,
-        group: NamespacedName,
-        fresh: &[Cycle],
-    ) -> Result<Arc<PodGroup>, Status> {
+    /// The group's object, unless it cannot preempt.
+    fn preempting_group(&self, fresh: &[Cycle]) -> Result<Arc<PodGroup>, Status> {
         let plugins = fresh.first().map(|cycle| cycle.framework.instances());
         if !plugins.into_iter().flatten().any(|plugin| plugin.name() == preemption::PLUGIN) {
             return Err(Status::unschedulable(
@@ -92,8 +75,8 @@ impl Scheduler {
                  disabled",
             ));
         }
-        let Some(object) = self.objects.pod_groups.get(&group) else {
-            let name = group.name;
+        let Some(object) = self.scheduler.cluster.objects.pod_groups.get(&self.group) else {
+            let name = self.group.name;
             return Err(Status::error(&format!(
                 "failed to get pod group object: podgroup.scheduling.k8s.io {name:?} not found"
             )));
@@ -108,56 +91,51 @@ impl Scheduler {
         Ok(object.clone())
     }
 
-    /// Looks for victims on a copy of the nodes, which is dropped at the end.
-    fn group_victims(
+    /// Selects victims on a copy of the nodes, which is dropped at the end.
+    fn victims(
         &mut self,
         object: &PodGroup,
         pods: &[Arc<PodInfo>],
         fresh: &[Cycle],
-        host: &mut dyn Host,
     ) -> Result<Vec<Arc<PodInfo>>, Status> {
-        let before = self.snapshot.clone();
-        self.forget_image_counts();
-        let now = fresh.first().map(|cycle| cycle.now).unwrap_or_default();
-        let units = units(&self.snapshot, &self.objects, now);
-        let budgets = Budgets::new(&self.objects);
-        let group = NamespacedName::new(object.metadata.namespace, object.metadata.name);
+        let cluster = &mut self.scheduler.cluster;
+        let before = cluster.snapshot.clone();
+        forget_image_counts(&mut cluster.snapshot);
+        let units = units(&cluster.snapshot, &cluster.objects, self.now);
+        let budgets = Budgets::new(&cluster.objects);
         let preemptor = GroupPreemptor { group: object, pods };
-        let mut trial = GroupTrial { scheduler: self, group, fresh, host };
-        let victims = preemptor.select_victims(units, &budgets, &mut trial);
-        self.snapshot = before;
-        self.kept.clear();
+        self.scheduler.algorithm.answers.cache.clear();
+        let victims =
+            preemptor.select_victims(units, &budgets, &mut GroupTrial { cycle: self, fresh });
+        self.scheduler.cluster.snapshot = before;
+        self.scheduler.algorithm.answers.cache.clear();
         victims
     }
+}
 
-    /// Clears the image counts of the nodes: upstream works on copies of copies, which lose the
-    /// number of nodes that have an image.
-    pub(super) fn forget_image_counts(&mut self) {
-        let with_images = self.snapshot.iter().filter(|node| !node.image_states.is_empty());
-        let names: Vec<Symbol> = with_images.map(|node| node.name).collect();
-        for name in names {
-            self.snapshot.change_node(name, |node| {
-                let uncounted = |image: &ImageState| ImageState { num_nodes: 0, ..*image };
-                node.image_states = node.image_states.iter().map(uncounted).collect();
-            });
-        }
-        self.kept.clear();
+/// The copies that upstream works on do not count on how many nodes an image is.
+pub(super) fn forget_image_counts(snapshot: &mut Snapshot) {
+    let with_images = snapshot.iter().filter(|node| !node.image_states.is_empty());
+    let names: Vec<Symbol> = with_images.map(|node| node.name).collect();
+    for name in names {
+        snapshot.change_node(name, |node| {
+            let uncounted = |image: &ImageState| ImageState { num_nodes: 0, ..*image };
+            node.image_states = node.image_states.iter().map(uncounted).collect();
+        });
     }
 }
 
-/// The nodes of the scheduler's snapshot during the search for victims.
-struct GroupTrial<'a> {
-    scheduler: &'a mut Scheduler,
-    group: NamespacedName,
+/// The nodes of the snapshot, while victims are selected.
+struct GroupTrial<'a, 'b> {
+    cycle: &'a mut PodGroupCycle<'b>,
     /// The cycles of the group's pods as they began.
     fresh: &'a [Cycle],
-    host: &'a mut dyn Host,
 }
 
-impl Trial for GroupTrial<'_> {
+impl Trial for GroupTrial<'_, '_> {
     fn remove(&mut self, unit: &Unit) {
         for pod in &unit.pods {
-            self.scheduler.change_in_snapshot(pod.pod.spec.node_name, |node| {
+            self.cycle.change_in_snapshot(pod.pod.spec.node_name, |node| {
                 node.remove_pod(pod.uid());
             });
         }
@@ -166,16 +144,16 @@ impl Trial for GroupTrial<'_> {
     fn add(&mut self, unit: &Unit) {
         for pod in &unit.pods {
             let node = pod.pod.spec.node_name;
-            self.scheduler.change_in_snapshot(node, |node| node.add_pod(pod.clone()));
+            self.cycle.change_in_snapshot(node, |node| node.add_pod(pod.clone()));
         }
     }
 
-    /// PostFilter plugins are skipped meanwhile: no pod looks for victims of its own.
+    /// Meanwhile no pod selects victims of its own.
     fn schedule(&mut self) -> Status {
         let mut cycles = self.fresh.to_vec();
         for cycle in &mut cycles {
             cycle.state.skip_post_filters = true;
         }
-        self.scheduler.try_group(self.group, cycles, self.host).verdict.status
+        self.cycle.try_group(cycles).verdict.status
     }
 }

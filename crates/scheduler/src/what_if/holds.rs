@@ -1,20 +1,23 @@
-//! Pods that the user holds at Permit: they stay assumed on their node until they are allowed or
-//! rejected.
+//! Rules that hold pods at Permit, assumed on their nodes, until they are allowed or rejected.
 //!
-//! A hold is not part of kube-scheduler: it is applied after all Permit plugins of the profile, and
-//! records show it under the name [`HOLD`], so that it cannot be mistaken for an upstream plugin.
-//! No event requeues a pod that was rejected by it, as with any rejector that no profile registers.
+//! A hold is kubestep's own: it is asked after all Permit plugins of the profile, and records
+//! name it [`HOLD`], so that it is never mistaken for a plugin of upstream. No event requeues a
+//! pod that was rejected in its name, as with any rejector that no profile has.
 
 use std::fmt;
 
+use crate::Scheduler;
+use kubestep_api::Time;
 use kubestep_api::glob::glob;
+use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_config::duration::Duration;
+use kubestep_framework::host::Host;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::intervention::HOLD;
-use kubestep_framework::runtime::binding::{MAX_PERMIT_TIMEOUT, PermitOutcome};
+use kubestep_framework::runtime::binding::MAX_PERMIT_TIMEOUT;
 
-/// Selects pods by their labels or by name.
+/// A selection of pods by their labels or by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodSelection {
     /// The selection as written, trimmed.
@@ -25,16 +28,16 @@ pub struct PodSelection {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum By {
     Labels(Selector),
-    /// The namespace, if given, and the name; both may contain `*` and `?`.
+    /// The namespace, if one is given, and the name; both are patterns with `*` and `?`.
     Name(Option<String>, String),
 }
 
 impl PodSelection {
-    /// Parses `app=web`, `tier in (a,b)`, `shop/web-0`, `web-*`, `shop/*`. With `-l` in front it is
-    /// always a label selector. A name without a namespace matches in every namespace.
+    /// Reads `app=web`, `tier in (a,b)`, `shop/web-0`, `web-*`, `shop/*`; a leading `-l` always
+    /// means labels. A name without a namespace matches in every namespace.
     ///
     /// # Errors
-    /// The text is empty, or not a valid label selector.
+    /// It is empty, or not a label selector.
     pub fn parse(text: &str) -> Result<PodSelection, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -60,7 +63,7 @@ impl PodSelection {
         PodSelection { text: pod.to_string(), by }
     }
 
-    /// Whether the pod is selected.
+    /// Whether it selects the pod.
     pub fn matches(&self, pod: &PodInfo) -> bool {
         let key = pod.key();
         match &self.by {
@@ -79,21 +82,21 @@ impl fmt::Display for PodSelection {
     }
 }
 
-/// A rule that holds pods.
+/// A rule that holds pods at Permit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HoldRule {
-    /// The pods to hold.
+    /// Which pods.
     pub pods: PodSelection,
-    /// The maximum hold in microseconds, at most the 15 minutes that upstream lets Permit wait.
+    /// How long at most, in microseconds; at most upstream's limit for Permit.
     pub timeout: i64,
 }
 
 impl HoldRule {
-    /// Parses `app=web` or `app=web for 5m`. Without a duration, the hold lasts for the longest
-    /// wait at Permit, 15 minutes.
+    /// Reads `app=web`, or `app=web for 5m`. Without a time it is upstream's limit for Permit,
+    /// 15 minutes.
     ///
     /// # Errors
-    /// The selection or the duration is invalid.
+    /// The selection or the time is invalid; the text says why.
     pub fn parse(text: &str) -> Result<HoldRule, String> {
         let (pods, timeout) = match text.rsplit_once(" for ") {
             Some((pods, time)) => (pods, Self::timeout(time.trim())?),
@@ -125,10 +128,24 @@ impl fmt::Display for HoldRule {
     }
 }
 
-/// Adds the user's hold to the outcome of the Permit plugins. A pod that one of them rejected is
-/// not held.
-pub(crate) fn hold(outcome: &mut PermitOutcome, timeout: i64) {
-    outcome.add_wait(HOLD.into(), "held by hand at Permit", timeout);
+/// Ends the hold rules with this selection, or all with `None`; pods that wait only for their
+/// hold go on. Returns whether a rule ended, and how many pods were released.
+pub fn release(
+    scheduler: &mut Scheduler,
+    pods: Option<&PodSelection>,
+    now: Time,
+    host: &mut dyn Host,
+) -> (bool, usize) {
+    let ended = scheduler.interventions.end_hold(pods);
+    let held = scheduler.waiting().iter().filter(|waiting| {
+        let by_rule = waiting.holds().iter().any(|hold| hold.plugin == HOLD);
+        by_rule && pods.is_none_or(|pods| pods.matches(waiting.pod()))
+    });
+    let held: Vec<Symbol> = held.map(|waiting| waiting.pod().uid()).collect();
+    for uid in &held {
+        scheduler.allow_waiting(*uid, Some(HOLD.into()), now, host);
+    }
+    (ended, held.len())
 }
 
 #[cfg(test)]

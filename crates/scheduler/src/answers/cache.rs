@@ -1,8 +1,8 @@
-//! A cache of plugin answers about pods like this one. Answers that depend on one node alone are
-//! kept from cycle to cycle, and computed again only for nodes that changed.
+//! FilterAnswers that are kept from cycle to cycle, because each depends on one node alone: they are
+//! asked again only for the nodes that changed.
 //!
-//! Each plugin names the fields of a pod that it looks at; all pods that agree in them share its
-//! answers. This makes the cost of a cycle proportional to what changed, not to the cluster.
+//! A plugin names what it looks at in a pod (its key); all pods with the same key share its
+//! answers. So the cost of a cycle follows the change, not the size of the cluster.
 
 use indexmap::IndexMap;
 
@@ -12,7 +12,7 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::VerdictId;
 use kubestep_framework::record::column::Column;
 
-/// Maximum number of columns; the least recently used one is dropped first.
+/// The most columns that are kept; the least recently used one is dropped first.
 const COLUMNS: usize = 512;
 
 /// The key of a column: profile, plugin, extension point, and what the plugin looks at in a pod.
@@ -24,54 +24,54 @@ pub(crate) struct Key {
     pub pod: String,
 }
 
-/// Answers by slot, with the number of rejections among them.
+/// The verdicts of a filter plugin by slot, and how many of them reject the node.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct FilterAnswers {
     pub column: Column<VerdictId>,
-    pub refused: usize,
+    pub rejected: usize,
 }
 
-impl Answers {
-    /// Stores the answer about one node.
+impl FilterAnswers {
+    /// Writes the verdict about one node.
     pub fn set(&mut self, node: NodeId, verdict: VerdictId) {
         let before = self.column.get(node).is_some_and(VerdictId::is_status);
         self.column.set(node, verdict);
-        self.refused = self.refused + usize::from(verdict.is_status()) - usize::from(before);
+        self.rejected = self.rejected + usize::from(verdict.is_status()) - usize::from(before);
     }
 }
 
-/// A cached column.
+/// A column in the cache.
 #[derive(Clone, Debug)]
-pub(crate) enum KeptColumn {
+pub(crate) enum CachedColumn {
     /// Of a filter plugin.
-    Verdicts(Answers),
-    /// Of a score plugin: raw scores, unknown for nodes that were never scored.
+    Verdicts(FilterAnswers),
+    /// Of a score plugin: raw scores; `i64::MIN` where none was computed yet.
     Scores(Column<i64>),
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
-    column: KeptColumn,
-    /// Up to which entry of the log of changed nodes it is up to date.
+    column: CachedColumn,
+    /// The number of the first change that it does not reflect.
     as_of: u64,
 }
 
-/// The cached columns, and the log of changed nodes that brings them up to date.
+/// The columns, and the log of changed nodes that brings them up to date.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct AnswerCache {
     entries: IndexMap<Key, Entry>,
     /// Nodes in the order they changed; `first` is the number of the first entry.
     changed: Vec<NodeId>,
     first: u64,
 }
 
-impl Kept {
-    /// Drops all columns, because something other than a node changed.
+impl AnswerCache {
+    /// Forgets everything, because something other than a node changed.
     pub fn clear(&mut self) {
-        *self = Kept::default();
+        *self = AnswerCache::default();
     }
 
-    /// Drops the answers of some plugins.
+    /// Forgets the answers of these plugins.
     pub fn forget(&mut self, plugins: &[Symbol]) {
         self.entries.retain(|key, _| !plugins.contains(&key.plugin));
     }
@@ -79,7 +79,7 @@ impl Kept {
     /// Logs that nodes changed, in a cluster of `nodes` nodes.
     pub fn note(&mut self, changed: &[NodeId], nodes: usize) {
         self.changed.extend_from_slice(changed);
-        // A column that is this far behind is better computed again.
+        // A column that is so far behind is cheaper to compute again.
         if self.changed.len() > 4 * nodes + 4096 {
             let dropped = self.changed.len() / 2;
             self.changed.drain(..dropped);
@@ -87,9 +87,9 @@ impl Kept {
         }
     }
 
-    /// Removes a column and returns it with the nodes for which it is out of date. `None` if there
-    /// is none or it is too far behind.
-    pub fn take(&mut self, key: &Key) -> Option<(KeptColumn, Vec<NodeId>)> {
+    /// Takes a column out, with the nodes for which it is stale. `None` if there is none or it
+    /// is too far behind.
+    pub fn take(&mut self, key: &Key) -> Option<(CachedColumn, Vec<NodeId>)> {
         let entry = self.entries.swap_remove(key)?;
         let behind = usize::try_from(entry.as_of.checked_sub(self.first)?).ok()?;
         let mut stale = self.changed.get(behind..)?.to_vec();
@@ -99,7 +99,7 @@ impl Kept {
     }
 
     /// Puts a column back as up to date.
-    pub fn put(&mut self, key: Key, column: KeptColumn) {
+    pub fn put(&mut self, key: Key, column: CachedColumn) {
         let as_of = self.first + self.changed.len() as u64;
         if self.entries.len() >= COLUMNS && !self.entries.contains_key(&key) {
             let oldest = self.entries.values().enumerate().min_by_key(|(_, entry)| entry.as_of);
@@ -120,49 +120,49 @@ mod tests {
         Key { profile, plugin, point: ExtensionPoint::Filter, pod: pod.into() }
     }
 
-    fn some() -> KeptColumn {
-        KeptColumn::Verdicts(Answers::default())
+    fn some() -> CachedColumn {
+        CachedColumn::Verdicts(FilterAnswers::default())
     }
 
     #[test]
     fn a_column_hears_of_each_changed_node_once() {
-        let mut kept = Kept::default();
-        assert!(kept.take(&key("a")).is_none());
-        kept.put(key("a"), some());
-        kept.note(&[NodeId(3), NodeId(1), NodeId(3)], 10);
-        let (column, stale) = kept.take(&key("a")).unwrap();
+        let mut cache = AnswerCache::default();
+        assert!(cache.take(&key("a")).is_none());
+        cache.put(key("a"), some());
+        cache.note(&[NodeId(3), NodeId(1), NodeId(3)], 10);
+        let (column, stale) = cache.take(&key("a")).unwrap();
         assert_eq!(stale, [NodeId(1), NodeId(3)]);
-        kept.put(key("a"), column);
-        assert_eq!(kept.take(&key("a")).unwrap().1, []);
+        cache.put(key("a"), column);
+        assert_eq!(cache.take(&key("a")).unwrap().1, []);
     }
 
     #[test]
     fn a_column_far_behind_is_forgotten() {
-        let mut kept = Kept::default();
-        kept.put(key("a"), some());
-        kept.note(&vec![NodeId(0); 5000], 10);
-        assert!(kept.take(&key("a")).is_none());
+        let mut cache = AnswerCache::default();
+        cache.put(key("a"), some());
+        cache.note(&vec![NodeId(0); 5000], 10);
+        assert!(cache.take(&key("a")).is_none());
     }
 
     #[test]
     fn the_column_unused_for_longest_goes_first() {
-        let mut kept = Kept::default();
+        let mut cache = AnswerCache::default();
         for i in 0..=COLUMNS {
-            kept.put(key(&i.to_string()), some());
-            kept.note(&[NodeId(0)], 10_000);
+            cache.put(key(&i.to_string()), some());
+            cache.note(&[NodeId(0)], 10_000);
         }
-        assert!(kept.take(&key("0")).is_none());
-        assert!(kept.take(&key("1")).is_some());
+        assert!(cache.take(&key("0")).is_none());
+        assert!(cache.take(&key("1")).is_some());
     }
 
     #[test]
-    fn refusals_are_counted() {
-        let mut answers = Answers { column: Column::filled(VerdictId::PASS, 3), refused: 0 };
-        let refusal = VerdictId(99);
-        answers.set(NodeId(1), refusal);
-        answers.set(NodeId(1), refusal);
-        answers.set(NodeId(2), refusal);
+    fn rejections_are_counted() {
+        let mut answers = FilterAnswers { column: Column::filled(VerdictId::PASS, 3), rejected: 0 };
+        let rejection = VerdictId(99);
+        answers.set(NodeId(1), rejection);
+        answers.set(NodeId(1), rejection);
+        answers.set(NodeId(2), rejection);
         answers.set(NodeId(1), VerdictId::PASS);
-        assert_eq!(answers.refused, 1);
+        assert_eq!(answers.rejected, 1);
     }
 }

@@ -1,29 +1,24 @@
-//! Acting on the outcome of a group: its pods are bound or requeued, and the group's condition is
-//! written.
+//! Acting on the outcome of a group: its pods are bound or return to the queue, and the group's
+//! condition is written.
 
-use crate::Scheduler;
+use super::attempt::{Attempt, Placed, group_rejection};
+use super::{PodGroupCycle, Verdict};
 use crate::cycle::{Cycle, Failure};
-use kubestep_api::{Condition, ConditionStatus, Time, find_condition};
-use kubestep_framework::host::Host;
-use kubestep_framework::pod::NamespacedName;
+use kubestep_api::{Condition, ConditionStatus, find_condition};
 use kubestep_framework::record::CycleRecord;
 use kubestep_framework::status::Status;
 
-use super::Verdict;
-use super::attempt::{Attempt, Placed, group_refusal};
-
-impl Scheduler {
-    /// Binds the pod or requeues it.
+impl PodGroupCycle<'_> {
+    /// Binds the pod, or returns it to the queue.
     pub(super) fn submit(
         &mut self,
         mut cycle: Cycle,
         attempt: Option<Attempt>,
         verdict: &Verdict,
-        host: &mut dyn Host,
     ) -> CycleRecord {
         let group_failed = || Failure::plain(verdict.status.clone());
         let failure = match attempt {
-            // A rejection of the group leaves the nomination of a pod that was not tried unchanged.
+            // The rejection of the group leaves the nomination.
             None if verdict.status.is_rejected() => Failure { nominate: None, ..group_failed() },
             None => group_failed(),
             Some(Attempt::Failed(failure)) => match verdict.status.is_error() {
@@ -35,23 +30,18 @@ impl Scheduler {
                 if verdict.status.is_success() && placed.preempting.is_none() =>
             {
                 cycle.record.node = Some(placed.node);
-                return self.start_binding(cycle, placed.node, host);
+                return self.scheduler.assume_and_bind(cycle, placed.node, self.host);
             }
             Some(Attempt::Placed(placed)) => failure_of_placed(placed, verdict),
         };
-        self.fail(&mut cycle, failure, host);
+        self.scheduler.fail(&mut cycle, failure, self.host);
         cycle.record
     }
 
-    /// Writes the group's condition, which never changes back from True.
-    pub(super) fn tell_group(
-        &self,
-        group: NamespacedName,
-        verdict: &Verdict,
-        now: Time,
-        host: &mut dyn Host,
-    ) {
-        let Some(object) = self.objects.pod_groups.get(&group) else { return };
+    /// Writes the group's condition, which never changes from True to False.
+    pub(super) fn update_condition(&mut self, verdict: &Verdict) {
+        let groups = &self.scheduler.cluster.objects.pod_groups;
+        let Some(object) = groups.get(&self.group) else { return };
         let (status, reason) = outcome_of(&verdict.status);
         let mut condition = Condition {
             type_: "PodGroupScheduled".into(),
@@ -59,7 +49,7 @@ impl Scheduler {
             reason: reason.into(),
             message: verdict.status.message(),
             observed_generation: object.metadata.generation,
-            last_transition_time: Some(now),
+            last_transition_time: Some(self.now),
             last_probe_time: None,
         };
         if let Some(old) = find_condition(&object.status.conditions, condition.type_) {
@@ -74,7 +64,7 @@ impl Scheduler {
             }
         }
         // Upstream only logs a failed write.
-        let _sent = host.set_group_condition(group, condition);
+        let _sent = self.host.set_group_condition(self.group, condition);
     }
 }
 
@@ -87,13 +77,13 @@ fn outcome_of(status: &Status) -> (ConditionStatus, &'static str) {
     }
 }
 
-/// Why a pod that found a node is requeued with its group.
+/// Why a pod that was placed returns to the queue with its group.
 fn failure_of_placed(placed: Placed, verdict: &Verdict) -> Failure {
     match (placed.preempting, verdict.awaits_preemption) {
         (Some(own), true) => own,
         (None, true) => {
             Failure { nominate: Some(placed.node), ..Failure::plain(verdict.status.clone()) }
         }
-        (_, false) => Failure::plain(group_refusal(&placed.permit.message())),
+        (_, false) => Failure::plain(group_rejection(&placed.permit.message())),
     }
 }

@@ -1,17 +1,13 @@
-//! Trying a group in one placement after the other and keeping the best (alpha, gate
+//! Trying a group in one placement after the other and keeping the best (alpha, behind
 //! TopologyAwareWorkloadScheduling).
 
-use crate::Scheduler;
+use super::attempt::Attempt;
+use super::{Outcome, PodGroupCycle};
 use crate::cycle::Cycle;
-use kubestep_framework::host::Host;
-use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::placement::{GroupContext, Placement, Proposal};
 use kubestep_framework::record::PlacementRecord;
 use kubestep_framework::status::Status;
 use kubestep_framework::tie_break::place;
-
-use super::Outcome;
-use super::attempt::Attempt;
 
 /// A placement that was tried.
 struct Tried {
@@ -46,45 +42,34 @@ impl Tried {
     }
 }
 
-impl Scheduler {
+impl PodGroupCycle<'_> {
     /// Tries the group in every placement that its constraints allow.
-    pub(super) fn try_placements(
-        &mut self,
-        group: NamespacedName,
-        cycles: Vec<Cycle>,
-        host: &mut dyn Host,
-    ) -> Outcome {
+    pub(super) fn try_placements(&mut self, cycles: Vec<Cycle>) -> Outcome {
         let Some(framework) = cycles.first().map(|cycle| cycle.framework.clone()) else {
             return Outcome::untried(cycles, Status::SUCCESS);
         };
-        let cx = self.group_context(group, &cycles);
-        let placements = match framework.run_placement_generate(&cx) {
+        let placements = match framework.run_placement_generate(&self.context()) {
             Ok(placements) => placements,
             Err(status) => return Outcome::untried(cycles, status),
         };
         let mut tried = Vec::new();
         for placement in placements {
-            if let Err(text) = self.snapshot.assume_placement(&placement) {
+            if let Err(text) = self.scheduler.cluster.snapshot.assume_placement(&placement) {
                 let text = format!("failed to assume pod group placement: {text}");
                 return Outcome::untried(cycles, Status::error(&text));
             }
-            let outcome = self.try_pods(cycles.clone(), host);
-            self.snapshot.forget_placement();
+            let outcome = self.try_pods(cycles.clone());
+            self.scheduler.cluster.snapshot.forget_placement();
             if outcome.verdict.status.is_error() {
                 return outcome;
             }
             tried.push(Tried { placement, outcome });
         }
-        self.best_placement(group, cycles, tried)
+        self.best_placement(cycles, tried)
     }
 
-    /// The outcome of the best placement, or of the first if the group cannot start in any.
-    fn best_placement(
-        &self,
-        group: NamespacedName,
-        cycles: Vec<Cycle>,
-        tried: Vec<Tried>,
-    ) -> Outcome {
+    /// The outcome of the best placement, or of the first if none is possible.
+    fn best_placement(&self, cycles: Vec<Cycle>, tried: Vec<Tried>) -> Outcome {
         let mut records: Vec<PlacementRecord> = tried.iter().map(Tried::record).collect();
         let possible: Vec<usize> = (0..tried.len()).filter(|at| tried[*at].is_possible()).collect();
         let best = match possible.as_slice() {
@@ -92,14 +77,14 @@ impl Scheduler {
             [only] => *only,
             several => {
                 let proposals: Vec<_> = several.iter().map(|at| tried[*at].proposal()).collect();
-                let totals = match self.placement_totals(group, &cycles, &proposals) {
+                let totals = match self.placement_totals(&cycles, &proposals) {
                     Ok(totals) => totals,
                     Err(status) => return Outcome::untried(cycles, status),
                 };
                 for (at, total) in several.iter().zip(&totals) {
                     records[*at].total = Some(*total);
                 }
-                several[first_of_best(&totals, self.chance(&cycles))]
+                several[first_of_best(&totals, cycles.first().map_or(0, Cycle::chance))]
             }
         };
         let outcome = tried.into_iter().nth(best).map(|tried| tried.outcome);
@@ -109,31 +94,26 @@ impl Scheduler {
 
     fn placement_totals(
         &self,
-        group: NamespacedName,
         cycles: &[Cycle],
         proposals: &[Proposal<'_>],
     ) -> Result<Vec<i64>, Status> {
-        let cx = self.group_context(group, cycles);
         match cycles.first() {
-            Some(cycle) => cycle.framework.run_placement_score(&cx, proposals),
+            Some(cycle) => cycle.framework.run_placement_score(&self.context(), proposals),
             None => Ok(vec![0; proposals.len()]),
         }
     }
 
-    fn group_context(&self, group: NamespacedName, cycles: &[Cycle]) -> GroupContext<'_> {
+    /// What plugins see of the group.
+    fn context(&self) -> GroupContext<'_> {
+        let cluster = &self.scheduler.cluster;
         GroupContext {
-            group,
-            snapshot: &self.snapshot,
-            objects: &self.objects,
-            features: &self.features,
-            shared: &self.shared,
-            now: cycles.first().map(|cycle| cycle.now).unwrap_or_default(),
+            group: self.group,
+            snapshot: &cluster.snapshot,
+            objects: &cluster.objects,
+            features: &cluster.features,
+            shared: &cluster.shared,
+            now: self.now,
         }
-    }
-
-    /// Replaces upstream's random number in the group's first cycle.
-    fn chance(&self, cycles: &[Cycle]) -> u64 {
-        cycles.first().map_or(0, |cycle| self.tie_break.chance(cycle.record.cycle))
     }
 }
 
@@ -144,12 +124,12 @@ fn first_of_best(totals: &[i64], chance: u64) -> usize {
     tied.get(place(chance, tied.len())).copied().unwrap_or(0)
 }
 
-/// The group fits nowhere: as upstream, the status of the first placement is reported.
+/// The group fits in no placement: the first outcome stands for all.
 fn none_possible(tried: Vec<Tried>, records: Vec<PlacementRecord>) -> Outcome {
     let count = tried.len();
     let first = tried.into_iter().next().map(|tried| tried.outcome);
     let mut outcome = first.unwrap_or_else(|| Outcome::untried(Vec::new(), Status::SUCCESS));
-    // Upstream shows only the error of the status, which is its first reason.
+    // Upstream shows the error of the status alone, which is its first reason.
     let reasons = outcome.verdict.status.reasons();
     let reason = reasons.first().copied().unwrap_or_default();
     outcome.verdict.status = Status::unschedulable(&format!(

@@ -1,0 +1,205 @@
+//! The filter matrix: the verdict of every filter plugin about every node.
+//!
+//! Upstream stops at the first plugin that fails; a debugger wants to see the rest too, so all
+//! plugins run on all nodes, each alone.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::PluginAnswers;
+use super::cache::{CachedColumn, FilterAnswers, Key};
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin};
+use kubestep_framework::record::column::Column;
+use kubestep_framework::record::{FilterColumn, VerdictId};
+use kubestep_framework::runtime::Framework;
+use kubestep_framework::runtime::filter::run_one_filter;
+use kubestep_framework::snapshot::Snapshot;
+use kubestep_framework::status::Status;
+
+/// Nodes that one thread takes at a time.
+const CHUNK: usize = 256;
+/// Below this many nodes, threads cost more than they save.
+const PARALLEL: usize = 512;
+
+/// The verdicts of the filter plugins, nominated pods not counted in.
+pub(crate) struct FilterMatrix {
+    /// By plugin, in the order of the profile.
+    pub columns: Vec<FilterColumn>,
+    /// By slot: the verdict of the first plugin that rejects the node.
+    pub first_rejections: Vec<VerdictId>,
+}
+
+/// The cycle in which filter plugins are asked.
+#[derive(Clone, Copy)]
+pub(crate) struct FilterCycle<'a> {
+    pub framework: &'a Framework,
+    pub cx: CycleContext<'a>,
+    pub state: &'a CycleState,
+}
+
+impl PluginAnswers {
+    /// Runs every filter plugin on every node.
+    pub fn filter_matrix(&mut self, cycle: FilterCycle<'_>) -> FilterMatrix {
+        let FilterCycle { framework, cx, state } = cycle;
+        let mut columns = Vec::new();
+        let mut rejected = Vec::new();
+        let (timer, asked) = (&cx.shared.timer, cx.snapshot.placement().len());
+        for plugin in framework.at(ExtensionPoint::Filter) {
+            let name = plugin.name();
+            if state.skips_filter(name) {
+                rejected.push(0);
+                let verdicts = self.records.skipped(cx.snapshot.slots());
+                columns.push(FilterColumn { plugin: name, verdicts });
+                continue;
+            }
+            let answers = timer.time(ExtensionPoint::Filter, name, || self.answers(plugin, cycle));
+            timer.nodes(ExtensionPoint::Filter, name, asked, answers.rejected);
+            rejected.push(answers.rejected);
+            columns.push(FilterColumn { plugin: name, verdicts: answers.column });
+        }
+        let first_rejections = first_rejections(&columns, &rejected, cx.snapshot.slots());
+        FilterMatrix { columns, first_rejections }
+    }
+
+    /// The verdicts of a plugin about all nodes.
+    fn answers(&mut self, plugin: &Arc<dyn Plugin>, cycle: FilterCycle<'_>) -> FilterAnswers {
+        let FilterCycle { framework, cx, state } = cycle;
+        let (profile, point, name) = (framework.name(), ExtensionPoint::Filter, plugin.name());
+        // A plugin that is made to fail does not give its own answer: nothing to cache.
+        let fails = state.fault(point, name).is_some();
+        match plugin.filter_key(cx.pod).filter(|_| !fails) {
+            Some(pod) => {
+                self.cached_answers(plugin, cycle, Key { profile, plugin: name, point, pod })
+            }
+            None => self.all_answers(plugin, cycle, cx.snapshot.placement()),
+        }
+    }
+
+    /// The verdicts that the cache has for pods like this one, brought up to date.
+    fn cached_answers(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: FilterCycle<'_>,
+        key: Key,
+    ) -> FilterAnswers {
+        let FilterCycle { cx, state, .. } = cycle;
+        let answers = match self.cache.take(&key) {
+            Some((CachedColumn::Verdicts(mut answers), stale)) => {
+                answers.column.grow(VerdictId::PASS, cx.snapshot.slots());
+                for id in stale {
+                    let ask = |node: &Arc<NodeInfo>| run_one_filter(plugin, &cx, state, node);
+                    let status = cx.snapshot.get(id).map(ask);
+                    let verdict = status.map(|status| self.verdict_id(&status));
+                    answers.set(id, verdict.unwrap_or(VerdictId::PASS));
+                }
+                answers
+            }
+            // Kept for other placements too, so about all nodes.
+            _ => self.all_answers(plugin, cycle, cx.snapshot.order()),
+        };
+        self.cache.put(key, CachedColumn::Verdicts(answers.clone()));
+        answers
+    }
+
+    fn all_answers(
+        &mut self,
+        plugin: &Arc<dyn Plugin>,
+        cycle: FilterCycle<'_>,
+        order: &[NodeId],
+    ) -> FilterAnswers {
+        let snapshot = cycle.cx.snapshot;
+        let statuses = run_on_all(plugin, cycle, order);
+        let everywhere = order.len() == snapshot.len();
+        if everywhere && statuses.iter().all(Status::is_success) {
+            let column = self.records.passed(snapshot.slots());
+            return FilterAnswers { column, rejected: 0 };
+        }
+        let mut verdicts = vec![VerdictId::PASS; snapshot.slots()];
+        if order.len() < snapshot.len() {
+            mark_outside_placement(snapshot, &mut verdicts);
+        }
+        let mut rejected = 0;
+        // Consecutive rejections often share one status: look its number up once.
+        let mut last = (&Status::SUCCESS, VerdictId::PASS);
+        for (id, status) in order.iter().zip(&statuses).filter(|(_, status)| !status.is_success()) {
+            if !status.is_shared_with(last.0) {
+                last = (status, self.verdict_id(status));
+            }
+            verdicts[id.index()] = last.1;
+            rejected += 1;
+        }
+        FilterAnswers { column: Column::from_values(&verdicts), rejected }
+    }
+
+    /// The verdict about a node with the pods nominated to it counted in: that of the first
+    /// plugin that fails. Without such pods it is `alone`.
+    pub fn verdict_with_nominated(
+        &mut self,
+        cycle: FilterCycle<'_>,
+        id: NodeId,
+        alone: VerdictId,
+    ) -> VerdictId {
+        let FilterCycle { framework, cx, state } = cycle;
+        let Some(node) = cx.snapshot.get(id).filter(|_| !cx.nominated.is_empty()) else {
+            return alone;
+        };
+        if cx.nominated.for_node(node.name).is_empty() {
+            return alone;
+        }
+        self.verdict_id(&framework.run_filter_with_nominated(&cx, state, node))
+    }
+}
+
+/// Marks the nodes that the current placement leaves out: they are not evaluated.
+pub(crate) fn mark_outside_placement(snapshot: &Snapshot, verdicts: &mut [VerdictId]) {
+    let Some(placement) = snapshot.assumed_placement() else { return };
+    let mut outside = vec![true; verdicts.len()];
+    placement.iter().for_each(|id| outside[id.index()] = false);
+    for (verdict, outside) in verdicts.iter_mut().zip(outside) {
+        if outside {
+            *verdict = VerdictId::OUTSIDE_PLACEMENT;
+        }
+    }
+}
+
+/// By slot: the verdict of the first plugin that rejects the node.
+fn first_rejections(columns: &[FilterColumn], rejected: &[usize], slots: usize) -> Vec<VerdictId> {
+    let mut first = vec![VerdictId::PASS; slots];
+    // From the last plugin to the first, so that the first overwrites the others.
+    for (column, rejected) in columns.iter().zip(rejected).rev() {
+        if *rejected == 0 {
+            continue;
+        }
+        let mut left = first.as_mut_slice();
+        for run in column.verdicts.runs() {
+            let (first, rest) = left.split_at_mut(run.len().min(left.len()));
+            for (first, verdict) in first.iter_mut().zip(run) {
+                *first = if verdict.is_status() { *verdict } else { *first };
+            }
+            left = rest;
+        }
+    }
+    first
+}
+
+/// One plugin on all nodes, in node order; in chunks on several threads when there are many.
+fn run_on_all(plugin: &Arc<dyn Plugin>, cycle: FilterCycle<'_>, order: &[NodeId]) -> Vec<Status> {
+    let FilterCycle { cx, state, .. } = cycle;
+    let run = |id: &NodeId| match cx.snapshot.get(*id) {
+        Some(node) => run_one_filter(plugin, &cx, state, node),
+        None => Status::SUCCESS,
+    };
+    // A plugin that is made to fail fails node by node.
+    let fails = state.fault(ExtensionPoint::Filter, plugin.name()).is_some();
+    if !fails && let Some(statuses) = plugin.filters(&cx, state, order) {
+        return statuses.into_iter().map(|status| status.by(plugin.name())).collect();
+    }
+    match order.len() < PARALLEL {
+        true => order.iter().map(run).collect(),
+        false => order.par_iter().with_min_len(CHUNK).map(run).collect(),
+    }
+}

@@ -1,0 +1,104 @@
+//! Columns and lists that consecutive records share while they are equal, so that thousands of
+//! records take little memory and little time to write.
+
+use std::sync::Arc;
+
+use kubestep_api::intern::Symbol;
+use kubestep_framework::node::NodeId;
+use kubestep_framework::record::column::Column;
+use kubestep_framework::record::{NodeNames, VerdictId};
+use kubestep_framework::snapshot::Snapshot;
+
+/// The columns and lists of the last record.
+#[derive(Clone, Default)]
+pub(crate) struct RecordPool {
+    verdicts: Column<VerdictId>,
+    /// Of a plugin that skipped.
+    skipped: Column<VerdictId>,
+    /// Of a plugin that lets all nodes pass.
+    passed: Column<VerdictId>,
+    evaluated: Arc<[NodeId]>,
+    feasible: Arc<[NodeId]>,
+    names: Arc<NodeNames>,
+    /// The node order that `names` reflects.
+    order: Arc<Vec<NodeId>>,
+}
+
+impl RecordPool {
+    /// The column of the verdicts, by slot.
+    pub fn verdicts(&mut self, verdicts: &[VerdictId]) -> Column<VerdictId> {
+        self.verdicts = Column::like(&self.verdicts, verdicts);
+        self.verdicts.clone()
+    }
+
+    /// The column of a plugin that skipped.
+    pub fn skipped(&mut self, slots: usize) -> Column<VerdictId> {
+        filled(&mut self.skipped, VerdictId::SKIPPED, slots)
+    }
+
+    /// The column of a plugin that lets all nodes pass.
+    pub fn passed(&mut self, slots: usize) -> Column<VerdictId> {
+        filled(&mut self.passed, VerdictId::PASS, slots)
+    }
+
+    /// The nodes evaluated, in order.
+    pub fn evaluated(&mut self, nodes: &[NodeId]) -> Arc<[NodeId]> {
+        shared(&mut self.evaluated, nodes)
+    }
+
+    /// The feasible nodes, in order.
+    pub fn feasible(&mut self, nodes: &[NodeId]) -> Arc<[NodeId]> {
+        shared(&mut self.feasible, nodes)
+    }
+
+    /// The names of the nodes.
+    pub fn names(&self) -> Arc<NodeNames> {
+        self.names.clone()
+    }
+
+    /// Brings the names up to date. `true` if the set or the order of nodes changed.
+    pub fn update_names(&mut self, snapshot: &Snapshot) -> bool {
+        if Arc::ptr_eq(&self.order, snapshot.order()) && !self.names.order.is_empty() {
+            return false;
+        }
+        let mut names = vec![Symbol::EMPTY; snapshot.slots()];
+        for node in snapshot.iter() {
+            names[node.id.index()] = node.name;
+        }
+        self.order = snapshot.order().clone();
+        self.names = Arc::new(NodeNames { order: snapshot.order().to_vec(), names });
+        true
+    }
+}
+
+fn filled(last: &mut Column<VerdictId>, verdict: VerdictId, slots: usize) -> Column<VerdictId> {
+    if last.len() != slots {
+        *last = Column::filled(verdict, slots);
+    }
+    last.clone()
+}
+
+fn shared(last: &mut Arc<[NodeId]>, nodes: &[NodeId]) -> Arc<[NodeId]> {
+    if **last != *nodes {
+        *last = Arc::from(nodes);
+    }
+    last.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lists_are_shared() {
+        let mut pool = RecordPool::default();
+        let (two, three) = ([NodeId(1), NodeId(0)], [NodeId(1), NodeId(0), NodeId(2)]);
+        let first = pool.evaluated(&two);
+        assert!(Arc::ptr_eq(&first, &pool.evaluated(&two)));
+        assert_eq!(*pool.evaluated(&three), three);
+        assert_eq!((&*first, &*pool.evaluated(&[])), (&two[..], &[][..]));
+        assert_eq!(pool.skipped(2).iter().collect::<Vec<_>>(), [VerdictId::SKIPPED; 2]);
+        assert_eq!(pool.passed(3).iter().collect::<Vec<_>>(), [VerdictId::PASS; 3]);
+        assert_eq!(pool.passed(1).len(), 1);
+    }
+}

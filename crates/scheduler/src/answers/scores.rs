@@ -1,0 +1,66 @@
+//! The raw scores of a score plugin for the feasible nodes.
+
+use std::sync::Arc;
+
+use super::cache::{AnswerCache, CachedColumn, Key};
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::cycle_state::CycleState;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::plugin::{CycleContext, Plugin};
+use kubestep_framework::record::column::Column;
+use kubestep_framework::status::Status;
+
+/// A raw score that was not computed yet.
+const UNKNOWN: i64 = i64::MIN;
+
+/// Asks the score plugins of a profile about the feasible nodes.
+pub(crate) struct Scorer<'a> {
+    pub profile: Symbol,
+    pub cx: CycleContext<'a>,
+    pub state: &'a CycleState,
+    pub ids: &'a [NodeId],
+    /// The same nodes as the extenders returned them, if there are extenders.
+    pub returned: Option<&'a [Arc<NodeInfo>]>,
+    pub cache: &'a mut AnswerCache,
+}
+
+impl Scorer<'_> {
+    /// The raw scores of one plugin, in the order of the nodes. The error ends the cycle.
+    pub fn raw(&mut self, plugin: &dyn Plugin) -> Result<Vec<i64>, Status> {
+        if let Some(scores) = plugin.scores(&self.cx, self.state, self.ids) {
+            return Ok(scores);
+        }
+        let score = |node: &Arc<NodeInfo>| plugin.score(&self.cx, self.state, node);
+        // An extender may have invented nodes: scores for its nodes are not cached.
+        match (self.returned, plugin.score_key(self.cx.pod)) {
+            (Some(returned), _) => returned.iter().map(score).collect(),
+            (None, Some(pod)) => self.cached(plugin, pod),
+            (None, None) => {
+                self.ids.iter().filter_map(|id| self.cx.snapshot.get(*id)).map(score).collect()
+            }
+        }
+    }
+
+    /// The scores that the cache has for pods with this key; the plugin computes the others.
+    fn cached(&mut self, plugin: &dyn Plugin, pod: String) -> Result<Vec<i64>, Status> {
+        let point = ExtensionPoint::Score;
+        let key = Key { profile: self.profile, plugin: plugin.name(), point, pod };
+        let mut column = match self.cache.take(&key) {
+            Some((CachedColumn::Scores(mut column), stale)) => {
+                column.grow(UNKNOWN, self.cx.snapshot.slots());
+                stale.iter().for_each(|node| column.set(*node, UNKNOWN));
+                column
+            }
+            _ => Column::filled(UNKNOWN, self.cx.snapshot.slots()),
+        };
+        let mut raw = column.gather(self.ids, UNKNOWN);
+        for (id, raw) in self.ids.iter().zip(&mut raw).filter(|(_, raw)| **raw == UNKNOWN) {
+            let Some(node) = self.cx.snapshot.get(*id) else { continue };
+            *raw = plugin.score(&self.cx, self.state, node)?;
+            column.set(*id, *raw);
+        }
+        self.cache.put(key, CachedColumn::Scores(column));
+        Ok(raw)
+    }
+}

@@ -1,0 +1,413 @@
+//! The scheduling algorithm: finding the nodes that fit a pod with PreFilter, the nominated
+//! node, Filter and the extenders. [`prioritize`](super::prioritize) selects one of them.
+//!
+//! Upstream: `schedulePod` and `findNodesThatFitPod` in `pkg/scheduler/schedule_one.go`.
+
+use std::sync::Arc;
+
+use super::batch::Batches;
+use super::select::Others;
+use super::{Cycle, CycleParts};
+use crate::answers::PluginAnswers;
+use crate::answers::matrix::{FilterCycle, mark_outside_placement};
+use crate::cluster_state::ClusterState;
+use crate::profiles::Profiles;
+use crate::what_if::interventions;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
+use kubestep_framework::extender;
+use kubestep_framework::host::Host;
+use kubestep_framework::node::{NodeId, NodeInfo};
+use kubestep_framework::record::{VerdictId, VerdictTable};
+use kubestep_framework::status::node_statuses::{Diagnosis, add_once};
+use kubestep_framework::status::{Code, Status};
+
+/// Clusters smaller than this are always searched completely.
+const MIN_FEASIBLE_NODES: usize = 100;
+/// The adaptive percentage is never below this.
+const MIN_PERCENTAGE: usize = 5;
+
+/// What the algorithm keeps from cycle to cycle.
+#[derive(Clone, Default)]
+pub(crate) struct Algorithm {
+    pub answers: PluginAnswers,
+    pub batches: Batches,
+    /// Where the next search starts in the node order.
+    pub next_start_node_index: usize,
+}
+
+/// The search for a node for one pod.
+pub(crate) struct SchedulePod<'a> {
+    pub cluster: &'a ClusterState,
+    pub profiles: &'a Profiles,
+    pub algorithm: &'a mut Algorithm,
+    /// How many pods the queue has popped.
+    pub popped: u64,
+    pub cycle: &'a mut Cycle,
+    pub host: &'a mut dyn Host,
+}
+
+/// Why no node was found.
+pub(crate) enum SchedulePodError {
+    /// No node fits the pod.
+    Fit(Box<Diagnosis>),
+    /// The cycle ends without a diagnosis.
+    Failed(Status),
+}
+
+impl From<Status> for SchedulePodError {
+    fn from(status: Status) -> SchedulePodError {
+        SchedulePodError::Failed(status)
+    }
+}
+
+/// The nodes that fit, in order, and why the others do not.
+struct FeasibleNodes {
+    nodes: Vec<NodeId>,
+    diagnosis: Diagnosis,
+}
+
+/// The nodes that PreFilter leaves to Filter.
+pub(crate) enum PreFilterNodes {
+    All,
+    /// Those with these names, sorted.
+    Only(Vec<Symbol>),
+    /// None, as PreFilter rejected the pod.
+    Rejected,
+}
+
+impl SchedulePod<'_> {
+    /// Finds the nodes that fit and selects the best one.
+    pub fn run(mut self) -> Result<Symbol, SchedulePodError> {
+        if self.cluster.snapshot.placement().is_empty() {
+            return Err(Status::unresolvable("no nodes available to schedule pods").into());
+        }
+        let found = self.find_nodes_that_fit();
+        let (cycle, answers) = (&mut *self.cycle, &mut self.algorithm.answers);
+        cycle.record.verdicts = answers.verdicts.clone();
+        cycle.record.filter.official = answers.records.verdicts(&cycle.verdicts);
+        cycle.record.filter.evaluated = answers.records.evaluated(&cycle.evaluated);
+        let FeasibleNodes { nodes, diagnosis } = found?;
+        cycle.record.evaluated_nodes = nodes.len() + diagnosis.statuses.len();
+        cycle.record.feasible = answers.records.feasible(&nodes);
+        match *cycle.record.feasible {
+            [] => Err(SchedulePodError::Fit(Box::new(diagnosis))),
+            [only] => {
+                let only = cycle.record.nodes.name(only);
+                self.remember(only, || None);
+                Ok(only)
+            }
+            _ => Ok(self.prioritize()?),
+        }
+    }
+
+    /// Remembers the selected node for batching.
+    pub fn remember(&mut self, selected: Symbol, others: impl FnOnce() -> Option<Others>) {
+        let batches = &mut self.algorithm.batches;
+        batches.remember(self.cluster, self.cycle, self.popped, selected, others);
+    }
+
+    /// Finds the nodes that fit the pod. The error ends the cycle.
+    fn find_nodes_that_fit(&mut self) -> Result<FeasibleNodes, Status> {
+        let mut diagnosis = Diagnosis::default();
+        let allowed = self.pre_filter(&mut diagnosis)?;
+        if let Some(node) = self.forced_node() {
+            return Ok(FeasibleNodes { nodes: vec![node], diagnosis: Diagnosis::default() });
+        }
+        if matches!(allowed, PreFilterNodes::Rejected) {
+            return Ok(FeasibleNodes { nodes: Vec::new(), diagnosis });
+        }
+        let hint = self.algorithm.batches.node_hint(self.cluster, self.cycle, self.popped);
+        self.cycle.record.node_hint = hint;
+        self.fill_matrix();
+        if let Some(nodes) = self.try_nominated_node(&mut diagnosis) {
+            return Ok(FeasibleNodes { nodes, diagnosis });
+        }
+        let narrowed;
+        let nodes = match allowed {
+            PreFilterNodes::Only(names) => {
+                narrowed = self.narrow(&names, &mut diagnosis);
+                &narrowed
+            }
+            _ => self.cluster.snapshot.placement().as_ref(),
+        };
+        let mut feasible = Vec::new();
+        let passed = self.nodes_that_pass_filters(nodes, &mut feasible, &mut diagnosis);
+        // Also after an error, so that every node gets its turn.
+        let processed = feasible.len() + diagnosis.statuses.len();
+        self.advance_start(processed);
+        passed?;
+        let nodes = self.nodes_that_pass_extenders(feasible, &mut diagnosis)?;
+        Ok(FeasibleNodes { nodes, diagnosis })
+    }
+
+    /// Lets the next search start after the nodes that this one processed.
+    pub fn advance_start(&mut self, processed: usize) {
+        let start = self.algorithm.next_start_node_index + processed;
+        let nodes = self.cluster.snapshot.placement().len();
+        self.algorithm.next_start_node_index = start % nodes;
+    }
+
+    /// Runs PreFilter.
+    pub fn pre_filter(&mut self, diagnosis: &mut Diagnosis) -> Result<PreFilterNodes, Status> {
+        let CycleParts { framework, cx, state, verdicts, record, .. } =
+            self.cycle.parts(self.cluster);
+        let outcome = framework.run_pre_filter(&cx, state);
+        record.pre_filter = outcome.answers;
+        *verdicts = vec![VerdictId::CYCLE_ENDED; cx.snapshot.slots()];
+        mark_outside_placement(cx.snapshot, verdicts);
+        diagnosis.unschedulable_plugins = outcome.narrowed_by;
+        if outcome.status.is_success() {
+            return Ok(outcome.nodes.map_or(PreFilterNodes::All, PreFilterNodes::Only));
+        }
+        if !outcome.status.is_rejected() {
+            return Err(outcome.status);
+        }
+        diagnosis.pre_filter_message = outcome.status.message();
+        diagnosis.add_plugin_status(&outcome.status);
+        diagnosis.statuses.set_absent(outcome.status);
+        Ok(PreFilterNodes::Rejected)
+    }
+
+    /// The node that an intervention forces on the pod, as the only one that is feasible. The
+    /// answers of the filter plugins stay in the record.
+    fn forced_node(&mut self) -> Option<NodeId> {
+        let interventions = &self.cycle.record.interventions;
+        let (intervention, node) = interventions::forced(interventions, &self.cluster.snapshot)?;
+        self.fill_matrix();
+        let left_out = self.algorithm.answers.verdict_id(&intervention.refusal());
+        for id in self.cluster.snapshot.order().iter() {
+            let verdict = if *id == node { VerdictId::PASS } else { left_out };
+            self.cycle.verdicts[id.index()] = verdict;
+        }
+        self.cycle.evaluated.push(node);
+        self.cycle.returned = extender::infos(&self.cluster.snapshot, &[node]);
+        Some(node)
+    }
+
+    /// Runs every filter plugin on every node.
+    fn fill_matrix(&mut self) {
+        let CycleParts { framework, cx, state, first_rejections, record, .. } =
+            self.cycle.parts(self.cluster);
+        let cycle = FilterCycle { framework, cx, state };
+        let matrix = self.algorithm.answers.filter_matrix(cycle);
+        record.filter.plugins = matrix.columns;
+        *first_rejections = matrix.first_rejections;
+    }
+
+    /// Tries the nominated node alone; `Some` when it is feasible.
+    fn try_nominated_node(&mut self, diagnosis: &mut Diagnosis) -> Option<Vec<NodeId>> {
+        let nominated = self.cycle.queued.info.pod.status.nominated_node_name;
+        let name = match nominated.is_empty() {
+            true => self.cycle.record.node_hint?,
+            false => nominated,
+        };
+        let node = self.cluster.snapshot.by_name(name)?.id;
+        if !self.cluster.snapshot.is_in_placement(node) {
+            return None;
+        }
+        self.cycle.record.nominated_first = Some(name);
+        let mut feasible = Vec::new();
+        // Errors are ignored: the search goes on with all nodes.
+        self.nodes_that_pass_filters(&[node], &mut feasible, diagnosis).ok()?;
+        let feasible = self.nodes_that_pass_extenders(feasible, diagnosis).ok()?;
+        if feasible.is_empty() {
+            return None;
+        }
+        let placement = self.cluster.snapshot.placement();
+        for other in placement.iter().filter(|other| **other != node) {
+            self.cycle.verdicts[other.index()] = VerdictId::NOMINATED_TAKEN;
+        }
+        Some(feasible)
+    }
+
+    /// The nodes with these names, in node order; all others get one status.
+    fn narrow(&mut self, names: &[Symbol], diagnosis: &mut Diagnosis) -> Vec<NodeId> {
+        let mut plugins: Vec<&str> =
+            diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();
+        plugins.sort_unstable();
+        let text = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
+        diagnosis.statuses.set_absent(Status::unresolvable(&text));
+        let Cycle { record, verdicts, .. } = &mut *self.cycle;
+        let mut nodes = Vec::new();
+        for id in self.cluster.snapshot.placement().iter() {
+            if names.binary_search(&record.nodes.name(*id)).is_ok() {
+                nodes.push(*id);
+            } else if verdicts[id.index()] == VerdictId::CYCLE_ENDED {
+                // The nominated node keeps the verdict that it got.
+                verdicts[id.index()] = VerdictId::NARROWED;
+            }
+        }
+        nodes
+    }
+
+    /// Visits `nodes` from where the last cycle stopped until enough pass.
+    fn nodes_that_pass_filters(
+        &mut self,
+        nodes: &[NodeId],
+        feasible: &mut Vec<NodeId>,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<(), Status> {
+        let wanted = self.wanted_nodes(nodes.len());
+        let start = self.algorithm.next_start_node_index.checked_rem(nodes.len()).unwrap_or(0);
+        let (before, after) = nodes.split_at(start);
+        let order = after.iter().chain(before).copied();
+        if self.cycle.framework.at(ExtensionPoint::Filter).is_empty() {
+            let record = &self.cycle.record;
+            let is_open = |node: &NodeId| {
+                !interventions::is_vetoed(&record.interventions, record.nodes.name(*node))
+            };
+            feasible.extend(order.take(wanted).filter(is_open));
+            return Ok(());
+        }
+        feasible.reserve_exact(wanted.min(nodes.len()));
+        self.cycle.evaluated.reserve_exact(wanted.min(nodes.len()));
+        self.visit(order, wanted, feasible, diagnosis)
+    }
+
+    /// Takes the verdicts of the nodes in order, until `wanted` have passed.
+    fn visit(
+        &mut self,
+        mut order: impl Iterator<Item = NodeId>,
+        wanted: usize,
+        feasible: &mut Vec<NodeId>,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<(), Status> {
+        let CycleParts {
+            framework, cx, state, first_rejections, verdicts, evaluated, record, ..
+        } = self.cycle.parts(self.cluster);
+        let cycle = FilterCycle { framework, cx, state };
+        let (first_rejections, verdicts) = (first_rejections.as_slice(), verdicts.as_mut_slice());
+        let answers = &mut self.algorithm.answers;
+        let mut indexes = StatusIndexes::default();
+        // Only the nominated node, evaluated before, can come twice.
+        let known = evaluated.first().copied();
+        // Only nominated pods and vetoes change the verdict of the first filter that rejects.
+        let plain = cx.nominated.is_empty() && record.interventions.is_empty();
+        while let Some(id) = order.next() {
+            let first = first_rejections.get(id.index()).copied().unwrap_or(VerdictId::PASS);
+            let verdict = match plain {
+                true => first,
+                false => {
+                    let verdict = answers.verdict_with_nominated(cycle, id, first);
+                    let (name, interventions) = (record.nodes.name(id), &record.interventions);
+                    interventions::vetoed(answers, interventions, name, verdict)
+                }
+            };
+            if known != Some(id) {
+                evaluated.push(id);
+            }
+            if verdict == VerdictId::PASS && feasible.len() == wanted {
+                let left = std::iter::once(id).chain(order);
+                left.for_each(|left| verdicts[left.index()] = VerdictId::ENOUGH_FOUND);
+                return Ok(());
+            }
+            verdicts[id.index()] = verdict;
+            if verdict == VerdictId::PASS {
+                feasible.push(id);
+                continue;
+            }
+            let index = indexes.of(verdict, &answers.verdicts, diagnosis)?;
+            diagnosis.statuses.set_place(id, index);
+        }
+        Ok(())
+    }
+
+    /// How many feasible nodes end the search.
+    fn wanted_nodes(&self, nodes: usize) -> usize {
+        let framework = &self.cycle.framework;
+        let no_scoring = framework.at(ExtensionPoint::Score).is_empty();
+        if no_scoring && !self.profiles.extenders_want_all_nodes() {
+            return 1;
+        }
+        if nodes < MIN_FEASIBLE_NODES {
+            return nodes;
+        }
+        let own = framework.profile().percentage_of_nodes_to_score;
+        let percentage = match own.unwrap_or(self.profiles.percentage_of_nodes_to_score) {
+            0 => 50_usize.saturating_sub(nodes / 125).max(MIN_PERCENTAGE),
+            percentage => percentage as usize,
+        };
+        (nodes * percentage / 100).max(MIN_FEASIBLE_NODES)
+    }
+
+    /// Asks the extenders one after the other, each about the nodes that the one before left.
+    fn nodes_that_pass_extenders(
+        &mut self,
+        feasible: Vec<NodeId>,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<Vec<NodeId>, Status> {
+        if self.profiles.extenders.is_empty() {
+            return Ok(feasible);
+        }
+        let pod = self.cycle.queued.info.pod.clone();
+        let mut nodes = extender::infos(&self.cluster.snapshot, &feasible);
+        for (index, extender) in self.profiles.extenders.iter().enumerate() {
+            if nodes.is_empty() {
+                break;
+            }
+            if !extender::is_interested(extender, &pod) {
+                continue;
+            }
+            let filtered = match extender::filter((index, extender), &pod, &nodes, self.host) {
+                Ok(filtered) => filtered,
+                Err(_) if extender.ignorable => continue,
+                Err(text) => return Err(Status::error(&text)),
+            };
+            for (name, status) in filtered.refused {
+                let Some(node) = self.cluster.snapshot.by_name(name).map(|node| node.id) else {
+                    diagnosis.statuses.set_stranger(name, &status);
+                    continue;
+                };
+                self.cycle.record.filter.extender.push((node, status.clone()));
+                diagnosis.statuses.set(node, status);
+            }
+            nodes = filtered.nodes;
+        }
+        if nodes.len() != feasible.len() {
+            add_once(&mut diagnosis.unschedulable_plugins, Symbol::new("Extender"));
+        }
+        nodes.iter_mut().for_each(|node| add_invented_name(self.cycle, node));
+        let left = nodes.iter().map(|node| node.id).collect();
+        self.cycle.returned = nodes;
+        Ok(left)
+    }
+}
+
+/// Adds the name of a node that is not in the snapshot to the record: upstream binds to any name
+/// that an extender returns in `Nodes`.
+fn add_invented_name(cycle: &mut Cycle, node: &mut Arc<NodeInfo>) {
+    if node.id != extender::STRANGER {
+        return;
+    }
+    let names = &mut Arc::make_mut(&mut cycle.record.nodes).names;
+    Arc::make_mut(node).id = NodeId(names.len() as u32);
+    names.push(node.name);
+}
+
+/// The indexes of verdicts among the distinct statuses of the diagnosis: looked up once each.
+#[derive(Default)]
+struct StatusIndexes(Vec<(VerdictId, u16)>);
+
+impl StatusIndexes {
+    /// The index of a verdict's status; a new one adds its plugin to the diagnosis. A status of
+    /// code Error ends the search.
+    fn of(
+        &mut self,
+        verdict: VerdictId,
+        table: &VerdictTable,
+        diagnosis: &mut Diagnosis,
+    ) -> Result<u16, Status> {
+        if let Some((_, index)) = self.0.iter().find(|(known, _)| *known == verdict) {
+            return Ok(*index);
+        }
+        let status = table.get(verdict).cloned().unwrap_or_default();
+        if status.code() == Code::Error {
+            return Err(status);
+        }
+        diagnosis.add_plugin_status(&status);
+        let index = diagnosis.statuses.place_of(&status);
+        self.0.push((verdict, index));
+        Ok(index)
+    }
+}

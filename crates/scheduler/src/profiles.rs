@@ -1,0 +1,75 @@
+//! The profiles of a configuration, ready to run.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::queue::QueueSettings;
+use crate::scheduler::SECOND;
+use kubestep_api::Pod;
+use kubestep_api::intern::Symbol;
+use kubestep_config::types::Extender;
+use kubestep_config::{Feature, FeatureGates, ResolvedConfig};
+use kubestep_framework::registry::Registry;
+use kubestep_framework::runtime::Framework;
+
+/// The profiles by scheduler name, in the configuration's order.
+pub type Frameworks = IndexMap<Symbol, Arc<Framework>>;
+
+/// The profiles, and what the configuration says for all of them.
+#[derive(Clone)]
+pub(crate) struct Profiles {
+    pub frameworks: Arc<Frameworks>,
+    pub extenders: Arc<[Extender]>,
+    /// For profiles that have none of their own; 0 adapts it to the number of nodes.
+    pub percentage_of_nodes_to_score: i32,
+}
+
+impl Profiles {
+    /// Builds the profiles of a configuration.
+    ///
+    /// # Errors
+    /// A plugin refuses its arguments, in upstream's words.
+    pub fn new(
+        config: &ResolvedConfig,
+        features: &FeatureGates,
+        registry: &Registry,
+    ) -> Result<Profiles, String> {
+        let extenders: Arc<[Extender]> = config.extenders.as_slice().into();
+        let mut frameworks = Frameworks::new();
+        for profile in &config.profiles {
+            let name = profile.scheduler_name;
+            let framework = Framework::new(profile.clone(), registry, features)
+                .map_err(|err| format!("creating profile for scheduler name {name}: {err}"))?;
+            frameworks.insert(name, Arc::new(framework.with_extenders(extenders.clone())));
+        }
+        let percentage_of_nodes_to_score = config.percentage_of_nodes_to_score;
+        Ok(Profiles { frameworks: Arc::new(frameworks), extenders, percentage_of_nodes_to_score })
+    }
+
+    /// Whether a profile serves the pod.
+    pub fn serve(&self, pod: &Pod) -> bool {
+        self.frameworks.contains_key(&pod.spec.scheduler_name)
+    }
+
+    /// Whether an extender filters or scores, so that one feasible node is not enough.
+    pub fn extenders_want_all_nodes(&self) -> bool {
+        let wants = |extender: &Extender| {
+            !extender.filter_verb.is_empty() || !extender.prioritize_verb.is_empty()
+        };
+        self.extenders.iter().any(wants)
+    }
+}
+
+/// What a configuration says about the queue.
+pub(crate) fn queue_settings(config: &ResolvedConfig, features: &FeatureGates) -> QueueSettings {
+    QueueSettings {
+        initial_backoff: config.pod_initial_backoff_seconds * SECOND,
+        max_backoff: config.pod_max_backoff_seconds * SECOND,
+        pop_from_backoff: features.enabled(Feature::SchedulerPopFromBackoffQ),
+        has_extenders: !config.extenders.is_empty(),
+        generic_workload: features.enabled(Feature::GenericWorkload),
+        signs: features.enabled(Feature::OpportunisticBatching) && config.extenders.is_empty(),
+        ..QueueSettings::default()
+    }
+}

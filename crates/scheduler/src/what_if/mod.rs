@@ -1,0 +1,34 @@
+//! What no scheduler does, on top of the [`Scheduler`]: asking what would happen, deciding for it,
+//! and repeating its cycles.
+//!
+//! A [`Probe`] tries a pod without changing anything. [`Interventions`] decide for the scheduler
+//! in cycles to come, [`HoldRule`]s hold pods at Permit. A [`ReplayHint`] repeats a recorded cycle
+//! faster than the first time.
+
+mod holds;
+pub(crate) mod interventions;
+mod probe;
+mod replay;
+
+use crate::Scheduler;
+use kubestep_api::Time;
+use kubestep_framework::host::Host;
+use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::CycleRecord;
+
+pub use holds::{HoldRule, PodSelection, release};
+pub use interventions::{Interventions, PendingIntervention};
+pub use probe::{PreemptionProbe, Probe, Refusal, Scored};
+pub use replay::ReplayHint;
+
+/// Runs the cycle of one pod before all others, in whichever queue it waits. `None` if it is in
+/// no queue, or gated.
+pub fn schedule_ahead(
+    scheduler: &mut Scheduler,
+    key: NamespacedName,
+    now: Time,
+    host: &mut dyn Host,
+) -> Option<CycleRecord> {
+    let queued = scheduler.queue.pop_specific(&scheduler.cluster.queue_context(now), key)?;
+    Some(scheduler.schedule(queued, now, host))
+}
