@@ -1,5 +1,5 @@
 //! The last step: would kube-scheduler start with this document, and what would
-//! it run? (CFG-080…095, CFG-151, CFG-152)
+//! it run?
 //!
 //! Upstream: NewFramework in `pkg/scheduler/framework/runtime/framework.go`,
 //! `pkg/scheduler/profile/profile.go`, buildExtenders in `pkg/scheduler/scheduler.go`.
@@ -13,13 +13,13 @@ use super::path::FieldPath;
 use super::points::{ExtensionPoint, PluginDescriptor};
 use super::problem::Problem;
 use super::profile::{ProfileArgs, ResolvedProfile};
-use super::types::{Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, PluginArgs};
-use super::validation::{Findings, validate_args};
+use super::types::{Extender, KubeSchedulerConfiguration, KubeSchedulerProfile};
+use super::validation::Findings;
 
 /// Extenders whose call takes no time limit from the document get this one.
 const DEFAULT_EXTENDER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The extenders in the order they are asked: the ignorable ones last. CFG-151
+/// The extenders in the order they are asked: the ignorable ones last.
 pub fn effective_extenders(extenders: &[Extender]) -> Vec<Extender> {
     let (ignorable, others): (Vec<Extender>, Vec<Extender>) =
         extenders.iter().cloned().partition(|extender| extender.ignorable);
@@ -37,7 +37,7 @@ pub fn set_time_limits(extenders: &mut [Extender]) {
 }
 
 /// Whether each extender's client can be made, as far as the document tells: an authority that
-/// nothing is verified with is refused (X-002). Files are not looked at.
+/// nothing is verified with is refused. Files are not looked at.
 pub fn check_clients(extenders: &[Extender]) -> Result<(), Problem> {
     let contradicts = |extender: &Extender| {
         let tls = extender.tls_config.as_ref();
@@ -63,7 +63,7 @@ pub fn profiles(
     registry: &[PluginDescriptor],
 ) -> Result<Vec<ResolvedProfile>, Problem> {
     let root = FieldPath::root().field("profiles");
-    let profiles = with_ignored_resources(document, &root)?;
+    let profiles = with_ignored_resources(document, gates, registry, &root)?;
     let mut built = Vec::new();
     for (i, profile) in profiles.iter().enumerate() {
         let name = profile.scheduler_name;
@@ -79,7 +79,7 @@ pub fn profiles(
         built.push(checked.map_err(|problem| prefixed(problem, "initializing profiles: "))?);
     }
     if built.is_empty() {
-        return Err(Problem::new(&root, "at least one profile is required")); // CFG-095
+        return Err(Problem::new(&root, "at least one profile is required"));
     }
     Ok(built)
 }
@@ -89,28 +89,37 @@ fn prefixed(mut problem: Problem, prefix: &str) -> Problem {
     problem
 }
 
-/// The profiles, with the extenders' ignored resources in place of those of
-/// NodeResourcesFit. CFG-152
+/// The profiles, with the resources that extenders take over in the arguments of the plugin that
+/// has `ignoredResources` (NodeResourcesFit).
 fn with_ignored_resources(
     document: &KubeSchedulerConfiguration,
+    gates: &FeatureGates,
+    registry: &[PluginDescriptor],
     path: &FieldPath,
 ) -> Result<Vec<KubeSchedulerProfile>, Problem> {
     let mut profiles = document.profiles.clone();
     let ignored = ignored_resources(&document.extenders);
-    if ignored.is_empty() {
+    let ignores = |plugin: &&PluginDescriptor| {
+        plugin.args.is_some_and(|args| args.default(gates).ignored_resources().is_some())
+    };
+    let Some(plugin) = registry.iter().find(ignores).filter(|_| !ignored.is_empty()) else {
         return Ok(profiles);
-    }
+    };
     for (i, profile) in profiles.iter_mut().enumerate() {
-        let config = profile.plugin_config.iter_mut().find(|c| c.name == "NodeResourcesFit");
-        match config.and_then(|config| config.args.as_mut()) {
-            Some(PluginArgs::NodeResourcesFit(args)) => args.ignored_resources = ignored.clone(),
-            _ => {
-                let message =
-                    "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config";
-                let help = "an extender has ignoredByScheduler, so every profile needs arguments \
-                            for NodeResourcesFit";
-                return Err(Problem::new(&path.index(i), message).help(help));
-            }
+        let name = plugin.name;
+        let config = profile.plugin_config.iter_mut().find(|config| config.name == name);
+        let args = config.and_then(|config| config.args.as_mut());
+        let replaced = args.and_then(|args| {
+            *args = args.with_ignored_resources(&ignored)?;
+            Some(())
+        });
+        if replaced.is_none() {
+            let message =
+                format!("couldn't build extenders: can't find {name}Args in plugin config");
+            let help = format!(
+                "an extender has ignoredByScheduler, so every profile needs arguments for {name}"
+            );
+            return Err(Problem::new(&path.index(i), message).help(help));
         }
     }
     Ok(profiles)
@@ -146,7 +155,7 @@ impl Builder<'_> {
         })
     }
 
-    /// CFG-080
+    /// A plugin has arguments once.
     fn check_repeated_config(&self) -> Result<(), Problem> {
         let configs = &self.profile.plugin_config;
         for (i, config) in configs.iter().enumerate() {
@@ -159,7 +168,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What a plugin checks when it is built. CFG-081, CFG-120, CFG-121
+    /// What a plugin checks when it is built.
     fn check_arguments(&self, name: Symbol) -> Result<(), Problem> {
         let configs = self.profile.plugin_config.iter();
         let mut of_plugin = configs.enumerate().filter(|(_, config)| config.name == name);
@@ -168,7 +177,7 @@ impl Builder<'_> {
             return Ok(());
         };
         let mut found = Findings::default();
-        validate_args(&mut found, args, &FieldPath::root(), self.gates);
+        args.validate(&mut found, &FieldPath::root(), self.gates);
         let texts: Vec<String> = found.problems.iter().map(Problem::to_string).collect();
         let text = match texts.as_slice() {
             [] => return Ok(()),
@@ -179,7 +188,7 @@ impl Builder<'_> {
         Err(Problem::new(&path, format!("initializing plugin {:?}: {text}", name.as_str())))
     }
 
-    /// CFG-082…084
+    /// There is one order of the queue, something that binds, and one generator of placements.
     fn check_counts(&self, points: &Points) -> Result<(), Problem> {
         let name = self.profile.scheduler_name;
         let count = |point: ExtensionPoint| points[point.index()].len();
@@ -190,16 +199,21 @@ impl Builder<'_> {
                 "only one queue sort plugin required for profile with scheduler name {name:?}, \
                  but got {sorters}"
             );
-            let help = "enable PrioritySort and nothing else there";
-            return Err(Problem::new(&at(ExtensionPoint::QueueSort), message).help(help));
+            let problem = Problem::new(&at(ExtensionPoint::QueueSort), message);
+            return Err(match self.first_at(ExtensionPoint::QueueSort) {
+                Some(name) => problem.help(format!("enable {name} and nothing else there")),
+                None => problem,
+            });
         }
         if count(ExtensionPoint::Bind) == 0 {
             let message = format!(
                 "at least one bind plugin is needed for profile with scheduler name {name:?}"
             );
-            return Err(
-                Problem::new(&at(ExtensionPoint::Bind), message).help("enable DefaultBinder")
-            );
+            let problem = Problem::new(&at(ExtensionPoint::Bind), message);
+            return Err(match self.first_at(ExtensionPoint::Bind) {
+                Some(name) => problem.help(format!("enable {name}")),
+                None => problem,
+            });
         }
         if count(ExtensionPoint::PlacementGenerate) > 1 {
             let message = format!(
@@ -209,6 +223,11 @@ impl Builder<'_> {
             return Err(Problem::new(&at(ExtensionPoint::PlacementGenerate), message));
         }
         Ok(())
+    }
+
+    /// The first plugin that could run at `point`.
+    fn first_at(&self, point: ExtensionPoint) -> Option<&'static str> {
+        self.registry.iter().find(|plugin| plugin.implements(point)).map(|plugin| plugin.name)
     }
 
     fn weigh(&self, points: &mut Points, point: ExtensionPoint, what: &str) -> Result<(), Problem> {
@@ -229,7 +248,7 @@ impl Builder<'_> {
     }
 }
 
-/// All profiles share one queue. CFG-091
+/// All profiles share one queue.
 fn check_together(
     profile: &KubeSchedulerProfile,
     resolved: &ResolvedProfile,
@@ -274,14 +293,13 @@ fn check_together(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intree::PLUGINS;
 
     #[test]
     fn a_scheduler_needs_a_profile() {
         let gates = FeatureGates::default();
-        let mut document = crate::resolve(None, &gates, PLUGINS).unwrap().document;
+        let mut document = crate::defaults::document();
         document.profiles.clear();
-        let problem = profiles(&document, &gates, PLUGINS).unwrap_err();
+        let problem = profiles(&document, &gates, &[]).unwrap_err();
         assert_eq!(problem.to_string(), "profiles: at least one profile is required");
     }
 }

@@ -1,5 +1,5 @@
 //! From the plugin sets of a profile to the plugins that run at each point
-//! (CFG-070…076), with upstream's errors.
+//! , with upstream's errors.
 //!
 //! Upstream: updatePluginList, expandMultiPointPlugins and getValidScoreWeights in
 //! `pkg/scheduler/framework/runtime/framework.go`.
@@ -44,7 +44,7 @@ pub fn expand(
     Ok(points)
 }
 
-/// Fills in the weights of one point that has some; `Err` if their sum could overflow. CFG-074, CFG-075
+/// Fills in the weights of one point that has some; `Err` if their sum could overflow.
 pub fn weigh(
     points: &mut Points,
     point: ExtensionPoint,
@@ -65,7 +65,7 @@ pub fn weigh(
 }
 
 impl Expansion<'_> {
-    /// The point's own list. CFG-070
+    /// The point's own list.
     fn specific(&self, point: ExtensionPoint) -> Result<Vec<ResolvedPlugin>, Problem> {
         let mut list: Vec<ResolvedPlugin> = Vec::new();
         for (i, entry) in self.plugins.at(point).enabled.iter().enumerate() {
@@ -98,7 +98,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// MultiPoint's plugins merged into the point's own list. CFG-071…073
+    /// MultiPoint's plugins merged into the point's own list.
     fn with_multi_point(
         &self,
         point: ExtensionPoint,
@@ -167,8 +167,19 @@ fn twice(name: Symbol, point: ExtensionPoint, path: &FieldPath) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intree::PLUGINS;
     use crate::types::PluginSet;
+
+    use ExtensionPoint::{Filter, PreFilter, Score};
+
+    const PLUGINS: &[PluginDescriptor] = &[
+        PluginDescriptor::new("NodeName", &[Filter]),
+        PluginDescriptor::new("TaintToleration", &[Filter, Score]),
+        PluginDescriptor::new("NodeAffinity", &[PreFilter, Filter, Score]),
+        PluginDescriptor::new("NodePorts", &[PreFilter, Filter]),
+        PluginDescriptor::new("NodeResourcesFit", &[PreFilter, Filter, Score]),
+        PluginDescriptor::new("VolumeZone", &[PreFilter, Filter]),
+        PluginDescriptor::new("ImageLocality", &[Score]),
+    ];
 
     fn set(enabled: &[(&str, i32)], disabled: &[&str]) -> PluginSet {
         let plugin = |name: &str, weight| Plugin { name: name.into(), weight };
@@ -193,8 +204,6 @@ mod tests {
         let show = |plugin: &ResolvedPlugin| format!("{}:{}", plugin.name, plugin.weight);
         Ok(points[point.index()].iter().map(show).collect())
     }
-
-    use ExtensionPoint::{Filter, Score};
 
     #[test]
     fn overrides_come_first_then_multi_point_then_the_rest() {

@@ -1,18 +1,19 @@
-//! The plugin sets of a profile merged with the default ones (CFG-060…065).
+//! The plugin sets of a profile merged with the default ones.
 //!
 //! Upstream: mergePluginSet in `pkg/scheduler/apis/config/v1/default_plugins.go`.
 
 use kubestep_api::intern::Symbol;
 
-use super::features::FeatureGates;
-use super::intree::default_plugins;
+use super::decode::Context;
 use super::points::ExtensionPoint;
 use super::types::{Plugin, PluginSet, Plugins};
 
-/// The default sets: everything is enabled by way of MultiPoint. CFG-050
-pub fn default_plugin_sets(gates: &FeatureGates) -> Plugins {
+/// The default sets: MultiPoint enables the plugins of the default profile, in the order of the
+/// registry.
+pub(super) fn default_plugin_sets(context: &Context<'_>) -> Plugins {
     let mut plugins = Plugins::default();
-    let enabled = default_plugins(gates).into_iter().map(|plugin| Plugin {
+    let default = context.plugins.iter().filter(|plugin| plugin.is_default(context.gates));
+    let enabled = default.map(|plugin| Plugin {
         name: Symbol::new(plugin.name),
         weight: plugin.default_weight.unwrap_or_default(),
     });
@@ -31,7 +32,7 @@ pub fn merge(default: &Plugins, user: &Plugins) -> Plugins {
 }
 
 fn merge_set(default: &PluginSet, user: &PluginSet) -> PluginSet {
-    // CFG-060: weights of disabled entries mean nothing.
+    // Weights of disabled entries mean nothing.
     let disabled: Vec<Plugin> = user
         .disabled
         .iter()
@@ -42,9 +43,8 @@ fn merge_set(default: &PluginSet, user: &PluginSet) -> PluginSet {
     let mut replaced = vec![false; user.enabled.len()];
     let mut enabled = Vec::new();
     if !is_disabled("*") {
-        // CFG-061
         for plugin in default.enabled.iter().filter(|plugin| !is_disabled(&plugin.name)) {
-            // CFG-062, CFG-063: the last of the user's entries takes the default's position.
+            // The last of the user's entries takes the default's position.
             let position = user.enabled.iter().rposition(|own| own.name == plugin.name);
             enabled.push(position.map_or(*plugin, |i| user.enabled[i]));
             if let Some(i) = position {

@@ -1,12 +1,13 @@
-//! Extension points of the scheduling framework, and what a plugin tells about
-//! itself. Both the configuration and the engine's registry are built on these.
+//! Extension points of the scheduling framework, and the descriptor of a plugin. Both the
+//! configuration and the registry of plugins are built on these.
 //!
 //! Upstream: `staging/src/k8s.io/kube-scheduler/framework/interface.go` (the
 //! points) and the interface assertions of each plugin.
 
 use std::fmt;
 
-use super::features::Feature;
+use super::args::ArgsType;
+use super::features::{Feature, FeatureGates};
 
 /// A point of the scheduling framework at which plugins run.
 ///
@@ -176,8 +177,8 @@ impl PointSet {
     }
 }
 
-/// What a plugin is: everything that configuration and documentation need to
-/// know of it. The in-tree ones are in [`super::intree::PLUGINS`].
+/// What a plugin is: everything that configuration and documentation need to know of it. It stands
+/// in the plugin's own file; a registry collects them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PluginDescriptor {
     /// The name as written in a configuration.
@@ -191,18 +192,27 @@ pub struct PluginDescriptor {
     pub registers_events: bool,
     /// Whether it takes part in pod signatures (upstream's SignPlugin).
     pub signs: bool,
-    /// Its argument kind, if it takes arguments: `NodeResourcesFitArgs`.
-    pub args_kind: Option<&'static str>,
-    /// The gate that puts it into the default profile; `None`: always there.
-    pub gate: Option<Feature>,
-    /// What it does, in one line.
+    /// The type of its arguments, if it takes some.
+    pub args: Option<ArgsType>,
+    /// Whether the default profile has it.
+    pub default_profile: DefaultProfile,
+    /// What it does, in one line without a full stop.
     pub doc: &'static str,
     /// What it does, in a paragraph.
     pub long_doc: &'static str,
     /// A case in which it decides, in a sentence or two.
     pub example: &'static str,
-    /// Its arguments, in the order in which a configuration is written out.
-    pub args: &'static [ArgumentDoc],
+}
+
+/// Whether the default profile, which is what a document gets that names no plugins, has a plugin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DefaultProfile {
+    /// Only a document that names it enables it.
+    Absent,
+    /// It is in the default profile.
+    Present,
+    /// It is in the default profile while the gate is on.
+    Gated(Feature),
 }
 
 /// What is to be known about an argument of a plugin.
@@ -217,8 +227,8 @@ pub struct ArgumentDoc {
 }
 
 impl PluginDescriptor {
-    /// A plugin at these points without arguments, weight, gate and texts. It registers its
-    /// events and takes part in signatures.
+    /// A plugin at these points without arguments, weight and texts, which is not in the default
+    /// profile. It registers its events and takes part in signatures.
     pub const fn new(name: &'static str, points: &[ExtensionPoint]) -> PluginDescriptor {
         PluginDescriptor {
             name,
@@ -226,12 +236,11 @@ impl PluginDescriptor {
             default_weight: None,
             registers_events: true,
             signs: true,
-            args_kind: None,
-            gate: None,
+            args: None,
+            default_profile: DefaultProfile::Absent,
             doc: "",
             long_doc: "",
             example: "",
-            args: &[],
         }
     }
 
@@ -239,6 +248,31 @@ impl PluginDescriptor {
     pub const fn implements(&self, point: ExtensionPoint) -> bool {
         self.points.contains(point)
     }
+
+    /// Whether the plugin is in the default profile under `gates`.
+    pub fn is_default(&self, gates: &FeatureGates) -> bool {
+        match self.default_profile {
+            DefaultProfile::Absent => false,
+            DefaultProfile::Present => true,
+            DefaultProfile::Gated(gate) => gates.enabled(gate),
+        }
+    }
+
+    /// The gate that puts the plugin into the default profile.
+    pub fn gate(&self) -> Option<Feature> {
+        match self.default_profile {
+            DefaultProfile::Gated(gate) => Some(gate),
+            _ => None,
+        }
+    }
+}
+
+/// The plugin of that name.
+pub fn find_plugin<'a>(
+    plugins: &'a [PluginDescriptor],
+    name: &str,
+) -> Option<&'a PluginDescriptor> {
+    plugins.iter().find(|plugin| plugin.name == name)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use kubestep_api::intern::Symbol;
 
+use super::argument_value::ArgumentValue;
 use super::duration::Duration;
 use super::node::Node;
 use super::path::FieldPath;
@@ -159,7 +160,7 @@ impl Reader {
         })
     }
 
-    /// Reads base64, which is kept as it is but for line breaks.
+    /// Reads base64, which is kept as it is except for line breaks.
     pub fn base64(&mut self, node: &Node, path: &FieldPath) -> String {
         let mut text = self.text(node, path);
         text.retain(|c| c != '\n' && c != '\r');
@@ -203,6 +204,11 @@ impl<'n> Fields<'_, 'n> {
         read: impl FnOnce(&mut Reader, &Node, &FieldPath) -> T,
     ) -> T {
         self.get(name, read).unwrap_or_default()
+    }
+
+    /// Reads a field of any type; `None` where it is absent or `null`.
+    pub fn value<T: ArgumentValue>(&mut self, name: &'static str) -> Option<T> {
+        self.get(name, T::read)
     }
 
     /// Reads a list of things; `None` where the field is absent or `null`.

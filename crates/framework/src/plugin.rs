@@ -13,7 +13,9 @@
 //! its pods.
 //!
 //! Plugins are pure: they see only what the context hands them, and keep nothing in
-//! themselves but their arguments. What must outlive a cycle is in [`Shared`].
+//! themselves but their arguments. What must outlive a cycle is in [`Shared`]: a plugin's own
+//! state is a type that implements [`PluginState`](crate::shared::PluginState), read with
+//! `cx.shared.plugins.get()` and changed from Reserve on with `cx.shared.plugins.update(…)`.
 //! At which points a plugin runs is said by its descriptor in the registry.
 //!
 //! Upstream: `staging/src/k8s.io/kube-scheduler/framework/interface.go`.
@@ -275,6 +277,12 @@ pub trait Plugin: Send + Sync {
         _state: &CycleState,
     ) -> PostFilterAnswer {
         PostFilterAnswer::default()
+    }
+
+    /// Of a plugin that preempts at PostFilter: the number of candidates among `nodes` nodes with
+    /// which its search ends. `None`: it does not preempt.
+    fn preemption_candidates(&self, _nodes: usize) -> Option<usize> {
+        None
     }
 
     /// PreScore: prepare for scoring `nodes`, or Skip.

@@ -1,12 +1,12 @@
-//! Which values a configuration may have (CFG-130…141). Everything wrong is
+//! Which values a configuration may have. Everything wrong is
 //! reported at once, in upstream's order and under upstream's field paths.
 //!
 //! Upstream: `pkg/scheduler/apis/config/validation/validation.go`,
 //! `staging/src/k8s.io/component-base/config/validation/validation.go`.
 
-mod args;
 mod names;
 mod profiles;
+mod selectors;
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,8 @@ use super::path::FieldPath;
 use super::problem::Problem;
 use super::types::{Extender, KubeSchedulerConfiguration, LeaderElectionConfiguration};
 
-pub use args::validate_args;
-
 /// The problems found so far, in upstream's words for their kinds.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub struct Findings {
     /// The problems.
     pub problems: Vec<Problem>,
@@ -31,44 +29,65 @@ impl Findings {
         self.problems.push(Problem::new(path, message));
     }
 
-    fn invalid(&mut self, path: &FieldPath, value: impl Into<Value>, detail: &str) {
+    /// The field has a `value` that it must not have; `detail` says why.
+    pub fn invalid(&mut self, path: &FieldPath, value: impl Into<Value>, detail: &str) {
         self.add(path, format!("Invalid value: {}: {detail}", value.into()));
     }
 
-    fn required(&mut self, path: &FieldPath, detail: &str) {
+    /// The field must be given.
+    pub fn required(&mut self, path: &FieldPath, detail: &str) {
         let colon = if detail.is_empty() { "" } else { ": " };
         self.add(path, format!("Required value{colon}{detail}"));
     }
 
-    fn forbidden(&mut self, path: &FieldPath, detail: &str) {
+    /// The field must not be given.
+    pub fn forbidden(&mut self, path: &FieldPath, detail: &str) {
         self.add(path, format!("Forbidden: {detail}"));
     }
 
-    fn duplicate(&mut self, path: &FieldPath, value: &str) {
+    /// The `value` was given before.
+    pub fn duplicate(&mut self, path: &FieldPath, value: &str) {
         self.add(path, format!("Duplicate value: {value:?}"));
     }
 
-    fn unsupported(&mut self, path: &FieldPath, value: &str, supported: &[&str]) {
+    /// The `value` is none of those that are `supported`.
+    pub fn unsupported(&mut self, path: &FieldPath, value: &str, supported: &[&str]) {
         let quoted: Vec<_> = supported.iter().map(|text| format!("{text:?}")).collect();
         let list = quoted.join(", ");
         self.add(path, format!("Unsupported value: {value:?}: supported values: {list}"));
     }
+
+    /// A percentage, 0 to 100.
+    pub fn percent(&mut self, path: &FieldPath, value: i32) {
+        if !(0..=100).contains(&value) {
+            self.invalid(path, value, "not in valid range [0, 100]");
+        }
+    }
+
+    /// A qualified name, as the keys of labels and the names of resources are: one problem for
+    /// each reason why it is none.
+    pub fn qualified_name(&mut self, path: &FieldPath, name: &str) {
+        for reason in names::qualified_name(name) {
+            self.invalid(path, name, &reason);
+        }
+    }
 }
 
 /// All problems of a document that went through defaulting.
-pub fn validate(document: &KubeSchedulerConfiguration, gates: &FeatureGates) -> Vec<Problem> {
+pub(super) fn validate(
+    document: &KubeSchedulerConfiguration,
+    gates: &FeatureGates,
+) -> Vec<Problem> {
     let root = FieldPath::root();
     let mut found = Findings::default();
     let burst = document.client_connection.burst;
     if burst < 0 {
-        // CFG-130
         let path = root.field("clientConnection").field("burst");
         found.invalid(&path, burst, "must be non-negative");
     }
     leader_election(&mut found, &document.leader_election, &root.field("leaderElection"));
     let parallelism = document.parallelism;
     if parallelism <= 0 {
-        // CFG-133
         let path = root.field("parallelism");
         found.invalid(&path, parallelism, "should be an integer value greater than zero");
     }
@@ -80,7 +99,7 @@ pub fn validate(document: &KubeSchedulerConfiguration, gates: &FeatureGates) -> 
     found.problems
 }
 
-/// CFG-131, CFG-132. Nothing is checked when no leader is elected.
+/// Nothing is checked when no leader is elected.
 fn leader_election(found: &mut Findings, config: &LeaderElectionConfiguration, path: &FieldPath) {
     if !config.leader_elect {
         return;
@@ -113,14 +132,14 @@ fn leader_election(found: &mut Findings, config: &LeaderElectionConfiguration, p
     }
 }
 
-/// CFG-135
+/// A percentage of nodes.
 fn percentage(found: &mut Findings, path: &FieldPath, value: Option<i32>) {
     if let Some(value) = value.filter(|value| !(0..=100).contains(value)) {
         found.invalid(path, value, "not in valid range [0-100]");
     }
 }
 
-/// CFG-140
+/// Both limits of the backoff.
 fn backoff(found: &mut Findings, document: &KubeSchedulerConfiguration) {
     let root = FieldPath::root();
     let initial = document.pod_initial_backoff_seconds;
@@ -134,7 +153,7 @@ fn backoff(found: &mut Findings, document: &KubeSchedulerConfiguration) {
     }
 }
 
-/// CFG-141
+/// Each extender by itself, and all together.
 fn extenders(found: &mut Findings, extenders: &[Extender], path: &FieldPath) {
     let mut managed = BTreeSet::new();
     for (i, extender) in extenders.iter().enumerate() {
@@ -170,4 +189,23 @@ fn extended_resource(found: &mut Findings, path: &FieldPath, name: &str) {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_document_is_told_what_it_lacks() {
+        let mut document = crate::defaults::document();
+        document.profiles.clear();
+        document.leader_election.resource_lock.clear();
+        let texts: Vec<_> =
+            validate(&document, &FeatureGates::default()).iter().map(Problem::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "leaderElection.resourceLock: Required value",
+                "leaderElection.resourceLock: Invalid value: \"\": resourceLock value must be \"leases\"",
+                "profiles: Required value",
+            ]
+        );
+    }
+}

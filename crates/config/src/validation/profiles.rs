@@ -1,19 +1,16 @@
-//! Rules for profiles, each by itself and all together (CFG-134…139).
+//! Rules for profiles, each by itself and all together .
 
 use serde_json::{Value, json};
 
 use crate::features::FeatureGates;
 use crate::path::FieldPath;
 use crate::points::ExtensionPoint;
-use crate::types::{
-    API_VERSION, KubeSchedulerProfile, Plugin, PluginArgs, PluginConfig, PluginSet,
-};
+use crate::types::{API_VERSION, KubeSchedulerProfile, Plugin, PluginConfig, PluginSet};
 use kubestep_api::intern::Symbol;
 
-use super::args::validate_args;
 use super::{Findings, percentage};
 
-/// Plugins that Kubernetes once had. CFG-136
+/// Plugins that Kubernetes once had.
 const REMOVED: [&str; 4] = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"];
 
 /// Checks all profiles.
@@ -59,7 +56,6 @@ fn one(
     for (i, config) in profile.plugin_config.iter().enumerate() {
         let path = path.field("pluginConfig").index(i);
         if profile.plugin_config[..i].iter().any(|other| other.name == config.name) {
-            // CFG-137
             found.duplicate(&path, &config.name);
         }
         if !removed(found, &path, config.name) {
@@ -85,14 +81,13 @@ fn removed(found: &mut Findings, path: &FieldPath, name: Symbol) -> bool {
 }
 
 fn arguments(found: &mut Findings, config: &PluginConfig, path: &FieldPath, gates: &FeatureGates) {
-    match &config.args {
-        // CFG-120: those of NodeResourcesFit are looked at only when the plugin is built.
-        Some(PluginArgs::NodeResourcesFit(_)) | None => {}
-        Some(args) => validate_args(found, args, path, gates),
+    let args = config.args.as_ref().filter(|args| !args.checked_when_built());
+    if let Some(args) = args {
+        args.validate(found, path, gates);
     }
 }
 
-/// All profiles must order the queue alike. CFG-138, CFG-139
+/// All profiles must order the queue alike.
 fn common_queue_sort(found: &mut Findings, profiles: &[KubeSchedulerProfile], path: &FieldPath) {
     let [first, others @ ..] = profiles else { return };
     let canon = first.plugins.at(ExtensionPoint::QueueSort);

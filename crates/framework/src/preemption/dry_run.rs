@@ -8,7 +8,6 @@ use crate::preemption::NodeVictims;
 use crate::preemption::victims::Search;
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
-use kubestep_config::types::DefaultPreemptionArgs;
 
 /// What a search over nodes found.
 #[derive(Default, Debug)]
@@ -19,15 +18,6 @@ pub struct DryRun {
     pub statuses: NodeStatuses,
     /// What went wrong inside on some of them.
     pub errors: Vec<String>,
-}
-
-/// How many candidates are enough among `nodes` nodes (PR-020).
-pub fn wanted_candidates(args: &DefaultPreemptionArgs, nodes: usize) -> usize {
-    // Upstream computes in 32 bits and lets them wrap.
-    let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
-    let share = nodes.wrapping_mul(args.min_candidate_nodes_percentage) / 100;
-    let wanted = share.max(args.min_candidate_nodes_absolute).min(nodes);
-    usize::try_from(wanted).unwrap_or(0)
 }
 
 /// Looks at `nodes` in order until `wanted` candidates are found, at least one of them without
@@ -75,23 +65,6 @@ mod tests {
     use crate::preemption::budgets::Budgets;
     use crate::registry::Registry;
     use crate::testing::{Cluster, PodBuilder, cpu_fit, framework_of, info, node, object, pod};
-
-    #[test]
-    fn how_many_are_enough() {
-        let wanted = |percentage, absolute, nodes| {
-            let args = DefaultPreemptionArgs {
-                min_candidate_nodes_percentage: percentage,
-                min_candidate_nodes_absolute: absolute,
-            };
-            wanted_candidates(&args, nodes)
-        };
-        assert_eq!(wanted(10, 100, 7), 7);
-        assert_eq!(wanted(10, 100, 500), 100);
-        assert_eq!(wanted(10, 100, 5000), 500);
-        assert_eq!(wanted(0, 1, 5000), 1);
-        assert_eq!(wanted(33, 0, 10), 3);
-        assert_eq!(wanted(100, 0, i32::MAX as usize), 0, "wraps below zero as upstream");
-    }
 
     /// Five full nodes; on those in `guarded` the victim has a budget that allows nothing. The
     /// candidates for `wanted`, with their violations.

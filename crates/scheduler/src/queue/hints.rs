@@ -184,7 +184,7 @@ fn register(
 mod tests {
     use super::*;
     use kubestep_config::{FeatureGates, PluginDescriptor, ResolvedProfile};
-    use kubestep_framework::registry::{Entry, Factory};
+    use kubestep_framework::registry::Entry;
 
     struct Bare(&'static str, Option<Vec<Registration>>);
 
@@ -287,11 +287,7 @@ mod tests {
     fn entry(name: &'static str, point: ExtensionPoint) -> Entry {
         let plain = PluginDescriptor::new(name, &[point]);
         let descriptor = PluginDescriptor { registers_events: false, signs: false, ..plain };
-        let factory: Factory = match name {
-            "filters" => |_, _| Ok(Arc::new(Bare("filters", Some(Vec::new())))),
-            _ => |_, _| Ok(Arc::new(Bare("scores", Some(Vec::new())))),
-        };
-        Entry { descriptor, factory }
+        Entry::new(descriptor, move |_, _| Ok(Arc::new(Bare(name, Some(Vec::new())))))
     }
 
     /// FW-200: what a plugin implements counts, not where it is enabled.

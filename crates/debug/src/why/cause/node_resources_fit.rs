@@ -179,8 +179,8 @@ impl Words for Shortage {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let (probe, cx) = (case.probe, case.probe.cx());
-    let args = &probe.args().node_resources_fit;
-    let lacking = shortfalls(&cx.queue(), args, probe.pod(), case.node);
+    let args = probe.args().of();
+    let lacking = shortfalls(&cx.queue(), &args, probe.pod(), case.node);
     lacking.into_iter().map(|lacking| cause(case, lacking)).collect()
 }
 
