@@ -85,7 +85,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use kubestep_config::{ExtensionPoint, PluginDescriptor, PointSet, intree};
+//! use kubestep_config::{ExtensionPoint, PluginDescriptor};
 //! use kubestep_framework::cycle_state::CycleState;
 //! use kubestep_framework::plugin::{CycleContext, Plugin};
 //! use kubestep_framework::registry::{Entry, Registry};
@@ -115,17 +115,8 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut registry = kubestep_plugins::registry();
-//! registry.register(Entry {
-//!     descriptor: PluginDescriptor {
-//!         name: "OwnNodes",
-//!         points: PointSet::of(&[ExtensionPoint::Filter]),
-//!         doc: "keeps teams on their own nodes",
-//!         long_doc: "Keeps pods off nodes whose names do not start with their namespace.",
-//!         example: "A pod of the namespace shop can go to shop-1, not to bank-1.",
-//!         ..intree::PLUGINS[3] // like NodeName in all else
-//!     },
-//!     factory: |_, _| Ok(Arc::new(OwnNodes)),
-//! })?;
+//! let plugin = PluginDescriptor::new("OwnNodes", &[ExtensionPoint::Filter]);
+//! registry.register(Entry::new(plugin, |_, _| Ok(Arc::new(OwnNodes))))?;
 //! let text = "
 //! apiVersion: kubescheduler.config.k8s.io/v1
 //! kind: KubeSchedulerConfiguration

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::exit::Exit;
 use crate::cli::format::{Format, WIDTH};
 use crate::cli::registry::Subcommand;
-use kubestep_config::{FeatureGates, PluginDescriptor, describe, intree, manual, suggest};
+use kubestep_config::{FeatureGates, PluginDescriptor, describe, manual, suggest};
 
 /// List the scheduler's plugins, or describe some: extension points, weight, arguments, an example
 #[derive(Args, Debug)]
@@ -28,11 +28,12 @@ impl Subcommand for Plugins {
 
     fn run(&self) -> Result<Exit> {
         let gates = gates(self.feature_gates.as_deref())?;
+        let all = kubestep_plugins::registry().descriptors();
         let named: Vec<PluginDescriptor> =
-            self.names.iter().map(|name| find(name)).collect::<Result<_>>()?;
-        let plugins = if named.is_empty() { intree::PLUGINS } else { &named };
+            self.names.iter().map(|name| find(&all, name)).collect::<Result<_>>()?;
+        let plugins = if named.is_empty() { &all } else { &named };
         let text = || match named.as_slice() {
-            [] => describe::plugins(intree::PLUGINS, WIDTH),
+            [] => describe::plugins(&all, WIDTH),
             named => {
                 let told = named.iter().map(|plugin| manual::text(plugin, &gates, WIDTH));
                 told.collect::<Vec<_>>().join("\n")
@@ -55,24 +56,23 @@ pub(super) fn gates(text: Option<&str>) -> Result<FeatureGates> {
     }
 }
 
-fn find(name: &str) -> Result<PluginDescriptor> {
-    let found = intree::PLUGINS.iter().find(|plugin| plugin.name.eq_ignore_ascii_case(name));
+fn find(all: &[PluginDescriptor], name: &str) -> Result<PluginDescriptor> {
+    let found = all.iter().find(|plugin| plugin.name.eq_ignore_ascii_case(name));
     found.copied().ok_or_else(|| {
-        if let Some(at) = at_point(name) {
+        if let Some(at) = at_point(all, name) {
             return anyhow!("{name:?} is an extension point; these run there: {at}");
         }
-        let near = suggest::closest(name, intree::PLUGINS.iter().map(|plugin| plugin.name));
+        let near = suggest::closest(name, all.iter().map(|plugin| plugin.name));
         let near = near.map(|near| format!(", did you mean {near:?}? ")).unwrap_or("; ".into());
         anyhow!("there is no plugin {name:?}{near}\"kubestep plugins\" lists them all")
     })
 }
 
 /// The plugins that run at an extension point of that name; `None` if there is no such point.
-fn at_point(name: &str) -> Option<String> {
+fn at_point(all: &[PluginDescriptor], name: &str) -> Option<String> {
     let runs = |plugin: &&PluginDescriptor| {
         plugin.points.iter().any(|point| point.name().eq_ignore_ascii_case(name))
     };
-    let plugins: Vec<&str> =
-        intree::PLUGINS.iter().filter(runs).map(|plugin| plugin.name).collect();
+    let plugins: Vec<&str> = all.iter().filter(runs).map(|plugin| plugin.name).collect();
     (!plugins.is_empty()).then(|| plugins.join(", "))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kubestep_config as config;
-use kubestep_config::{ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Stage, intree};
+use kubestep_config::{ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Stage};
 use serde_json::{Map, Value, json};
 
 use crate::compare::first_difference;
@@ -16,13 +16,14 @@ pub fn compare(scenario: &Value) -> Result<(), String> {
 
 fn compare_document(document: &Value, expect: &Value) -> Result<(), String> {
     let gates = FeatureGates::default();
-    let loaded = match config::load(Some(&document.to_string()), &gates) {
+    let plugins = kubestep_plugins::registry().descriptors();
+    let loaded = match config::load(Some(&document.to_string()), &gates, &plugins) {
         Ok(loaded) => loaded,
         Err(error) => return compare_refusal(error.stage, &error.problems, expect),
     };
     same("resolved", &config::to_json(&loaded.document), &expect["resolved"])?;
-    match config::build(loaded.document, &gates, intree::PLUGINS) {
-        Ok(resolved) => same("plugins", &plugins(&resolved), &expect["plugins"]),
+    match config::build(loaded.document, &gates, &plugins) {
+        Ok(resolved) => same("plugins", &self::plugins(&resolved), &expect["plugins"]),
         Err(error) => compare_refusal(error.stage, &error.problems, expect),
     }
 }

@@ -115,10 +115,11 @@ impl Run {
         let pairs = scenario.feature_gates.iter().map(|(name, on)| (name.as_str(), *on));
         let features = FeatureGates::from_pairs(pairs).map_err(|error| error.to_string())?;
         let registry = kubestep_plugins::registry();
+        let plugins = registry.descriptors();
         let document = scenario.config.as_ref().map(Value::to_string);
         // The recorder did not validate: some documents name a managed resource twice.
-        let config = config::load_unvalidated(document.as_deref(), &features)
-            .and_then(|loaded| config::build(loaded.document, &features, &registry.descriptors()))
+        let config = config::load_unvalidated(document.as_deref(), &features, &plugins)
+            .and_then(|loaded| config::build(loaded.document, &features, &plugins))
             .map_err(|error| error.to_string())?;
         let mut world = World::new(&config, features, &registry)?;
         world.api_mut().set_status_patches_count(false);

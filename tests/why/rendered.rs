@@ -76,8 +76,8 @@ fn rendered(plugin: &str, probe: &Probe, state: &CycleState, node: &NodeInfo) ->
             (!found.is_empty()).then(volume_zone::refusal)
         }
         "DynamicResources" => {
-            let args = &probe.args().dynamic_resources;
-            let found = dynamic_resources::reasons(&cx, state, node, args);
+            let args = probe.args().of();
+            let found = dynamic_resources::reasons(&cx, state, node, &args);
             found.first().map(|reason| reason.refusal(node.name))
         }
         _ => None,

@@ -1,265 +1,371 @@
-//! The arguments of plugins, typed, with the defaults of Kubernetes 1.36 as `Default`.
+//! The arguments of plugins: what a plugin that takes some declares, and how the rest of this
+//! package handles them without knowing the plugin.
+//!
+//! A plugin lists its arguments once, with [`arguments!`](crate::arguments): that gives the
+//! struct, its defaults, its texts for the manual, the strict reader and the writer. The rules that
+//! no list can hold are in its implementation of [`Arguments`]. The plugin's descriptor names the
+//! type by [`ArgsType::of`], and its factory gets the values by [`ProfileArgs::of`].
+//!
+//! ```
+//! use kubestep_config::args::{ArgsType, Arguments};
+//! use kubestep_config::validation::Findings;
+//! use kubestep_config::{
+//!     ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor, ProfileArgs, arguments,
+//! };
+//!
+//! arguments! {
+//!     /// Which nodes the plugin refuses.
+//!     pub struct QuietHoursArgs for "QuietHours" {
+//!         minutes: i32 = 30, put "minutes", "1 to 60", "How long a node is left alone.";
+//!     }
+//! }
+//!
+//! impl Arguments for QuietHoursArgs {
+//!     fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
+//!         if !(1..=60).contains(&self.minutes) {
+//!             found.invalid(&path.field("minutes"), self.minutes, "not in valid range [1, 60]");
+//!         }
+//!     }
+//! }
+//!
+//! const PLUGIN: PluginDescriptor = PluginDescriptor {
+//!     args: Some(ArgsType::of::<QuietHoursArgs>()),
+//!     ..PluginDescriptor::new("QuietHours", &[ExtensionPoint::Filter])
+//! };
+//! assert_eq!(PLUGIN.args.map(|args| args.kind), Some("QuietHoursArgs"));
+//! assert_eq!(ProfileArgs::default().of::<QuietHoursArgs>().minutes, 30);
+//! ```
 //!
 //! Upstream: `pkg/scheduler/apis/config/types_pluginargs.go` and
 //! `pkg/scheduler/apis/config/v1/defaults.go`.
+//!
+//! [`ProfileArgs::of`]: crate::ProfileArgs::of
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{
-    LabelSelector, NodeAffinity, NodeInclusionPolicy, TopologySpreadConstraint,
-    UnsatisfiableConstraintAction,
-};
+use serde::Deserialize;
 
-use super::duration::Duration;
+use super::encode::Map;
+use super::features::FeatureGates;
+use super::node::Node;
+use super::path::FieldPath;
+use super::points::ArgumentDoc;
+use super::reader::{Fields, Reader};
+use super::types::API_VERSION;
+use super::validation::Findings;
 
-/// The arguments of one plugin.
-#[derive(Clone, PartialEq, Debug)]
-pub enum PluginArgs {
-    /// For DefaultPreemption.
-    DefaultPreemption(DefaultPreemptionArgs),
-    /// For DynamicResources.
-    DynamicResources(DynamicResourcesArgs),
-    /// For InterPodAffinity.
-    InterPodAffinity(InterPodAffinityArgs),
-    /// For ManualPermit.
-    ManualPermit(ManualPermitArgs),
-    /// For NodeAffinity.
-    NodeAffinity(NodeAffinityArgs),
-    /// For NodeResourcesBalancedAllocation.
-    NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs),
-    /// For NodeResourcesFit.
-    NodeResourcesFit(NodeResourcesFitArgs),
-    /// For PodTopologySpread.
-    PodTopologySpread(PodTopologySpreadArgs),
-    /// For VolumeBinding.
-    VolumeBinding(VolumeBindingArgs),
-    /// For a plugin whose argument kind is unknown: as written (CFG-041).
-    Raw(serde_json::Value),
+/// The fields of a plugin's arguments; [`arguments!`](crate::arguments) implements it.
+pub trait ArgumentFields: Default {
+    /// The plugin that takes the arguments.
+    const PLUGIN: &'static str;
+    /// The kind of the arguments, as documents spell it: `NodeResourcesFitArgs`.
+    const KIND: &'static str;
+    /// The fields, in the order in which they are read and written.
+    const DOCS: &'static [ArgumentDoc];
+
+    /// Reads the fields that are given; the others keep the value they have in `default`.
+    fn read(fields: &mut Fields<'_, '_>, default: Self) -> Self;
+
+    /// Appends the fields to `map`.
+    fn write(&self, map: Map) -> Map;
 }
 
-/// How many candidates preemption looks at. CFG-101, CFG-102
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DefaultPreemptionArgs {
-    /// Percentage of the nodes, at least.
-    pub min_candidate_nodes_percentage: i32,
-    /// Number of nodes, at least.
-    pub min_candidate_nodes_absolute: i32,
-}
+/// The rules for a plugin's arguments.
+pub trait Arguments: ArgumentFields + Any + Clone + PartialEq + fmt::Debug + Send + Sync {
+    /// Whether wrong values are reported only when a profile with the plugin is built, not when
+    /// the document is validated.
+    const CHECKED_WHEN_BUILT: bool = false;
 
-impl Default for DefaultPreemptionArgs {
-    fn default() -> Self {
-        Self { min_candidate_nodes_percentage: 10, min_candidate_nodes_absolute: 100 }
+    /// The values of fields that are not given, where they depend on feature gates.
+    fn defaults(_gates: &FeatureGates) -> Self {
+        Self::default()
+    }
+
+    /// Replaces given values that stand for a default, such as an empty list.
+    fn complete(&mut self, _gates: &FeatureGates) {}
+
+    /// Reports every wrong value to `found`. `path` leads to the arguments.
+    fn validate(&self, _found: &mut Findings, _path: &FieldPath, _gates: &FeatureGates) {}
+
+    /// The field `ignoredResources`, if the plugin has it: the resources that HTTP extenders mark
+    /// as `ignoredByScheduler` replace its value.
+    fn ignored_resources(&mut self) -> Option<&mut Vec<Symbol>> {
+        None
     }
 }
 
-/// Time limits of DynamicResources. CFG-118, CFG-119
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DynamicResourcesArgs {
-    /// Limit for the allocation on one node; `None` or zero: no limit.
-    pub filter_timeout: Option<Duration>,
-    /// How long PreBind waits for binding conditions; `None` where the gates are off.
-    pub binding_timeout: Option<Duration>,
+/// The type of a plugin's arguments, for its descriptor.
+#[derive(Clone, Copy)]
+pub struct ArgsType {
+    /// The kind, as documents spell it: `NodeResourcesFitArgs`.
+    pub kind: &'static str,
+    /// The fields, in the order in which a configuration is written out.
+    pub docs: &'static [ArgumentDoc],
+    read: fn(&mut Fields<'_, '_>, &FeatureGates) -> PluginArgs,
 }
 
-impl Default for DynamicResourcesArgs {
-    fn default() -> Self {
-        Self {
-            filter_timeout: Some(Duration::from_secs(10)),
-            binding_timeout: Some(Duration::from_secs(600)),
+impl ArgsType {
+    /// The type `A`.
+    pub const fn of<A: Arguments>() -> ArgsType {
+        ArgsType { kind: A::KIND, docs: A::DOCS, read: read::<A> }
+    }
+
+    /// Reads the fields that are given and fills in the others.
+    pub(super) fn read(&self, fields: &mut Fields<'_, '_>, gates: &FeatureGates) -> PluginArgs {
+        (self.read)(fields, gates)
+    }
+
+    /// The arguments when none are given.
+    pub fn default(&self, gates: &FeatureGates) -> PluginArgs {
+        let mut reader = Reader { problems: Vec::new(), yaml: false };
+        self.read(&mut reader.fields(&Node::Null, &FieldPath::root()), gates)
+    }
+}
+
+fn read<A: Arguments>(fields: &mut Fields<'_, '_>, gates: &FeatureGates) -> PluginArgs {
+    let mut args = A::read(fields, A::defaults(gates));
+    args.complete(gates);
+    PluginArgs::new(args)
+}
+
+/// Two types of one kind are the same: a plugin has one type of arguments.
+impl PartialEq for ArgsType {
+    fn eq(&self, other: &ArgsType) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Eq for ArgsType {}
+
+impl fmt::Debug for ArgsType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind)
+    }
+}
+
+/// The arguments of one plugin, of the type that its descriptor names.
+#[derive(Clone)]
+pub struct PluginArgs(Arc<dyn AnyArguments>);
+
+impl PluginArgs {
+    /// Arguments of a known type.
+    pub fn new<A: Arguments>(args: A) -> PluginArgs {
+        PluginArgs(Arc::new(args))
+    }
+
+    /// Arguments of a plugin whose descriptor names no type, as written.
+    pub fn raw(value: serde_json::Value) -> PluginArgs {
+        PluginArgs(Arc::new(RawArguments(value)))
+    }
+
+    /// The arguments, if `A` is their type.
+    pub fn get<A: Arguments>(&self) -> Option<&A> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The arguments as written, of a plugin whose descriptor names no type.
+    pub fn as_raw(&self) -> Option<&serde_json::Value> {
+        self.0.as_any().downcast_ref().map(|RawArguments(value)| value)
+    }
+
+    /// The arguments of `plugin` as a document has them, with their kind.
+    pub(super) fn encode(&self, plugin: &str) -> Node {
+        self.0.encode(plugin)
+    }
+
+    /// Reports every wrong value to `found`. `path` leads to the arguments.
+    pub(super) fn validate(&self, found: &mut Findings, path: &FieldPath, gates: &FeatureGates) {
+        self.0.check(found, path, gates);
+    }
+
+    /// See [`Arguments::CHECKED_WHEN_BUILT`].
+    pub(super) fn checked_when_built(&self) -> bool {
+        self.0.checked_when_built()
+    }
+
+    /// The value of the field `ignoredResources`; `None` if the plugin has none.
+    pub(super) fn ignored_resources(&self) -> Option<Vec<Symbol>> {
+        self.0.ignored()
+    }
+
+    /// The same with another value of `ignoredResources`; `None` if the plugin has none.
+    pub(super) fn with_ignored_resources(&self, resources: &[Symbol]) -> Option<PluginArgs> {
+        self.0.with_ignored(resources)
+    }
+}
+
+impl PartialEq for PluginArgs {
+    fn eq(&self, other: &PluginArgs) -> bool {
+        self.0.equals(other.0.as_any())
+    }
+}
+
+impl fmt::Debug for PluginArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Arguments of any type, behind one pointer.
+trait AnyArguments: fmt::Debug + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn equals(&self, other: &dyn Any) -> bool;
+    fn encode(&self, plugin: &str) -> Node;
+    fn check(&self, found: &mut Findings, path: &FieldPath, gates: &FeatureGates);
+    fn checked_when_built(&self) -> bool;
+    fn ignored(&self) -> Option<Vec<Symbol>>;
+    fn with_ignored(&self, resources: &[Symbol]) -> Option<PluginArgs>;
+}
+
+impl<A: Arguments> AnyArguments for A {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+
+    fn encode(&self, plugin: &str) -> Node {
+        let kind = format!("{plugin}Args");
+        let map = Map::default().put("apiVersion", API_VERSION).put("kind", kind.as_str());
+        self.write(map).into()
+    }
+
+    fn check(&self, found: &mut Findings, path: &FieldPath, gates: &FeatureGates) {
+        self.validate(found, path, gates);
+    }
+
+    fn checked_when_built(&self) -> bool {
+        A::CHECKED_WHEN_BUILT
+    }
+
+    fn ignored(&self) -> Option<Vec<Symbol>> {
+        self.clone().ignored_resources().cloned()
+    }
+
+    fn with_ignored(&self, resources: &[Symbol]) -> Option<PluginArgs> {
+        let mut args = self.clone();
+        *args.ignored_resources()? = resources.to_vec();
+        Some(PluginArgs::new(args))
+    }
+}
+
+/// Arguments of unknown type: kept as written, and nothing is checked.
+#[derive(PartialEq, Debug)]
+struct RawArguments(serde_json::Value);
+
+impl AnyArguments for RawArguments {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+
+    fn encode(&self, _plugin: &str) -> Node {
+        // Reading a JSON value as a tree cannot fail.
+        Node::deserialize(&self.0).unwrap_or(Node::Null)
+    }
+
+    fn check(&self, _found: &mut Findings, _path: &FieldPath, _gates: &FeatureGates) {}
+
+    fn checked_when_built(&self) -> bool {
+        false
+    }
+
+    fn ignored(&self) -> Option<Vec<Symbol>> {
+        None
+    }
+
+    fn with_ignored(&self, _resources: &[Symbol]) -> Option<PluginArgs> {
+        None
+    }
+}
+
+/// Declares the arguments of a plugin: the struct, its defaults, its reader, its writer and its
+/// texts for the manual, from one list.
+///
+/// Each field has its type (an [`ArgumentValue`](crate::ArgumentValue)), its default, whether it
+/// is written always (`put`) or unless it is zero or empty (`put_some`), its key in a document,
+/// what it takes in a few words, and what it changes in a sentence. [`args`](crate::args) shows an
+/// example.
+#[macro_export]
+macro_rules! arguments {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident for $plugin:literal {
+            $($field:ident: $type:ty = $default:expr,
+                $put:ident $key:literal, $takes:literal, $doc:literal;)*
         }
-    }
-}
-
-/// Weights of InterPodAffinity. CFG-104, CFG-105
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct InterPodAffinityArgs {
-    /// Weight of the required affinity terms of placed pods, 0 to 100.
-    pub hard_pod_affinity_weight: i32,
-    /// Whether preferred terms of placed pods do not count.
-    pub ignore_preferred_terms_of_existing_pods: bool,
-}
-
-impl Default for InterPodAffinityArgs {
-    fn default() -> Self {
-        Self { hard_pod_affinity_weight: 1, ignore_preferred_terms_of_existing_pods: false }
-    }
-}
-
-/// Which pods kubestep's ManualPermit holds, and for how long.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ManualPermitArgs {
-    /// The pods that are held; an empty selector holds all.
-    pub selector: LabelSelector,
-    /// Seconds after which a held pod is rejected, 1 to 900.
-    pub timeout_seconds: i64,
-}
-
-impl Default for ManualPermitArgs {
-    fn default() -> Self {
-        Self { selector: LabelSelector::default(), timeout_seconds: 900 }
-    }
-}
-
-/// Affinity added to that of every pod. CFG-106
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct NodeAffinityArgs {
-    /// Must be met, or is preferred, in addition to what the pod says.
-    pub added_affinity: Option<NodeAffinity>,
-}
-
-/// Resources to be balanced. CFG-107
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NodeResourcesBalancedAllocationArgs {
-    /// The resources; every weight is 1.
-    pub resources: Vec<ResourceSpec>,
-}
-
-impl Default for NodeResourcesBalancedAllocationArgs {
-    fn default() -> Self {
-        Self { resources: default_resources() }
-    }
-}
-
-/// What NodeResourcesFit leaves out, and how it scores. CFG-108…112
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct NodeResourcesFitArgs {
-    /// Extended resources that are not checked.
-    pub ignored_resources: Vec<Symbol>,
-    /// Prefixes (before the slash) of extended resources that are not checked.
-    pub ignored_resource_groups: Vec<Symbol>,
-    /// How nodes are scored.
-    pub scoring_strategy: ScoringStrategy,
-}
-
-/// How NodeResourcesFit scores.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ScoringStrategy {
-    /// `LeastAllocated`, `MostAllocated` or `RequestedToCapacityRatio`; anything else is refused
-    /// only when the plugin is built (CFG-120).
-    pub strategy: Symbol,
-    /// The resources that count, with weights 1 to 100.
-    pub resources: Vec<ResourceSpec>,
-    /// The curve of RequestedToCapacityRatio.
-    pub requested_to_capacity_ratio: Option<Vec<UtilizationShapePoint>>,
-}
-
-impl Default for ScoringStrategy {
-    fn default() -> Self {
-        Self {
-            strategy: Symbol::new("LeastAllocated"),
-            resources: default_resources(),
-            requested_to_capacity_ratio: None,
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Debug)]
+        $vis struct $name {
+            $(#[doc = $doc] pub $field: $type,)*
         }
-    }
-}
 
-/// A resource and its weight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ResourceSpec {
-    /// The resource.
-    pub name: Symbol,
-    /// Its weight.
-    pub weight: i64,
-}
-
-/// CPU and memory, weight 1 each.
-pub fn default_resources() -> Vec<ResourceSpec> {
-    ["cpu", "memory"].map(|name| ResourceSpec { name: Symbol::new(name), weight: 1 }).to_vec()
-}
-
-/// A point of a scoring curve.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UtilizationShapePoint {
-    /// Utilization in percent, 0 to 100.
-    pub utilization: i32,
-    /// Score, 0 to 10.
-    pub score: i32,
-}
-
-/// Default constraints of PodTopologySpread. CFG-114, CFG-115
-#[derive(Clone, PartialEq, Debug)]
-pub struct PodTopologySpreadArgs {
-    /// For pods that have no constraints, if `defaulting_type` is `List`.
-    pub default_constraints: Vec<DefaultConstraint>,
-    /// `System` (built-in constraints) or `List` (those of `default_constraints`).
-    pub defaulting_type: Symbol,
-}
-
-impl Default for PodTopologySpreadArgs {
-    fn default() -> Self {
-        Self { default_constraints: Vec::new(), defaulting_type: Symbol::new("System") }
-    }
-}
-
-impl PodTopologySpreadArgs {
-    /// Whether the built-in constraints apply to pods that have none.
-    pub fn uses_system_defaults(&self) -> bool {
-        self.defaulting_type == "System"
-    }
-
-    /// The constraints of the list, as a pod would have them.
-    pub fn constraints(&self) -> Vec<TopologySpreadConstraint> {
-        self.default_constraints.iter().map(DefaultConstraint::to_constraint).collect()
-    }
-}
-
-/// A default spread constraint as written: its enumerations are free text until validation.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct DefaultConstraint {
-    /// Largest allowed difference between domains.
-    pub max_skew: i32,
-    /// Label of the nodes that names their domain.
-    pub topology_key: Symbol,
-    /// `DoNotSchedule` or `ScheduleAnyway`.
-    pub when_unsatisfiable: Symbol,
-    /// Must not be given: it is deduced for each pod.
-    pub label_selector: Option<LabelSelector>,
-    /// Domains there must be at least.
-    pub min_domains: Option<i32>,
-    /// `Honor` or `Ignore`; upstream does not check it.
-    pub node_affinity_policy: Option<Symbol>,
-    /// `Honor` or `Ignore`; upstream does not check it.
-    pub node_taints_policy: Option<Symbol>,
-    /// Labels of the pod that are added to the selector.
-    pub match_label_keys: Vec<Symbol>,
-}
-
-impl DefaultConstraint {
-    /// The constraint as a pod would have it; text that is neither choice counts as the second.
-    pub fn to_constraint(&self) -> TopologySpreadConstraint {
-        TopologySpreadConstraint {
-            max_skew: self.max_skew,
-            topology_key: self.topology_key,
-            when_unsatisfiable: match self.when_unsatisfiable.as_str() {
-                "DoNotSchedule" => UnsatisfiableConstraintAction::DoNotSchedule,
-                _ => UnsatisfiableConstraintAction::ScheduleAnyway,
-            },
-            label_selector: self.label_selector.clone(),
-            min_domains: self.min_domains,
-            node_affinity_policy: self.node_affinity_policy.map(policy),
-            node_taints_policy: self.node_taints_policy.map(policy),
-            match_label_keys: self.match_label_keys.clone(),
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
         }
-    }
+
+        impl $crate::args::ArgumentFields for $name {
+            const PLUGIN: &'static str = $plugin;
+            const KIND: &'static str = concat!($plugin, "Args");
+            const DOCS: &'static [$crate::ArgumentDoc] =
+                &[$($crate::ArgumentDoc { name: $key, takes: $takes, doc: $doc }),*];
+
+            fn read(fields: &mut $crate::reader::Fields<'_, '_>, default: Self) -> Self {
+                Self { $($field: fields.value($key).unwrap_or(default.$field),)* }
+            }
+
+            fn write(&self, map: $crate::encode::Map) -> $crate::encode::Map {
+                map$(.$put($key, $crate::ArgumentValue::write(&self.$field)))*
+            }
+        }
+    };
 }
 
-fn policy(text: Symbol) -> NodeInclusionPolicy {
-    match text.as_str() {
-        "Honor" => NodeInclusionPolicy::Honor,
-        _ => NodeInclusionPolicy::Ignore,
-    }
-}
+/// Declares a struct that stands in a field of a plugin's arguments, with its reader and its
+/// writer, from one list: each field with its type, whether it is written always (`put`) or unless
+/// it is zero or empty (`put_some`), and its key. A field that is not given is zero or empty.
+#[macro_export]
+macro_rules! argument_object {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident {
+            $($(#[$doc:meta])* $field:ident: $type:ty, $put:ident $key:literal;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Debug)]
+        $vis struct $name {
+            $($(#[$doc])* pub $field: $type,)*
+        }
 
-/// Time limit and scoring of VolumeBinding. CFG-116, CFG-117
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct VolumeBindingArgs {
-    /// Seconds that PreBind waits for volumes.
-    pub bind_timeout_seconds: i64,
-    /// Curve for scoring by storage capacity; only with StorageCapacityScoring.
-    pub shape: Option<Vec<UtilizationShapePoint>>,
-}
+        impl $crate::ArgumentValue for $name {
+            fn read(
+                reader: &mut $crate::reader::Reader,
+                node: &$crate::node::Node,
+                path: &$crate::FieldPath,
+            ) -> Self {
+                let mut fields = reader.fields(node, path);
+                let read = Self { $($field: fields.value($key).unwrap_or_default(),)* };
+                fields.finish();
+                read
+            }
 
-impl Default for VolumeBindingArgs {
-    fn default() -> Self {
-        Self { bind_timeout_seconds: 600, shape: None }
-    }
+            fn write(&self) -> $crate::node::Node {
+                $crate::encode::Map::default()
+                    $(.$put($key, $crate::ArgumentValue::write(&self.$field)))*
+                    .into()
+            }
+        }
+    };
 }

@@ -13,8 +13,8 @@ use super::path::FieldPath;
 use super::points::{ExtensionPoint, PluginDescriptor};
 use super::problem::Problem;
 use super::profile::{ProfileArgs, ResolvedProfile};
-use super::types::{Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, PluginArgs};
-use super::validation::{Findings, validate_args};
+use super::types::{Extender, KubeSchedulerConfiguration, KubeSchedulerProfile};
+use super::validation::Findings;
 
 /// The time limit of extenders whose `httpTimeout` is not set.
 const DEFAULT_EXTENDER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ pub fn profiles(
     registry: &[PluginDescriptor],
 ) -> Result<Vec<ResolvedProfile>, Problem> {
     let root = FieldPath::root().field("profiles");
-    let profiles = with_ignored_resources(document, &root)?;
+    let profiles = with_ignored_resources(document, gates, registry, &root)?;
     let mut built = Vec::new();
     for (i, profile) in profiles.iter().enumerate() {
         let name = profile.scheduler_name;
@@ -92,24 +92,33 @@ fn prefixed(mut problem: Problem, prefix: &str) -> Problem {
 /// The profiles, with the extenders' ignored resources instead of those of NodeResourcesFit.
 fn with_ignored_resources(
     document: &KubeSchedulerConfiguration,
+    gates: &FeatureGates,
+    registry: &[PluginDescriptor],
     path: &FieldPath,
 ) -> Result<Vec<KubeSchedulerProfile>, Problem> {
     let mut profiles = document.profiles.clone();
     let ignored = ignored_resources(&document.extenders);
-    if ignored.is_empty() {
+    let ignores = |plugin: &&PluginDescriptor| {
+        plugin.args.is_some_and(|args| args.default(gates).ignored_resources().is_some())
+    };
+    let Some(plugin) = registry.iter().find(ignores).filter(|_| !ignored.is_empty()) else {
         return Ok(profiles);
-    }
+    };
     for (i, profile) in profiles.iter_mut().enumerate() {
-        let config = profile.plugin_config.iter_mut().find(|c| c.name == "NodeResourcesFit");
-        match config.and_then(|config| config.args.as_mut()) {
-            Some(PluginArgs::NodeResourcesFit(args)) => args.ignored_resources = ignored.clone(),
-            _ => {
-                let message =
-                    "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config";
-                let help = "an extender has ignoredByScheduler, so every profile needs arguments \
-                            for NodeResourcesFit";
-                return Err(Problem::new(&path.index(i), message).help(help));
-            }
+        let name = plugin.name;
+        let config = profile.plugin_config.iter_mut().find(|config| config.name == name);
+        let args = config.and_then(|config| config.args.as_mut());
+        let replaced = args.and_then(|args| {
+            *args = args.with_ignored_resources(&ignored)?;
+            Some(())
+        });
+        if replaced.is_none() {
+            let message =
+                format!("couldn't build extenders: can't find {name}Args in plugin config");
+            let help = format!(
+                "an extender has ignoredByScheduler, so every profile needs arguments for {name}"
+            );
+            return Err(Problem::new(&path.index(i), message).help(help));
         }
     }
     Ok(profiles)
@@ -167,7 +176,7 @@ impl Builder<'_> {
             return Ok(());
         };
         let mut found = Findings::default();
-        validate_args(&mut found, args, &FieldPath::root(), self.gates);
+        args.validate(&mut found, &FieldPath::root(), self.gates);
         let texts: Vec<String> = found.problems.iter().map(Problem::to_string).collect();
         let text = match texts.as_slice() {
             [] => return Ok(()),
@@ -189,16 +198,21 @@ impl Builder<'_> {
                 "only one queue sort plugin required for profile with scheduler name {name:?}, \
                  but got {sorters}"
             );
-            let help = "enable PrioritySort and nothing else there";
-            return Err(Problem::new(&at(ExtensionPoint::QueueSort), message).help(help));
+            let problem = Problem::new(&at(ExtensionPoint::QueueSort), message);
+            return Err(match self.first_at(ExtensionPoint::QueueSort) {
+                Some(name) => problem.help(format!("enable {name} and nothing else there")),
+                None => problem,
+            });
         }
         if count(ExtensionPoint::Bind) == 0 {
             let message = format!(
                 "at least one bind plugin is needed for profile with scheduler name {name:?}"
             );
-            return Err(
-                Problem::new(&at(ExtensionPoint::Bind), message).help("enable DefaultBinder")
-            );
+            let problem = Problem::new(&at(ExtensionPoint::Bind), message);
+            return Err(match self.first_at(ExtensionPoint::Bind) {
+                Some(name) => problem.help(format!("enable {name}")),
+                None => problem,
+            });
         }
         if count(ExtensionPoint::PlacementGenerate) > 1 {
             let message = format!(
@@ -208,6 +222,11 @@ impl Builder<'_> {
             return Err(Problem::new(&at(ExtensionPoint::PlacementGenerate), message));
         }
         Ok(())
+    }
+
+    /// The first plugin that could run at `point`.
+    fn first_at(&self, point: ExtensionPoint) -> Option<&'static str> {
+        self.registry.iter().find(|plugin| plugin.implements(point)).map(|plugin| plugin.name)
     }
 
     fn weigh(&self, points: &mut Points, point: ExtensionPoint, what: &str) -> Result<(), Problem> {
@@ -273,14 +292,13 @@ fn check_together(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intree::PLUGINS;
 
     #[test]
     fn a_scheduler_needs_a_profile() {
         let gates = FeatureGates::default();
-        let mut document = crate::resolve(None, &gates, PLUGINS).unwrap().document;
+        let mut document = crate::defaults::document();
         document.profiles.clear();
-        let problem = profiles(&document, &gates, PLUGINS).unwrap_err();
+        let problem = profiles(&document, &gates, &[]).unwrap_err();
         assert_eq!(problem.to_string(), "profiles: at least one profile is required");
     }
 }

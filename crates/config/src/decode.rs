@@ -1,5 +1,5 @@
 //! From the text of a document to typed values, strictly: unknown and repeated
-//! fields are refused (CFG-040…046).
+//! fields are refused.
 //!
 //! Upstream: `pkg/scheduler/apis/config/scheme`,
 //! `staging/src/k8s.io/kube-scheduler/config/v1/types.go`.
@@ -11,7 +11,7 @@ use super::defaults;
 use super::features::FeatureGates;
 use super::node::{Node, Parsed, find_repeated, parse};
 use super::path::FieldPath;
-use super::points::ExtensionPoint;
+use super::points::{ExtensionPoint, PluginDescriptor};
 use super::problem::{ConfigError, Problem, Stage};
 use super::reader::{Fields, Reader};
 use super::types::{
@@ -28,14 +28,23 @@ pub struct Decoded {
     pub warnings: Vec<Problem>,
 }
 
+/// What decides on plugin arguments beside the document.
+pub(super) struct Context<'a> {
+    /// The plugins that a document may name.
+    pub plugins: &'a [PluginDescriptor],
+    /// The feature gates.
+    pub gates: &'a FeatureGates,
+}
+
 /// Decodes `text`; the problems have their places in it.
-pub fn decode(text: &str, gates: &FeatureGates) -> Result<Decoded, ConfigError> {
+pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, ConfigError> {
     let parsed = parse(text).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
     let Parsed { root, yaml, more } = parsed;
-    check_kind(&root).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
+    check_kind(&root, context.plugins)
+        .map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
     let mut reader = Reader { problems: Vec::new(), yaml };
     find_repeated(&root, &FieldPath::root(), text, &mut reader.problems);
-    let document = configuration(&mut reader, &root, gates);
+    let document = configuration(&mut reader, &root, context);
     if !reader.problems.is_empty() {
         return Err(ConfigError { stage: Stage::Decode, problems: reader.problems });
     }
@@ -44,8 +53,8 @@ pub fn decode(text: &str, gates: &FeatureGates) -> Result<Decoded, ConfigError> 
     Ok(Decoded { document, warnings: ignored.into_iter().collect() })
 }
 
-/// A document must say what it is. CFG-043
-fn check_kind(root: &Node) -> Result<(), Problem> {
+/// A document must say what it is.
+fn check_kind(root: &Node, plugins: &[PluginDescriptor]) -> Result<(), Problem> {
     let here = FieldPath::root();
     if !matches!(root, Node::Map(_) | Node::Null) {
         let message = format!("expected a map of fields, got {}", root.describe());
@@ -65,7 +74,7 @@ fn check_kind(root: &Node) -> Result<(), Problem> {
         return Err(problem.help(format!("kube-scheduler 1.36 takes {API_VERSION}")));
     }
     if kind != KIND {
-        let message = match has_args_kind(kind) {
+        let message = match has_args_kind(kind, plugins) {
             true => format!("{kind:?} holds the arguments of a plugin, not a configuration"),
             false => format!("there is no kind {kind:?} in {API_VERSION}"),
         };
@@ -93,7 +102,7 @@ pub(super) fn type_field<'n>(
 fn configuration(
     reader: &mut Reader,
     root: &Node,
-    gates: &FeatureGates,
+    context: &Context<'_>,
 ) -> KubeSchedulerConfiguration {
     let path = FieldPath::root();
     let mut f = reader.fields(root, &path);
@@ -107,7 +116,7 @@ fn configuration(
     let percentage = f.get("percentageOfNodesToScore", Reader::int32);
     let initial = f.get("podInitialBackoffSeconds", Reader::int64);
     let max = f.get("podMaxBackoffSeconds", Reader::int64);
-    let profiles = f.list("profiles", |r, node, path| profile(r, node, path, gates));
+    let profiles = f.list("profiles", |r, node, path| profile(r, node, path, context));
     let extenders = f.list("extenders", extender);
     let delay = f.or_zero("delayCacheUntilActive", Reader::boolean);
     f.finish();
@@ -175,7 +184,7 @@ fn profile(
     r: &mut Reader,
     node: &Node,
     path: &FieldPath,
-    gates: &FeatureGates,
+    context: &Context<'_>,
 ) -> (Option<Symbol>, KubeSchedulerProfile) {
     let mut f = r.fields(node, path);
     let name = f.get("schedulerName", Reader::symbol);
@@ -184,7 +193,7 @@ fn profile(
         percentage_of_nodes_to_score: f.get("percentageOfNodesToScore", Reader::int32),
         plugins: f.or_zero("plugins", plugins),
         plugin_config: f
-            .list("pluginConfig", |r, node, path| plugin_config(r, node, path, gates))
+            .list("pluginConfig", |r, node, path| plugin_config(r, node, path, context))
             .unwrap_or_default(),
     };
     f.finish();
@@ -226,13 +235,13 @@ fn plugin_config(
     r: &mut Reader,
     node: &Node,
     path: &FieldPath,
-    gates: &FeatureGates,
+    context: &Context<'_>,
 ) -> PluginConfig {
     let mut f = r.fields(node, path);
     let name = f.or_zero("name", Reader::symbol);
     let args = f.raw("args").unwrap_or(&Node::Null);
     f.finish();
-    PluginConfig { name, args: decode_args::args(r, name, args, &path.field("args"), gates) }
+    PluginConfig { name, args: decode_args::args(r, name, args, &path.field("args"), context) }
 }
 
 fn extender(r: &mut Reader, node: &Node, path: &FieldPath) -> Extender {

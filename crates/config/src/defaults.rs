@@ -8,20 +8,19 @@ use std::collections::BTreeSet;
 
 use kubestep_api::intern::Symbol;
 
-use super::args::{DynamicResourcesArgs, ResourceSpec, UtilizationShapePoint, default_resources};
-use super::decode_args::default_args;
+use super::decode::Context;
 use super::duration::Duration;
-use super::features::{Feature, FeatureGates};
 use super::merge::{default_plugin_sets, merge};
+use super::points::find_plugin;
 use super::types::{
     ClientConnectionConfiguration, DEFAULT_SCHEDULER_NAME, KubeSchedulerConfiguration,
     KubeSchedulerProfile, LeaderElectionConfiguration, PluginConfig,
 };
 
-/// Worker threads. CFG-001
+/// Worker threads.
 const PARALLELISM: i32 = 16;
 
-/// CFG-002…005
+/// How kube-scheduler elects a leader.
 pub fn leader_election() -> LeaderElectionConfiguration {
     LeaderElectionConfiguration {
         leader_elect: true,
@@ -34,7 +33,7 @@ pub fn leader_election() -> LeaderElectionConfiguration {
     }
 }
 
-/// CFG-006…010
+/// How kube-scheduler talks to the API server.
 pub fn client_connection() -> ClientConnectionConfiguration {
     ClientConnectionConfiguration {
         kubeconfig: String::new(),
@@ -63,7 +62,7 @@ pub fn document() -> KubeSchedulerConfiguration {
 }
 
 /// There is always a profile, and a single one without a name gets the default
-/// name; an empty name stays empty. CFG-016, CFG-020
+/// name; an empty name stays empty.
 pub fn name_profiles(
     mut profiles: Vec<(Option<Symbol>, KubeSchedulerProfile)>,
 ) -> Vec<KubeSchedulerProfile> {
@@ -77,66 +76,31 @@ pub fn name_profiles(
 }
 
 /// Merges the default plugins into every profile and adds missing arguments.
-pub fn complete(document: &mut KubeSchedulerConfiguration, gates: &FeatureGates) {
+pub(super) fn complete(document: &mut KubeSchedulerConfiguration, context: &Context<'_>) {
+    let default = default_plugin_sets(context);
     for profile in &mut document.profiles {
-        profile.plugins = merge(&default_plugin_sets(gates), &profile.plugins);
-        add_arguments(profile, gates);
+        profile.plugins = merge(&default, &profile.plugins);
+        add_arguments(profile, context);
     }
 }
 
-/// Arguments for the plugins enabled anywhere that have none, sorted by name. CFG-100
-fn add_arguments(profile: &mut KubeSchedulerProfile, gates: &FeatureGates) {
+/// Default arguments for the plugins enabled anywhere that are given none, sorted by name.
+fn add_arguments(profile: &mut KubeSchedulerProfile, context: &Context<'_>) {
     let configured: BTreeSet<Symbol> =
         profile.plugin_config.iter().map(|config| config.name).collect();
     let enabled: BTreeSet<Symbol> =
         profile.plugins.sets().flat_map(|set| &set.enabled).map(|plugin| plugin.name).collect();
     for name in enabled.difference(&configured) {
-        if let Some(args) = default_args(*name, gates) {
-            profile.plugin_config.push(PluginConfig { name: *name, args: Some(args) });
+        if let Some(args) = find_plugin(context.plugins, name).and_then(|plugin| plugin.args) {
+            let args = Some(args.default(context.gates));
+            profile.plugin_config.push(PluginConfig { name: *name, args });
         }
-    }
-}
-
-/// CPU and memory where no resource is given; a weight of 0 becomes 1. CFG-107, CFG-111
-pub fn resources(given: Option<Vec<ResourceSpec>>) -> Vec<ResourceSpec> {
-    let Some(mut resources) = given.filter(|resources| !resources.is_empty()) else {
-        return default_resources();
-    };
-    for resource in resources.iter_mut().filter(|resource| resource.weight == 0) {
-        resource.weight = 1;
-    }
-    resources
-}
-
-/// The more of a node's storage is used, the lower its score; only with the gate. CFG-117
-pub fn storage_shape(
-    given: Option<Vec<UtilizationShapePoint>>,
-    gates: &FeatureGates,
-) -> Option<Vec<UtilizationShapePoint>> {
-    let empty = given.as_ref().is_none_or(|shape| shape.is_empty());
-    if !empty || !gates.enabled(Feature::StorageCapacityScoring) {
-        return given;
-    }
-    let point = |utilization, score| UtilizationShapePoint { utilization, score };
-    Some(vec![point(0, 10), point(100, 0)])
-}
-
-/// Time limits exist only with their gates. CFG-118, CFG-119
-pub fn dynamic_resources(gates: &FeatureGates) -> DynamicResourcesArgs {
-    let default = DynamicResourcesArgs::default();
-    let filter = gates.enabled(Feature::DRASchedulerFilterTimeout);
-    let binding = gates.enabled(Feature::DRADeviceBindingConditions)
-        && gates.enabled(Feature::DRAResourceClaimDeviceStatus);
-    DynamicResourcesArgs {
-        filter_timeout: default.filter_timeout.filter(|_| filter),
-        binding_timeout: default.binding_timeout.filter(|_| binding),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::PluginArgs;
 
     #[test]
     fn only_a_single_profile_without_a_name_gets_one() {
@@ -148,35 +112,5 @@ mod tests {
         assert_eq!(names(vec![unnamed()]), ["default-scheduler"]);
         assert_eq!(names(vec![unnamed(), unnamed()]), ["", ""]);
         assert_eq!(names(vec![(Some(Symbol::EMPTY), unnamed().1)]), [""]);
-    }
-
-    #[test]
-    fn gates_decide_on_some_arguments() {
-        let gates = FeatureGates::default()
-            .with(Feature::DRASchedulerFilterTimeout, false)
-            .with(Feature::DRADeviceBindingConditions, false)
-            .with(Feature::StorageCapacityScoring, true);
-        let args = DynamicResourcesArgs { filter_timeout: None, binding_timeout: None };
-        assert_eq!(dynamic_resources(&gates), args);
-        assert_eq!(dynamic_resources(&FeatureGates::default()), DynamicResourcesArgs::default());
-        let shape = storage_shape(None, &gates).unwrap();
-        assert_eq!(
-            shape.iter().map(|p| (p.utilization, p.score)).collect::<Vec<_>>(),
-            [(0, 10), (100, 0)]
-        );
-        assert_eq!(storage_shape(None, &FeatureGates::default()), None);
-    }
-
-    #[test]
-    fn default_arguments_are_those_of_the_types() {
-        let gates = FeatureGates::default();
-        let default = |name: &str| default_args(Symbol::new(name), &gates);
-        assert_eq!(
-            default("NodeResourcesFit"),
-            Some(PluginArgs::NodeResourcesFit(Default::default()))
-        );
-        assert_eq!(default("VolumeBinding"), Some(PluginArgs::VolumeBinding(Default::default())));
-        assert_eq!(default("ManualPermit"), Some(PluginArgs::ManualPermit(Default::default())));
-        assert_eq!(default("ImageLocality"), None);
     }
 }

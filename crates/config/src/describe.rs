@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 
-use super::encode_args;
 use super::features::{Feature, FeatureGates};
 use super::node::Node;
 use super::points::{ExtensionPoint, PluginDescriptor};
@@ -176,7 +175,7 @@ fn extender(extender: &Extender) -> Row {
 fn arguments(text: &mut String, profile: &KubeSchedulerProfile, width: usize) {
     let mut rows = Vec::new();
     for config in &profile.plugin_config {
-        let encoded = config.args.as_ref().map(|args| encode_args::args(&config.name, args));
+        let encoded = config.args.as_ref().map(|args| args.encode(&config.name));
         let Some(Node::Map(fields)) = encoded else { continue };
         let items = fields
             .into_iter()
@@ -214,60 +213,17 @@ pub(super) fn compact(value: &Node) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intree::PLUGINS;
-    use crate::resolve;
-
-    fn resolved(body: &str) -> ResolvedConfig {
-        let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
-        let gates = FeatureGates::parse("OpportunisticBatching=false").unwrap();
-        resolve(Some(&format!("{head}{body}")), &gates, PLUGINS).unwrap()
-    }
-
-    #[test]
-    fn a_configuration_is_shown_as_it_runs() {
-        let body = "profiles:\n- percentageOfNodesToScore: 100\n  plugins:\n    \
-                    multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, \
-                    {name: DefaultBinder}, {name: NodeAffinity, weight: 2}]}\n    \
-                    score: {enabled: [{name: NodeAffinity, weight: 5}, {name: ImageLocality}]}\n  \
-                    pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [x.io/r]}}]\n\
-                    extenders: [{urlPrefix: 'http://x', filterVerb: f, bindVerb: b, ignorable: true}]\n";
-        assert_eq!(
-            config(&resolved(body), 60),
-            "  Backoff         1s, doubled up to 10s
-  Nodes searched  adaptive (50% less 1% per 125 nodes, at least 5%, at least 100 nodes)
-  Parallelism     16
-  Feature gates   OpportunisticBatching=false
-  Extender        http://x filter bind within 5s (ignorable)
-
-Profile default-scheduler
-  Nodes searched     all
-  PreEnqueue         –
-  QueueSort          PrioritySort
-  PreFilter          NodeAffinity
-  Filter             NodeAffinity
-  PostFilter         –
-  PreScore           NodeAffinity
-  Score              !NodeAffinity×5 +ImageLocality×1
-  Reserve            –
-  Permit             –
-  PreBind            –
-  Bind               DefaultBinder
-  PostBind           –
-  PlacementGenerate  –
-  PlacementScore     –
-Arguments
-  NodeResourcesFit  ignoredResources=[x.io/r]
-                    scoringStrategy={type: LeastAllocated,
-                    resources: [{name: cpu, weight: 1},
-                    {name: memory, weight: 1}]}
-  NodeAffinity      –
-"
-        );
-    }
 
     #[test]
     fn plugins_and_gates_are_listed() {
-        let text = plugins(&PLUGINS[1..3], 60);
+        let plugin =
+            |name, point, doc| PluginDescriptor { doc, ..PluginDescriptor::new(name, &[point]) };
+        let (sort, filter) = (ExtensionPoint::QueueSort, ExtensionPoint::Filter);
+        let registry = [
+            plugin("PrioritySort", sort, "orders the active queue by priority, then by time"),
+            plugin("NodeUnschedulable", filter, "keeps pods off cordoned nodes"),
+        ];
+        let text = plugins(&registry, 60);
         assert_eq!(
             text,
             "  PrioritySort       orders the active queue by priority,

@@ -1,10 +1,9 @@
 //! A document back to text, as version v1 with everything written out: what
-//! `kube-scheduler --write-config-to` shows (CFG-046).
+//! `kube-scheduler --write-config-to` shows.
 //!
 //! Upstream: the JSON tags in `staging/src/k8s.io/kube-scheduler/config/v1` and
 //! `staging/src/k8s.io/component-base/config/v1alpha1`.
 
-use super::encode_args;
 use super::node::Node;
 use super::points::ExtensionPoint;
 use super::types::{
@@ -26,16 +25,19 @@ pub fn to_json(document: &KubeSchedulerConfiguration) -> serde_json::Value {
 
 /// A map under construction, in order.
 #[derive(Default)]
-pub(super) struct Map(Vec<(String, Node)>);
+pub struct Map(Vec<(String, Node)>);
 
 impl Map {
-    pub(super) fn put(mut self, name: &str, value: impl Into<Node>) -> Map {
+    /// Appends a field.
+    #[must_use]
+    pub fn put(mut self, name: &str, value: impl Into<Node>) -> Map {
         self.0.push((name.to_owned(), value.into()));
         self
     }
 
-    /// Leaves out what upstream's `omitempty` leaves out: zero, empty, absent.
-    pub(super) fn put_some(self, name: &str, value: impl Into<Node>) -> Map {
+    /// Appends a field unless upstream's `omitempty` leaves it out: zero, empty, absent.
+    #[must_use]
+    pub fn put_some(self, name: &str, value: impl Into<Node>) -> Map {
         match value.into() {
             Node::Null | Node::Bool(false) | Node::Int(0) => self,
             Node::Text(text) if text.is_empty() => self,
@@ -167,7 +169,7 @@ fn plugin(plugin: &Plugin) -> Node {
 }
 
 fn plugin_config(config: &PluginConfig) -> Node {
-    let args = config.args.as_ref().map(|args| encode_args::args(&config.name, args));
+    let args = config.args.as_ref().map(|args| args.encode(&config.name));
     Map::default().put("name", config.name.as_str()).put("args", args).into()
 }
 

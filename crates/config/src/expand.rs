@@ -171,8 +171,19 @@ fn twice(name: Symbol, point: ExtensionPoint, path: &FieldPath) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intree::PLUGINS;
     use crate::types::PluginSet;
+
+    use ExtensionPoint::{Filter, PreFilter, Score};
+
+    const PLUGINS: &[PluginDescriptor] = &[
+        PluginDescriptor::new("NodeName", &[Filter]),
+        PluginDescriptor::new("TaintToleration", &[Filter, Score]),
+        PluginDescriptor::new("NodeAffinity", &[PreFilter, Filter, Score]),
+        PluginDescriptor::new("NodePorts", &[PreFilter, Filter]),
+        PluginDescriptor::new("NodeResourcesFit", &[PreFilter, Filter, Score]),
+        PluginDescriptor::new("VolumeZone", &[PreFilter, Filter]),
+        PluginDescriptor::new("ImageLocality", &[Score]),
+    ];
 
     fn set(enabled: &[(&str, i32)], disabled: &[&str]) -> PluginSet {
         let plugin = |name: &str, weight| Plugin { name: name.into(), weight };
@@ -197,8 +208,6 @@ mod tests {
         let show = |plugin: &ResolvedPlugin| format!("{}:{}", plugin.name, plugin.weight);
         Ok(points[point.index()].iter().map(show).collect())
     }
-
-    use ExtensionPoint::{Filter, Score};
 
     #[test]
     fn overrides_come_first_then_multi_point_then_the_rest() {

@@ -13,40 +13,42 @@
 //! - [`problem`]: the problems of a document, with line and column.
 
 pub mod args;
+mod argument_value;
 mod construct;
 mod decode;
 mod decode_args;
 mod defaults;
 pub mod describe;
 pub mod duration;
-mod encode;
-mod encode_args;
+pub mod encode;
 mod expand;
 pub mod features;
-pub mod intree;
-mod intree_args;
 mod locate;
 pub mod manual;
 mod merge;
-mod node;
+pub mod node;
 pub mod overlay;
 pub mod path;
 pub mod points;
 pub mod problem;
 pub mod profile;
-mod reader;
+pub mod reader;
 mod resolve;
 pub mod rows;
 pub mod suggest;
 pub mod types;
-mod validation;
+pub mod validation;
 mod warnings;
+pub use args::{ArgsType, Arguments, PluginArgs};
+pub use argument_value::ArgumentValue;
 pub use decode::Decoded;
 pub use encode::{to_json, to_yaml};
 pub use features::{Feature, FeatureGateError, FeatureGates};
 pub use overlay::{Overlay, Switch};
 pub use path::FieldPath;
-pub use points::{ArgumentDoc, ExtensionPoint, PluginDescriptor, PointSet};
+pub use points::{
+    ArgumentDoc, DefaultProfile, ExtensionPoint, PluginDescriptor, PointSet, find_plugin,
+};
 pub use problem::{ConfigError, Location, Problem, Stage};
 pub use profile::{Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile};
 pub use resolve::{ResolvedConfig, build, load, load_unvalidated, resolve, resolve_with};

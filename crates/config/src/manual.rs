@@ -5,13 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::decode_args::default_args;
 use super::describe::{Row, compact, row, table, words, wrapped};
-use super::encode_args;
 use super::features::FeatureGates;
-use super::intree::MANUAL_PERMIT;
 use super::node::Node;
-use super::points::{ArgumentDoc, PluginDescriptor};
+use super::points::{ArgumentDoc, DefaultProfile, PluginDescriptor};
 
 /// What the plugin does, its points, weight and arguments, and an example; wrapped at `width`
 /// columns where words allow.
@@ -28,7 +25,7 @@ pub fn text(plugin: &PluginDescriptor, gates: &FeatureGates, width: usize) -> St
     rows.extend(plugin.default_weight.map(|weight| row("Weight", [weight.to_string()])));
     rows.push(row("By default", words(&by_default(plugin, gates))));
     table(&mut text, &rows, width);
-    if !plugin.args.is_empty() {
+    if plugin.args.is_some() {
         text.push_str("\nArguments\n");
         let rows: Vec<Row> = arguments(plugin, gates).map(argument_row).collect();
         table(&mut text, &rows, width);
@@ -67,105 +64,34 @@ pub fn json(plugin: &PluginDescriptor, gates: &FeatureGates) -> Value {
         "example": plugin.example,
         "points": points,
         "defaultWeight": plugin.default_weight,
-        "enabledByDefault": is_default(plugin, gates),
-        "featureGate": plugin.gate.map(|gate| gate.name()),
-        "partOfKubernetes": plugin.name != MANUAL_PERMIT,
+        "enabledByDefault": plugin.is_default(gates),
+        "featureGate": plugin.gate().map(|gate| gate.name()),
+        // Every plugin of kube-scheduler is in its default profile, if only behind a gate.
+        "partOfKubernetes": plugin.default_profile != DefaultProfile::Absent,
         "registersEvents": plugin.registers_events,
         "signsPods": plugin.signs,
-        "argsKind": plugin.args_kind,
+        "argsKind": plugin.args.map(|args| args.kind),
         "args": arguments(plugin, gates).map(argument).collect::<Vec<_>>(),
     })
 }
 
-/// Whether the plugin is in the default profile under these gates.
-fn is_default(plugin: &PluginDescriptor, gates: &FeatureGates) -> bool {
-    super::intree::default_plugins(gates).iter().any(|other| other.name == plugin.name)
-}
-
 fn by_default(plugin: &PluginDescriptor, gates: &FeatureGates) -> String {
-    let state = if is_default(plugin, gates) { "enabled" } else { "not enabled" };
-    match plugin.gate {
+    let state = if plugin.is_default(gates) { "enabled" } else { "not enabled" };
+    match plugin.gate() {
         Some(gate) => format!("{state}: by the feature gate {gate}"),
         None => state.to_owned(),
     }
 }
 
-/// The arguments with their defaults; `None` without a default.
-fn arguments<'a>(
-    plugin: &'a PluginDescriptor,
+/// The arguments with their defaults; `None` where nothing is set.
+fn arguments(
+    plugin: &PluginDescriptor,
     gates: &FeatureGates,
-) -> impl Iterator<Item = (&'a ArgumentDoc, Option<Node>)> {
-    let defaults = default_args(plugin.name.into(), gates);
-    let defaults = defaults.map(|args| encode_args::args(plugin.name, &args));
-    plugin.args.iter().map(move |argument| {
+) -> impl Iterator<Item = (&'static ArgumentDoc, Option<Node>)> {
+    let defaults = plugin.args.map(|args| args.default(gates).encode(plugin.name));
+    let docs = plugin.args.map_or(&[][..], |args| args.docs);
+    docs.iter().map(move |argument| {
         let default = defaults.as_ref().and_then(|fields| fields.get(argument.name));
         (argument, default.cloned())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::intree::{PLUGINS, find};
-
-    /// The described arguments are exactly those in the encoding of empty arguments.
-    #[test]
-    fn every_argument_is_described() {
-        let gates = FeatureGates::parse("StorageCapacityScoring=true").unwrap();
-        for plugin in PLUGINS {
-            let defaults = default_args(plugin.name.into(), &gates);
-            let encoded = defaults.map(|args| encode_args::args(plugin.name, &args));
-            let Some(Node::Map(fields)) = encoded else {
-                assert!(plugin.args.is_empty(), "{}", plugin.name);
-                continue;
-            };
-            let of_type = ["apiVersion", "kind"];
-            for (name, _) in fields.iter().filter(|(name, _)| !of_type.contains(&name.as_str())) {
-                let known = plugin.args.iter().any(|argument| argument.name == name);
-                assert!(known, "{}: {name}", plugin.name);
-            }
-            for argument in plugin.args {
-                let text = format!("{{{}: {{}}}}", argument.name);
-                let node = crate::node::parse(&text).unwrap().root;
-                let mut reader = crate::reader::Reader { problems: vec![], yaml: true };
-                let path = crate::FieldPath::root();
-                let name = plugin.name.into();
-                crate::decode_args::args(&mut reader, name, &node, &path, &gates);
-                let told = format!("{:?}", reader.problems);
-                assert!(!told.contains("unknown field"), "{}: {told}", argument.name);
-            }
-        }
-    }
-
-    #[test]
-    fn a_plugin_is_told_whole() {
-        let plugin = find("InterPodAffinity").unwrap();
-        assert_eq!(
-            text(plugin, &FeatureGates::default(), 72),
-            "InterPodAffinity: pods that attract or repel other pods
-
-Required affinity and anti-affinity, of the pod and of the pods already
-placed, refuse nodes; preferred terms score, and so do the required
-affinity terms of placed pods with hardPodAffinityWeight.
-
-For example: Required anti-affinity to its own label over
-kubernetes.io/hostname: each replica gets a node for itself, and one
-replica more than nodes stays pending.
-
-  Runs at     PreFilter Filter PreScore Score
-  Weight      2
-  By default  enabled
-
-Arguments
-  hardPodAffinityWeight               0 to 100; default: 1. Weight with
-                                      which required affinity terms of
-                                      pods already placed attract the
-                                      new pod.
-  ignorePreferredTermsOfExistingPods  true or false; default: false.
-                                      Leaves preferred terms of pods
-                                      already placed out of the score,
-                                      which is faster.
-"
-        );
-    }
 }

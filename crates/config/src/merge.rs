@@ -4,15 +4,16 @@
 
 use kubestep_api::intern::Symbol;
 
-use super::features::FeatureGates;
-use super::intree::default_plugins;
+use super::decode::Context;
 use super::points::ExtensionPoint;
 use super::types::{Plugin, PluginSet, Plugins};
 
-/// The default sets: every default plugin is enabled through MultiPoint.
-pub fn default_plugin_sets(gates: &FeatureGates) -> Plugins {
+/// The default sets: MultiPoint enables the plugins of the default profile, in the order of the
+/// registry.
+pub(super) fn default_plugin_sets(context: &Context<'_>) -> Plugins {
     let mut plugins = Plugins::default();
-    let enabled = default_plugins(gates).into_iter().map(|plugin| Plugin {
+    let default = context.plugins.iter().filter(|plugin| plugin.is_default(context.gates));
+    let enabled = default.map(|plugin| Plugin {
         name: Symbol::new(plugin.name),
         weight: plugin.default_weight.unwrap_or_default(),
     });

@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-use super::features::Feature;
+use super::args::ArgsType;
+use super::features::{Feature, FeatureGates};
 
 /// A point of the scheduling framework at which plugins run.
 ///
@@ -190,18 +191,27 @@ pub struct PluginDescriptor {
     pub registers_events: bool,
     /// Whether it takes part in pod signatures (upstream's SignPlugin).
     pub signs: bool,
-    /// Its argument kind, if it takes arguments: `NodeResourcesFitArgs`.
-    pub args_kind: Option<&'static str>,
-    /// The gate that adds it to the default profile; `None` if it is always there.
-    pub gate: Option<Feature>,
-    /// What it does, in one line.
+    /// The type of its arguments, if it takes some.
+    pub args: Option<ArgsType>,
+    /// Whether the default profile has it.
+    pub default_profile: DefaultProfile,
+    /// What it does, in one line without a full stop.
     pub doc: &'static str,
     /// What it does, in a paragraph.
     pub long_doc: &'static str,
     /// An example of its decision, in a sentence or two.
     pub example: &'static str,
-    /// Its arguments, in the order in which a configuration is encoded.
-    pub args: &'static [ArgumentDoc],
+}
+
+/// Whether the default profile, which is what a document gets that names no plugins, has a plugin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DefaultProfile {
+    /// Only a document that names it enables it.
+    Absent,
+    /// It is in the default profile.
+    Present,
+    /// It is in the default profile while the gate is on.
+    Gated(Feature),
 }
 
 /// The documentation of one argument of a plugin.
@@ -225,12 +235,11 @@ impl PluginDescriptor {
             default_weight: None,
             registers_events: true,
             signs: true,
-            args_kind: None,
-            gate: None,
+            args: None,
+            default_profile: DefaultProfile::Absent,
             doc: "",
             long_doc: "",
             example: "",
-            args: &[],
         }
     }
 
@@ -238,6 +247,31 @@ impl PluginDescriptor {
     pub const fn implements(&self, point: ExtensionPoint) -> bool {
         self.points.contains(point)
     }
+
+    /// Whether the plugin is in the default profile under `gates`.
+    pub fn is_default(&self, gates: &FeatureGates) -> bool {
+        match self.default_profile {
+            DefaultProfile::Absent => false,
+            DefaultProfile::Present => true,
+            DefaultProfile::Gated(gate) => gates.enabled(gate),
+        }
+    }
+
+    /// The gate that puts the plugin into the default profile.
+    pub fn gate(&self) -> Option<Feature> {
+        match self.default_profile {
+            DefaultProfile::Gated(gate) => Some(gate),
+            _ => None,
+        }
+    }
+}
+
+/// The plugin of that name.
+pub fn find_plugin<'a>(
+    plugins: &'a [PluginDescriptor],
+    name: &str,
+) -> Option<&'a PluginDescriptor> {
+    plugins.iter().find(|plugin| plugin.name == name)
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! A profile as the engine runs it: the plugins of each extension point in order, with weights,
 //! and the arguments of every plugin.
 
+use std::collections::BTreeMap;
+
 use kubestep_api::intern::Symbol;
 
+use super::args::{Arguments, PluginArgs};
 use super::points::ExtensionPoint;
-use super::types::{
-    DefaultPreemptionArgs, DynamicResourcesArgs, InterPodAffinityArgs, ManualPermitArgs,
-    NodeAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,
-    PodTopologySpreadArgs, VolumeBindingArgs,
-};
 
 /// A profile after defaulting, validation and expansion.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -55,51 +53,35 @@ pub enum Origin {
     Override,
 }
 
-/// The arguments of all plugins of a profile; defaults if they are not configured.
+/// The arguments of the plugins of a profile.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ProfileArgs {
-    /// For DefaultPreemption.
-    pub default_preemption: DefaultPreemptionArgs,
-    /// For DynamicResources.
-    pub dynamic_resources: DynamicResourcesArgs,
-    /// For InterPodAffinity.
-    pub inter_pod_affinity: InterPodAffinityArgs,
-    /// For ManualPermit.
-    pub manual_permit: ManualPermitArgs,
-    /// For NodeAffinity.
-    pub node_affinity: NodeAffinityArgs,
-    /// For NodeResourcesBalancedAllocation.
-    pub node_resources_balanced_allocation: NodeResourcesBalancedAllocationArgs,
-    /// For NodeResourcesFit. As upstream, the resources that extenders mark `ignoredByScheduler`
-    /// replace its ignored resources.
-    pub node_resources_fit: NodeResourcesFitArgs,
-    /// For PodTopologySpread.
-    pub pod_topology_spread: PodTopologySpreadArgs,
-    /// For VolumeBinding.
-    pub volume_binding: VolumeBindingArgs,
-    /// For plugins whose argument kind is unknown.
-    pub raw: Vec<(Symbol, serde_json::Value)>,
-    /// The plugins that run in the profile, but not at Filter, so that later points lack the state
-    /// that Filter stores.
+    plugins: BTreeMap<Symbol, PluginArgs>,
+    /// The plugins that the profile runs, but not at Filter: what Filter would have found out is
+    /// not known to them later.
     pub without_filter: Vec<Symbol>,
 }
 
 impl ProfileArgs {
-    /// Stores the arguments of the plugin `name`.
-    pub fn set(&mut self, name: Symbol, args: PluginArgs) {
-        match args {
-            PluginArgs::DefaultPreemption(args) => self.default_preemption = args,
-            PluginArgs::DynamicResources(args) => self.dynamic_resources = args,
-            PluginArgs::InterPodAffinity(args) => self.inter_pod_affinity = args,
-            PluginArgs::ManualPermit(args) => self.manual_permit = args,
-            PluginArgs::NodeAffinity(args) => self.node_affinity = args,
-            PluginArgs::NodeResourcesBalancedAllocation(args) => {
-                self.node_resources_balanced_allocation = args;
-            }
-            PluginArgs::NodeResourcesFit(args) => self.node_resources_fit = args,
-            PluginArgs::PodTopologySpread(args) => self.pod_topology_spread = args,
-            PluginArgs::VolumeBinding(args) => self.volume_binding = args,
-            PluginArgs::Raw(args) => self.raw.push((name, args)),
-        }
+    /// The arguments of the plugin that takes an `A`; the defaults if the profile has none.
+    pub fn of<A: Arguments>(&self) -> A {
+        self.get(A::PLUGIN.into()).and_then(PluginArgs::get::<A>).cloned().unwrap_or_default()
+    }
+
+    /// The arguments of `plugin`, if the profile has some.
+    pub fn get(&self, plugin: Symbol) -> Option<&PluginArgs> {
+        self.plugins.get(&plugin)
+    }
+
+    /// Stores the arguments of `plugin`.
+    pub fn set(&mut self, plugin: Symbol, args: PluginArgs) {
+        self.plugins.insert(plugin, args);
+    }
+
+    /// The same with these arguments for the plugin that takes an `A`.
+    #[must_use]
+    pub fn with<A: Arguments>(mut self, args: A) -> ProfileArgs {
+        self.set(A::PLUGIN.into(), PluginArgs::new(args));
+        self
     }
 }

@@ -6,6 +6,7 @@
 
 use kubestep_api::intern::Symbol;
 
+use super::argument_value::ArgumentValue;
 use super::duration::Duration;
 use super::node::Node;
 use super::path::FieldPath;
@@ -205,7 +206,12 @@ impl<'n> Fields<'_, 'n> {
         self.get(name, read).unwrap_or_default()
     }
 
-    /// Reads a field with a list; `None` if it is missing or `null`.
+    /// Reads a field of any type; `None` where it is absent or `null`.
+    pub fn value<T: ArgumentValue>(&mut self, name: &'static str) -> Option<T> {
+        self.get(name, T::read)
+    }
+
+    /// Reads a list of things; `None` where the field is absent or `null`.
     pub fn list<T>(
         &mut self,
         name: &'static str,

@@ -1,14 +1,14 @@
 //! Resolves a document into what the engine runs: decode, default, validate, build.
 
 use super::construct;
-use super::decode::{Decoded, decode};
+use super::decode::{Context, Decoded, decode};
 use super::defaults::{complete, document};
 use super::features::FeatureGates;
 use super::overlay::Overlay;
 use super::points::PluginDescriptor;
 use super::problem::{ConfigError, Problem, Stage};
 use super::profile::ResolvedProfile;
-use super::types::{Extender, KubeSchedulerConfiguration, PluginArgs};
+use super::types::{Extender, KubeSchedulerConfiguration};
 use super::validation::validate;
 use super::warnings;
 
@@ -17,11 +17,13 @@ use super::warnings;
 pub struct ResolvedConfig {
     /// The document with all defaults.
     pub document: KubeSchedulerConfiguration,
-    /// The feature gates it was resolved with.
+    /// The plugins that it could name.
+    pub plugins: Vec<PluginDescriptor>,
+    /// The feature gates it was resolved under.
     pub features: FeatureGates,
-    /// The profiles, in the order of the document. As upstream, the first one sorts the queue.
+    /// The profiles, in the order of the document; the first one's order is the queue's.
     pub profiles: Vec<ResolvedProfile>,
-    /// The extenders in the order of their calls, with time limits.
+    /// The extenders in the order they are asked, time limits filled in.
     pub extenders: Vec<Extender>,
     /// Backoff after the first failed attempt, in seconds.
     pub pod_initial_backoff_seconds: i64,
@@ -55,9 +57,7 @@ impl ResolvedConfig {
                 .retain(|config| config.args.is_some() && built.instances.contains(&config.name));
             configs.sort_by_key(|config| config.name);
             for config in configs {
-                if let Some(PluginArgs::NodeResourcesFit(args)) = &mut config.args {
-                    *args = built.args.node_resources_fit.clone();
-                }
+                config.args = built.args.get(config.name).cloned();
             }
         }
         construct::set_time_limits(&mut document.extenders);
@@ -83,7 +83,7 @@ pub fn resolve_with(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<ResolvedConfig, ConfigError> {
-    let mut decoded = load(text, features)?;
+    let mut decoded = load(text, features, registry)?;
     for overlay in &overlays {
         let changed = overlay.apply(&mut decoded.document, registry);
         changed.map_err(|problem| ConfigError::one(Stage::Validate, problem))?;
@@ -112,8 +112,12 @@ fn check(
 }
 
 /// The first three steps: the document in `text` with all defaults, validated.
-pub fn load(text: Option<&str>, features: &FeatureGates) -> Result<Decoded, ConfigError> {
-    let decoded = load_unvalidated(text, features)?;
+pub fn load(
+    text: Option<&str>,
+    features: &FeatureGates,
+    registry: &[PluginDescriptor],
+) -> Result<Decoded, ConfigError> {
+    let decoded = load_unvalidated(text, features, registry)?;
     check(&decoded.document, features).map_err(|error| error.located(text))?;
     Ok(decoded)
 }
@@ -123,12 +127,14 @@ pub fn load(text: Option<&str>, features: &FeatureGates) -> Result<Decoded, Conf
 pub fn load_unvalidated(
     text: Option<&str>,
     features: &FeatureGates,
+    registry: &[PluginDescriptor],
 ) -> Result<Decoded, ConfigError> {
+    let context = Context { plugins: registry, gates: features };
     let mut decoded = match text {
-        Some(text) => decode(text, features).map_err(|error| error.located(Some(text)))?,
+        Some(text) => decode(text, &context).map_err(|error| error.located(Some(text)))?,
         None => Decoded { document: document(), warnings: Vec::new() },
     };
-    complete(&mut decoded.document, features);
+    complete(&mut decoded.document, &context);
     Ok(decoded)
 }
 
@@ -142,6 +148,7 @@ pub fn build(
         .and_then(|()| construct::profiles(&document, features, registry))
         .map_err(|problem| ConfigError::one(Stage::Build, problem))?;
     Ok(ResolvedConfig {
+        plugins: registry.to_vec(),
         features: *features,
         profiles,
         extenders: construct::effective_extenders(&document.extenders),
@@ -155,6 +162,3 @@ pub fn build(
         overlays: Vec::new(),
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,13 +4,10 @@
 //! The defaults come from resolving an empty document under the same gates, so no second list of
 //! defaults can differ from the first.
 
-use super::decode_args::default_args;
 use super::describe::{compact, percentage};
-use super::encode_args;
 use super::features::{Feature, FeatureGates};
-use super::intree::{self, PLUGINS};
 use super::node::Node;
-use super::points::{ExtensionPoint, PluginDescriptor};
+use super::points::{ArgumentDoc, ExtensionPoint, PluginDescriptor, find_plugin};
 use super::profile::{ResolvedPlugin, ResolvedProfile};
 use super::resolve::{ResolvedConfig, resolve};
 use super::types::{Extender, KubeSchedulerProfile, PluginConfig};
@@ -24,12 +21,12 @@ pub enum About {
     Setting,
     /// An extension point of a profile.
     Point(ExtensionPoint),
-    /// A plugin at the extension point of the row above.
-    Plugin(&'static PluginDescriptor),
-    /// A plugin that is not in kubestep's registry.
+    /// A plugin at the point above.
+    Plugin(PluginDescriptor),
+    /// A plugin that is not registered.
     OtherPlugin,
     /// An argument of a plugin.
-    Argument(&'static PluginDescriptor),
+    Argument(PluginDescriptor),
     /// A feature gate.
     Gate(Feature),
     /// An extender, or one of its settings.
@@ -66,8 +63,9 @@ impl Row {
 
 /// All rows: settings, profiles with their plugins and arguments, extenders, gates.
 pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
-    // An empty document always resolves. If it did not, no row would count as changed.
-    let default = resolve(None, &config.features, PLUGINS).unwrap_or_else(|_| config.clone());
+    // An empty document always resolves; should it not, nothing counts as changed.
+    let default =
+        resolve(None, &config.features, &config.plugins).unwrap_or_else(|_| config.clone());
     let mut rows = vec![Row::heading("Scheduler")];
     rows.extend(settings(config, &default));
     rows.extend(config.warnings.iter().map(|warning| {
@@ -76,11 +74,11 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
     }));
     for (at, profile) in config.profiles.iter().enumerate() {
         rows.push(Row::heading(&format!("Profile {}", profile.scheduler_name)));
-        rows.extend(profile_rows(profile, default.profiles.first()));
-        // A profile that was added for another scheduler's name is not in the document.
+        rows.extend(profile_rows(profile, default.profiles.first(), &config.plugins));
+        // A profile that only serves another scheduler's name has no document of its own.
         if let Some(document) = config.document.profiles.get(at) {
             rows.push(Row::heading(&format!("Arguments in {}", profile.scheduler_name)));
-            rows.extend(arguments(document, profile, &config.features));
+            rows.extend(arguments(document, profile, config));
         }
     }
     rows.push(Row::heading("Extenders"));
@@ -127,7 +125,11 @@ fn settings(config: &ResolvedConfig, default: &ResolvedConfig) -> Vec<Row> {
     ]
 }
 
-fn profile_rows(profile: &ResolvedProfile, default: Option<&ResolvedProfile>) -> Vec<Row> {
+fn profile_rows(
+    profile: &ResolvedProfile,
+    default: Option<&ResolvedProfile>,
+    registry: &[PluginDescriptor],
+) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(own) = profile.percentage_of_nodes_to_score {
         let doc = format!("Of this profile alone: {}.", percentage(own));
@@ -141,7 +143,7 @@ fn profile_rows(profile: &ResolvedProfile, default: Option<&ResolvedProfile>) ->
     }
     for point in ExtensionPoint::ALL {
         let usual = default.map(|default| default.at(point)).unwrap_or_default();
-        rows.extend(point_rows(point, profile.at(point), usual));
+        rows.extend(point_rows(point, profile.at(point), usual, registry));
     }
     rows
 }
@@ -151,6 +153,7 @@ fn point_rows(
     point: ExtensionPoint,
     plugins: &[ResolvedPlugin],
     usual: &[ResolvedPlugin],
+    registry: &[PluginDescriptor],
 ) -> Vec<Row> {
     let names = |list: &[ResolvedPlugin]| list.iter().map(|p| p.name).collect::<Vec<_>>();
     let count = match plugins.len() {
@@ -167,16 +170,16 @@ fn point_rows(
             true => format!("weight {}", plugin.weight),
             false => "on".to_owned(),
         };
-        rows.push(plugin_row(&plugin.name, value, changed));
+        rows.push(plugin_row(registry, &plugin.name, value, changed));
     }
     let gone = usual.iter().filter(|p| !plugins.iter().any(|here| here.name == p.name));
-    rows.extend(gone.map(|plugin| plugin_row(&plugin.name, "off".to_owned(), true)));
+    rows.extend(gone.map(|plugin| plugin_row(registry, &plugin.name, "off".to_owned(), true)));
     rows
 }
 
-fn plugin_row(name: &str, value: String, changed: bool) -> Row {
-    let known = intree::find(name);
-    let about = known.map_or(About::OtherPlugin, About::Plugin);
+fn plugin_row(registry: &[PluginDescriptor], name: &str, value: String, changed: bool) -> Row {
+    let known = find_plugin(registry, name);
+    let about = known.map_or(About::OtherPlugin, |plugin| About::Plugin(*plugin));
     Row::new(about, name, value, changed, known.map_or("", |plugin| plugin.doc))
 }
 
@@ -184,24 +187,24 @@ fn plugin_row(name: &str, value: String, changed: bool) -> Row {
 fn arguments(
     document: &KubeSchedulerProfile,
     profile: &ResolvedProfile,
-    gates: &FeatureGates,
+    config: &ResolvedConfig,
 ) -> Vec<Row> {
     let built = document.plugin_config.iter();
     let mut built: Vec<_> = built.filter(|c| profile.instances.contains(&c.name)).collect();
     built.sort_by_key(|config| config.name);
-    built.into_iter().flat_map(|config| arguments_of(config, gates)).collect()
+    built.into_iter().flat_map(|own| arguments_of(own, config)).collect()
 }
 
-fn arguments_of(config: &PluginConfig, gates: &FeatureGates) -> Vec<Row> {
-    let Some(plugin) = intree::find(&config.name) else { return Vec::new() };
-    let encode = |args| encode_args::args(&config.name, &args);
-    let given = config.args.clone().map(encode);
-    let usual = default_args(config.name, gates).map(encode);
+fn arguments_of(own: &PluginConfig, config: &ResolvedConfig) -> Vec<Row> {
+    let Some(plugin) = find_plugin(&config.plugins, &own.name) else { return Vec::new() };
+    let Some(args) = plugin.args else { return Vec::new() };
+    let given = own.args.as_ref().map(|args| args.encode(&own.name));
+    let usual = Some(args.default(&config.features).encode(&own.name));
     let show = |fields: &Option<Node>, name: &str| match fields {
         Some(fields) => fields.get(name).map_or_else(|| "not set".to_owned(), compact),
         None => "not set".to_owned(),
     };
-    let row = |argument: &super::points::ArgumentDoc| {
+    let row = |argument: &ArgumentDoc| {
         let (value, default) = (show(&given, argument.name), show(&usual, argument.name));
         let name = format!("{}.{}", plugin.name, argument.name);
         let changed = value != default;
@@ -209,9 +212,9 @@ fn arguments_of(config: &PluginConfig, gates: &FeatureGates) -> Vec<Row> {
             true => format!("{} By default {default}.", argument.doc),
             false => argument.doc.to_owned(),
         };
-        Row::new(About::Argument(plugin), &name, value, changed, &doc)
+        Row::new(About::Argument(*plugin), &name, value, changed, &doc)
     };
-    plugin.args.iter().map(row).collect()
+    args.docs.iter().map(row).collect()
 }
 
 fn extender(extender: &Extender) -> Vec<Row> {
@@ -245,55 +248,4 @@ fn gate(feature: Feature, gates: FeatureGates) -> Row {
     let value = if on { "on" } else { "off" };
     let changed = on != feature.default();
     Row::new(About::Gate(feature), feature.name(), value, changed, feature.effect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(body: &str, gates: &str) -> Vec<Row> {
-        let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
-        let gates = FeatureGates::parse(gates).unwrap();
-        rows(&resolve(Some(&format!("{head}{body}")), &gates, PLUGINS).unwrap())
-    }
-
-    fn changed(rows: &[Row]) -> Vec<String> {
-        let changed = rows.iter().filter(|row| row.changed == Some(true));
-        changed.map(|row| format!("{} {}", row.name, row.value)).collect()
-    }
-
-    #[test]
-    fn the_default_configuration_changes_nothing() {
-        let rows = of("", "");
-        assert_eq!(changed(&rows), Vec::<String>::new());
-        let gates = rows.iter().filter(|row| matches!(row.about, About::Gate(_))).count();
-        assert_eq!(gates, Feature::all().count());
-        let at = |name: &str| rows.iter().position(|row| row.name == name).unwrap();
-        assert_eq!(rows[at("Score") + 1].value, "weight 3");
-        assert!(rows.iter().any(|row| row.name == "DefaultPreemption.minCandidateNodesAbsolute"));
-    }
-
-    #[test]
-    fn what_differs_is_marked_with_the_default_beside_it() {
-        let body = "podMaxBackoffSeconds: 60\nprofiles:\n- plugins:\n    \
-                    filter: {disabled: [{name: NodeName}]}\n    \
-                    score: {enabled: [{name: ImageLocality, weight: 7}], \
-                    disabled: [{name: ImageLocality}]}\n  \
-                    pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 9}}]\n\
-                    extenders: [{urlPrefix: 'http://x', filterVerb: f, ignorable: true}]\n";
-        let rows = of(body, "OpportunisticBatching=false");
-        let changed = changed(&rows);
-        for expected in [
-            "podMaxBackoffSeconds 60s",
-            "NodeName off",
-            "ImageLocality weight 7",
-            "InterPodAffinity.hardPodAffinityWeight 9",
-            "http://x filter",
-            "OpportunisticBatching off",
-        ] {
-            assert!(changed.iter().any(|row| row == expected), "{expected}: {changed:?}");
-        }
-        let weight = rows.iter().find(|row| row.value == "9").unwrap();
-        assert!(weight.doc.ends_with("By default 1."), "{}", weight.doc);
-    }
 }

@@ -7,12 +7,7 @@
 
 use kubestep_api::intern::Symbol;
 
-pub use super::args::{
-    DefaultConstraint, DefaultPreemptionArgs, DynamicResourcesArgs, InterPodAffinityArgs,
-    ManualPermitArgs, NodeAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs,
-    PluginArgs, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy, UtilizationShapePoint,
-    VolumeBindingArgs,
-};
+use super::args::PluginArgs;
 use super::duration::Duration;
 use super::points::ExtensionPoint;
 

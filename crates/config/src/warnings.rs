@@ -2,15 +2,12 @@
 //! they seem to have.
 
 use super::construct::ignored_resources;
-use super::decode_args::default_args;
 use super::features::FeatureGates;
 use super::path::FieldPath;
-use super::points::{ExtensionPoint, PluginDescriptor};
+use super::points::{ExtensionPoint, PluginDescriptor, find_plugin};
 use super::problem::Problem;
 use super::suggest::closest;
-use super::types::{
-    KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, PluginArgs, PluginSet,
-};
+use super::types::{KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, PluginSet};
 
 /// All warnings about `document`, profile by profile.
 pub fn find(document: &KubeSchedulerConfiguration, registry: &[PluginDescriptor]) -> Vec<Problem> {
@@ -30,7 +27,7 @@ pub fn find(document: &KubeSchedulerConfiguration, registry: &[PluginDescriptor]
             disabled(&mut warnings, set, &path, |name| runs_at(name, point, registry));
             weights(&mut warnings, set, point, &path);
         }
-        unused_arguments(&mut warnings, profile, &path);
+        unused_arguments(&mut warnings, profile, registry, &path);
     }
     overwritten_ignored_resources(&mut warnings, document);
     warnings
@@ -80,11 +77,16 @@ fn weights(warnings: &mut Vec<Problem>, set: &PluginSet, point: ExtensionPoint, 
     }
 }
 
-/// Arguments for a plugin that is not enabled. Arguments equal to the defaults are not reported,
-/// as defaulting may have added them.
-fn unused_arguments(warnings: &mut Vec<Problem>, profile: &KubeSchedulerProfile, path: &FieldPath) {
+/// Arguments for a plugin that is not enabled. Those that are the default cannot be told from ours.
+fn unused_arguments(
+    warnings: &mut Vec<Problem>,
+    profile: &KubeSchedulerProfile,
+    registry: &[PluginDescriptor],
+    path: &FieldPath,
+) {
     for (i, config) in profile.plugin_config.iter().enumerate() {
-        let default = default_args(config.name, &FeatureGates::default());
+        let args = find_plugin(registry, &config.name).and_then(|plugin| plugin.args);
+        let default = args.map(|args| args.default(&FeatureGates::default()));
         if !profile.plugins.needs(&config.name) && config.args != default {
             let message = format!("arguments for {}, which is not enabled", config.name);
             warnings.push(Problem::new(&path.field("pluginConfig").index(i), message));
@@ -102,9 +104,8 @@ fn overwritten_ignored_resources(
     }
     for (i, profile) in document.profiles.iter().enumerate() {
         for (j, config) in profile.plugin_config.iter().enumerate() {
-            let own = matches!(&config.args, Some(PluginArgs::NodeResourcesFit(args))
-                if !args.ignored_resources.is_empty());
-            if own {
+            let own = config.args.as_ref().and_then(|args| args.ignored_resources());
+            if own.is_some_and(|own| !own.is_empty()) {
                 let path = FieldPath::root().field("profiles").index(i);
                 let path = path.field("pluginConfig").index(j).field("args");
                 let message = "ignoredResources is replaced by the resources that extenders mark \

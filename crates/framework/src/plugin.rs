@@ -274,7 +274,13 @@ pub trait Plugin: Send + Sync {
         PostFilterAnswer::default()
     }
 
-    /// PreScore: precomputes for scoring `nodes`, or Skip.
+    /// Of a plugin that preempts at PostFilter: the number of candidates among `nodes` nodes with
+    /// which its search ends. `None`: it does not preempt.
+    fn preemption_candidates(&self, _nodes: usize) -> Option<usize> {
+        None
+    }
+
+    /// PreScore: prepare for scoring `nodes`, or Skip.
     fn pre_score(
         &self,
         _cx: &CycleContext<'_>,

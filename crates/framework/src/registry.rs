@@ -9,16 +9,48 @@ use crate::plugin::Plugin;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 
-/// Builds a plugin from its arguments. The error text is upstream's.
-pub type Factory = fn(&ProfileArgs, &FeatureGates) -> Result<Arc<dyn Plugin>, String>;
+/// Why there is no such plugin.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PluginError {
+    /// Another plugin of that name is registered.
+    #[error("a plugin named {0} already exists")]
+    NameTaken(&'static str),
+    /// No plugin of that name is registered.
+    #[error("plugin {0:?} is not registered")]
+    NotRegistered(Symbol),
+    /// The plugin refuses its arguments, in upstream's words.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<String> for PluginError {
+    fn from(reason: String) -> PluginError {
+        PluginError::Refused(reason)
+    }
+}
+
+/// What a factory returns.
+pub type Built = Result<Arc<dyn Plugin>, PluginError>;
+
+/// Builds a plugin from the arguments of a profile.
+pub type Factory = dyn Fn(&ProfileArgs, &FeatureGates) -> Built + Send + Sync;
 
 /// A plugin in the registry.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Entry {
     /// What configuration and documentation need to know.
     pub descriptor: PluginDescriptor,
-    /// The function that builds it.
-    pub factory: Factory,
+    factory: Arc<Factory>,
+}
+
+impl Entry {
+    /// A plugin that `factory` builds, once for each profile that runs it.
+    pub fn new(
+        descriptor: PluginDescriptor,
+        factory: impl Fn(&ProfileArgs, &FeatureGates) -> Built + Send + Sync + 'static,
+    ) -> Entry {
+        Entry { descriptor, factory: Arc::new(factory) }
+    }
 }
 
 /// Plugins by name, in the order registered.
@@ -31,11 +63,11 @@ impl Registry {
     /// Adds a plugin.
     ///
     /// # Errors
-    /// A plugin of that name is already registered.
-    pub fn register(&mut self, entry: Entry) -> Result<(), String> {
+    /// [`PluginError::NameTaken`].
+    pub fn register(&mut self, entry: Entry) -> Result<(), PluginError> {
         let name = entry.descriptor.name;
         if self.entries.iter().any(|other| other.descriptor.name == name) {
-            return Err(format!("a plugin named {name} already exists"));
+            return Err(PluginError::NameTaken(name));
         }
         self.entries.push(entry);
         Ok(())
@@ -44,8 +76,8 @@ impl Registry {
     /// A registry of these plugins.
     ///
     /// # Errors
-    /// Two have the same name.
-    pub fn of(entries: impl IntoIterator<Item = Entry>) -> Result<Registry, String> {
+    /// [`PluginError::NameTaken`].
+    pub fn of(entries: impl IntoIterator<Item = Entry>) -> Result<Registry, PluginError> {
         let mut registry = Registry::default();
         entries.into_iter().try_for_each(|entry| registry.register(entry))?;
         Ok(registry)
@@ -59,15 +91,10 @@ impl Registry {
     /// Builds a plugin.
     ///
     /// # Errors
-    /// It is not registered, or it rejects its arguments.
-    pub fn build(
-        &self,
-        name: Symbol,
-        args: &ProfileArgs,
-        features: &FeatureGates,
-    ) -> Result<Arc<dyn Plugin>, String> {
+    /// [`PluginError::NotRegistered`], or [`PluginError::Refused`] by the factory.
+    pub fn build(&self, name: Symbol, args: &ProfileArgs, features: &FeatureGates) -> Built {
         let entry = self.entries.iter().find(|entry| name == entry.descriptor.name);
-        let entry = entry.ok_or_else(|| format!("plugin {name:?} is not registered"))?;
+        let entry = entry.ok_or(PluginError::NotRegistered(name))?;
         (entry.factory)(args, features)
     }
 }

@@ -6,13 +6,27 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::plugin::{BindContext, Plugin};
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    registers_events: false,
+    signs: false,
+    default_profile: DefaultProfile::Present,
+    doc: "binds the pod to the chosen node",
+    long_doc: "Creates the Binding through the API.",
+    example: "A cycle that ends well ends with its answer: the pod has spec.nodeName.",
+    ..PluginDescriptor::new("DefaultBinder", &[ExtensionPoint::Bind])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(DefaultBinder))
 }
 

@@ -8,8 +8,11 @@ use std::sync::Arc;
 
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::DefaultPreemptionArgs;
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::validation::Findings;
+use kubestep_config::{
+    ArgsType, Arguments, DefaultProfile, ExtensionPoint, Feature, FeatureGates, FieldPath,
+    PluginDescriptor, ProfileArgs, arguments,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -19,14 +22,74 @@ use kubestep_framework::plugin::{Plugin, PostFilterAnswer, PostFilterContext, Qu
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::preemption::evaluator;
 use kubestep_framework::preemption::executor::is_preempting;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 const NAME: &str = "DefaultPreemption";
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    signs: false,
+    args: Some(ArgsType::of::<DefaultPreemptionArgs>()),
+    default_profile: DefaultProfile::Present,
+    doc: "makes room by evicting pods of lower priority",
+    long_doc: "When no node is feasible, looks for the node where the fewest and least important pods \
+               must go, honouring disruption budgets where possible, and nominates it. While the victims \
+               are being deleted the pod stays out of the queue.",
+    example: "A pod of priority 1000 fits nowhere; on n1 it would without a pod of priority 0: \
+             that pod is deleted, and n1 becomes the nominated node.",
+    ..PluginDescriptor::new(
+        "DefaultPreemption",
+        &[ExtensionPoint::PreEnqueue, ExtensionPoint::PostFilter],
+    )
+};
+
+arguments! {
+    /// How many candidates preemption looks at: the larger of the two numbers.
+    #[derive(Copy, Eq)]
+    pub struct DefaultPreemptionArgs for "DefaultPreemption" {
+        min_candidate_nodes_percentage: i32 = 10,
+            put "minCandidateNodesPercentage", "0 to 100",
+            "Share of the nodes that are looked at for victims, at least.";
+        min_candidate_nodes_absolute: i32 = 100,
+            put "minCandidateNodesAbsolute", "a number",
+            "Number of nodes that are looked at for victims, at least; the larger of the two counts.";
+    }
+}
+
+impl DefaultPreemptionArgs {
+    /// How many candidates among `nodes` nodes are enough.
+    fn candidates(&self, nodes: usize) -> usize {
+        // Upstream computes in 32 bits and lets them wrap.
+        let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
+        let share = nodes.wrapping_mul(self.min_candidate_nodes_percentage) / 100;
+        let wanted = share.max(self.min_candidate_nodes_absolute).min(nodes);
+        usize::try_from(wanted).unwrap_or(0)
+    }
+}
+
+impl Arguments for DefaultPreemptionArgs {
+    fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
+        let (relative, absolute) =
+            (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute);
+        let relative_path = path.field("minCandidateNodesPercentage");
+        let absolute_path = path.field("minCandidateNodesAbsolute");
+        found.percent(&relative_path, relative);
+        if absolute < 0 {
+            found.invalid(&absolute_path, absolute, "not in valid range [0, inf)");
+        }
+        if relative == 0 && absolute == 0 {
+            let same = |other: &str| format!("cannot be zero at the same time as {other}");
+            found.invalid(&relative_path, 0, &same("minCandidateNodesAbsolute"));
+            found.invalid(&absolute_path, 0, &same("minCandidateNodesPercentage"));
+        }
+    }
+}
+
 /// Builds the plugin.
-pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let asynchronous = features.enabled(Feature::SchedulerAsyncPreemption);
-    Ok(Arc::new(DefaultPreemption { args: args.default_preemption, asynchronous }))
+    Ok(Arc::new(DefaultPreemption { args: args.of(), asynchronous }))
 }
 
 struct DefaultPreemption {
@@ -57,7 +120,11 @@ impl Plugin for DefaultPreemption {
         Ok(Hint::Skip)
     }
 
-    /// A preemptor stays out of the queue while its preemption is in progress.
+    fn preemption_candidates(&self, nodes: usize) -> Option<usize> {
+        Some(self.args.candidates(nodes))
+    }
+
+    /// PR-051
     fn pre_enqueue(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Status {
         if !self.asynchronous {
             return Status::SUCCESS;
@@ -82,7 +149,7 @@ impl Plugin for DefaultPreemption {
             let status = Status::unschedulable(&format!("preemption: {reason}"));
             return PostFilterAnswer { status, ..PostFilterAnswer::default() };
         }
-        let answer = evaluator::preempt(&self.args, self.name(), cx, state);
+        let answer = evaluator::preempt(self, cx, state);
         let message = answer.status.message();
         if message.is_empty() {
             return answer;
@@ -312,6 +379,23 @@ mod tests {
             gate(&mut cluster, "group-uid", None, &grouped()),
             "waiting for the preemption for this pod group to be finished"
         );
+    }
+
+    #[test]
+    fn how_many_are_enough() {
+        let wanted = |percentage, absolute, nodes| {
+            let args = DefaultPreemptionArgs {
+                min_candidate_nodes_percentage: percentage,
+                min_candidate_nodes_absolute: absolute,
+            };
+            args.candidates(nodes)
+        };
+        assert_eq!(wanted(10, 100, 7), 7);
+        assert_eq!(wanted(10, 100, 500), 100);
+        assert_eq!(wanted(10, 100, 5000), 500);
+        assert_eq!(wanted(0, 1, 5000), 1);
+        assert_eq!(wanted(33, 0, 10), 3);
+        assert_eq!(wanted(100, 0, i32::MAX as usize), 0, "wraps below zero as upstream");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, PodGroup};
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -16,13 +18,26 @@ use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, PermitAnswer, Plugin, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::pod_groups::group_of;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::{Code, Status};
 
 /// How long a pod waits at Permit for the rest of its gang, in microseconds.
 const TIMEOUT: i64 = 5 * 60 * 1_000_000;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    signs: false,
+    default_profile: DefaultProfile::Gated(Feature::GangScheduling),
+    doc: "starts a pod group only when enough of its pods can",
+    long_doc: "Pods of a group stay out of the queue until minCount of them exist, and wait in Permit \
+               until minCount of them have a node.",
+    example: "A group with minCount 4 and three pods: the three are not tried. When the fourth \
+             is created, all are, and they start together or not at all.",
+    ..PluginDescriptor::new("GangScheduling", &[ExtensionPoint::PreEnqueue, ExtensionPoint::Permit])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(GangScheduling))
 }
 

@@ -8,11 +8,14 @@ use std::sync::Arc;
 use super::signers;
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{ImageState, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::{PodInfo, normalized_image_name};
+use kubestep_framework::registry::Built;
 use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
@@ -22,8 +25,21 @@ const MIN_THRESHOLD: i64 = 23 * MIB;
 /// Multiplied by the number of containers, the sum of image sizes that scores 100.
 const MAX_CONTAINER_THRESHOLD: i64 = 1000 * MIB;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(1),
+    registers_events: false,
+    default_profile: DefaultProfile::Present,
+    doc: "prefers nodes that have the images already",
+    long_doc: "Scores by the size of the pod's images present on the node, scaled by how many nodes have \
+               them.",
+    example: "A node that has the 800 MB image of the pod scores higher than one that has to \
+             pull it, most so if many nodes have it.",
+    ..PluginDescriptor::new("ImageLocality", &[ExtensionPoint::Score])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(ImageLocality { name: Symbol::new("ImageLocality") }))
 }
 

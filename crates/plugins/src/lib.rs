@@ -5,8 +5,8 @@
 //! implementation of [`Plugin`](kubestep_framework::plugin::Plugin), and its tests. Several
 //! plugins share the modules [`keys`], [`normalize`], [`signers`] and [`volumes`].
 
-use kubestep_config::intree;
-use kubestep_framework::registry::{Entry, Factory, Registry};
+use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
+use kubestep_framework::registry::{Built, Entry, Registry};
 
 pub mod default_binder;
 pub mod default_preemption;
@@ -28,6 +28,7 @@ pub mod pod_group_pods_count;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
+pub mod shape;
 pub mod signers;
 pub mod taint_toleration;
 #[cfg(any(test, feature = "testing"))]
@@ -38,41 +39,43 @@ pub mod volume_restrictions;
 pub mod volume_zone;
 pub mod volumes;
 
-/// Name and factory of every plugin.
-const FACTORIES: &[(&str, Factory)] = &[
-    ("DefaultBinder", default_binder::build),
-    ("DynamicResources", dynamic_resources::build),
-    ("GangScheduling", gang_scheduling::build),
-    ("InterPodAffinity", inter_pod_affinity::build),
-    ("ManualPermit", manual_permit::build),
-    ("NodeVolumeLimits", node_volume_limits::build),
-    ("ImageLocality", image_locality::build),
-    ("NodeAffinity", node_affinity::build),
-    ("NodeDeclaredFeatures", node_declared_features::build),
-    ("NodeName", node_name::build),
-    ("NodePorts", node_ports::build),
-    ("NodeUnschedulable", node_unschedulable::build),
-    ("TaintToleration", taint_toleration::build),
-    ("NodeResourcesBalancedAllocation", node_resources::balanced_allocation::build),
-    ("NodeResourcesFit", node_resources::fit::build),
-    ("DefaultPreemption", default_preemption::build),
-    ("PodGroupPodsCount", pod_group_pods_count::build),
-    ("PodTopologySpread", pod_topology_spread::build),
-    ("PrioritySort", priority_sort::build),
-    ("SchedulingGates", scheduling_gates::build),
-    ("TopologyPlacementGenerator", topology_placement::build),
-    ("VolumeBinding", volume_binding::build),
-    ("VolumeRestrictions", volume_restrictions::build),
-    ("VolumeZone", volume_zone::build),
+/// Builds a plugin.
+type Build = fn(&ProfileArgs, &FeatureGates) -> Built;
+
+/// Every plugin with the function that builds it, in the order of kube-scheduler's default profile.
+const PLUGINS: &[(PluginDescriptor, Build)] = &[
+    (scheduling_gates::PLUGIN, scheduling_gates::build),
+    (priority_sort::PLUGIN, priority_sort::build),
+    (node_unschedulable::PLUGIN, node_unschedulable::build),
+    (node_name::PLUGIN, node_name::build),
+    (taint_toleration::PLUGIN, taint_toleration::build),
+    (node_affinity::PLUGIN, node_affinity::build),
+    (node_ports::PLUGIN, node_ports::build),
+    (node_resources::fit::PLUGIN, node_resources::fit::build),
+    (volume_restrictions::PLUGIN, volume_restrictions::build),
+    (node_volume_limits::PLUGIN, node_volume_limits::build),
+    (volume_binding::PLUGIN, volume_binding::build),
+    (volume_zone::PLUGIN, volume_zone::build),
+    (pod_topology_spread::PLUGIN, pod_topology_spread::build),
+    (inter_pod_affinity::PLUGIN, inter_pod_affinity::build),
+    (dynamic_resources::PLUGIN, dynamic_resources::build),
+    (default_preemption::PLUGIN, default_preemption::build),
+    (node_resources::balanced_allocation::PLUGIN, node_resources::balanced_allocation::build),
+    (image_locality::PLUGIN, image_locality::build),
+    (default_binder::PLUGIN, default_binder::build),
+    (node_declared_features::PLUGIN, node_declared_features::build),
+    (gang_scheduling::PLUGIN, gang_scheduling::build),
+    (topology_placement::PLUGIN, topology_placement::build),
+    (pod_group_pods_count::PLUGIN, pod_group_pods_count::build),
+    (manual_permit::PLUGIN, manual_permit::build),
 ];
 
-/// The in-tree plugins and kubestep's own, in the order of their descriptors.
+/// The in-tree plugins and kubestep's own.
 pub fn registry() -> Registry {
-    let factory = |name: &str| FACTORIES.iter().find(|(known, _)| *known == name);
-    let entries = intree::PLUGINS.iter().filter_map(|descriptor| {
-        let (_, factory) = factory(descriptor.name)?;
-        Some(Entry { descriptor: *descriptor, factory: *factory })
-    });
+    let entries = PLUGINS.iter().map(|(plugin, build)| Entry::new(*plugin, build));
     // No two descriptors of the table have the same name.
     Registry::of(entries).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

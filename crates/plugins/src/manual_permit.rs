@@ -5,18 +5,60 @@
 
 use std::sync::Arc;
 
+use kubestep_api::LabelSelector;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
-use kubestep_config::intree::MANUAL_PERMIT;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::validation::Findings;
+use kubestep_config::{
+    ArgsType, Arguments, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor, ProfileArgs,
+    arguments,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::Registration;
 use kubestep_framework::plugin::{BindContext, PermitAnswer, Plugin};
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::{Code, Status};
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    registers_events: false,
+    signs: false,
+    args: Some(ArgsType::of::<ManualPermitArgs>()),
+    doc: "holds pods in Permit until you allow or reject them (kubestep's own)",
+    long_doc: "Not part of Kubernetes and off unless a configuration enables it. Pods that match the \
+               selector of its arguments wait in Permit, so that you can look at the cluster with the \
+               node reserved; after timeoutSeconds they are rejected.",
+    example: "With selector {matchLabels: {app: db}} every database pod stops at Permit, and \
+             \"a\" or \"x\" in the view of waiting pods decides.",
+    ..PluginDescriptor::new("ManualPermit", &[ExtensionPoint::Permit])
+};
+
+arguments! {
+    /// Which pods ManualPermit holds, and for how long.
+    pub struct ManualPermitArgs for "ManualPermit" {
+        selector: LabelSelector = LabelSelector::default(),
+            put "selector", "a label selector",
+            "The pods that are held; an empty one holds every pod.";
+        timeout_seconds: i64 = 900,
+            put "timeoutSeconds", "1 to 900",
+            "After so many seconds a held pod is rejected.";
+    }
+}
+
+impl Arguments for ManualPermitArgs {
+    /// Upstream allows pods to wait at Permit for 15 minutes.
+    fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
+        let timeout = self.timeout_seconds;
+        if !(1..=900).contains(&timeout) {
+            found.invalid(&path.field("timeoutSeconds"), timeout, "not in valid range [1, 900]");
+        }
+        found.label_selector(&self.selector, &path.field("selector"));
+    }
+}
+
 /// Builds the plugin.
-pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    let args = &args.manual_permit;
+pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
+    let args: ManualPermitArgs = args.of();
     Ok(Arc::new(ManualPermit {
         selector: Selector::new(Some(&args.selector))?,
         timeout: args.timeout_seconds.saturating_mul(1_000_000),
@@ -34,7 +76,7 @@ struct ManualPermit {
 
 impl Plugin for ManualPermit {
     fn name(&self) -> Symbol {
-        MANUAL_PERMIT.into()
+        PLUGIN.name.into()
     }
 
     /// Registers no events: a pod that the user rejected is not held again at once, but stays
@@ -57,11 +99,10 @@ mod tests {
 
     use super::*;
     use kubestep_api::Pod;
-    use kubestep_config::types::ManualPermitArgs;
     use kubestep_framework::testing::{Cluster, FakeHost, PodBuilder, info, pod};
 
     fn permit(args: ManualPermitArgs, pod: Pod) -> PermitAnswer {
-        let args = ProfileArgs { manual_permit: args, ..ProfileArgs::default() };
+        let args = ProfileArgs::default().with(args);
         let plugin = build(&args, &FeatureGates::default()).unwrap();
         let Cluster { snapshot, objects, features, mut shared, now, .. } = Cluster::default();
         let mut cx = BindContext {

@@ -15,7 +15,11 @@ use kubestep_api::selector::{NodeMatcher, PreferredTerms, RequiredNodeAffinity};
 use kubestep_api::{
     Node, NodeSelector, NodeSelectorOperator, NodeSelectorTerm, Pod, PreferredSchedulingTerm,
 };
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::validation::Findings;
+use kubestep_config::{
+    ArgsType, Arguments, DefaultProfile, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor,
+    ProfileArgs, arguments,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -23,15 +27,55 @@ use kubestep_framework::events::{
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
+
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(2),
+    args: Some(ArgsType::of::<NodeAffinityArgs>()),
+    default_profile: DefaultProfile::Present,
+    doc: "node selector and node affinity",
+    long_doc: "spec.nodeSelector and the required node affinity must match the node, and so must the \
+               addedAffinity of the plugin's arguments. Preferred terms add their weight to the score.",
+    example: "With nodeSelector {disktype: ssd} every node without the label disktype=ssd is \
+             refused; a preferred term of weight 50 lets nodes that match it score higher.",
+    ..PluginDescriptor::new(
+        "NodeAffinity",
+        &[
+            ExtensionPoint::PreFilter,
+            ExtensionPoint::Filter,
+            ExtensionPoint::PreScore,
+            ExtensionPoint::Score,
+        ],
+    )
+};
+
+arguments! {
+    /// Affinity that is added to that of every pod.
+    pub struct NodeAffinityArgs for "NodeAffinity" {
+        added_affinity: Option<api::NodeAffinity> = None,
+            put_some "addedAffinity", "a node affinity",
+            "Holds for every pod of the profile in addition to what the pod itself asks for.";
+    }
+}
+
+impl Arguments for NodeAffinityArgs {
+    fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
+        if let Some(affinity) = &self.added_affinity {
+            found.node_affinity(affinity, &path.field("addedAffinity"));
+        }
+    }
+}
 
 /// Builds the plugin.
 ///
 /// # Errors
-/// The added affinity cannot be parsed.
-pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+/// The added affinity cannot be parsed. NA-008
+pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
     let name = Symbol::new("NodeAffinity");
-    let added = args.node_affinity.added_affinity.as_ref();
+    let args: NodeAffinityArgs = args.of();
+    let added = args.added_affinity.as_ref();
     Ok(Arc::new(NodeAffinity {
         name,
         enforced: added.map_or(Ok(None), enforced)?,

@@ -9,7 +9,9 @@ use super::signers;
 use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ContainerRestartRuleAction, PodSpec};
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -17,6 +19,7 @@ use kubestep_framework::events::{
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 /// Whether a pod needs a feature.
@@ -86,8 +89,22 @@ pub fn undeclared(pod: &PodSpec, node: &NodeInfo) -> Vec<&'static str> {
     (0..REGISTRY.len()).filter(|at| lacks(*at)).map(|at| REGISTRY[at].0).collect()
 }
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_profile: DefaultProfile::Gated(Feature::NodeDeclaredFeatures),
+    doc: "features that the node must declare",
+    long_doc: "Infers from the pod which node features it needs and refuses nodes that do not declare \
+               them in status.declaredFeatures.",
+    example: "A pod that can only run with a feature of the kubelet is refused on nodes whose \
+             status.declaredFeatures does not list it, such as nodes of an older version.",
+    ..PluginDescriptor::new(
+        "NodeDeclaredFeatures",
+        &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],
+    )
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("NodeDeclaredFeatures");
     Ok(Arc::new(NodeDeclaredFeatures {
         name,

@@ -6,16 +6,29 @@ use std::sync::Arc;
 
 use super::signers;
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_profile: DefaultProfile::Present,
+    doc: "only the node that the pod names",
+    long_doc: "If a pod asks for a node by spec.nodeName, all other nodes are refused.",
+    example: "A pod that was created with nodeName n1 and is given to the scheduler all the same \
+             passes on n1 alone.",
+    ..PluginDescriptor::new("NodeName", &[ExtensionPoint::Filter])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     let name = Symbol::new("NodeName");
     let other = Status::unresolvable("node(s) didn't match the requested node name").by(name);
     Ok(Arc::new(NodeName { name, other }))

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::signers;
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -15,10 +17,22 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::node::ports::container_host_ports;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_profile: DefaultProfile::Present,
+    doc: "host ports that are already taken",
+    long_doc: "A node is refused if a pod on it uses one of the host ports the pod asks for, with the \
+               same protocol and an overlapping address.",
+    example: "Two pods with hostPort 8080 and protocol TCP cannot be on one node, unless their \
+             hostIP differs and neither is 0.0.0.0.",
+    ..PluginDescriptor::new("NodePorts", &[ExtensionPoint::PreFilter, ExtensionPoint::Filter])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     let name = Symbol::new("NodePorts");
     let text = "node(s) didn't have free ports for the requested pod ports";
     Ok(Arc::new(NodePorts { name, taken: Status::unschedulable(text).by(name) }))

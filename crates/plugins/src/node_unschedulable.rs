@@ -9,7 +9,9 @@ use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::tolerates;
 use kubestep_api::{Node, Pod, Taint, TaintEffect};
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -17,10 +19,22 @@ use kubestep_framework::events::{
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_profile: DefaultProfile::Present,
+    doc: "keeps pods off cordoned nodes",
+    long_doc: "A node with spec.unschedulable is refused, unless the pod tolerates the taint \
+               node.kubernetes.io/unschedulable:NoSchedule.",
+    example: "After \"kubectl cordon n1\" only pods that tolerate \
+             node.kubernetes.io/unschedulable, as those of a DaemonSet do, can still go to n1.",
+    ..PluginDescriptor::new("NodeUnschedulable", &[ExtensionPoint::Filter])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("NodeUnschedulable");
     let key = Symbol::new("node.kubernetes.io/unschedulable");
     Ok(Arc::new(NodeUnschedulable {

@@ -6,14 +6,30 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::registry::Built;
 use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(1),
+    registers_events: false,
+    signs: false,
+    default_profile: DefaultProfile::Gated(Feature::TopologyAwareWorkloadScheduling),
+    doc: "prefers placements that take more pods of the group",
+    long_doc: "Scores a placement by the share of the group's pods that it takes.",
+    example: "Of two racks, one takes 6 of 8 pods of the group and one takes all 8: the second \
+             scores higher.",
+    ..PluginDescriptor::new("PodGroupPodsCount", &[ExtensionPoint::PlacementScore])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(PodGroupPodsCount))
 }
 

@@ -5,12 +5,28 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::QueuedPod;
+use kubestep_framework::registry::Built;
+
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    registers_events: false,
+    signs: false,
+    default_profile: DefaultProfile::Present,
+    doc: "orders the active queue by priority, then by time",
+    long_doc: "The pod with the higher priority is tried first; among equals, the one that entered the \
+               queue earlier.",
+    example: "A pod of priority 1000 created now is tried before one of priority 0 that has \
+             waited for an hour.",
+    ..PluginDescriptor::new("PrioritySort", &[ExtensionPoint::QueueSort])
+};
 
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(PrioritySort))
 }
 

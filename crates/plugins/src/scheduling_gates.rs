@@ -6,16 +6,31 @@ use std::sync::Arc;
 
 use kubestep_api::Object;
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
 };
 use kubestep_framework::plugin::{Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    signs: false,
+    default_profile: DefaultProfile::Present,
+    doc: "keeps a pod out of the queue while it has scheduling gates",
+    long_doc: "A pod with entries in spec.schedulingGates is not tried at all. It enters the active \
+               queue when the last gate is removed.",
+    example: "A pod with schedulingGates [{name: example.com/quota}] is listed as gated. As soon \
+             as a controller removes that entry, it is tried.",
+    ..PluginDescriptor::new("SchedulingGates", &[ExtensionPoint::PreEnqueue])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(SchedulingGates))
 }
 

@@ -11,7 +11,9 @@ use crate::keys;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::find_untolerated_taint;
 use kubestep_api::{Node, Taint, TaintEffect, Toleration};
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -19,10 +21,26 @@ use kubestep_framework::events::{
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(3),
+    default_profile: DefaultProfile::Present,
+    doc: "taints that the pod does not tolerate",
+    long_doc: "Taints with the effect NoSchedule or NoExecute refuse the node, unless the pod tolerates \
+               them. Untolerated PreferNoSchedule taints lower the score.",
+    example: "A node with the taint gpu=yes:NoSchedule takes only pods with a toleration of the \
+             key gpu (operator Exists, or value yes).",
+    ..PluginDescriptor::new(
+        "TaintToleration",
+        &[ExtensionPoint::Filter, ExtensionPoint::PreScore, ExtensionPoint::Score],
+    )
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("TaintToleration");
     Ok(Arc::new(TaintToleration {
         name,

@@ -13,18 +13,10 @@ pub fn framework(plugins: &[&str]) -> Framework {
 
 #[cfg(test)]
 mod tests {
-    use kubestep_config::{ExtensionPoint, intree};
+    use kubestep_config::ExtensionPoint;
     use kubestep_framework::testing::names_at;
 
     use super::*;
-
-    #[test]
-    fn every_descriptor_has_a_factory() {
-        let names = |plugins: &[kubestep_config::PluginDescriptor]| {
-            plugins.iter().map(|plugin| plugin.name).collect::<Vec<_>>()
-        };
-        assert_eq!(names(&registry().descriptors()), names(intree::PLUGINS));
-    }
 
     #[test]
     fn a_framework_runs_plugins_where_they_belong() {

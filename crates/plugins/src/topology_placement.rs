@@ -11,13 +11,29 @@ use indexmap::IndexMap;
 
 use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod_groups::placement::{GroupContext, Placement};
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    registers_events: false,
+    signs: false,
+    default_profile: DefaultProfile::Gated(Feature::TopologyAwareWorkloadScheduling),
+    doc: "the topology domains in which a pod group might be placed",
+    long_doc: "Makes one candidate placement of each domain of the topology key that the pod group asks \
+               for.",
+    example: "A group asks for one rack: each value of the rack label is a candidate, with the \
+             nodes that have it.",
+    ..PluginDescriptor::new("TopologyPlacementGenerator", &[ExtensionPoint::PlacementGenerate])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(TopologyPlacementGenerator))
 }
 

@@ -120,7 +120,7 @@ impl ConfigurationView<'_> {
         let gates = self.0.configuration.gates;
         match row.about {
             About::Plugin(plugin) | About::Argument(plugin) => {
-                let text = manual::text(plugin, &gates, UNWRAPPED);
+                let text = manual::text(&plugin, &gates, UNWRAPPED);
                 text.lines().map(Line::text).collect()
             }
             About::Gate(feature) => {

@@ -4,9 +4,9 @@
 //! Upstream: `pkg/scheduler/apis/config/validation/validation.go`,
 //! `staging/src/k8s.io/component-base/config/validation/validation.go`.
 
-mod args;
 mod names;
 mod profiles;
+mod selectors;
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,8 @@ use super::path::FieldPath;
 use super::problem::Problem;
 use super::types::{Extender, KubeSchedulerConfiguration, LeaderElectionConfiguration};
 
-pub use args::validate_args;
-
-/// The problems found so far, with upstream's wording for their kinds.
-#[derive(Default)]
+/// The problems found so far, in upstream's words for their kinds.
+#[derive(Default, Debug)]
 pub struct Findings {
     /// The problems.
     pub problems: Vec<Problem>,
@@ -31,32 +29,55 @@ impl Findings {
         self.problems.push(Problem::new(path, message));
     }
 
-    fn invalid(&mut self, path: &FieldPath, value: impl Into<Value>, detail: &str) {
+    /// The field has a `value` that it must not have; `detail` says why.
+    pub fn invalid(&mut self, path: &FieldPath, value: impl Into<Value>, detail: &str) {
         self.add(path, format!("Invalid value: {}: {detail}", value.into()));
     }
 
-    fn required(&mut self, path: &FieldPath, detail: &str) {
+    /// The field must be given.
+    pub fn required(&mut self, path: &FieldPath, detail: &str) {
         let colon = if detail.is_empty() { "" } else { ": " };
         self.add(path, format!("Required value{colon}{detail}"));
     }
 
-    fn forbidden(&mut self, path: &FieldPath, detail: &str) {
+    /// The field must not be given.
+    pub fn forbidden(&mut self, path: &FieldPath, detail: &str) {
         self.add(path, format!("Forbidden: {detail}"));
     }
 
-    fn duplicate(&mut self, path: &FieldPath, value: &str) {
+    /// The `value` was given before.
+    pub fn duplicate(&mut self, path: &FieldPath, value: &str) {
         self.add(path, format!("Duplicate value: {value:?}"));
     }
 
-    fn unsupported(&mut self, path: &FieldPath, value: &str, supported: &[&str]) {
+    /// The `value` is none of those that are `supported`.
+    pub fn unsupported(&mut self, path: &FieldPath, value: &str, supported: &[&str]) {
         let quoted: Vec<_> = supported.iter().map(|text| format!("{text:?}")).collect();
         let list = quoted.join(", ");
         self.add(path, format!("Unsupported value: {value:?}: supported values: {list}"));
     }
+
+    /// A percentage, 0 to 100.
+    pub fn percent(&mut self, path: &FieldPath, value: i32) {
+        if !(0..=100).contains(&value) {
+            self.invalid(path, value, "not in valid range [0, 100]");
+        }
+    }
+
+    /// A qualified name, as the keys of labels and the names of resources are: one problem for
+    /// each reason why it is none.
+    pub fn qualified_name(&mut self, path: &FieldPath, name: &str) {
+        for reason in names::qualified_name(name) {
+            self.invalid(path, name, &reason);
+        }
+    }
 }
 
-/// All problems of a document after defaulting.
-pub fn validate(document: &KubeSchedulerConfiguration, gates: &FeatureGates) -> Vec<Problem> {
+/// All problems of a document that went through defaulting.
+pub(super) fn validate(
+    document: &KubeSchedulerConfiguration,
+    gates: &FeatureGates,
+) -> Vec<Problem> {
     let root = FieldPath::root();
     let mut found = Findings::default();
     let burst = document.client_connection.burst;
@@ -165,4 +186,23 @@ fn extended_resource(found: &mut Findings, path: &FieldPath, name: &str) {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_document_is_told_what_it_lacks() {
+        let mut document = crate::defaults::document();
+        document.profiles.clear();
+        document.leader_election.resource_lock.clear();
+        let texts: Vec<_> =
+            validate(&document, &FeatureGates::default()).iter().map(Problem::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "leaderElection.resourceLock: Required value",
+                "leaderElection.resourceLock: Invalid value: \"\": resourceLock value must be \"leases\"",
+                "profiles: Required value",
+            ]
+        );
+    }
+}

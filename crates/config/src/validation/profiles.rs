@@ -5,12 +5,9 @@ use serde_json::{Value, json};
 use crate::features::FeatureGates;
 use crate::path::FieldPath;
 use crate::points::ExtensionPoint;
-use crate::types::{
-    API_VERSION, KubeSchedulerProfile, Plugin, PluginArgs, PluginConfig, PluginSet,
-};
+use crate::types::{API_VERSION, KubeSchedulerProfile, Plugin, PluginConfig, PluginSet};
 use kubestep_api::intern::Symbol;
 
-use super::args::validate_args;
 use super::{Findings, percentage};
 
 /// Plugins that were removed from Kubernetes.
@@ -84,15 +81,13 @@ fn removed(found: &mut Findings, path: &FieldPath, name: Symbol) -> bool {
 }
 
 fn arguments(found: &mut Findings, config: &PluginConfig, path: &FieldPath, gates: &FeatureGates) {
-    match &config.args {
-        // Upstream registers this validator under a wrong name, so these arguments are validated
-        // only when the plugin is built.
-        Some(PluginArgs::NodeResourcesFit(_)) | None => {}
-        Some(args) => validate_args(found, args, path, gates),
+    let args = config.args.as_ref().filter(|args| !args.checked_when_built());
+    if let Some(args) = args {
+        args.validate(found, path, gates);
     }
 }
 
-/// All profiles share one queue, so they must have the same queue sort plugin and arguments.
+/// All profiles must order the queue alike.
 fn common_queue_sort(found: &mut Findings, profiles: &[KubeSchedulerProfile], path: &FieldPath) {
     let [first, others @ ..] = profiles else { return };
     let canon = first.plugins.at(ExtensionPoint::QueueSort);

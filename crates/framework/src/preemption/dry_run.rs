@@ -8,7 +8,6 @@ use crate::preemption::NodeVictims;
 use crate::preemption::victims::Search;
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
-use kubestep_config::types::DefaultPreemptionArgs;
 
 /// The result of a search over nodes.
 #[derive(Default, Debug)]
@@ -21,18 +20,8 @@ pub struct DryRun {
     pub errors: Vec<String>,
 }
 
-/// Number of candidates to find among `nodes` nodes: a percentage of them or an absolute minimum,
-/// whichever is larger, but at most all.
-pub fn wanted_candidates(args: &DefaultPreemptionArgs, nodes: usize) -> usize {
-    // Upstream computes with 32-bit integers, which wrap.
-    let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
-    let share = nodes.wrapping_mul(args.min_candidate_nodes_percentage) / 100;
-    let wanted = share.max(args.min_candidate_nodes_absolute).min(nodes);
-    usize::try_from(wanted).unwrap_or(0)
-}
-
-/// Tries `nodes` in order until `wanted` candidates are found, at least one of them without a
-/// violated budget.
+/// Looks at `nodes` in order until `wanted` candidates are found, at least one of them without
+/// a violated budget (PR-021).
 pub fn dry_run(search: &Search<'_>, nodes: &[NodeId], wanted: usize) -> DryRun {
     let mut found = DryRun::default();
     let (mut clean, mut violating) = (Vec::new(), Vec::new());
@@ -77,25 +66,8 @@ mod tests {
     use crate::registry::Registry;
     use crate::testing::{Cluster, PodBuilder, cpu_fit, framework_of, info, node, object, pod};
 
-    #[test]
-    fn how_many_are_enough() {
-        let wanted = |percentage, absolute, nodes| {
-            let args = DefaultPreemptionArgs {
-                min_candidate_nodes_percentage: percentage,
-                min_candidate_nodes_absolute: absolute,
-            };
-            wanted_candidates(&args, nodes)
-        };
-        assert_eq!(wanted(10, 100, 7), 7);
-        assert_eq!(wanted(10, 100, 500), 100);
-        assert_eq!(wanted(10, 100, 5000), 500);
-        assert_eq!(wanted(0, 1, 5000), 1);
-        assert_eq!(wanted(33, 0, 10), 3);
-        assert_eq!(wanted(100, 0, i32::MAX as usize), 0, "wraps below zero as upstream");
-    }
-
-    /// Five full nodes; on those in `guarded` the victim has a budget that allows no disruption.
-    /// Returns the candidates for `wanted`, with their violations.
+    /// Five full nodes; on those in `guarded` the victim has a budget that allows nothing. The
+    /// candidates for `wanted`, with their violations.
     fn run(guarded: &[&str], wanted: usize) -> (Vec<(String, i64)>, DryRun) {
         let nodes = ["n1", "n2", "n3", "n4", "n5"];
         let victim = |name: &&str| {

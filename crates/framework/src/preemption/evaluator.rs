@@ -7,10 +7,10 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use crate::cycle_state::CycleState;
-use crate::plugin::{CycleContext, PostFilterAnswer, PostFilterContext, Preemption};
+use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext, Preemption};
 use crate::pod::PodInfo;
 use crate::preemption::budgets::Budgets;
-use crate::preemption::dry_run::{DryRun, dry_run, wanted_candidates};
+use crate::preemption::dry_run::{DryRun, dry_run};
 use crate::preemption::pick::pick;
 use crate::preemption::victims::Search;
 use crate::preemption::{NodeVictims, eligibility, extenders};
@@ -18,13 +18,11 @@ use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
 use crate::tie_break::place;
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::DefaultPreemptionArgs;
 
 /// Looks for a node where the cycle's pod fits after evicting pods. `plugin` is the plugin on whose
 /// behalf it runs. The status is upstream's, without the plugin's prefix.
 pub fn preempt(
-    args: &DefaultPreemptionArgs,
-    plugin: Symbol,
+    plugin: &dyn Plugin,
     cx: &mut PostFilterContext<'_>,
     state: &CycleState,
 ) -> PostFilterAnswer {
@@ -39,7 +37,7 @@ pub fn preempt(
     if cycle.snapshot.is_empty() {
         return refused(Status::error("no nodes available"));
     }
-    let found = find_candidates(args, cycle, cx, state);
+    let found = find_candidates(plugin, cycle, cx, state);
     if found.candidates.is_empty() {
         return no_candidates(found, &cycle);
     }
@@ -51,9 +49,8 @@ pub fn preempt(
         }
     };
     let answer = match pick(&candidates, cycle.now) {
-        Some(best) => nominate(plugin, best),
-        // the extenders dropped all
-        None => refused(Status::unschedulable("no candidate node for preemption")),
+        Some(best) => nominate(plugin.name(), best),
+        None => refused(Status::unschedulable("no candidate node for preemption")), // PR-010
     };
     PostFilterAnswer { candidates: recorded, ..answer }
 }
@@ -76,7 +73,7 @@ fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
 /// Only nodes with the status Unschedulable can become candidates; on the others preemption can't
 /// help.
 fn find_candidates(
-    args: &DefaultPreemptionArgs,
+    plugin: &dyn Plugin,
     cycle: CycleContext<'_>,
     cx: &PostFilterContext<'_>,
     state: &CycleState,
@@ -86,7 +83,8 @@ fn find_candidates(
     nodes.rotate_left(first);
     let budgets = Budgets::new(cycle.objects);
     let search = Search { cx: cycle, framework: cx.framework, state, budgets: &budgets };
-    dry_run(&search, &nodes, wanted_candidates(args, nodes.len()))
+    let wanted = plugin.preemption_candidates(nodes.len()).unwrap_or_default();
+    dry_run(&search, &nodes, wanted)
 }
 
 /// The answer without candidates: the nomination is cleared, and the message counts the reasons.

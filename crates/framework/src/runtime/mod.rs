@@ -22,9 +22,7 @@ use crate::status::node_statuses::{NodeStatuses, add_once};
 use crate::status::{Code, Status};
 use kubestep_api::intern::Symbol;
 use kubestep_config::types::Extender;
-use kubestep_config::{
-    ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs, ResolvedProfile,
-};
+use kubestep_config::{ExtensionPoint, FeatureGates, PluginDescriptor, ResolvedProfile};
 
 /// A profile with its plugins.
 #[derive(Clone)]
@@ -81,8 +79,8 @@ impl Framework {
         let filters = profile.at(ExtensionPoint::Filter);
         let others =
             profile.instances.iter().filter(|name| filters.iter().all(|p| p.name != **name));
-        let args =
-            ProfileArgs { without_filter: others.copied().collect(), ..profile.args.clone() };
+        let mut args = profile.args.clone();
+        args.without_filter = others.copied().collect();
         for name in &profile.instances {
             let built = registry.build(*name, &args, features);
             let plugin = built.map_err(|err| format!("initializing plugin {name:?}: {err}"))?;

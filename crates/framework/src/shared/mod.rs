@@ -2,6 +2,9 @@
 //! can be copied and restored.
 
 pub mod assumed_volumes;
+mod state;
+
+pub use state::{PluginState, PluginStates};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +30,8 @@ pub struct Shared {
     pub timer: Timer,
     /// The pods of each pod group; empty if GenericWorkload is off.
     pub pod_groups: PodGroups,
+    /// What plugins keep in types of their own.
+    pub plugins: PluginStates,
 }
 
 /// What the pods of a group share while they are tried together.

@@ -31,6 +31,6 @@ impl Plugin for CpuFit {
 /// A profile of one plugin, `CpuFit`, which rejects a node without enough free CPU.
 pub fn cpu_fit() -> Framework {
     let descriptor = PluginDescriptor::new("CpuFit", &[ExtensionPoint::Filter]);
-    let entry = Entry { descriptor, factory: |_, _| Ok(Arc::new(CpuFit)) };
+    let entry = Entry::new(descriptor, |_, _| Ok(Arc::new(CpuFit)));
     super::framework_of(&Registry::of([entry]).unwrap())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::plugin::Plugin;
-use crate::registry::{Factory, Registry};
+use crate::registry::{Built, Registry};
 use crate::runtime::Framework;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{
@@ -11,7 +11,10 @@ use kubestep_config::{
 };
 
 /// Builds a plugin with the given arguments and the default gates.
-pub fn plugin(factory: Factory, args: &ProfileArgs) -> Arc<dyn Plugin> {
+pub fn plugin(
+    factory: impl Fn(&ProfileArgs, &FeatureGates) -> Built,
+    args: &ProfileArgs,
+) -> Arc<dyn Plugin> {
     factory(args, &FeatureGates::default()).expect("arguments that the plugin accepts")
 }
 

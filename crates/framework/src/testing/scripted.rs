@@ -1,7 +1,6 @@
 //! Plugins whose answers a test sets, for what no in-tree plugin does when needed: fail at an
 //! extension point, narrow the nodes, activate other pods.
 
-use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use crate::cycle_state::CycleState;
@@ -11,10 +10,10 @@ use crate::plugin::{
     PreFilterAnswer,
 };
 use crate::pod::{NamespacedName, PodInfo};
-use crate::registry::{Entry, Factory, Registry};
+use crate::registry::{Entry, Registry};
 use crate::status::Status;
 use kubestep_api::intern::Symbol;
-use kubestep_config::{ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs};
+use kubestep_config::{ExtensionPoint, PluginDescriptor};
 
 /// A plugin that succeeds at all its extension points except where an answer is set.
 #[derive(Clone, Default)]
@@ -170,23 +169,13 @@ impl Plugin for Scripted {
     }
 }
 
-thread_local! {
-    /// The plugins of the test that runs on this thread: factories cannot capture them.
-    static PLUGINS: RefCell<Vec<Scripted>> = const { RefCell::new(Vec::new()) };
-}
-
-fn nth<const N: usize>(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    PLUGINS.with_borrow(|plugins| Ok(Arc::new(plugins[N].clone()) as Arc<dyn Plugin>))
-}
-
-const FACTORIES: [Factory; 3] = [nth::<0>, nth::<1>, nth::<2>];
-
-/// Adds these plugins, which may be built on this thread until the next call.
+/// Adds these plugins.
 pub fn register(registry: &mut Registry, plugins: &[&Scripted]) {
-    PLUGINS.set(plugins.iter().map(|plugin| (*plugin).clone()).collect());
-    for (plugin, factory) in plugins.iter().zip(FACTORIES) {
+    for plugin in plugins {
+        let scripted = Arc::new((*plugin).clone());
         let descriptor = PluginDescriptor::new(plugin.name, &plugin.points);
         let descriptor = PluginDescriptor { signs: false, ..descriptor };
-        registry.register(Entry { descriptor, factory }).unwrap();
+        let entry = Entry::new(descriptor, move |_, _| Ok(scripted.clone()));
+        registry.register(entry).unwrap();
     }
 }

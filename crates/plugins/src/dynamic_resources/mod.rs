@@ -10,8 +10,9 @@ use crate::normalize::relative_to_highest;
 use kubestep_api::Node;
 use kubestep_api::NodeAllocatableResourceClaimStatus;
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::DynamicResourcesArgs;
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{
+    ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -22,8 +23,10 @@ use kubestep_framework::plugin::{
     QueueContext,
 };
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+mod args;
 mod claims;
 mod conditions;
 mod extended;
@@ -40,6 +43,7 @@ mod state;
 pub mod structured;
 mod workload;
 
+pub use args::DynamicResourcesArgs;
 pub use reason::{Reason, Unavailable, Wanted, WhyUnavailable};
 
 use state::ClaimState;
@@ -48,9 +52,34 @@ use state::ClaimState;
 /// conditions.
 const BINDING_TIMEOUT: i64 = 600_000_000;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(2),
+    args: Some(ArgsType::of::<DynamicResourcesArgs>()),
+    default_profile: DefaultProfile::Gated(Feature::DynamicResourceAllocation),
+    doc: "resource claims: devices allocated to pods",
+    long_doc: "Finds devices for the pod's resource claims on each node, scores by the alternatives \
+               taken, reserves the allocation and writes it before binding. As PostFilter it frees an \
+               idle claim that stands in the way.",
+    example: "A claim asks for one device of the class gpu.example.com: nodes whose \
+             ResourceSlices offer no free device of the class are refused.",
+    ..PluginDescriptor::new(
+        "DynamicResources",
+        &[
+            ExtensionPoint::PreEnqueue,
+            ExtensionPoint::PreFilter,
+            ExtensionPoint::Filter,
+            ExtensionPoint::PostFilter,
+            ExtensionPoint::Score,
+            ExtensionPoint::Reserve,
+            ExtensionPoint::PreBind,
+        ],
+    )
+};
+
 /// Builds the plugin.
-pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    let args = &args.dynamic_resources;
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
+    let args: DynamicResourcesArgs = args.of();
     let limited = features.enabled(Feature::DRASchedulerFilterTimeout);
     let timeout = args.filter_timeout.filter(|_| limited).map_or(0, |timeout| timeout.nanos);
     // A fraction of a second counts as a whole second.
@@ -58,7 +87,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plug
     Ok(Arc::new(DynamicResources {
         name: "DynamicResources".into(),
         filter_seconds,
-        binding_timeout: binding_timeout(args),
+        binding_timeout: binding_timeout(&args),
     }))
 }
 

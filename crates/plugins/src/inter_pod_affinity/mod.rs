@@ -6,8 +6,11 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::InterPodAffinityArgs;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::validation::Findings;
+use kubestep_config::{
+    ArgsType, Arguments, DefaultProfile, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor,
+    ProfileArgs, arguments,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -15,6 +18,7 @@ use kubestep_framework::events::{
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 mod filter;
@@ -27,9 +31,50 @@ pub use filter::{FilterState, Reason, refusal};
 pub use score::Weights;
 pub use terms::selects;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(2),
+    args: Some(ArgsType::of::<InterPodAffinityArgs>()),
+    default_profile: DefaultProfile::Present,
+    doc: "pods that attract or repel other pods",
+    long_doc: "Required affinity and anti-affinity, of the pod and of the pods already placed, refuse \
+               nodes; preferred terms score, and so do the required affinity terms of placed pods with \
+               hardPodAffinityWeight.",
+    example: "Required anti-affinity to its own label over kubernetes.io/hostname: each replica \
+             gets a node for itself, and one replica more than nodes stays pending.",
+    ..PluginDescriptor::new(
+        "InterPodAffinity",
+        &[
+            ExtensionPoint::PreFilter,
+            ExtensionPoint::Filter,
+            ExtensionPoint::PreScore,
+            ExtensionPoint::Score,
+        ],
+    )
+};
+
+arguments! {
+    /// Weights of InterPodAffinity.
+    #[derive(Copy, Eq)]
+    pub struct InterPodAffinityArgs for "InterPodAffinity" {
+        hard_pod_affinity_weight: i32 = 1,
+            put "hardPodAffinityWeight", "0 to 100",
+            "Weight with which required affinity terms of pods already placed attract the new pod.";
+        ignore_preferred_terms_of_existing_pods: bool = false,
+            put "ignorePreferredTermsOfExistingPods", "true or false",
+            "Leaves preferred terms of pods already placed out of the score, which is faster.";
+    }
+}
+
+impl Arguments for InterPodAffinityArgs {
+    fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
+        found.percent(&path.field("hardPodAffinityWeight"), self.hard_pod_affinity_weight);
+    }
+}
+
 /// Builds the plugin.
-pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    let (name, args) = (Symbol::new("InterPodAffinity"), args.inter_pod_affinity);
+pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
+    let (name, args) = (Symbol::new(PLUGIN.name), args.of());
     Ok(Arc::new(InterPodAffinity { name, args, refusals: Refusals::new(name) }))
 }
 

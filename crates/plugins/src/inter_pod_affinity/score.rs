@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use super::InterPodAffinityArgs;
 use crate::normalize::each;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Affinity, Labels};
-use kubestep_config::types::InterPodAffinityArgs;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::{AffinityTerm, WeightedTerm};

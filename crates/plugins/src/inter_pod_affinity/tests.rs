@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::build;
+use super::{InterPodAffinityArgs, build};
 use kubestep_api::{Node, Object};
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
@@ -180,11 +180,12 @@ fn placed_pods_attract_the_pods_they_want() {
     let other = info_of(pod_json("x", "x", "", json!({})));
     assert!(cluster.scores(&default_plugin(), &other).unwrap_err().is_skip());
 
-    let mut args = ProfileArgs::default();
-    args.inter_pod_affinity.hard_pod_affinity_weight = 0;
-    assert_eq!(cluster.raw_scores(&plugin(build, &args), &web), Ok(vec![0, 0, 7]));
-    args.inter_pod_affinity.ignore_preferred_terms_of_existing_pods = true;
-    assert!(cluster.scores(&plugin(build, &args), &web).unwrap_err().is_skip());
+    let plugin = |args: InterPodAffinityArgs| plugin(build, &ProfileArgs::default().with(args));
+    let mut args =
+        InterPodAffinityArgs { hard_pod_affinity_weight: 0, ..InterPodAffinityArgs::default() };
+    assert_eq!(cluster.raw_scores(&plugin(args), &web), Ok(vec![0, 0, 7]));
+    args.ignore_preferred_terms_of_existing_pods = true;
+    assert!(cluster.scores(&plugin(args), &web).unwrap_err().is_skip());
 }
 
 #[test]

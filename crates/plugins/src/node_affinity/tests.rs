@@ -54,9 +54,7 @@ fn affinity() -> Arc<dyn Plugin> {
 }
 
 fn args(added: Value) -> ProfileArgs {
-    let mut args = ProfileArgs::default();
-    args.node_affinity.added_affinity = Some(decoded(added));
-    args
+    ProfileArgs::default().with(NodeAffinityArgs { added_affinity: Some(decoded(added)) })
 }
 
 fn pre_filter(plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>) -> PreFilterAnswer {
@@ -251,7 +249,7 @@ fn without_preferences_there_is_no_score_and_bad_ones_are_an_error() {
 
 #[test]
 fn added_affinity_must_be_well_formed() {
-    let error = |added| build(&args(added), &FeatureGates::default()).err().unwrap();
+    let error = |added| build(&args(added), &FeatureGates::default()).err().unwrap().to_string();
     let text = error(required(&[&["foo Near x"]]));
     assert!(
         text.starts_with(

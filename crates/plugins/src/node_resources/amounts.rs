@@ -3,11 +3,11 @@
 
 use smallvec::SmallVec;
 
+use super::args::ResourceSpec;
 use super::devices::{DeviceTotals, is_device_resource};
 use crate::keys;
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::ResourceSpec;
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::CycleContext;

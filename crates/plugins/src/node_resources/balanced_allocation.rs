@@ -8,23 +8,73 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::amounts::{Amounts, Reading, ScoreInput, Scorer};
+use super::args::{ResourceSpec, complete, default_resources};
 use super::sign_requests;
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::NodeResourcesBalancedAllocationArgs;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::validation::Findings;
+use kubestep_config::{
+    ArgsType, Arguments, DefaultProfile, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor,
+    ProfileArgs, arguments,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 use kubestep_framework::status::Status;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(1),
+    registers_events: false,
+    args: Some(ArgsType::of::<NodeResourcesBalancedAllocationArgs>()),
+    default_profile: DefaultProfile::Present,
+    doc: "prefers nodes whose resources would be used evenly",
+    long_doc: "The score is high where CPU and memory (or the resources of the arguments) would be used \
+               to about the same fraction after the pod is placed.",
+    example: "A pod that brings a node to 50% of CPU and 50% of memory scores higher there than \
+             on a node it would bring to 90% and 10%.",
+    ..PluginDescriptor::new(
+        "NodeResourcesBalancedAllocation",
+        &[ExtensionPoint::PreScore, ExtensionPoint::Score],
+    )
+};
+
+arguments! {
+    /// The resources to be balanced; every weight is 1.
+    #[derive(Eq)]
+    pub struct NodeResourcesBalancedAllocationArgs for "NodeResourcesBalancedAllocation" {
+        resources: Vec<ResourceSpec> = default_resources(),
+            put_some "resources", "a list of name and weight 1",
+            "The resources whose use should be even.";
+    }
+}
+
+impl Arguments for NodeResourcesBalancedAllocationArgs {
+    fn complete(&mut self, _: &FeatureGates) {
+        complete(&mut self.resources);
+    }
+
+    fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
+        for (i, resource) in self.resources.iter().enumerate() {
+            let path = path.field("resources").index(i);
+            if self.resources[..i].iter().any(|other| other.name == resource.name) {
+                found.duplicate(&path.field("name"), &resource.name);
+            }
+            if resource.weight != 1 {
+                found.invalid(&path.field("weight"), resource.weight, "must be 1");
+            }
+        }
+    }
+}
+
 /// Builds the plugin.
-pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    let resources = &args.node_resources_balanced_allocation.resources;
+pub fn build(args: &ProfileArgs, _: &FeatureGates) -> Built {
+    let args: NodeResourcesBalancedAllocationArgs = args.of();
     Ok(Arc::new(BalancedAllocation {
         name: Symbol::new("NodeResourcesBalancedAllocation"),
-        scorer: Scorer::new(resources, Reading::Requested),
+        scorer: Scorer::new(&args.resources, Reading::Requested),
     }))
 }
 

@@ -7,8 +7,11 @@ pub mod balanced_allocation;
 pub mod fit;
 
 mod amounts;
+mod args;
 mod devices;
 pub mod strategy;
+
+pub use args::{ResourceSpec, default_resources};
 
 use kubestep_api::intern::Symbol;
 use kubestep_config::{Feature, FeatureGates};

@@ -4,7 +4,8 @@
 //! `plugins/helper/shape_score.go`.
 
 use super::amounts::Amounts;
-use kubestep_config::types::{ScoringStrategy, UtilizationShapePoint};
+use super::fit::ScoringStrategy;
+use crate::shape::UtilizationShapePoint;
 use kubestep_framework::runtime::scoring::MAX_NODE_SCORE;
 
 /// The highest score in the configuration of a shape.
@@ -47,7 +48,8 @@ impl Strategy {
             "LeastAllocated" => Ok(Strategy::Least),
             "MostAllocated" => Ok(Strategy::Most),
             "RequestedToCapacityRatio" => {
-                let shape = configured.requested_to_capacity_ratio.iter().flatten();
+                let ratio = configured.requested_to_capacity_ratio.iter();
+                let shape = ratio.flat_map(|ratio| &ratio.shape);
                 Ok(Strategy::Ratio(shape.map(Point::from).collect()))
             }
             other => Err(format!("scoring strategy {other} is not supported")),
@@ -120,6 +122,7 @@ pub fn interpolate(shape: &[Point], utilization: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fit::RequestedToCapacityRatio;
     use super::*;
     use kubestep_api::intern::Symbol;
 
@@ -137,7 +140,7 @@ mod tests {
             .collect();
         let configured = ScoringStrategy {
             strategy: Symbol::new(name),
-            requested_to_capacity_ratio: Some(shape),
+            requested_to_capacity_ratio: Some(RequestedToCapacityRatio { shape }),
             ..ScoringStrategy::default()
         };
         Strategy::new(&configured).unwrap()

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::balanced_allocation::NodeResourcesBalancedAllocationArgs;
+use super::fit::{NodeResourcesFitArgs, RequestedToCapacityRatio, ScoringStrategy};
 use super::*;
+use crate::shape::UtilizationShapePoint;
 use kubestep_api::{DeviceClass, Object, ResourceClaim, ResourceSlice};
 use kubestep_config::ProfileArgs;
-use kubestep_config::types::{ResourceSpec, UtilizationShapePoint};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::status::Code;
 use kubestep_framework::testing::{Cluster, decoded, info_of, list, plugin, sized_node, sized_pod};
@@ -33,22 +35,23 @@ fn resources(text: &str) -> Vec<ResourceSpec> {
 }
 
 fn fit(strategy: &str, counted: &str, shape: &[(i32, i32)]) -> Arc<dyn Plugin> {
-    let mut args = ProfileArgs::default();
-    let scoring = &mut args.node_resources_fit.scoring_strategy;
-    scoring.strategy = strategy.into();
-    scoring.resources = resources(counted);
     let point = |(utilization, score): &(i32, i32)| UtilizationShapePoint {
         utilization: *utilization,
         score: *score,
     };
-    scoring.requested_to_capacity_ratio = Some(shape.iter().map(point).collect());
-    plugin(super::fit::build, &args)
+    let shape = shape.iter().map(point).collect();
+    let scoring_strategy = ScoringStrategy {
+        strategy: strategy.into(),
+        resources: resources(counted),
+        requested_to_capacity_ratio: Some(RequestedToCapacityRatio { shape }),
+    };
+    let args = NodeResourcesFitArgs { scoring_strategy, ..NodeResourcesFitArgs::default() };
+    plugin(super::fit::build, &ProfileArgs::default().with(args))
 }
 
 fn balanced(counted: &str) -> Arc<dyn Plugin> {
-    let mut args = ProfileArgs::default();
-    args.node_resources_balanced_allocation.resources = resources(counted);
-    plugin(balanced_allocation::build, &args)
+    let args = NodeResourcesBalancedAllocationArgs { resources: resources(counted) };
+    plugin(balanced_allocation::build, &ProfileArgs::default().with(args))
 }
 
 fn new_pod(containers: &[&str]) -> Arc<PodInfo> {

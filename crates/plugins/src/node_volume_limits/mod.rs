@@ -9,7 +9,9 @@ use hashbrown::HashMap;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CsiNode, CsiNodeDriver, VolumeAttachment};
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -18,6 +20,7 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 mod count;
@@ -28,8 +31,22 @@ pub use over::OverLimit;
 
 use count::Attachable;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_profile: DefaultProfile::Present,
+    doc: "how many CSI volumes a node can attach",
+    long_doc: "Counts the CSI volumes of the pods on a node for each driver and refuses the node when \
+               the limit of its CSINode object would be exceeded.",
+    example: "The CSINode of n1 allows 25 volumes of ebs.csi.aws.com and 25 are attached: a pod \
+             with one more volume of that driver is refused there.",
+    ..PluginDescriptor::new(
+        "NodeVolumeLimits",
+        &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],
+    )
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(NodeVolumeLimits {
         name: "NodeVolumeLimits".into(),
         exceeded: refusal(&Reason::OverLimit(Vec::new())),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 
+use super::PodTopologySpreadArgs;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{
     Operator, RequiredNodeAffinity, Requirement, Selector, find_untolerated_taint,
@@ -12,7 +13,6 @@ use kubestep_api::{
     Labels, Node, NodeInclusionPolicy, Pod, Taint, TaintEffect, TopologySpreadConstraint,
     UnsatisfiableConstraintAction,
 };
-use kubestep_config::types::PodTopologySpreadArgs;
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::node::NodeId;
 use kubestep_framework::objects::Objects;

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -15,8 +17,10 @@ use kubestep_framework::events::{
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+mod args;
 mod constraint;
 mod critical_paths;
 mod default_selector;
@@ -24,6 +28,7 @@ mod filter;
 mod hints;
 mod score;
 
+pub use args::{DefaultConstraint, PodTopologySpreadArgs};
 pub use constraint::{Constraint, Constraints};
 pub use filter::FilterState;
 
@@ -31,10 +36,32 @@ use constraint::Defaults;
 use filter::Refusals;
 pub use score::ScoreState;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(2),
+    args: Some(ArgsType::of::<PodTopologySpreadArgs>()),
+    default_profile: DefaultProfile::Present,
+    doc: "spreads matching pods over zones, nodes or other domains",
+    long_doc: "Constraints with DoNotSchedule refuse nodes where the skew would exceed maxSkew; those \
+               with ScheduleAnyway score. Pods without constraints get the default ones of the plugin's \
+               arguments.",
+    example: "With maxSkew 1 over zones, and 2, 2 and 1 matching pods in three zones, the next \
+             pod can only go to the third.",
+    ..PluginDescriptor::new(
+        "PodTopologySpread",
+        &[
+            ExtensionPoint::PreFilter,
+            ExtensionPoint::Filter,
+            ExtensionPoint::PreScore,
+            ExtensionPoint::Score,
+        ],
+    )
+};
+
 /// Builds the plugin.
-pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let name = Symbol::new("PodTopologySpread");
-    let defaults = Defaults::new(&args.pod_topology_spread, features);
+    let defaults = Defaults::new(&args.of(), features);
     Ok(Arc::new(PodTopologySpread { name, defaults, refusals: Refusals::new(name) }))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::build;
+use super::{DefaultConstraint, PodTopologySpreadArgs, build};
 use kubestep_api::{Node, Object};
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
@@ -221,9 +221,10 @@ fn system_defaults_spread_the_pods_of_a_service() {
 
 #[test]
 fn listed_defaults_use_the_owners_selector() {
-    let mut args = ProfileArgs::default();
-    args.pod_topology_spread.defaulting_type = "List".into();
-    let plugin = |args: &ProfileArgs| plugin(build, args);
+    let defaulting_type = "List".into();
+    let mut args = PodTopologySpreadArgs { defaulting_type, ..PodTopologySpreadArgs::default() };
+    let plugin =
+        |args: &PodTopologySpreadArgs| plugin(build, &ProfileArgs::default().with(args.clone()));
     let mut cluster = Cluster::of(nodes(), vec![placed("p1", "a1")]);
     let mut owned = (*web(json!([])).pod).clone();
     owned.metadata.owner_references = vec![decoded(json!({
@@ -232,13 +233,12 @@ fn listed_defaults_use_the_owners_selector() {
     .into();
     let owned = Arc::new(PodInfo::new(Arc::new(owned)));
     assert!(plugin(&args).sign(&cluster.queue(), &owned).is_ok());
-    args.pod_topology_spread.default_constraints =
-        vec![kubestep_config::types::DefaultConstraint {
-            max_skew: 1,
-            topology_key: ZONE.into(),
-            when_unsatisfiable: "DoNotSchedule".into(),
-            ..Default::default()
-        }];
+    args.default_constraints = vec![DefaultConstraint {
+        max_skew: 1,
+        topology_key: ZONE.into(),
+        when_unsatisfiable: "DoNotSchedule".into(),
+        ..Default::default()
+    }];
     assert!(cluster.filter(&plugin(&args), &owned).unwrap_err().is_skip());
     let set = json!({
         "metadata": {"name": "rs", "namespace": "d"},

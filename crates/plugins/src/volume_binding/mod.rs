@@ -15,7 +15,9 @@ use std::task::Poll;
 use crate::volumes;
 use kubestep_api::Node;
 use kubestep_api::intern::Symbol;
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{
+    ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -26,8 +28,10 @@ use kubestep_framework::plugin::{
     BindContext, CycleContext, Plugin, PreFilterAnswer, QueueContext,
 };
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
+mod args;
 mod bind;
 mod candidate;
 mod capacity;
@@ -38,6 +42,7 @@ mod matching;
 mod reason;
 mod score;
 
+pub use args::VolumeBindingArgs;
 pub use capacity::largest as largest_volume;
 pub use claims::is_bound;
 pub use find::{SELECTED_NODE, provisions};
@@ -52,16 +57,40 @@ use score::Scorer;
 /// A second, in microseconds.
 const SECOND: i64 = 1_000_000;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    args: Some(ArgsType::of::<VolumeBindingArgs>()),
+    default_profile: DefaultProfile::Present,
+    doc: "persistent volume claims: bound, to be bound, to be provisioned",
+    long_doc: "The volumes of bound claims must be reachable from the node; for unbound claims that wait \
+               for a consumer there must be a volume or a way to provision one. Reserve assumes the \
+               choice, PreBind writes it and waits until the volumes are bound.",
+    example: "A claim of a class with WaitForFirstConsumer is unbound: the node is chosen first, \
+             and then a volume is bound or provisioned where that node can reach it.",
+    ..PluginDescriptor::new(
+        "VolumeBinding",
+        &[
+            ExtensionPoint::PreFilter,
+            ExtensionPoint::Filter,
+            ExtensionPoint::PreScore,
+            ExtensionPoint::Score,
+            ExtensionPoint::Reserve,
+            ExtensionPoint::PreBind,
+        ],
+    )
+};
+
 /// Builds the plugin.
-pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
     let scores = features.enabled(Feature::StorageCapacityScoring);
-    let name = "VolumeBinding".into();
+    let name = PLUGIN.name.into();
+    let own: VolumeBindingArgs = args.of();
     Ok(Arc::new(VolumeBinding {
         name,
         filters: !args.without_filter.contains(&name),
-        scorer: scores.then(|| Scorer::new(&args.volume_binding)),
+        scorer: scores.then(|| Scorer::new(&own)),
         refusals: Refusals::default(),
-        bind_timeout: args.volume_binding.bind_timeout_seconds.saturating_mul(SECOND),
+        bind_timeout: own.bind_timeout_seconds.saturating_mul(SECOND),
     }))
 }
 

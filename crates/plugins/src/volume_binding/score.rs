@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::VolumeBindingArgs;
 use crate::node_resources::strategy::{Point, interpolate};
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::VolumeBindingArgs;
 
 use super::find::PodVolumes;
 use super::matching::requested;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Reason, Unfit, build};
+use super::{Reason, Unfit, VolumeBindingArgs, build};
+use crate::shape::UtilizationShapePoint;
 use kubestep_api::{
     CsiDriver, CsiNode, CsiStorageCapacity, Node, Object, PersistentVolume, PersistentVolumeClaim,
     StorageClass,
 };
-use kubestep_config::types::UtilizationShapePoint;
 use kubestep_config::{Feature, FeatureGates, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, ClusterEvent, EventResource, Hint};
@@ -299,11 +299,12 @@ fn free_storage_scores_behind_its_gate() {
         capacity("large", "n2", "50Gi"),
     ];
     let (cluster, pod) = (cluster(objects), claiming(&["c"]));
-    let mut args = ProfileArgs::default();
-    args.volume_binding.shape = Some(vec![
+    let shape = Some(vec![
         UtilizationShapePoint { utilization: 0, score: 0 },
         UtilizationShapePoint { utilization: 100, score: 10 },
     ]);
+    let args = VolumeBindingArgs { shape, ..VolumeBindingArgs::default() };
+    let args = ProfileArgs::default().with(args);
     assert!(cluster.scores(&plugin(build, &args), &pod).unwrap_err().is_skip());
     let gates = FeatureGates::default().with(Feature::StorageCapacityScoring, true);
     let plugin = build(&args, &gates).unwrap();
@@ -472,7 +473,9 @@ fn in_a_profile_without_its_filter_it_binds_nothing() {
     let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume("v", "5Gi", "n1"))];
     let cluster = cluster(objects);
     for (without_filter, binds) in [(vec![], true), (vec!["VolumeBinding".into()], false)] {
-        let plugin = plugin(build, &ProfileArgs { without_filter, ..ProfileArgs::default() });
+        let mut args = ProfileArgs::default();
+        args.without_filter = without_filter;
+        let plugin = plugin(build, &args);
         let (pod, mut state) = (claiming(&["c"]), CycleState::default());
         plugin.pre_filter(&cluster.cx(&pod), &mut state);
         let (mut shared, mut host) = (cluster.shared.clone(), FakeHost::default());

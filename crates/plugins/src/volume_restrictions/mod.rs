@@ -8,7 +8,9 @@ use std::sync::Arc;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Object, PersistentVolumeAccessMode, Pod};
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -16,14 +18,29 @@ use kubestep_framework::events::{
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 mod conflict;
 
 use conflict::{is_restricted, pods_conflict};
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_profile: DefaultProfile::Present,
+    doc: "disks and claims that only one pod may use",
+    long_doc: "Refuses nodes where an in-line disk (GCE, AWS, iSCSI, RBD) is in use by another pod, and \
+               pods whose ReadWriteOncePod claim is in use.",
+    example: "A claim with the access mode ReadWriteOncePod is used by a running pod; a second \
+             pod with the claim stays pending until the first one is gone, or is preempted.",
+    ..PluginDescriptor::new(
+        "VolumeRestrictions",
+        &[ExtensionPoint::PreFilter, ExtensionPoint::Filter],
+    )
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     let (claim, holder) = Default::default();
     Ok(Arc::new(VolumeRestrictions {
         name: "VolumeRestrictions".into(),

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Labels, Object, PersistentVolume, PersistentVolumeClaim, VolumeBindingMode};
-use kubestep_config::{FeatureGates, ProfileArgs};
+use kubestep_config::{
+    DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -18,6 +20,7 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 /// The topology labels in upstream's order, each with its GA name.
@@ -28,8 +31,18 @@ const TOPOLOGY_LABELS: [(&str, &str); 4] = [
     ("topology.kubernetes.io/region", "topology.kubernetes.io/region"),
 ];
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_profile: DefaultProfile::Present,
+    doc: "zone labels of volumes",
+    long_doc: "Refuses a node whose zone or region label is not among those of the pod's volumes.",
+    example: "The claim is bound to a volume labelled topology.kubernetes.io/zone=a: nodes of \
+             zone b are refused.",
+    ..PluginDescriptor::new("VolumeZone", &[ExtensionPoint::PreFilter, ExtensionPoint::Filter])
+};
+
 /// Builds the plugin.
-pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
+pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(VolumeZone::default()))
 }
 

@@ -187,7 +187,7 @@ fn register(
 mod tests {
     use super::*;
     use kubestep_config::{FeatureGates, PluginDescriptor, ResolvedProfile};
-    use kubestep_framework::registry::{Entry, Factory};
+    use kubestep_framework::registry::Entry;
 
     struct Bare(&'static str, Option<Vec<Registration>>);
 
@@ -290,11 +290,7 @@ mod tests {
     fn entry(name: &'static str, point: ExtensionPoint) -> Entry {
         let plain = PluginDescriptor::new(name, &[point]);
         let descriptor = PluginDescriptor { registers_events: false, signs: false, ..plain };
-        let factory: Factory = match name {
-            "filters" => |_, _| Ok(Arc::new(Bare("filters", Some(Vec::new())))),
-            _ => |_, _| Ok(Arc::new(Bare("scores", Some(Vec::new())))),
-        };
-        Entry { descriptor, factory }
+        Entry::new(descriptor, move |_, _| Ok(Arc::new(Bare(name, Some(Vec::new())))))
     }
 
     /// What a plugin implements decides, not where it is enabled.

@@ -7,6 +7,7 @@ use crate::edit::{Edit, PodEdit, Term, TermList};
 use crate::why::cause::{AffinityMismatch, AffinityOf, Hint, Unmet};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
+use kubestep_plugins::node_affinity::NodeAffinityArgs;
 
 /// The path of the required terms in a pod.
 const TERMS: &str =
@@ -84,10 +85,11 @@ fn other_profiles(need: &Need<'_>) -> impl Iterator<Item = Vec<Edit>> {
 fn added(need: &Need<'_>) -> Vec<NodeSelectorTerm> {
     let frameworks = need.world.scheduler().frameworks();
     let profile = frameworks.get(&need.pod.spec.scheduler_name).map(|found| found.profile());
-    let added = profile.and_then(|profile| profile.args.node_affinity.added_affinity.as_ref());
+    let args = profile.map(|profile| profile.args.of::<NodeAffinityArgs>()).unwrap_or_default();
+    let added = args.added_affinity;
     let required =
-        added.and_then(|added| added.required_during_scheduling_ignored_during_execution.as_ref());
-    required.map(|required| required.node_selector_terms.clone()).unwrap_or_default()
+        added.and_then(|added| added.required_during_scheduling_ignored_during_execution);
+    required.map(|required| required.node_selector_terms).unwrap_or_default()
 }
 
 fn requirements<'a>(

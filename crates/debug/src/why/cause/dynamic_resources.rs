@@ -366,8 +366,8 @@ impl Words for DeviceCause {
 
 pub(super) fn explain(case: &Case<'_>) -> Vec<Cause> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let args = &case.probe.args().dynamic_resources;
-    let found = reasons(&case.probe.cx(), case.state, case.node, args).into_iter();
+    let args = case.probe.args().of();
+    let found = reasons(&case.probe.cx(), case.state, case.node, &args).into_iter();
     found.flat_map(|reason| causes(case, node, reason)).collect()
 }
 

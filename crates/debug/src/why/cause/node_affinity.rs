@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::node_terms::{NodeTerms, Unmet};
 use super::{Case, Cause, Outlook, Words};
-use kubestep_plugins::node_affinity::required_terms;
+use kubestep_plugins::node_affinity::{NodeAffinityArgs, required_terms};
 
 /// The node does not match what the pod, or its profile, requires.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -80,8 +80,10 @@ impl Asked {
             let terms = NodeTerms::of_labels(labels, snapshot, memo);
             asked.push((AffinityOf::NodeSelector, terms));
         }
-        let added = case.probe.args().node_affinity.added_affinity.as_ref();
-        let added = added
+        let args: NodeAffinityArgs = case.probe.args().of();
+        let added = args
+            .added_affinity
+            .as_ref()
             .and_then(|added| added.required_during_scheduling_ignored_during_execution.as_ref());
         let selectors =
             [(AffinityOf::NodeAffinity, required_terms(pod)), (AffinityOf::AddedAffinity, added)];

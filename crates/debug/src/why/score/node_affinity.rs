@@ -3,11 +3,12 @@
 use super::{Case, Input};
 use kubestep_api::PreferredSchedulingTerm;
 use kubestep_api::selector::PreferredTerms;
-use kubestep_plugins::node_affinity::preferred_terms;
+use kubestep_plugins::node_affinity::{NodeAffinityArgs, preferred_terms};
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
     let Some(node) = &case.node.node else { return Vec::new() };
-    let added = case.probe.args().node_affinity.added_affinity.as_ref();
+    let args: NodeAffinityArgs = case.probe.args().of();
+    let added = args.added_affinity.as_ref();
     let added = added
         .map_or(&[][..], |added| &added.preferred_during_scheduling_ignored_during_execution[..]);
     let input = |(at, (from, term)): (usize, (&str, &PreferredSchedulingTerm))| {

@@ -2,11 +2,11 @@
 
 use super::{Case, Input};
 use kubestep_framework::resource::amount;
-use kubestep_plugins::node_resources::fit::{Amounts, score_amounts};
+use kubestep_plugins::node_resources::fit::{Amounts, NodeResourcesFitArgs, score_amounts};
 
 pub(super) fn inputs(case: &Case<'_>) -> Vec<Input> {
-    let (cx, args) = (case.probe.cx(), &case.probe.args().node_resources_fit);
-    score_amounts(&cx, args, case.node).iter().map(input).collect()
+    let (cx, args) = (case.probe.cx(), case.probe.args().of());
+    score_amounts(&cx, &args, case.node).iter().map(input).collect()
 }
 
 fn input(amounts: &Amounts) -> Input {
@@ -21,8 +21,8 @@ fn input(amounts: &Amounts) -> Input {
 }
 
 pub(super) fn formula(case: &Case<'_>) -> &'static str {
-    let strategy = &case.probe.args().node_resources_fit.scoring_strategy.strategy;
-    match strategy.as_str() {
+    let args: NodeResourcesFitArgs = case.probe.args().of();
+    match args.scoring_strategy.strategy.as_str() {
         "MostAllocated" => {
             "MostAllocated: mean over the resources, by weight, of 100 × requested ÷ allocatable"
         }

@@ -1,10 +1,10 @@
 //! Generating and scoring placements, with fake plugins.
 
 use super::*;
-use crate::registry::{Entry, Factory, Registry};
+use crate::registry::{Built, Entry, Registry};
 use crate::status::Code;
 use crate::testing::{Cluster, framework_of, key, node};
-use kubestep_config::PluginDescriptor;
+use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 
 /// A plugin with fixed answers; the name of a placement is its score.
 struct ByRule {
@@ -47,12 +47,14 @@ const PLAIN: ByRule = ByRule {
     normalize: |_| Status::SUCCESS,
 };
 
-/// A profile of such plugins, as (name, weight, factory).
-fn profile(point: ExtensionPoint, plugins: &[(&'static str, i32, Factory)]) -> Framework {
-    let entry = |(name, weight, factory): &(&'static str, i32, Factory)| {
+type Build = fn(&ProfileArgs, &FeatureGates) -> Built;
+
+/// A profile of rules, as (name, weight, factory).
+fn profile(point: ExtensionPoint, plugins: &[(&'static str, i32, Build)]) -> Framework {
+    let entry = |(name, weight, factory): &(&'static str, i32, Build)| {
         let plain = PluginDescriptor::new(name, &[point]);
         let descriptor = PluginDescriptor { default_weight: Some(*weight), ..plain };
-        Entry { descriptor, factory: *factory }
+        Entry::new(descriptor, *factory)
     };
     framework_of(&Registry::of(plugins.iter().map(entry)).unwrap())
 }
@@ -68,7 +70,7 @@ fn cx(cluster: &Cluster) -> GroupContext<'_> {
     }
 }
 
-fn generated(plugins: &[(&'static str, i32, Factory)]) -> Result<Vec<Placement>, Status> {
+fn generated(plugins: &[(&'static str, i32, Build)]) -> Result<Vec<Placement>, Status> {
     let cluster = Cluster::new(["n1", "n2", "n3"].map(node), []);
     profile(ExtensionPoint::PlacementGenerate, plugins).run_placement_generate(&cx(&cluster))
 }
@@ -84,7 +86,7 @@ fn without_a_plugin_all_nodes_are_the_only_placement() {
 
 #[test]
 fn the_plugin_makes_placements_of_all_nodes() {
-    let halves: Factory = |_, _| {
+    let halves: Build = |_, _| {
         let generate: fn(&Placement) -> _ = |parent| {
             let (first, second) = parent.nodes.split_at(1);
             let named = |name: &str, nodes: &[Symbol]| Placement {
@@ -101,19 +103,19 @@ fn the_plugin_makes_placements_of_all_nodes() {
 
 #[test]
 fn a_plugin_that_fails_or_makes_nothing_ends_the_search() {
-    let none: Factory = |_, _| Ok(Arc::new(ByRule { generate: |_| Ok(Vec::new()), ..PLAIN }));
+    let none: Build = |_, _| Ok(Arc::new(ByRule { generate: |_| Ok(Vec::new()), ..PLAIN }));
     let status = generated(&[("Plain", 0, none)]).unwrap_err();
     assert_eq!(status, Status::unschedulable("no feasible placements found").by("Plain".into()));
-    let broken: Factory =
+    let broken: Build =
         |_, _| Ok(Arc::new(ByRule { generate: |_| Err(Status::error("broken")), ..PLAIN }));
     let status = generated(&[("Plain", 0, broken)]).unwrap_err();
     assert_eq!(status, Status::error("broken").by("Plain".into()));
 }
 
-const FIRST: (&str, i32, Factory) = ("Plain", 1, |_, _| Ok(Arc::new(PLAIN)));
+const FIRST: (&str, i32, Build) = ("Plain", 1, |_, _| Ok(Arc::new(PLAIN)));
 
 /// The totals of placements that score 0, 50 and 100 by name.
-fn totals(plugins: &[(&'static str, i32, Factory)]) -> Result<Vec<i64>, String> {
+fn totals(plugins: &[(&'static str, i32, Build)]) -> Result<Vec<i64>, String> {
     let cluster = Cluster::default();
     let placements = ["0", "50", "100"].map(|name| placement(name, &[]));
     let proposals: Vec<_> = placements
@@ -130,7 +132,7 @@ fn totals(plugins: &[(&'static str, i32, Factory)]) -> Result<Vec<i64>, String> 
 #[test]
 fn totals_are_sums_of_weighted_scores() {
     assert_eq!(totals(&[]), Ok(vec![0, 0, 0]));
-    let half: Factory = |_, _| {
+    let half: Build = |_, _| {
         Ok(Arc::new(ByRule {
             name: "Half",
             score: |score| Ok(if score == 50 { 50 } else { 0 }),
@@ -142,7 +144,7 @@ fn totals_are_sums_of_weighted_scores() {
 
 #[test]
 fn scores_are_normalized_before_they_are_weighted() {
-    let fourfold: Factory = |_, _| {
+    let fourfold: Build = |_, _| {
         Ok(Arc::new(ByRule {
             name: "Fourfold",
             score: |score| Ok(4 * score),
@@ -158,12 +160,12 @@ fn scores_are_normalized_before_they_are_weighted() {
 
 #[test]
 fn what_goes_wrong_is_told_in_upstreams_words() {
-    let error = |factory: Factory| totals(&[FIRST, ("Odd", 1, factory)]).unwrap_err();
-    let score: Factory = |_, _| {
+    let error = |factory: Build| totals(&[FIRST, ("Odd", 1, factory)]).unwrap_err();
+    let score: Build = |_, _| {
         Ok(Arc::new(ByRule { name: "Odd", score: |_| Err(Status::error("broken")), ..PLAIN }))
     };
     assert_eq!(error(score), "running PlacementScore plugins: plugin \"Odd\" failed with: broken");
-    let normalize: Factory = |_, _| {
+    let normalize: Build = |_, _| {
         Ok(Arc::new(ByRule { name: "Odd", normalize: |_| Status::error("broken"), ..PLAIN }))
     };
     assert_eq!(
@@ -177,10 +179,10 @@ fn what_goes_wrong_is_told_in_upstreams_words() {
              invalid score {score}, it should in the range of [0, 100] after normalizing"
         )
     };
-    let above: Factory =
+    let above: Build =
         |_, _| Ok(Arc::new(ByRule { name: "Odd", score: |score| Ok(score + 1), ..PLAIN }));
     assert_eq!(error(above), text(101));
-    let below: Factory =
+    let below: Build =
         |_, _| Ok(Arc::new(ByRule { name: "Odd", score: |score| Ok(score - 1), ..PLAIN }));
     assert_eq!(error(below), text(-1));
 }

@@ -4,6 +4,7 @@
 //! queueing hints. Upstream:
 //! `pkg/scheduler/framework/plugins/noderesources/fit.go`.
 
+mod args;
 mod check;
 mod hints;
 mod refusal;
@@ -12,8 +13,9 @@ use std::sync::Arc;
 
 use crate::keys;
 use kubestep_api::intern::Symbol;
-use kubestep_config::types::NodeResourcesFitArgs;
-use kubestep_config::{Feature, FeatureGates, ProfileArgs};
+use kubestep_config::{
+    ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
+};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
     Action, ClusterEvent, EventObjects, EventResource, Hint, Registration,
@@ -22,27 +24,52 @@ use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod_groups::placement::{GroupContext, Proposal};
+use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 
 pub use super::amounts::Amounts;
 use super::amounts::{Reading, ScoreInput, Scorer};
 use super::sign_requests;
 use super::strategy::Strategy;
+pub use args::{NodeResourcesFitArgs, RequestedToCapacityRatio, ScoringStrategy};
 pub use check::Shortfall;
 use check::{Demand, Exempt};
 use refusal::Refusals;
 pub use refusal::refusal;
 
+/// What configurations and the manual know of the plugin.
+pub const PLUGIN: PluginDescriptor = PluginDescriptor {
+    default_weight: Some(1),
+    args: Some(ArgsType::of::<NodeResourcesFitArgs>()),
+    default_profile: DefaultProfile::Present,
+    doc: "CPU, memory, pods and other resources left on the node",
+    long_doc: "The pod's requests plus those of the pods on the node must not exceed what the node can \
+               allocate. The score follows the scoring strategy: LeastAllocated (the default) spreads, \
+               MostAllocated packs, RequestedToCapacityRatio follows a curve.",
+    example: "A node with 4 CPUs, of which pods request 3500m, refuses a pod that requests 1 \
+             CPU: \"Insufficient cpu\". What the pods really use does not count.",
+    ..PluginDescriptor::new(
+        "NodeResourcesFit",
+        &[
+            ExtensionPoint::PreFilter,
+            ExtensionPoint::Filter,
+            ExtensionPoint::PreScore,
+            ExtensionPoint::Score,
+            ExtensionPoint::PlacementScore,
+        ],
+    )
+};
+
 /// Builds the plugin.
 ///
 /// # Errors
-/// The scoring strategy is unknown.
-pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Result<Arc<dyn Plugin>, String> {
-    let args = &args.node_resources_fit;
+/// The scoring strategy does not exist. FIT-016
+pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
+    let args: NodeResourcesFitArgs = args.of();
     let scoring_strategy = &args.scoring_strategy;
     Ok(Arc::new(Fit {
         name: Symbol::new("NodeResourcesFit"),
-        exempt: exempt(args),
+        exempt: exempt(&args),
         strategy: Strategy::new(scoring_strategy)?,
         scorer: Scorer::new(&scoring_strategy.resources, Reading::NonZero),
         features: *features,

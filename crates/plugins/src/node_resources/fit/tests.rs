@@ -101,9 +101,11 @@ fn more_scalars_than_the_table_holds_are_listed_all_the_same() {
 
 #[test]
 fn exempt_resources_are_matched_by_name_or_group() {
-    let mut args = ProfileArgs::default();
-    args.node_resources_fit.ignored_resources = vec!["example.com/a".into()];
-    args.node_resources_fit.ignored_resource_groups = vec!["other.org".into(), "hugepages".into()];
+    let args = ProfileArgs::default().with(NodeResourcesFitArgs {
+        ignored_resources: vec!["example.com/a".into()],
+        ignored_resource_groups: vec!["other.org".into(), "hugepages".into()],
+        ..NodeResourcesFitArgs::default()
+    });
     let cluster = Cluster::of(vec![node(json!({"pods": "9"}))], vec![]);
     for (resource, refused) in [
         ("example.com/a", false),
@@ -168,7 +170,7 @@ fn sized(name: &str, size: Size) -> kubestep_api::Pod {
 
 /// The score of the placement `n1 n2` with these pods, and with a pod that is already there.
 fn placement_score(resources: &[(&str, i64)], pods: &[(Size, &str)], old: Option<Size>) -> i64 {
-    use kubestep_config::types::{NodeResourcesFitArgs, ResourceSpec, ScoringStrategy};
+    use crate::node_resources::ResourceSpec;
     use kubestep_framework::pod_groups::placement::Placement;
     use kubestep_framework::testing::{Cluster, NodeBuilder, PodBuilder, info, key};
     let node = |name: &str| {
@@ -183,9 +185,8 @@ fn placement_score(resources: &[(&str, i64)], pods: &[(Size, &str)], old: Option
         .map(|(name, weight)| ResourceSpec { name: (*name).into(), weight: *weight });
     let scoring_strategy =
         ScoringStrategy { resources: resources.collect(), ..ScoringStrategy::default() };
-    let node_resources_fit =
-        NodeResourcesFitArgs { scoring_strategy, ..NodeResourcesFitArgs::default() };
-    let args = ProfileArgs { node_resources_fit, ..ProfileArgs::default() };
+    let args = NodeResourcesFitArgs { scoring_strategy, ..NodeResourcesFitArgs::default() };
+    let args = ProfileArgs::default().with(args);
     let placement = Placement { name: "p".into(), nodes: vec!["n1".into(), "n2".into()] };
     let assignments = pods
         .iter()

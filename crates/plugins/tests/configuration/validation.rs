@@ -1,12 +1,13 @@
 //! Tests of every rule with a value that violates it, and upstream's message.
 
-use super::*;
-use crate::features::Feature;
-use crate::load;
+use kubestep_config::validation::Findings;
+use kubestep_config::{Arguments, Feature, FeatureGates, FieldPath, Problem, load};
+use kubestep_plugins::node_resources::fit::NodeResourcesFitArgs;
+
+use super::{HEAD, plugins};
 
 fn problems_with(gates: &FeatureGates, body: &str) -> Vec<String> {
-    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
-    match load(Some(&format!("{head}{body}")), gates) {
+    match load(Some(&format!("{HEAD}{body}")), gates, &plugins()) {
         Ok(_) => Vec::new(),
         Err(error) => {
             let without_place =
@@ -49,23 +50,6 @@ fn leader_election_and_client() {
         ]
     );
     assert_eq!(problems("leaderElection: {leaderElect: false, resourceLock: x}"), [""; 0]);
-}
-
-#[test]
-fn an_empty_document_is_told_what_it_lacks() {
-    let mut document = crate::defaults::document();
-    document.profiles.clear();
-    document.leader_election.resource_lock.clear();
-    let texts: Vec<_> =
-        validate(&document, &FeatureGates::default()).iter().map(Problem::to_string).collect();
-    assert_eq!(
-        texts,
-        [
-            "leaderElection.resourceLock: Required value",
-            "leaderElection.resourceLock: Invalid value: \"\": resourceLock value must be \"leases\"",
-            "profiles: Required value",
-        ]
-    );
 }
 
 #[test]
@@ -304,10 +288,11 @@ fn fit(text: &str) -> Vec<String> {
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
          profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {text}}}]}}]"
     );
-    let document = load(Some(&body), &gates).unwrap().document;
+    let document = load(Some(&body), &gates, &plugins()).unwrap().document;
     let args = document.profiles[0].plugin_config[0].args.as_ref().unwrap();
     let mut found = Findings::default();
-    validate_args(&mut found, args, &FieldPath::root(), &gates);
+    let args = args.get::<NodeResourcesFitArgs>().unwrap();
+    args.validate(&mut found, &FieldPath::root(), &gates);
     found.problems.iter().map(Problem::to_string).collect()
 }
 

@@ -3,15 +3,17 @@
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::intree::{MANUAL_PERMIT, PLUGINS};
-use crate::points::{ExtensionPoint, PluginDescriptor};
-use crate::{to_json, to_yaml};
+use kubestep_config::{
+    ConfigError, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, Problem,
+    ResolvedConfig, find_plugin, resolve, to_json, to_yaml,
+};
+use kubestep_plugins::manual_permit::ManualPermitArgs;
+use kubestep_plugins::node_resources::fit::NodeResourcesFitArgs;
 
-const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+use super::{HEAD, plugins, resolve_body};
 
 fn try_resolve(body: &str) -> Result<ResolvedConfig, ConfigError> {
-    resolve(Some(&format!("{HEAD}{body}")), &FeatureGates::default(), PLUGINS)
+    resolve_body(body, &FeatureGates::default())
 }
 
 fn refused(body: &str) -> String {
@@ -25,7 +27,7 @@ fn names(config: &ResolvedConfig, point: ExtensionPoint) -> Vec<&'static str> {
 #[test]
 fn no_document_is_the_default_configuration() {
     let gates = FeatureGates::default();
-    let config = resolve(None, &gates, PLUGINS).unwrap();
+    let config = resolve(None, &gates, &plugins()).unwrap();
     assert_eq!(config.profile("default-scheduler"), config.profiles.first());
     assert_eq!(config.profile("other"), None);
     assert_eq!(
@@ -44,7 +46,7 @@ fn no_document_is_the_default_configuration() {
 fn gates_bring_their_plugins() {
     let gates = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true";
     let gates = FeatureGates::parse(gates).unwrap();
-    let config = resolve(None, &gates, PLUGINS).unwrap();
+    let config = resolve(None, &gates, &plugins()).unwrap();
     assert_eq!(names(&config, ExtensionPoint::Permit), ["GangScheduling"]);
     assert_eq!(
         names(&config, ExtensionPoint::PlacementScore),
@@ -61,8 +63,8 @@ fn what_is_written_out_is_read_back() {
                 extenders: [{urlPrefix: 'http://x', httpTimeout: 1m, tlsConfig: {certData: YWJj}}]\n\
                 clientConnection: {qps: 0.1}\n";
     let config = try_resolve(body).unwrap();
-    let again = resolve(Some(&to_yaml(&config.document)), &config.features, PLUGINS).unwrap();
-    // Defaults that were merged in are now explicit entries.
+    let again = resolve(Some(&to_yaml(&config.document)), &config.features, &plugins()).unwrap();
+    // What was merged in by default is now the user's own.
     assert_eq!(to_json(&again.document), to_json(&config.document));
     assert_eq!(again.profiles, config.profiles);
     assert!(to_yaml(&config.document).starts_with(HEAD));
@@ -71,7 +73,7 @@ fn what_is_written_out_is_read_back() {
 #[test]
 fn a_document_must_say_what_it_is() {
     let refused = |text: &str| {
-        resolve(Some(text), &FeatureGates::default(), PLUGINS).unwrap_err().to_string()
+        resolve(Some(text), &FeatureGates::default(), &plugins()).unwrap_err().to_string()
     };
     let start = "the scheduler configuration cannot be read: ";
     assert_eq!(
@@ -173,9 +175,9 @@ fn invalid_values_are_told_with_their_places() {
 fn what_cannot_be_built_is_refused_in_upstreams_words() {
     let start = "kube-scheduler would not start with this configuration: ";
     let profile = "initializing profiles: creating profile for scheduler name default-scheduler: ";
-    let plugins = |sets: &str| refused(&format!("profiles:\n- plugins: {{{sets}}}\n"));
+    let sets = |sets: &str| refused(&format!("profiles:\n- plugins: {{{sets}}}\n"));
     assert_eq!(
-        plugins("bind: {disabled: [{name: '*'}]}"),
+        sets("bind: {disabled: [{name: '*'}]}"),
         format!(
             "{start}profiles[0].plugins.bind (line 4, column 13): {profile}at least one bind \
              plugin is needed for profile with scheduler name \"default-scheduler\"; \
@@ -183,7 +185,7 @@ fn what_cannot_be_built_is_refused_in_upstreams_words() {
         )
     );
     assert_eq!(
-        plugins("multiPoint: {disabled: [{name: PrioritySort}]}"),
+        sets("multiPoint: {disabled: [{name: PrioritySort}]}"),
         format!(
             "{start}profiles[0].plugins.queueSort (line 4, column 3): {profile}only one queue sort \
              plugin required for profile with scheduler name \"default-scheduler\", but got 0; \
@@ -191,7 +193,7 @@ fn what_cannot_be_built_is_refused_in_upstreams_words() {
         )
     );
     assert_eq!(
-        plugins("filter: {enabled: [{name: ImageLocality}]}"),
+        sets("filter: {enabled: [{name: ImageLocality}]}"),
         format!(
             "{start}profiles[0].plugins.filter.enabled[0] (line 4, column 32): {profile}plugin \
              \"ImageLocality\" does not extend FilterPlugin plugin; ImageLocality runs at Score"
@@ -225,9 +227,10 @@ fn what_cannot_be_built_is_refused_in_upstreams_words() {
 fn one_plugin_makes_placements_at_most() {
     let gates =
         FeatureGates::parse("GenericWorkload=true,TopologyAwareWorkloadScheduling=true").unwrap();
-    let first = PLUGINS.iter().find(|plugin| plugin.name == "TopologyPlacementGenerator").unwrap();
-    let second = PluginDescriptor { name: "Second", ..*first };
-    let registry: Vec<_> = PLUGINS.iter().copied().chain([second]).collect();
+    let mut registry = plugins();
+    let first = *find_plugin(&registry, "TopologyPlacementGenerator").unwrap();
+    let default_profile = DefaultProfile::Absent;
+    registry.push(PluginDescriptor { name: "Second", default_profile, ..first });
     let body = "profiles:\n- plugins: {placementGenerate: {enabled: [{name: Second}]}}\n";
     let refused = |registry: &[PluginDescriptor]| {
         resolve(Some(&format!("{HEAD}{body}")), &gates, registry).unwrap_err().to_string()
@@ -236,7 +239,7 @@ fn one_plugin_makes_placements_at_most() {
                 \"default-scheduler\"";
     let error = refused(&registry);
     assert!(error.contains(text), "{error}");
-    assert!(refused(PLUGINS).contains("PlacementGeneratePlugin \"Second\" does not exist"));
+    assert!(refused(&plugins()).contains("PlacementGeneratePlugin \"Second\" does not exist"));
 }
 
 #[test]
@@ -259,7 +262,7 @@ fn extenders_are_ordered_and_take_over_ignored_resources() {
         order,
         [("http://b", second("5s")), ("http://c", second("1s")), ("http://a", second("5s"))]
     );
-    assert_eq!(config.profiles[0].args.node_resources_fit.ignored_resources, ["x.io/r"]);
+    assert_eq!(config.profiles[0].args.of::<NodeResourcesFitArgs>().ignored_resources, ["x.io/r"]);
     let completed = config.completed();
     assert_eq!(completed.extenders[0].http_timeout.to_string(), "5s");
     let written = to_yaml(&completed);
@@ -281,7 +284,7 @@ fn extenders_are_ordered_and_take_over_ignored_resources() {
 
 #[test]
 fn the_completed_document_has_the_arguments_that_are_used() {
-    let config = resolve(Some(RICH), &FeatureGates::default(), PLUGINS).unwrap();
+    let config = resolve(Some(RICH), &FeatureGates::default(), &plugins()).unwrap();
     let names: Vec<_> =
         config.completed().profiles[0].plugin_config.iter().map(|config| config.name).collect();
     assert_eq!(
@@ -310,9 +313,11 @@ fn very_many_problems_are_told_quickly() {
 
 #[test]
 fn profiles_share_one_queue_order() {
-    // kubestep has one queue sort plugin, so the test adds a second one.
-    let mut registry = PLUGINS.to_vec();
-    registry.push(PluginDescriptor { name: "OtherSort", ..PLUGINS[1] });
+    // kubestep has one queue sort plugin, so a second one is made up here.
+    let mut registry = plugins();
+    let first = *find_plugin(&registry, "PrioritySort").unwrap();
+    let default_profile = DefaultProfile::Absent;
+    registry.push(PluginDescriptor { name: "OtherSort", default_profile, ..first });
     let sets = "{multiPoint: {disabled: [{name: PrioritySort}], enabled: [{name: OtherSort}]}}";
     let body = format!("profiles: [{{schedulerName: a}}, {{schedulerName: b, plugins: {sets}}}]");
     let text = format!("{HEAD}{body}");
@@ -352,8 +357,8 @@ fn manual_permit_runs_where_it_is_enabled() {
     let body = "profiles:\n- plugins:\n    permit: {enabled: [{name: ManualPermit}]}\n  pluginConfig:\n  \
                 - name: ManualPermit\n    args: {selector: {matchLabels: {app: web}}, timeoutSeconds: 60}\n";
     let config = try_resolve(body).unwrap();
-    assert_eq!(names(&config, ExtensionPoint::Permit), [MANUAL_PERMIT]);
-    let args = &config.profiles[0].args.manual_permit;
+    assert_eq!(names(&config, ExtensionPoint::Permit), ["ManualPermit"]);
+    let args: ManualPermitArgs = config.profiles[0].args.of();
     assert_eq!(args.timeout_seconds, 60);
     assert_eq!(args.selector.match_labels.get_str("app").map(|value| value.as_str()), Some("web"));
     let bad = body.replace("60", "901").replace("web", "'not a label'");
@@ -373,7 +378,7 @@ const RICH: &str = include_str!("rich.yaml");
 
 #[test]
 fn the_rich_document_is_good() {
-    let config = resolve(Some(RICH), &FeatureGates::default(), PLUGINS).unwrap();
+    let config = resolve(Some(RICH), &FeatureGates::default(), &plugins()).unwrap();
     assert_eq!(config.profiles.len(), 2);
     assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
 }
@@ -398,8 +403,8 @@ fn scalar() -> impl Strategy<Value = &'static str> {
 }
 
 fn check(text: &str) {
-    let gates = FeatureGates::default().with(crate::Feature::StorageCapacityScoring, true);
-    match resolve(Some(text), &gates, PLUGINS) {
+    let gates = FeatureGates::default().with(Feature::StorageCapacityScoring, true);
+    match resolve(Some(text), &gates, &plugins()) {
         Ok(config) => drop(to_yaml(&config.document)),
         Err(error) => assert!(!error.problems.is_empty() && !error.to_string().is_empty()),
     }

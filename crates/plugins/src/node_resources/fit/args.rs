@@ -1,0 +1,114 @@
+//! The arguments: resources that are not checked, and how nodes are scored.
+
+use kubestep_api::intern::Symbol;
+use kubestep_config::validation::Findings;
+use kubestep_config::{Arguments, FeatureGates, FieldPath, argument_object, arguments};
+
+use super::super::args::{ResourceSpec, complete, default_resources};
+use crate::shape::{self, UtilizationShapePoint};
+
+arguments! {
+    /// What NodeResourcesFit leaves out, and how it scores.
+    #[derive(Eq)]
+    pub struct NodeResourcesFitArgs for "NodeResourcesFit" {
+        ignored_resources: Vec<Symbol> = Vec::new(),
+            put_some "ignoredResources", "a list of names",
+            "Extended resources that Filter does not check, because somebody else does.";
+        ignored_resource_groups: Vec<Symbol> = Vec::new(),
+            put_some "ignoredResourceGroups", "a list of prefixes",
+            "The same for all extended resources with that prefix: example.com means example.com/gpu \
+             and all others of example.com.";
+        scoring_strategy: ScoringStrategy = ScoringStrategy::default(),
+            put "scoringStrategy", "type, resources, requestedToCapacityRatio",
+            "How nodes score: LeastAllocated prefers free ones, MostAllocated full ones, and \
+             RequestedToCapacityRatio follows a curve from utilization (0 to 100) to score (0 to 10). \
+             resources names what counts, with weights from 1 to 100.";
+    }
+}
+
+argument_object! {
+    /// How NodeResourcesFit scores.
+    #[derive(Eq)]
+    pub struct ScoringStrategy {
+        /// `LeastAllocated`, `MostAllocated` or `RequestedToCapacityRatio`.
+        strategy: Symbol, put_some "type";
+        /// The resources that count, with weights 1 to 100.
+        resources: Vec<ResourceSpec>, put_some "resources";
+        /// The curve of RequestedToCapacityRatio.
+        requested_to_capacity_ratio: Option<RequestedToCapacityRatio>,
+            put_some "requestedToCapacityRatio";
+    }
+}
+
+argument_object! {
+    /// The curve of the strategy of this name.
+    #[derive(Eq, Default)]
+    pub struct RequestedToCapacityRatio {
+        /// The points of the curve.
+        shape: Vec<UtilizationShapePoint>, put_some "shape";
+    }
+}
+
+impl Default for ScoringStrategy {
+    fn default() -> Self {
+        Self {
+            strategy: Symbol::new("LeastAllocated"),
+            resources: default_resources(),
+            requested_to_capacity_ratio: None,
+        }
+    }
+}
+
+impl Arguments for NodeResourcesFitArgs {
+    const CHECKED_WHEN_BUILT: bool = true;
+
+    fn complete(&mut self, _: &FeatureGates) {
+        complete(&mut self.scoring_strategy.resources);
+    }
+
+    fn validate(&self, found: &mut Findings, path: &FieldPath, _: &FeatureGates) {
+        for (i, name) in self.ignored_resources.iter().enumerate() {
+            found.qualified_name(&path.field("ignoredResources").index(i), name);
+        }
+        for (i, group) in self.ignored_resource_groups.iter().enumerate() {
+            let path = path.field("ignoredResourceGroups").index(i);
+            if group.contains('/') {
+                found.invalid(&path, group.as_str(), "resource group name can't contain '/'");
+            }
+            found.qualified_name(&path, group);
+        }
+        self.scoring_strategy.validate(found, &path.field("scoringStrategy"));
+    }
+
+    fn ignored_resources(&mut self) -> Option<&mut Vec<Symbol>> {
+        Some(&mut self.ignored_resources)
+    }
+}
+
+impl ScoringStrategy {
+    fn validate(&self, found: &mut Findings, path: &FieldPath) {
+        let known = ["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"];
+        if !known.contains(&self.strategy.as_str()) {
+            found.unsupported(&path.field("type"), &self.strategy, &known);
+        }
+        for (i, resource) in self.resources.iter().enumerate() {
+            if !(1..=100).contains(&resource.weight) {
+                let path = path.field("resources").index(i).field("weight");
+                let name = resource.name;
+                let detail = format!("resource weight of {name} not in valid range (0, 100]");
+                found.invalid(&path, resource.weight, &detail);
+            }
+        }
+        let path = path.field("requestedToCapacityRatio");
+        match (self.strategy == "RequestedToCapacityRatio", &self.requested_to_capacity_ratio) {
+            (true, Some(ratio)) => shape::validate(found, &ratio.shape, &path.field("shape")),
+            (true, None) => {
+                found.required(&path, "must be specified when type is RequestedToCapacityRatio");
+            }
+            (false, Some(_)) => {
+                found.forbidden(&path, "must be nil when type is not RequestedToCapacityRatio");
+            }
+            (false, None) => {}
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The table of plugins as a whole.
+
+use kubestep_config::{FeatureGates, find_plugin};
+
+use super::*;
+
+fn default_plugins(gates: &str) -> Vec<&'static str> {
+    let gates = FeatureGates::parse(gates).unwrap();
+    let plugins = registry().descriptors();
+    plugins.iter().filter(|plugin| plugin.is_default(&gates)).map(|plugin| plugin.name).collect()
+}
+
+#[test]
+fn the_default_profile_follows_the_gates() {
+    let default = default_plugins("");
+    assert_eq!(default.len(), 20);
+    assert_eq!(
+        default[14..],
+        [
+            "DynamicResources",
+            "DefaultPreemption",
+            "NodeResourcesBalancedAllocation",
+            "ImageLocality",
+            "DefaultBinder",
+            "NodeDeclaredFeatures",
+        ]
+    );
+    let all = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true";
+    assert_eq!(
+        default_plugins(all)[20..],
+        ["GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"]
+    );
+    let off = "NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false";
+    assert_eq!(default_plugins(off).last(), Some(&"DefaultBinder"));
+}
+
+#[test]
+fn descriptors_are_well_formed() {
+    let plugins = registry().descriptors();
+    assert_eq!(plugins.len(), PLUGINS.len(), "each name is there once");
+    for plugin in &plugins {
+        assert!(plugin.points.iter().next().is_some(), "{}", plugin.name);
+        let kind = plugin.args.map(|args| args.kind);
+        assert!(kind.is_none_or(|kind| kind == format!("{}Args", plugin.name)));
+        assert!(plugin.args.is_none_or(|args| !args.docs.is_empty()), "{}", plugin.name);
+        assert!(!plugin.doc.ends_with('.') && plugin.long_doc.ends_with('.'));
+        assert!(plugin.example.ends_with('.'), "{}", plugin.name);
+    }
+    let locality = find_plugin(&plugins, "ImageLocality");
+    assert_eq!(locality.and_then(|plugin| plugin.default_weight), Some(1));
+}
+
+#[test]
+fn plugins_have_the_names_of_their_descriptors() {
+    for (plugin, build) in PLUGINS {
+        let built = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();
+        assert_eq!(built.name(), plugin.name);
+    }
+}
