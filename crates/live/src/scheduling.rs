@@ -111,7 +111,6 @@ pub struct Scheduling {
     ticked: Instant,
 }
 
-/// The wall clock.
 struct WallClock(Instant);
 
 impl Clock for WallClock {
