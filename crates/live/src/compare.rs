@@ -157,8 +157,8 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
         (Some(total), Some(best)) if passed_over(ours) => (
             Verdict::Incomparable,
             format!(
-                "{node} has {total} here and the best node {best}, but only a part of the nodes is \
-                 looked at, and not the same by both"
+                "{node} has {total} here and the best node {best}, but the two \
+                 schedulers evaluate different parts of the nodes"
             ),
         ),
         (Some(total), Some(best)) => {
