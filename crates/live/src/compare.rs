@@ -158,7 +158,7 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
             Verdict::Incomparable,
             format!(
                 "{node} has {total} here and the best node {best}, but the two \
-                 schedulers evaluate different parts of the nodes"
+                 schedulers may evaluate different nodes"
             ),
         ),
         (Some(total), Some(best)) => {
