@@ -39,7 +39,7 @@ impl Missing {
 }
 
 /// One sentence for each kind that may exist but could not be read. A kind that the server does not
-/// serve loses nothing, unless every server serves it.
+/// serve has no objects, so it is not reported.
 pub fn notices(missing: &[Missing]) -> Vec<String> {
     let unknown = missing.iter().filter(|missing| !missing.is_absent());
     let mut notices: Vec<String> = unknown

@@ -115,7 +115,7 @@ pub fn words(ours: &CycleRecord) -> String {
 /// Compares two decisions. Returns the verdict and a sentence about the difference.
 pub fn compare(ours: Option<&CycleRecord>, theirs: &Theirs) -> (Verdict, String) {
     let Some(ours) = ours else {
-        return (Verdict::Untried, "our scheduler has not come to try it".into());
+        return (Verdict::Untried, "our scheduler has not tried it yet".into());
     };
     match theirs {
         Theirs::Bound(node) => compare_binding(ours, *node),
@@ -142,7 +142,7 @@ fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
 fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
     let slot = ours.nodes.order.iter().find(|slot| ours.nodes.name(**slot) == node);
     let Some(slot) = slot else {
-        return (Verdict::Different, format!("we do not know the node {node}"));
+        return (Verdict::Different, format!("node {node} is unknown here"));
     };
     let official = ours.filter.official.get(*slot);
     if let Some(status) = official.and_then(|id| ours.verdicts.get(id)) {
@@ -157,8 +157,8 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
         (Some(total), Some(best)) if passed_over(ours) => (
             Verdict::Incomparable,
             format!(
-                "{node} has {total} here and the best node {best}, but only a part of the nodes is \
-                 looked at, and not the same by both"
+                "{node} has {total} here and the best node {best}, but the two \
+                 schedulers may evaluate different nodes"
             ),
         ),
         (Some(total), Some(best)) => {
@@ -166,9 +166,9 @@ fn about_node(ours: &CycleRecord, node: Symbol) -> (Verdict, String) {
         }
         _ if official == Some(VerdictId::ENOUGH_FOUND) => (
             Verdict::Incomparable,
-            format!("{node} was not looked at here: enough nodes were found before it"),
+            format!("{node} was not evaluated here: enough nodes were found before it"),
         ),
-        _ => (Verdict::Different, format!("{node} was not looked at here")),
+        _ => (Verdict::Different, format!("{node} was not evaluated here")),
     }
 }
 
@@ -195,6 +195,6 @@ fn compare_refusal(ours: &CycleRecord, message: &str, nominated: Symbol) -> (Ver
     }
     match ours.message == message {
         true => (Verdict::Same, String::new()),
-        false => (Verdict::Different, "both refuse it, for other reasons".into()),
+        false => (Verdict::Different, "both reject it, for different reasons".into()),
     }
 }

@@ -53,7 +53,7 @@ pub enum Failure {
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
     /// The server ended a watch, which is normal once it has been open for a while.
-    #[error("the server ends each watch at once")]
+    #[error("the server ends each watch immediately")]
     Ended,
 }
 

@@ -107,7 +107,7 @@ impl Feed {
         };
         let thread = thread::Builder::new().name("cluster".into()).spawn(follow);
         thread.map_err(|error| no_thread(&error))?;
-        let ended = |_| no_thread(&std::io::Error::other("it has ended"));
+        let ended = |_| no_thread(&std::io::Error::other("the thread has ended"));
         let (snapshot, link) = opening.recv().map_err(ended)??;
         Ok((snapshot, Feed { events: inbox, link, outages }))
     }
@@ -153,10 +153,7 @@ fn lock(outages: &Mutex<Outages>) -> MutexGuard<'_, Outages> {
 }
 
 fn no_thread(error: &std::io::Error) -> LinkError {
-    LinkError::Config {
-        from: "the thread that waits for the cluster".into(),
-        problem: error.to_string(),
-    }
+    LinkError::Config { from: "following the cluster".into(), problem: error.to_string() }
 }
 
 async fn begin(target: Target, scope: &Scope) -> Result<(Snapshot, Link), LinkError> {
@@ -198,7 +195,7 @@ impl Teller {
 
     /// An object was skipped because it cannot be read.
     pub fn unreadable(&self, problem: &str) {
-        self.notice(true, format!("left out, as it cannot be read: {problem}"));
+        self.notice(true, format!("skipped, cannot be read: {problem}"));
     }
 
     /// The version to continue from has expired.

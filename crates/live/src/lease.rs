@@ -70,7 +70,7 @@ impl Election {
             }
         };
         let thread = runtime::spawn("lease", work).map_err(|error| no_thread(&error))?;
-        let ended = |_| no_thread(&std::io::Error::other("it has ended"));
+        let ended = |_| no_thread(&std::io::Error::other("the thread has ended"));
         opening.recv().map_err(ended)??;
         Ok(Election { lead, stop, thread: Some(thread) })
     }
@@ -92,7 +92,7 @@ impl Drop for Election {
 }
 
 fn no_thread(error: &std::io::Error) -> LinkError {
-    LinkError::Config { from: "the thread that holds the lease".into(), problem: error.to_string() }
+    LinkError::Config { from: "leader election".into(), problem: error.to_string() }
 }
 
 /// Acquires and renews the lease.

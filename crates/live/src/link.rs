@@ -47,7 +47,7 @@ pub struct Target {
 pub enum LinkError {
     /// Neither a kubeconfig nor a service account exists.
     #[error(
-        "there is no kubeconfig and this is not a pod of a cluster\n  \
+        "no kubeconfig found, and this is not a pod in a cluster\n  \
          help: name one with --kubeconfig"
     )]
     Nothing,

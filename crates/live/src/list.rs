@@ -114,7 +114,9 @@ impl Place {
         let mut whole = Pages { link, backoff, size: usize::MAX, tries };
         self.pages(version, &mut whole).await.map_err(|error| match error {
             PageError::Failed(failure) => failure,
-            PageError::Continuation => Failure::Malformed("its pages never end".into()),
+            PageError::Continuation => {
+                Failure::Malformed("its continuation token keeps expiring".into())
+            }
         })
     }
 

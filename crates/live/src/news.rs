@@ -84,7 +84,9 @@ impl Change for News {
         let accepted = |op: &&Op| matches!(op, Op::Accept(_) | Op::Forget(..) | Op::Answer { .. });
         match (self.ops.iter().filter(accepted).count(), self.ops.first()) {
             (1, Some(Op::Accept(object))) => format!("from the cluster: {}", object.key()),
-            (1, Some(Op::Forget(kind, key))) => format!("from the cluster: {kind} {key} is gone"),
+            (1, Some(Op::Forget(kind, key))) => {
+                format!("from the cluster: {kind} {key} was deleted")
+            }
             (1, Some(Op::Answer { answer: Ok(_), what, .. })) => format!("written: {what}"),
             (1, Some(Op::Answer { answer: Err(error), what, .. })) => {
                 format!("not written: {what}: {error}")

@@ -70,10 +70,10 @@ pub enum Told {
     Notice(Notice),
     /// The leadership changed.
     Lead(Lead),
-    /// A cycle ended: bound, rejected or failed; or its pod waits at Permit. With the cycle's
-    /// duration.
+    /// A cycle ended: bound, rejected or failed; or its pod waits in its binding cycle. With the
+    /// cycle's duration.
     Cycle(Arc<CycleRecord>, Duration),
-    /// A cycle whose pod had waited at Permit is decided.
+    /// The binding cycle of a pod that had waited ended.
     Decided(Arc<CycleRecord>),
     /// A pod moved in the queue.
     Moved(QueueMove),
@@ -111,7 +111,6 @@ pub struct Scheduling {
     ticked: Instant,
 }
 
-/// The wall clock.
 struct WallClock(Instant);
 
 impl Clock for WallClock {
@@ -328,7 +327,7 @@ pub fn words(record: &CycleRecord) -> String {
     let pod = record.pod;
     match (record.outcome, record.node) {
         (Outcome::Scheduled, Some(node)) => format!("bound {pod} to {node}"),
-        (Outcome::Waiting, Some(node)) => format!("{pod} is on its way to {node}"),
+        (Outcome::Waiting, Some(node)) => format!("binding {pod} to {node}"),
         (outcome, _) => format!("{pod}: {}: {}", outcome.as_str(), record.message),
     }
 }

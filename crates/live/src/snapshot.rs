@@ -137,8 +137,7 @@ impl Snapshot {
     /// Warnings for the user, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let unreadable = self.parts.iter().flat_map(|part| &part.listed.unreadable);
-        let unreadable =
-            unreadable.map(|problem| format!("left out, as it cannot be read: {problem}"));
+        let unreadable = unreadable.map(|problem| format!("skipped, cannot be read: {problem}"));
         let missing = crate::access::notices(&self.missing);
         self.warnings.iter().cloned().chain(missing).chain(unreadable).collect()
     }
@@ -151,7 +150,7 @@ async fn server_version(link: &Link) -> Result<String, LinkError> {
     match link.get("/version").await {
         Ok(text) => {
             let version: Version = serde_json::from_slice(&text).map_err(|error| {
-                unreachable(Failure::Malformed(format!("this is no API server: {error}")))
+                unreachable(Failure::Malformed(format!("this is not an API server: {error}")))
             })?;
             Ok(version.git_version)
         }

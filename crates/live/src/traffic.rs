@@ -53,7 +53,7 @@ impl Traffic {
             )?,
             waited: histogram(
                 "rest_client_rate_limiter_duration_seconds",
-                "Time that a request waited for its turn",
+                "Time that a request waited for the rate limiter",
                 &SECONDS,
             )?,
             sent: histogram("rest_client_request_size_bytes", "Bytes of requests", &BYTES)?,

@@ -60,8 +60,8 @@ impl Standing {
     /// For people, in a few words.
     pub fn words(&self) -> String {
         match self {
-            Standing::Leads => "this scheduler leads: what it decides is written".into(),
-            Standing::Waits => "another replica may lead: nothing is decided until the lease \
+            Standing::Leads => "this scheduler leads: its decisions are written".into(),
+            Standing::Waits => "another replica may lead: no cycle runs until the lease \
                                 is free"
                 .into(),
             Standing::Lost(reason) => format!("nothing is written any more: {reason}"),

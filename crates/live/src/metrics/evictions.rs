@@ -1,6 +1,6 @@
 //! How long preemptions take from the decision until the eviction of every victim is answered.
 //!
-//! Upstream counts the goroutines that evict, and by accident measures the time before they start
+//! Upstream counts the goroutines that evict, and measures the time before they start
 //! (`pkg/scheduler/framework/preemption/executor.go`: arguments of `defer` are evaluated at once).
 //! Here the evictions themselves are measured.
 

@@ -37,7 +37,7 @@ impl Present {
             cache: make.gauges("cache_size", "Nodes and pods in the cache", &["type"])?,
             unschedulable: make.gauges(
                 "unschedulable_pods",
-                "Pods that a plugin refused",
+                "Pods that a plugin rejected",
                 &["plugin", "profile"],
             )?,
             goroutines: make.gauges(

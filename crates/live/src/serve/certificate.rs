@@ -48,7 +48,7 @@ impl Certificate {
     /// No random numbers are available, or a name is not allowed in a certificate.
     pub fn own(names: Vec<String>) -> Result<Certificate, String> {
         let made = rcgen::generate_simple_self_signed(names)
-            .map_err(|error| format!("no certificate can be made: {error}"))?;
+            .map_err(|error| format!("no certificate can be created: {error}"))?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         Ok(Certificate { chain: vec![made.cert.der().clone()], key: key.into() })
     }
@@ -104,8 +104,8 @@ fn versions(oldest: &str) -> Result<&'static [&'static SupportedProtocolVersion]
         "" | "VersionTLS12" => Ok(&BOTH),
         "VersionTLS13" => Ok(&NEWEST),
         "VersionTLS10" | "VersionTLS11" => Err(format!(
-            "--tls-min-version {oldest}: versions before TLS 1.2 are broken and not spoken here; \
-             VersionTLS12 and VersionTLS13 are"
+            "--tls-min-version {oldest}: versions before TLS 1.2 are insecure and not supported; \
+             use VersionTLS12 or VersionTLS13"
         )),
         other => Err(format!("--tls-min-version {other}: it can be VersionTLS12 or VersionTLS13")),
     }

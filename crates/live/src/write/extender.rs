@@ -32,7 +32,7 @@ pub(super) async fn bind(
     call: ExtenderCall,
 ) -> Result<Written, Failure> {
     let Some(ask) = extenders.0.get().cloned() else {
-        let text = format!("extender {} is not called from here", call.extender);
+        let text = format!("no client is configured for extender {}", call.extender);
         return Err(Failure::Unreachable(text));
     };
     let asked = async {

@@ -91,7 +91,7 @@ impl Writer {
     pub fn start(target: Target, manner: Manner) -> Result<Writer, LinkError> {
         let (inbox, requests) = unbounded_channel();
         let (answered, answers) = unbounded_channel();
-        let gate = Gate::closed("nothing is written yet");
+        let gate = Gate::closed("writing has not started");
         let (opened, opening) = mpsc::channel();
         let passed = gate.clone();
         let extenders = Extenders::default();
@@ -118,7 +118,7 @@ impl Writer {
         };
         let thread = thread::Builder::new().name("writes".into()).spawn(work);
         let thread = thread.map_err(|error| no_thread(&error))?;
-        let ended = |_| no_thread(&std::io::Error::other("it has ended"));
+        let ended = |_| no_thread(&std::io::Error::other("the thread has ended"));
         opening.recv().map_err(ended)??;
         Ok(Writer { inbox: Some(inbox), answers, gate, extenders, thread: Some(thread) })
     }
@@ -173,7 +173,7 @@ impl Drop for Writer {
 }
 
 fn no_thread(error: &std::io::Error) -> LinkError {
-    LinkError::Config { from: "the thread that writes".into(), problem: error.to_string() }
+    LinkError::Config { from: "writing to the cluster".into(), problem: error.to_string() }
 }
 
 /// Sends writes until the sender is dropped.
