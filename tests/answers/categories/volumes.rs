@@ -172,7 +172,7 @@ fn claim_access_mode(r: &mut Random) -> Case {
     unsuitable(r, |claim, _| claim["spec"]["accessModes"] = json!(["ReadWriteMany"]))
 }
 
-/// Two fields of the claim must change, but not both of its access modes.
+/// Two fields of the claim must change; the volume has one of its two access modes.
 fn claim_asks_for_too_much(r: &mut Random) -> Case {
     let mut case = unsuitable(r, |claim, volume| {
         claim["spec"]["accessModes"] = json!(["ReadWriteOnce", "ReadWriteMany"]);
